@@ -17,6 +17,7 @@ import (
 	"github.com/prove-model/prove-model/hf/safetensors"
 	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Model is a model whose files are open.
@@ -71,13 +72,13 @@ func open(path, adapter string) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Weights: set}
-	if adapter != "" {
-		if err := m.adapt(adapter); err != nil {
-			m.Close()
-			return nil, fmt.Errorf("adapter %s: %w", adapter, err)
+	err = refuse.Caught(func() {
+		if adapter != "" {
+			refuse.Within("adapter "+adapter, func() { m.adapt(adapter) })
 		}
-	}
-	if err := m.read(dir); err != nil {
+		m.read(dir)
+	})
+	if err != nil {
 		m.Close()
 		return nil, err
 	}
@@ -91,27 +92,19 @@ const (
 )
 
 // adapt reads an adapter to the model, whose files are then the model's too.
-func (m *Model) adapt(dir string) error {
+func (m *Model) adapt(dir string) {
 	defer func(own int) { m.files, m.adapter = m.files[:own:own], m.files[own:] }(len(m.files))
-	c, err := m.config(dir, adapterConfig)
-	if err != nil {
-		return err
-	}
+	c := m.config(dir, adapterConfig)
 	path := filepath.Join(dir, adapterWeights)
 	if !exists(path) && exists(filepath.Join(dir, "adapter_model.bin")) {
-		return errors.New("its weights are pickled (adapter_model.bin), which runs code when it is read; convert them to SafeTensors")
+		refuse.With("its weights are pickled (adapter_model.bin), which runs code when it is read; convert them to SafeTensors")
 	}
 	set, err := safetensors.Open(path)
-	if err != nil {
-		return of(path, err)
-	}
+	refuse.Check(of(path, err))
 	m.files = append(m.files, set.Files()...)
 	a, err := families.ReadAdapter(c, set)
-	if err != nil {
-		return fmt.Errorf("%s: %w", adapterConfig, err)
-	}
+	refuse.Check(of(adapterConfig, err))
 	m.Weights = families.Adapted{Set: m.Weights, Adapter: a}
-	return nil
 }
 
 // openWeights opens the weights of a folder, or the file itself.
@@ -154,99 +147,72 @@ func exists(path string) bool {
 }
 
 // read reads the configuration, and the modules of a sentence encoder.
-func (m *Model) read(dir string) error {
-	c, err := m.config(dir, "config.json")
-	if err != nil {
-		return err
-	}
+func (m *Model) read(dir string) {
+	c := m.config(dir, "config.json")
 	if c.Has("quantization_config") && c.Text("model_type", "") != "gpt_oss" { // which reads its own
-		return errors.New(`config.json: field "quantization_config": weights quantised by another program are not supported; take the model in full precision, or as GGUF`)
+		refuse.With(`config.json: field "quantization_config": weights quantised by another program are not supported; take the model in full precision, or as GGUF`)
 	}
 	var modules *families.Modules
 	if path := filepath.Join(dir, "modules.json"); exists(path) {
-		if modules, err = m.modules(dir, path); err != nil {
-			return err
-		}
+		modules = m.modules(dir, path)
 	}
 	m.Kind = c.Text("model_type", "")
-	m.Model, err = families.New(c, m.Weights, modules)
-	if err != nil {
-		return fmt.Errorf("config.json: %w", err)
+	model, err := families.New(c, m.Weights, modules)
+	refuse.Check(of("config.json", err))
+	if m.Model = model; m.Speech != nil {
+		m.listens(dir)
+	} else if m.Start != nil {
+		m.Start = startOf(dir, m.Start, m.Vocabulary)
 	}
-	if m.Speech != nil {
-		return m.listens(dir)
-	}
-	if m.Start != nil {
-		m.Start, err = startOf(dir, m.Start, m.Vocabulary)
-	}
-	return err
 }
 
 // maxSmall is the most bytes of a file besides the weights.
 const maxSmall = 1 << 26
 
 // small reads a small file and adds it to the model's files.
-func (m *Model) small(path string) ([]byte, error) {
-	f, err := mapped.Open(path)
-	if err != nil {
-		return nil, err
-	}
+func (m *Model) small(path string) []byte {
+	f := refuse.Must(mapped.Open(path))
 	m.files = append(m.files, f)
 	if len(f.Bytes()) > maxSmall {
-		return nil, fmt.Errorf("%s: more than %d bytes", path, maxSmall)
+		refuse.With("%s: more than %d bytes", path, maxSmall)
 	}
-	return f.Bytes(), nil
+	return f.Bytes()
 }
 
 // config reads a configuration in a folder of the model.
-func (m *Model) config(dir, name string) (*config.Config, error) {
-	data, err := m.small(filepath.Join(dir, name))
-	if err != nil {
-		return nil, err
-	}
-	c, err := config.Parse(data)
-	return c, of(name, err)
+func (m *Model) config(dir, name string) *config.Config {
+	c, err := config.Parse(m.small(filepath.Join(dir, name)))
+	return refuse.Must(c, of(name, err))
 }
 
 // modules reads the pooling and normalisation of a sentence encoder.
-func (m *Model) modules(dir, path string) (*families.Modules, error) {
-	data, err := m.small(path)
-	if err != nil {
-		return nil, err
-	}
+func (m *Model) modules(dir, path string) *families.Modules {
 	var list []struct {
 		Path string `json:"path"`
 		Type string `json:"type"`
 	}
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("modules.json: %w", err)
-	}
+	refuse.Check(of(path, json.Unmarshal(m.small(path), &list)))
 	out := &families.Modules{}
 	for i, module := range list {
 		switch kind := module.Type[strings.LastIndex(module.Type, ".")+1:]; {
 		case i == 0 && kind == "Transformer" && module.Path == "":
 		case i == 1 && kind == "Pooling" && filepath.IsLocal(module.Path):
-			if err := m.pooling(filepath.Join(dir, module.Path), out); err != nil {
-				return nil, err
-			}
+			m.pooling(filepath.Join(dir, module.Path), out)
 		case i > 1 && kind == "Normalize":
 			out.Normalize = true
 		default:
-			return nil, fmt.Errorf("modules.json: module %d, %s, is not supported; understood: Transformer, Pooling, Normalize", i, graph.Quote(module.Type))
+			refuse.With("modules.json: module %d, %s, is not supported; understood: Transformer, Pooling, Normalize", i, graph.Quote(module.Type))
 		}
 	}
 	if len(list) < 2 {
-		return nil, errors.New("modules.json: there is no Pooling")
+		refuse.With("modules.json: there is no Pooling")
 	}
-	return out, nil
+	return out
 }
 
 // pooling reads how tokens become one vector.
-func (m *Model) pooling(dir string, out *families.Modules) error {
-	c, err := m.config(dir, "config.json")
-	if err != nil {
-		return err
-	}
+func (m *Model) pooling(dir string, out *families.Modules) {
+	c := m.config(dir, "config.json")
 	out.Mean, out.CLS = c.Bool("pooling_mode_mean_tokens", false), c.Bool("pooling_mode_cls_token", false)
 	if mode := c.Text("pooling_mode", ""); mode != "" {
 		c.Is("pooling_mode", "mean", "cls")
@@ -260,7 +226,7 @@ func (m *Model) pooling(dir string, out *families.Modules) error {
 	if out.Mean == out.CLS {
 		c.Failf("tokens are pooled neither by their mean nor by the first alone")
 	}
-	return of(dir, c.Done())
+	refuse.Check(of(dir, c.Done()))
 }
 
 // openGGUF opens a GGUF file.

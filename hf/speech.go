@@ -1,13 +1,14 @@
 package hf
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/audio"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // transcribes is what generation_config.json, or before it config.json, says of how a model of speech writes.
@@ -25,7 +26,7 @@ type transcribes struct {
 }
 
 // listens reads how a model of speech makes a spectrogram of audio, and how it writes.
-func (m *Model) listens(dir string) error {
+func (m *Model) listens(dir string) {
 	var front struct {
 		Kind    string  `json:"feature_extractor_type"`
 		Bands   int     `json:"feature_size"`
@@ -38,97 +39,84 @@ func (m *Model) listens(dir string) error {
 		Norm    bool    `json:"do_normalize"`
 	}
 	front.Rate, front.Hop, front.Seconds, front.Window = 16000, 160, 30, 400
-	if err := readFields(dir, "preprocessor_config.json", &front); err != nil {
-		return err
-	}
+	readFields(dir, "preprocessor_config.json", &front)
 	if exists(dir + "/preprocessor_config.json") {
 		switch {
 		case front.Kind != "" && front.Kind != "WhisperFeatureExtractor":
-			return fmt.Errorf("preprocessor_config.json: feature_extractor_type is %s, where WhisperFeatureExtractor is understood", graph.Quote(front.Kind))
+			refuse.With("preprocessor_config.json: feature_extractor_type is %s, where WhisperFeatureExtractor is understood", graph.Quote(front.Kind))
 		case front.Padding != 0 || front.Dither != 0 || front.Norm:
-			return errors.New("preprocessor_config.json: padding_value, dither and do_normalize are understood where they are 0 and false")
+			refuse.With("preprocessor_config.json: padding_value, dither and do_normalize are understood where they are 0 and false")
 		case front.Rate != audio.Rate:
-			return fmt.Errorf("preprocessor_config.json: sampling_rate is %d, where %d is understood", front.Rate, audio.Rate)
+			refuse.With("preprocessor_config.json: sampling_rate is %d, where %d is understood", front.Rate, audio.Rate)
 		case front.Seconds < 1 || front.Seconds > 1<<7 || front.Window > 1<<12:
-			return fmt.Errorf("preprocessor_config.json: %d seconds of %d samples, in frames of %d", front.Seconds, front.Rate, front.Window)
+			refuse.With("preprocessor_config.json: %d seconds of %d samples, in frames of %d", front.Seconds, front.Rate, front.Window)
 		}
 		m.Speech.Rate, m.Speech.Samples, m.Speech.Hop, m.Speech.Window = front.Rate, front.Rate*front.Seconds, front.Hop, front.Window
 	}
 	t := &transcribes{}
 	for _, name := range []string{"config.json", "generation_config.json"} { // the latter counts
-		if err := readFields(dir, name, t); err != nil {
-			return err
-		}
+		readFields(dir, name, t)
 	}
 	m.transcribes = t
 	if t.Start != nil {
 		m.Start = []int{*t.Start}
 	}
-	return nil
 }
 
 // tokens sorts a list of tokens of the model's vocabulary. A −1 alone stands for none.
-func (m *Model) tokens(field string, list []int) ([]int, error) {
+func (m *Model) tokens(field string, list []int) []int {
 	if slices.Equal(list, []int{-1}) {
-		return nil, nil
+		return nil
 	}
 	list = slices.Compact(slices.Sorted(slices.Values(list)))
 	for _, id := range list {
 		if id < 0 || id >= m.Vocabulary {
-			return nil, fmt.Errorf("%s has token %d, where the model's are 0 to %d", field, id, m.Vocabulary-1)
+			refuse.With("%s has token %d, where the model's are 0 to %d", field, id, m.Vocabulary-1)
 		}
 	}
-	return list, nil
+	return list
 }
 
 // Transcribe sets the tokens that the decoder of a model of speech begins with and those that it does not write, for audio in a language such as "en"; "" is what its
 // files say.
 func (m *Model) Transcribe(language string) error {
+	return refuse.Caught(func() { m.transcribe(language) })
+}
+
+func (m *Model) transcribe(language string) {
 	t := m.transcribes
 	if t == nil {
 		if language != "" {
-			return errors.New("a language is for models of speech (--language)")
+			refuse.With("a language is for models of speech (--language)")
 		}
-		return nil
+		return
 	}
-	if language == "" {
-		language = t.Language
-	}
+	language = cmp.Or(language, t.Language)
 	if t.Timestamps {
-		return errors.New("generation_config.json: return_timestamps is not supported: set it to false")
+		refuse.With("generation_config.json: return_timestamps is not supported: set it to false")
 	}
 	start := slices.Clone(m.Start[:1])
 	for i, f := range t.Forced {
 		if f[0] == nil || *f[0] != i+1 {
-			return fmt.Errorf("forced_decoder_ids: entry %d is not for place %d", i, i+1)
+			refuse.With("forced_decoder_ids: entry %d is not for place %d", i, i+1)
 		}
 		if f[1] == nil && i > 0 {
-			return fmt.Errorf("forced_decoder_ids: place %d has no token", i+1)
+			refuse.With("forced_decoder_ids: place %d has no token", i+1)
 		}
 		if f[1] != nil {
 			start = append(start, *f[1])
 		}
 	}
 	if t.Languages != nil {
-		var err error
-		if start, err = t.spoken(start, language); err != nil {
-			return err
-		}
+		start = t.spoken(start, language)
 	} else if language != "" {
-		return fmt.Errorf("language %s: generation_config.json lists none (lang_to_id)", graph.Quote(language))
+		refuse.With("language %s: generation_config.json lists none (lang_to_id)", graph.Quote(language))
 	}
 	if t.NoTimestamps != nil && !slices.Contains(start, *t.NoTimestamps) {
 		start = append(start, *t.NoTimestamps)
 	}
-	var err error
-	if m.Start, err = startIn(m.Vocabulary, start); err != nil {
-		return err
-	}
-	if m.Speech.Suppressed, err = m.tokens("suppress_tokens", t.Suppressed); err != nil {
-		return err
-	}
-	m.Speech.First, err = m.tokens("begin_suppress_tokens", t.First)
-	return err
+	m.Start = startIn(m.Vocabulary, start)
+	m.Speech.Suppressed, m.Speech.First = m.tokens("suppress_tokens", t.Suppressed), m.tokens("begin_suppress_tokens", t.First)
 }
 
 // TranscribeAs is Transcribe for the language with which the decoder begins with such tokens.
@@ -153,22 +141,19 @@ func (m *Model) TranscribeAs(start []int) error {
 
 // spoken is how the decoder begins in a language: with the token of the start, the language's and the task's; or, where none is given,
 // with start, what is forced.
-func (t *transcribes) spoken(start []int, language string) ([]int, error) {
-	task := t.Task
-	if task == "" {
-		task = "transcribe"
-	}
+func (t *transcribes) spoken(start []int, language string) []int {
+	task := cmp.Or(t.Task, "transcribe")
 	id, ok := t.Tasks[task]
 	if !ok {
-		return nil, fmt.Errorf("generation_config.json: task %s is not among those of task_to_id", graph.Quote(task))
+		refuse.With("generation_config.json: task %s is not among those of task_to_id", graph.Quote(task))
 	}
 	if language == "" {
 		for _, known := range t.Languages {
 			if len(start) > 1 && start[1] == known {
-				return start, nil
+				return start
 			}
 		}
-		return nil, fmt.Errorf("the model transcribes %d languages: say which one is spoken (--language en)", len(t.Languages))
+		refuse.With("the model transcribes %d languages: say which one is spoken (--language en)", len(t.Languages))
 	}
 	known, ok := t.Languages["<|"+language+"|>"]
 	if !ok {
@@ -177,7 +162,7 @@ func (t *transcribes) spoken(start []int, language string) ([]int, error) {
 			names = append(names, strings.Trim(name, "<|>"))
 		}
 		slices.Sort(names)
-		return nil, fmt.Errorf("language %s: the model transcribes %s", graph.Quote(language), strings.Join(names, ", "))
+		refuse.With("language %s: the model transcribes %s", graph.Quote(language), strings.Join(names, ", "))
 	}
-	return append(start[:1:1], known, id), nil
+	return append(start[:1:1], known, id)
 }

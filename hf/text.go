@@ -3,7 +3,6 @@ package hf
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/gguf"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/prover/proof"
 )
@@ -33,12 +33,13 @@ func TextOf(path string, vocabulary int) (*proof.Text, error) {
 	if c, err := chat.Open(from); err == nil {
 		t.Template = c.Digest()
 	}
-	var err error
-	if gguf {
-		t.Ends, err = endsOfGGUF(path)
-	} else {
-		t.Ends, err = endsOf(from, "generation_config.json", "config.json")
-	}
+	err := refuse.Caught(func() {
+		if gguf {
+			t.Ends = endsOfGGUF(path)
+		} else {
+			t.Ends = endsOf(from, "generation_config.json", "config.json")
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -49,55 +50,46 @@ func TextOf(path string, vocabulary int) (*proof.Text, error) {
 
 // endsOf reads eos_token_id, a token or several, from the first of the files that has
 // it.
-func endsOf(dir string, names ...string) ([]int, error) {
+func endsOf(dir string, names ...string) []int {
 	for _, name := range names {
 		var fields struct {
 			Ends json.RawMessage `json:"eos_token_id"`
 		}
-		if err := readFields(dir, name, &fields); err != nil {
-			return nil, err
-		}
+		readFields(dir, name, &fields)
 		var one int
 		var several []int
 		switch {
 		case len(fields.Ends) == 0 || string(fields.Ends) == "null":
 			continue
 		case json.Unmarshal(fields.Ends, &one) == nil:
-			return []int{one}, nil
+			return []int{one}
 		case json.Unmarshal(fields.Ends, &several) == nil:
-			return several, nil
+			return several
 		}
-		return nil, fmt.Errorf("%s: eos_token_id is neither a token nor a list of tokens", name)
-	}
-	return nil, nil
-}
-
-// readFields sets fields to those that a file of a folder has, if there is one.
-func readFields(dir, name string, fields any) error {
-	data, err := regular.Read(filepath.Join(dir, name), maxSmall)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, fields); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		refuse.With("%s: eos_token_id is neither a token nor a list of tokens", name)
 	}
 	return nil
 }
 
+// readFields sets fields to those that a file of a folder has, if there is one.
+func readFields(dir, name string, fields any) {
+	data, err := regular.Read(filepath.Join(dir, name), maxSmall)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	refuse.Check(err)
+	refuse.Check(of(name, json.Unmarshal(data, fields)))
+}
+
 // startOf returns the tokens that an encoder–decoder's answers begin with: the one that its configuration says, or, before
 // that, generation_config.json, and the one after it that either forces.
-func startOf(dir string, start []int, vocabulary int) ([]int, error) {
+func startOf(dir string, start []int, vocabulary int) []int {
 	var fields struct {
 		Start  *int `json:"decoder_start_token_id"`
 		Forced *int `json:"forced_bos_token_id"`
 	}
 	for _, name := range []string{"config.json", "generation_config.json"} { // the latter counts
-		if err := readFields(dir, name, &fields); err != nil {
-			return nil, err
-		}
+		readFields(dir, name, &fields)
 	}
 	if fields.Start != nil {
 		start = []int{*fields.Start}
@@ -109,26 +101,22 @@ func startOf(dir string, start []int, vocabulary int) ([]int, error) {
 }
 
 // startIn returns what a decoder begins with, unless some of it is no token of the vocabulary.
-func startIn(vocabulary int, start []int) ([]int, error) {
+func startIn(vocabulary int, start []int) []int {
 	for _, id := range start {
 		if id < 0 || id >= vocabulary {
-			return nil, fmt.Errorf("the decoder begins with token %d, where the model's are 0 to %d", id, vocabulary-1)
+			refuse.With("the decoder begins with token %d, where the model's are 0 to %d", id, vocabulary-1)
 		}
 	}
-	return start, nil
+	return start
 }
 
-func endsOfGGUF(path string) ([]int, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
+func endsOfGGUF(path string) (ends []int) {
+	f := refuse.Must(gguf.Open(path))
 	defer f.Close()
-	var ends []int
 	for _, name := range []string{"eos_token_id", "eot_token_id", "eom_token_id"} {
 		if id, ok := f.Meta["tokenizer.ggml."+name].(int64); ok && id >= 0 {
 			ends = append(ends, int(id))
 		}
 	}
-	return ends, nil
+	return ends
 }

@@ -2,77 +2,53 @@ package onnx
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/internal/narrow"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // decode reads a tensor, which may have NaN and infinities. external fetches its bytes
 // when another file has them.
 func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
-	dt := graph.DType(t.GetDataType())
-	if !dt.Known() {
-		return nil, fmt.Errorf("%v is not a numeric type that can be read", dt)
-	}
-	if t.Segment != nil {
-		return nil, errors.New("segmented tensors are not supported")
-	}
-	shape, err := graph.CheckShape(t.Dims)
-	if err != nil {
-		return nil, err
-	}
-	raw, isRaw := t.RawData, len(t.RawData) > 0
-	if t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
-		if raw, err = external(t); err != nil {
-			return nil, err
+	return refuse.Result(func() *graph.Tensor {
+		dt := graph.DType(t.GetDataType())
+		if !dt.Known() {
+			refuse.With("%v is not a numeric type that can be read", dt)
 		}
-		isRaw = true
-	}
-	out := &graph.Tensor{Shape: shape, DType: dt}
-	if isRaw {
-		if want := dt.Bytes(graph.Size(shape)); len(raw) != want {
-			return nil, fmt.Errorf("%d bytes of data, but %v of type %v needs %d", len(raw), shape, dt, want)
+		if t.Segment != nil {
+			refuse.With("segmented tensors are not supported")
 		}
-		err = setRaw(out, raw)
-	} else {
-		err = setFields(out, t)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+		out := &graph.Tensor{Shape: refuse.Must(graph.CheckShape(t.Dims)), DType: dt}
+		switch {
+		case t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL:
+			setRaw(out, refuse.Must(external(t)))
+		case len(t.RawData) > 0:
+			setRaw(out, t.RawData)
+		default:
+			setFields(out, t)
+		}
+		return out
+	})
 }
 
-// setRaw decodes little-endian bytes, whose number fits the shape.
-func setRaw(t *graph.Tensor, raw []byte) (err error) {
-	n := graph.Size(t.Shape)
+// setRaw decodes little-endian bytes.
+func setRaw(t *graph.Tensor, raw []byte) {
+	n, dt := graph.Size(t.Shape), t.DType
+	if want := dt.Bytes(n); len(raw) != want {
+		refuse.With("%d bytes of data, but %v of type %v needs %d", len(raw), t.Shape, dt, want)
+	}
 	switch {
-	case t.DType == graph.Float:
+	case dt == graph.Float:
 		t.F32 = mapped.Float32s(raw, n)
-	case t.DType.IsFloat():
-		t.F32, err = elements(n, func(i int) (float32, error) { return floatOf(t.DType, i, bitsOf(raw, i, t.DType.Bits())) })
+	case dt.IsFloat():
+		t.F32 = filled(n, func(i int) float32 { return floatOf(dt, i, bitsOf(raw, i, dt.Bits())) })
 	default:
-		t.I64, err = elements(n, func(i int) (int64, error) { return integerOf(t.DType, i, bitsOf(raw, i, t.DType.Bits())) })
+		t.I64 = filled(n, func(i int) int64 { return integerOf(dt, i, bitsOf(raw, i, dt.Bits())) })
 	}
-	return err
-}
-
-// elements makes a list of n elements.
-func elements[T any](n int, element func(i int) (T, error)) ([]T, error) {
-	list := make([]T, n)
-	for i := range list {
-		v, err := element(i)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = v
-	}
-	return list, nil
 }
 
 // bitsOf returns element i of little-endian elements of so many bits.
@@ -89,55 +65,53 @@ func bitsOf(raw []byte, i, bits int) uint64 {
 }
 
 // floatOf returns the number that the bits of element i stand for.
-func floatOf(dt graph.DType, i int, bits uint64) (float32, error) {
+func floatOf(dt graph.DType, i int, bits uint64) float32 {
 	switch dt {
 	case graph.Double:
 		return narrowed(i, math.Float64frombits(bits))
 	case graph.Float16:
-		return narrow.Float16(uint16(bits)), nil
+		return narrow.Float16(uint16(bits))
 	case graph.BFloat16:
-		return narrow.BFloat16(uint16(bits)), nil
+		return narrow.BFloat16(uint16(bits))
 	}
-	return fromSmall(dt, byte(bits)), nil
+	return fromSmall(dt, byte(bits))
 }
 
 // integerOf returns the integer that the bits of element i stand for.
-func integerOf(dt graph.DType, i int, bits uint64) (int64, error) {
+func integerOf(dt graph.DType, i int, bits uint64) int64 {
 	lo, hi := dt.Bounds()
 	switch {
 	case bits <= uint64(hi):
-		return int64(bits), nil
+		return int64(bits)
 	case lo < 0: // two's complement
-		return int64(bits) - int64(1)<<dt.Bits(), nil
+		return int64(bits) - int64(1)<<dt.Bits()
 	case dt == graph.Bool:
-		return 0, fmt.Errorf("element %d of type bool is %d", i, bits)
+		refuse.With("element %d of type bool is %d", i, bits)
 	}
-	return 0, fmt.Errorf("element %d, %d, is beyond 63 bits", i, bits)
+	refuse.With("element %d, %d, is beyond 63 bits", i, bits)
+	return 0
 }
 
 // narrowed returns element i, a double, as a float32. A finite number that would become
 // infinite is an error.
-func narrowed(i int, x float64) (float32, error) {
+func narrowed(i int, x float64) float32 {
 	v := float32(x)
 	if math.IsInf(float64(v), 0) && !math.IsInf(x, 0) {
-		return 0, fmt.Errorf("element %d, %v, is beyond the range of float", i, x)
+		refuse.With("element %d, %v, is beyond the range of float", i, x)
 	}
-	return v, nil
+	return v
 }
 
 // setFields decodes the typed fields, which hold one entry an element, or a byte an entry
 // of the smallest types.
-func setFields(t *graph.Tensor, p *onnxpb.TensorProto) (err error) {
+func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 	n, dt := graph.Size(t.Shape), t.DType
 	if dt.Small() || dt.Bits() < 8 {
 		if want := dt.Bytes(n); len(p.Int32Data) != want {
-			return fmt.Errorf("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, dt, want)
+			refuse.With("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, dt, want)
 		}
-		raw := make([]byte, len(p.Int32Data))
-		for i, v := range p.Int32Data {
-			raw[i] = byte(v)
-		}
-		return setRaw(t, raw)
+		setRaw(t, converted[byte](p.Int32Data))
+		return
 	}
 	switch dt {
 	case graph.Float:
@@ -145,12 +119,12 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) (err error) {
 			t.F32 = []float32{}
 		}
 	case graph.Double:
-		t.F32, err = elements(len(p.DoubleData), func(i int) (float32, error) { return narrowed(i, p.DoubleData[i]) })
+		t.F32 = filled(len(p.DoubleData), func(i int) float32 { return narrowed(i, p.DoubleData[i]) })
 	case graph.Float16, graph.BFloat16:
-		t.F32, err = elements(len(p.Int32Data), func(i int) (float32, error) {
+		t.F32 = filled(len(p.Int32Data), func(i int) float32 {
 			v := p.Int32Data[i]
 			if v < 0 || v > math.MaxUint16 {
-				return 0, fmt.Errorf("element %d, %d, is no 16-bit pattern", i, v)
+				refuse.With("element %d, %d, is no 16-bit pattern", i, v)
 			}
 			return floatOf(dt, i, uint64(v))
 		})
@@ -159,21 +133,20 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) (err error) {
 			t.I64 = []int64{}
 		}
 	case graph.Uint32, graph.Uint64:
-		t.I64, err = elements(len(p.Uint64Data), func(i int) (int64, error) { return within(dt, i, p.Uint64Data[i]) })
+		t.I64 = filled(len(p.Uint64Data), func(i int) int64 { return within(dt, i, p.Uint64Data[i]) })
 	default: // Bool and the integers of up to 32 bits
-		t.I64, err = elements(len(p.Int32Data), func(i int) (int64, error) { return within(dt, i, p.Int32Data[i]) })
+		t.I64 = filled(len(p.Int32Data), func(i int) int64 { return within(dt, i, p.Int32Data[i]) })
 	}
-	if err == nil && t.Len() != n {
-		err = fmt.Errorf("%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
+	if t.Len() != n {
+		refuse.With("%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
 	}
-	return err
 }
 
 // within returns element i if the type holds it.
-func within[T int32 | uint64](dt graph.DType, i int, v T) (int64, error) {
+func within[T int32 | uint64](dt graph.DType, i int, v T) int64 {
 	lo, hi := dt.Bounds()
 	if int64(v) < lo || v > 0 && uint64(v) > uint64(hi) {
-		return 0, fmt.Errorf("element %d, %d, is out of range for %v", i, v, dt)
+		refuse.With("element %d, %d, is out of range for %v", i, v, dt)
 	}
-	return int64(v), nil
+	return int64(v)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -23,79 +24,58 @@ const declaredEmpty = -1
 // input. A leading dimension that nothing else determines is 1. The error names every
 // dimension that is left, and mentions --dim.
 func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, error) {
-	opts, err := opts.withData(declaredInputs(inputs))
-	if err != nil {
-		return nil, err
-	}
-	sizes, err := namedSizes(opts.Dims)
-	if err != nil {
-		return nil, err
-	}
-	values, declared, err := declarations(inputs, opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := sizes.bind(declared, opts); err != nil {
-		return nil, err
-	}
-	for i := range values {
-		if err := sizes.shape(&values[i], declared[i]); err != nil {
-			return nil, err
+	return refuse.Result(func() []graph.Input {
+		opts := opts.withData(declaredInputs(inputs))
+		sizes := namedSizes(opts.Dims)
+		values, declared := declarations(inputs, opts)
+		sizes.bind(declared, opts)
+		for i := range values {
+			sizes.shape(&values[i], declared[i])
+			opts.describes(i, values[i])
+			if i < len(opts.InputNumbers) && values[i].DType.IsFloat() {
+				values[i].Numbers = opts.InputNumbers[i]
+			}
 		}
-		if err := opts.describes(i, values[i]); err != nil {
-			return nil, &InputsError{err}
-		}
-		if i < len(opts.InputNumbers) && values[i].DType.IsFloat() {
-			values[i].Numbers = opts.InputNumbers[i]
-		}
-	}
-	return values, nil
+		return values
+	})
 }
 
 // withData adds to the options what the given inputs and the samples say of the declared
 // inputs.
-func (o Options) withData(declared []graph.Input) (Options, error) {
+func (o Options) withData(declared []graph.Input) Options {
 	o.given, o.Samples = o.given.ofTexts(declared), o.Samples.ofTexts(declared)
 	if o.given != nil {
 		given, err := o.given.assign(declared)
-		if err != nil {
-			return o, &InputsError{err}
-		}
+		checkInputs(err)
 		o = o.describe(given)
 	}
 	if o.Samples != nil {
-		given, err := o.Samples.assign(declared)
-		if err != nil {
-			return o, err
-		}
-		o = o.sampledBy(Options{}.describe(given))
+		o = o.sampledBy(Options{}.describe(refuse.Must(o.Samples.assign(declared))))
 	}
 	for i, w := range declared { // before a size is taken from the count of the numbers
-		if err := (Input{Shape: inputShape(o, i)}).fits(w); err != nil {
-			return o, &InputsError{err}
-		}
+		checkInputs((Input{Shape: inputShape(o, i)}).fits(w))
 	}
-	return o, nil
+	return o
 }
 
 // declarations returns the inputs' names and types, and the dimensions that the file
 // declares for them.
-func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, [][]dim, error) {
+func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, [][]dim) {
 	values := make([]graph.Input, len(inputs))
 	declared := make([][]dim, len(inputs))
 	asked := map[string]bool{}
 	for i, in := range inputs {
 		t := in.GetType().GetTensorType()
 		if t == nil {
-			return nil, nil, fmt.Errorf("input %s is not a tensor", graph.Quote(in.GetName()))
+			refuse.With("input %s is not a tensor", graph.Quote(in.GetName()))
 		}
 		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
 		if !values[i].DType.Known() && values[i].DType != stringType && values[i].DType != fileType {
-			return nil, nil, fmt.Errorf("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
+			refuse.With("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
 		}
 		var err error
 		if declared[i], err = declaredDims(in, inputShape(opts, i)); err != nil {
-			return nil, nil, fmt.Errorf("input %s: %w", graph.Quote(in.GetName()), err)
+			refuse.With("input %s: %w", graph.Quote(in.GetName()), err)
 		}
 		for _, d := range declared[i] {
 			asked[d.symbol] = true
@@ -103,24 +83,24 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 	}
 	for _, name := range slices.Sorted(maps.Keys(opts.Dims)) {
 		if !asked[name] {
-			return nil, nil, fmt.Errorf("--dim %s: the model's inputs have no such dimension; theirs are %s", name, list(asked))
+			refuse.With("--dim %s: the model's inputs have no such dimension; theirs are %s", name, list(asked))
 		}
 	}
-	return values, declared, nil
+	return values, declared
 }
 
 // sizes are the sizes of the open dimensions, by their symbols.
 type sizes map[string]int
 
 // namedSizes are the sizes that the user gives.
-func namedSizes(dims map[string]int) (sizes, error) {
+func namedSizes(dims map[string]int) sizes {
 	s := sizes{}
 	for _, name := range slices.Sorted(maps.Keys(dims)) { // so that errors are the same every time
 		if s[name] = dims[name]; s[name] < 1 {
-			return nil, fmt.Errorf("dimension %s is %d; it must be at least 1", name, s[name])
+			refuse.With("dimension %s is %d; it must be at least 1", name, s[name])
 		}
 	}
-	return s, nil
+	return s
 }
 
 // of returns the size of a dimension, 0 while it is open.
@@ -133,7 +113,7 @@ func (s sizes) of(d dim) int {
 
 // bind gives every open dimension a size: from whole shapes first, then from counts, then
 // 1 to leading ones. Each may fix symbols that other inputs share.
-func (s sizes) bind(declared [][]dim, opts Options) error {
+func (s sizes) bind(declared [][]dim, opts Options) {
 	for i := range declared {
 		s.bindShape(declared[i], inputShape(opts, i))
 	}
@@ -161,13 +141,12 @@ func (s sizes) bind(declared [][]dim, opts Options) error {
 		}
 	}
 	if len(open) > 0 {
-		return fmt.Errorf("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
+		refuse.With("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
 	}
-	return nil
 }
 
 // shape sets the shape of an input, and the symbols of its open dimensions.
-func (s sizes) shape(in *graph.Input, dims []dim) (err error) {
+func (s sizes) shape(in *graph.Input, dims []dim) {
 	shape := make([]int64, len(dims))
 	symbols := make([]string, len(dims))
 	for axis, d := range dims {
@@ -177,25 +156,22 @@ func (s sizes) shape(in *graph.Input, dims []dim) (err error) {
 			in.Symbols = symbols
 		}
 	}
+	var err error
 	in.Shape, err = graph.CheckShape(shape)
 	if err == nil && graph.Size(in.Shape) > graph.MaxActivations {
 		err = fmt.Errorf("shape %v is too large", in.Shape)
 	}
 	if err != nil {
-		return fmt.Errorf("input %s: %w", graph.Quote(in.Name), err)
+		refuse.With("input %s: %w", graph.Quote(in.Name), err)
 	}
-	return nil
 }
 
 // describes fails if the given input i has another shape or count than in.
-func (o Options) describes(i int, in graph.Input) error {
-	if err := (Input{Shape: inputShape(o, i)}).fits(graph.Input{Name: in.Name, Shape: in.Shape}); err != nil {
-		return err
-	}
+func (o Options) describes(i int, in graph.Input) {
+	checkInputs((Input{Shape: inputShape(o, i)}).fits(graph.Input{Name: in.Name, Shape: in.Shape}))
 	if n := graph.Size(in.Shape); i < len(o.InputLens) && o.InputLens[i] > 0 && o.InputLens[i] != n {
-		return fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(in.Name), in.Shape, n, o.InputLens[i])
+		checkInputs(fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(in.Name), in.Shape, n, o.InputLens[i]))
 	}
-	return nil
 }
 
 // sampledBy adds what calibration samples say about the inputs: whether they have numbers
@@ -327,15 +303,9 @@ func (s sizes) bindCount(dims []dim, count int) {
 
 // list writes the keys of a set for a message.
 func list(set map[string]bool) string {
-	var names []string
-	for s := range set {
-		if s != "" {
-			names = append(names, graph.Quote(s))
-		}
-	}
-	if len(names) == 0 {
+	delete(set, "")
+	if len(set) == 0 {
 		return "none"
 	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return strings.Join(slices.Sorted(slices.Values(each(slices.Collect(maps.Keys(set)), graph.Quote))), ", ")
 }

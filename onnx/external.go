@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
@@ -21,12 +22,11 @@ type source struct {
 
 // external returns the bytes of a tensor that another file holds. The file
 // must lie in the model's folder or below, links included.
-func (s *source) external(t *onnxpb.TensorProto) ([]byte, error) {
+func (s *source) external(t *onnxpb.TensorProto) (data []byte, err error) {
 	var location string
 	var offset int64
 	length := int64(-1)
 	for _, kv := range t.ExternalData {
-		var err error
 		switch kv.GetKey() {
 		case "location":
 			location = kv.GetValue()
@@ -70,22 +70,14 @@ func (s *source) open(name string) (*mapped.File, error) {
 	if f := s.files[name]; f != nil {
 		return f, nil
 	}
-	root, err := os.OpenRoot(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	f, err := regular.OpenIn(root, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := mapped.Read(f)
-	if err != nil {
-		return nil, err
-	}
-	s.files[name] = data
-	return data, nil
+	return refuse.Result(func() *mapped.File {
+		root := refuse.Must(os.OpenRoot(s.dir))
+		defer root.Close()
+		f := refuse.Must(regular.OpenIn(root, name))
+		defer f.Close()
+		s.files[name] = refuse.Must(mapped.Read(f))
+		return s.files[name]
+	})
 }
 
 func (s *source) close() {

@@ -1,12 +1,12 @@
 package onnx
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -30,7 +30,7 @@ type fileGraph struct {
 
 // newFileGraph checks the graph of m, whose outputs are the chosen values unless that is
 // nil.
-func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) (*fileGraph, error) {
+func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) *fileGraph {
 	p := m.Graph
 	f := &fileGraph{
 		name:         p.GetName(),
@@ -43,55 +43,41 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) (*fileGrap
 	for _, fn := range m.Functions {
 		f.functions[[2]string{fn.GetDomain(), fn.GetName()}] = true
 	}
-	defined, err := f.readSources(p)
-	if err != nil {
-		return nil, err
-	}
-	producer, err := producers(p.Node, defined)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.readOutputs(p, defined); err != nil {
-		return nil, err
-	}
+	defined := f.readSources(p)
+	producer := producers(p.Node, defined)
+	f.readOutputs(p, defined)
 	if chosen != nil {
-		if err := f.choose(chosen, defined); err != nil {
-			return nil, err
-		}
+		f.choose(chosen, defined)
 	}
-	order, err := sortNodes(p.Node, producer)
-	if err != nil {
-		return nil, err
-	}
-	f.nodes, f.uses = neededNodes(p.Node, order, producer, f.outputs)
+	f.nodes, f.uses = neededNodes(p.Node, refuse.Must(sortNodes(p.Node, producer)), producer, f.outputs)
 	maps.DeleteFunc(f.initializers, func(name string, _ *onnxpb.TensorProto) bool { return f.uses[name] == 0 })
 	if chosen != nil {
 		f.inputs = slices.DeleteFunc(f.inputs, func(v *onnxpb.ValueInfoProto) bool { return f.uses[v.GetName()] == 0 })
 	}
-	return f, nil
+	return f
 }
 
 // readSources reads the initializers and inputs. It returns the names that they define.
-func (f *fileGraph) readSources(p *onnxpb.GraphProto) (defined map[string]bool, err error) {
+func (f *fileGraph) readSources(p *onnxpb.GraphProto) map[string]bool {
 	if len(p.SparseInitializer) > 0 {
-		return nil, errors.New("sparse initializers are not supported")
+		refuse.With("sparse initializers are not supported")
 	}
 	for _, t := range p.Initializer {
 		if t.GetName() == "" {
-			return nil, errors.New("an initializer has no name")
+			refuse.With("an initializer has no name")
 		}
 		if f.initializers[t.GetName()] != nil {
-			return nil, fmt.Errorf("two initializers are called %s", graph.Quote(t.GetName()))
+			refuse.With("two initializers are called %s", graph.Quote(t.GetName()))
 		}
 		f.initializers[t.GetName()] = t
 	}
-	defined = map[string]bool{}
+	defined := map[string]bool{}
 	for _, v := range p.Input {
 		if v.GetName() == "" {
-			return nil, errors.New("an input has no name")
+			refuse.With("an input has no name")
 		}
 		if defined[v.GetName()] {
-			return nil, fmt.Errorf("two inputs are called %s", graph.Quote(v.GetName()))
+			refuse.With("two inputs are called %s", graph.Quote(v.GetName()))
 		}
 		defined[v.GetName()] = true
 		if f.initializers[v.GetName()] == nil {
@@ -101,12 +87,12 @@ func (f *fileGraph) readSources(p *onnxpb.GraphProto) (defined map[string]bool, 
 	for name := range f.initializers {
 		defined[name] = true
 	}
-	return defined, nil
+	return defined
 }
 
 // producers returns which node computes each value, and adds these values to those that
 // are defined. It fails if a node reads one that is not.
-func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) (map[string]int, error) {
+func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) map[string]int {
 	producer := map[string]int{}
 	for i, n := range nodes {
 		for _, out := range n.Output {
@@ -114,7 +100,7 @@ func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) (map[string]i
 				continue // an optional output that is not wanted
 			}
 			if defined[out] {
-				return nil, fmt.Errorf("%s is defined twice", graph.Quote(out))
+				refuse.With("%s is defined twice", graph.Quote(out))
 			}
 			defined[out] = true
 			producer[out] = i
@@ -123,46 +109,44 @@ func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) (map[string]i
 	for _, n := range nodes {
 		for _, in := range reads(n) {
 			if in != "" && !defined[in] {
-				return nil, fmt.Errorf("%s %s reads %s, which nothing defines", graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)), graph.Quote(in))
+				refuse.With("%s %s reads %s, which nothing defines", graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)), graph.Quote(in))
 			}
 		}
 	}
-	return producer, nil
+	return producer
 }
 
 // readOutputs reads the outputs that the file declares.
-func (f *fileGraph) readOutputs(p *onnxpb.GraphProto, defined map[string]bool) error {
+func (f *fileGraph) readOutputs(p *onnxpb.GraphProto, defined map[string]bool) {
 	if len(p.Output) == 0 {
-		return errors.New("the model has no outputs")
+		refuse.With("the model has no outputs")
 	}
 	for _, v := range p.Output {
 		name := v.GetName()
 		if !defined[name] {
-			return fmt.Errorf("nothing defines output %s", graph.Quote(name))
+			refuse.With("nothing defines output %s", graph.Quote(name))
 		}
 		if slices.Contains(f.outputs, name) {
-			return fmt.Errorf("two outputs are called %s", graph.Quote(name))
+			refuse.With("two outputs are called %s", graph.Quote(name))
 		}
 		f.outputs = append(f.outputs, name)
 	}
-	return nil
 }
 
 // choose makes the named values the outputs.
-func (f *fileGraph) choose(names []string, defined map[string]bool) error {
+func (f *fileGraph) choose(names []string, defined map[string]bool) {
 	for i, name := range names {
 		if !defined[name] {
-			return fmt.Errorf("output %s: the model computes no such value; its outputs are %s", graph.Quote(name), several(f.outputs))
+			refuse.With("output %s: the model computes no such value; its outputs are %s", graph.Quote(name), several(f.outputs))
 		}
 		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("output %s is chosen twice", graph.Quote(name))
+			refuse.With("output %s is chosen twice", graph.Quote(name))
 		}
 	}
 	if len(names) == 0 {
-		return errors.New("no outputs are chosen")
+		refuse.With("no outputs are chosen")
 	}
 	f.outputs = slices.Clone(names)
-	return nil
 }
 
 // sortNodes returns the nodes' indexes in topological order, that of the file
@@ -253,6 +237,4 @@ func nodeName(n *onnxpb.NodeProto) string {
 }
 
 // isStrings says whether an initializer is a tensor of strings.
-func (f *fileGraph) isStrings(name string) bool {
-	return graph.DType(f.initializers[name].GetDataType()) == stringType
-}
+func isStrings(t *onnxpb.TensorProto) bool { return graph.DType(t.GetDataType()) == stringType }

@@ -9,25 +9,27 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // fix turns inputs of the file into constants of the model.
-func (f *fileGraph) fix(given Inputs) error {
+func (f *fileGraph) fix(given Inputs) {
 	for _, v := range given {
 		at := slices.IndexFunc(f.inputs, func(in *onnxpb.ValueInfoProto) bool { return in.GetName() == v.Name })
 		if at < 0 {
-			return fmt.Errorf("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
+			refuse.With("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
 		}
 		if v.table != nil || v.pictures != nil || v.Values == nil && v.Strings != nil {
-			return fmt.Errorf("input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
+			refuse.With("input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
 		}
-		if err := v.takeShape(f.inputs[at]); err != nil {
-			return fmt.Errorf("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
+		var t *graph.Tensor
+		err := v.takeShape(f.inputs[at])
+		if err == nil {
+			t, err = v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
 		}
-		t, err := v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
 		if err != nil {
-			return fmt.Errorf("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
+			refuse.With("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
 		}
 		if f.fixed == nil {
 			f.fixed = map[string]*graph.Tensor{}
@@ -35,7 +37,6 @@ func (f *fileGraph) fix(given Inputs) error {
 		f.fixed[v.Name] = t
 		f.inputs = slices.Delete(f.inputs, at, at+1)
 	}
-	return nil
 }
 
 // takeShape returns an error if the shape is not the one that the file declares: unlike an input of a run, what is fixed is
@@ -79,10 +80,7 @@ func (in Input) tensor(dt graph.DType) (*graph.Tensor, error) {
 	}
 	t := &graph.Tensor{Shape: shape, DType: dt}
 	if dt.IsFloat() {
-		t.F32 = make([]float32, len(in.Values))
-		for i, v := range in.Values {
-			t.F32[i] = float32(v)
-		}
+		t.F32 = converted[float32](in.Values)
 		return t, nil
 	}
 	lo, hi := dt.Bounds()

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
@@ -65,11 +66,7 @@ func (o Options) describe(in Inputs) Options {
 
 // Data returns the values in order, as RunFloat takes them.
 func (in Inputs) Data() [][]float64 {
-	out := make([][]float64, len(in))
-	for i, v := range in {
-		out[i] = v.Values
-	}
-	return out
+	return each(in, func(v Input) []float64 { return v.Values })
 }
 
 // ReadInputs reads the inputs of one run from files. Each is given as a path, or as
@@ -94,22 +91,20 @@ func (in Inputs) Data() [][]float64 {
 // NaN and infinities are accepted if the model has a meaning for them; in JSON they are
 // "NaN", "Infinity" and "-Infinity". In tables they are refused.
 func ReadInputs(files ...string) (Inputs, error) {
-	var all Inputs
-	for _, file := range files {
-		name, path := nameOf(file)
-		in, err := readFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if name != "" {
-			if len(in) != 1 {
-				return nil, fmt.Errorf("%s: holds %d arrays, and --input %s= takes one", path, len(in), name)
+	return refuse.Result(func() (all Inputs) {
+		for _, file := range files {
+			name, path := nameOf(file)
+			in := readFile(path)
+			if name != "" {
+				if len(in) != 1 {
+					refuse.With("%s: holds %d arrays, and --input %s= takes one", path, len(in), name)
+				}
+				in[0].Name, in[0].numbered = name, false
 			}
-			in[0].Name, in[0].numbered = name, false
+			all = append(all, in...)
 		}
-		all = append(all, in...)
-	}
-	return all.merge()
+		return all.merge()
+	})
 }
 
 // nameOf splits name=path, unless a file with that whole name exists.
@@ -131,31 +126,23 @@ var formats = map[string]func([]byte) (Inputs, error){
 // stdin is the path of standard input.
 const stdin = "-"
 
-func readFile(path string) (Inputs, error) {
+func readFile(path string) Inputs {
 	if path == stdin {
 		data, err := io.ReadAll(io.LimitReader(os.Stdin, maxInputFile+1))
 		if err == nil && len(data) > maxInputFile {
 			err = fmt.Errorf("more than %d bytes", maxInputFile)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
+			refuse.With("standard input: %w", err)
 		}
 		return parseInputs("standard input", data, formats[extensionOf(data)])
 	}
 	read, ok := formats[strings.ToLower(filepath.Ext(path))]
 	if !ok {
-		f, err := regular.Open(path) // a file that is missing, or a folder, is the greater mistake
-		if err != nil {
-			return nil, err
-		}
-		f.Close()
-		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png, .jpg, .bmp, .tiff, .webp, .pgm and .ppm files", path)
+		refuse.Must(regular.Open(path)).Close() // a file that is missing, or a folder, is the greater mistake
+		refuse.With("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png, .jpg, .bmp, .tiff, .webp, .pgm and .ppm files", path)
 	}
-	data, err := regular.Read(path, maxInputFile)
-	if err != nil {
-		return nil, err
-	}
-	return parseInputs(path, data, read)
+	return parseInputs(path, refuse.Must(regular.Read(path, maxInputFile)), read)
 }
 
 // extensionOf is that of a file with this content: JSON begins with a bracket, a table is text, and what nothing else
@@ -178,14 +165,14 @@ func extensionOf(data []byte) string {
 }
 
 // parseInputs reads the content of a file.
-func parseInputs(path string, data []byte, read func([]byte) (Inputs, error)) (Inputs, error) {
+func parseInputs(path string, data []byte, read func([]byte) (Inputs, error)) Inputs {
 	in, err := read(data)
 	if err == nil {
 		in.asFloats()
 		err = in.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		refuse.With("%s: %w", path, err)
 	}
 	for i := range in {
 		in[i].scale = wholePictures
@@ -193,7 +180,7 @@ func parseInputs(path string, data []byte, read func([]byte) (Inputs, error)) (I
 			in[i].Note = path + ": " + in[i].Note
 		}
 	}
-	return in, nil
+	return in
 }
 
 // asFloats rounds decimal fractions to float32, as models do: a model's threshold of 0.1
@@ -256,9 +243,5 @@ func doubles(p *onnxpb.TensorProto) []float64 {
 	if len(p.RawData) == 0 {
 		return slices.Clone(p.DoubleData)
 	}
-	list := make([]float64, len(p.RawData)/8)
-	for i := range list {
-		list[i] = math.Float64frombits(bitsOf(p.RawData, i, 64))
-	}
-	return list
+	return filled(len(p.RawData)/8, func(i int) float64 { return math.Float64frombits(bitsOf(p.RawData, i, 64)) })
 }

@@ -3,46 +3,42 @@ package onnx
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // parseJSON reads nested lists, an object of them by name, or {"input_data": …}.
 func parseJSON(data []byte) (Inputs, error) {
-	switch trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff"); {
-	case len(trimmed) == 0:
-		return nil, errors.New("is empty: give a list of numbers, nested as the input's axes are")
-	case trimmed[0] != '{':
-		if err := json.Unmarshal(trimmed, new(json.RawMessage)); err != nil {
-			return nil, err
+	return refuse.Result(func() Inputs {
+		trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff")
+		if len(trimmed) == 0 {
+			refuse.With("is empty: give a list of numbers, nested as the input's axes are")
 		}
-		in, err := parseNested(trimmed)
-		return Inputs{in}, err
-	default:
-		return parseObject(trimmed)
-	}
+		if trimmed[0] == '{' {
+			return parseObject(trimmed)
+		}
+		refuse.Check(json.Unmarshal(trimmed, new(json.RawMessage)))
+		return Inputs{parseNested(trimmed)}
+	})
 }
 
 // parseNested reads one input. A number or a flat list says nothing about axes.
-func parseNested(raw []byte) (Input, error) {
-	values, strings, shape, err := parseList(raw)
-	if len(shape) <= 1 {
-		shape = nil
+func parseNested(raw []byte) Input {
+	in := parseList(raw)
+	if len(in.Shape) <= 1 {
+		in.Shape = nil
 	}
-	return Input{Values: values, Strings: strings, Shape: shape}, err
+	return in
 }
 
 // parseObject reads an object with a list for each input name, or with one list of all
 // inputs under "input_data"; beside that, other keys are ignored.
-func parseObject(data []byte) (Inputs, error) {
-	keys, values, err := members(data)
-	if err != nil {
-		return nil, err
-	}
+func parseObject(data []byte) Inputs {
+	keys, values := members(data)
 	var in Inputs
 	seen := map[string]bool{}
 	for i, name := range keys {
@@ -50,68 +46,57 @@ func parseObject(data []byte) (Inputs, error) {
 			return parseData(data)
 		}
 		if seen[name] {
-			return nil, fmt.Errorf("has %s twice", graph.Quote(name))
+			refuse.With("has %s twice", graph.Quote(name))
 		}
 		seen[name] = true
-		one, err := parseNested(values[i])
+		one, err := refuse.Result(func() Input { return parseNested(values[i]) })
 		if err != nil {
-			return nil, fmt.Errorf(`%s: %w: want lists of numbers by the names of the inputs, or in "input_data"`, graph.Quote(name), err)
+			refuse.With(`%s: %w: want lists of numbers by the names of the inputs, or in "input_data"`, graph.Quote(name), err)
 		}
 		one.Name = name
 		in = append(in, one)
 	}
 	if len(in) == 0 {
-		return nil, errors.New(`holds no inputs: want {"name": [numbers]} or {"input_data": [[numbers]]}`)
+		refuse.With(`holds no inputs: want {"name": [numbers]} or {"input_data": [[numbers]]}`)
 	}
-	return in, nil
+	return in
 }
 
 // members lists the keys of an object, in its order, with their values.
-func members(data []byte) (keys []string, values []json.RawMessage, err error) {
-	if err := json.Unmarshal(data, &map[string]json.RawMessage{}); err != nil {
-		return nil, nil, err // of the whole text
-	}
+func members(data []byte) (keys []string, values []json.RawMessage) {
+	refuse.Check(json.Unmarshal(data, &map[string]json.RawMessage{})) // the whole text
 	dec := json.NewDecoder(bytes.NewReader(data))
-	if _, err := dec.Token(); err != nil {
-		return nil, nil, err
-	}
+	refuse.Must(dec.Token())
 	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, nil, err
-		}
+		key := refuse.Must(dec.Token())
 		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, nil, err
-		}
+		refuse.Check(dec.Decode(&value))
 		keys, values = append(keys, key.(string)), append(values, value)
 	}
-	return keys, values, nil
+	return keys, values
 }
 
 // parseData reads {"input_data": …, "input_shapes": …}. Shapes that do not fit the data
 // are ignored, with a note.
-func parseData(data []byte) (Inputs, error) {
+func parseData(data []byte) Inputs {
 	var file struct {
 		Data   []json.RawMessage `json:"input_data"`
 		Shapes [][]int64         `json:"input_shapes"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, err
-	}
+	refuse.Check(json.Unmarshal(data, &file))
 	if len(file.Data) == 0 {
-		return nil, errors.New(`"input_data" holds no inputs`)
+		refuse.With(`"input_data" holds no inputs`)
 	}
 	in := make(Inputs, len(file.Data))
 	for i, raw := range file.Data {
 		var err error
-		if in[i], err = parseNested(raw); err != nil {
-			return nil, fmt.Errorf(`"input_data", input %d: %w`, i, err)
+		if in[i], err = refuse.Result(func() Input { return parseNested(raw) }); err != nil {
+			refuse.With(`"input_data", input %d: %w`, i, err)
 		}
 	}
 	if file.Shapes != nil && len(file.Shapes) != len(file.Data) {
 		in[0].Note = fmt.Sprintf(`"input_shapes" has %d entries and "input_data" %d: the shapes are passed over`, len(file.Shapes), len(file.Data))
-		return in, nil
+		return in
 	}
 	for i, dims := range file.Shapes {
 		if shape, err := graph.CheckShape(dims); err == nil && graph.Size(shape) == max(len(in[i].Values), len(in[i].Strings)) {
@@ -120,12 +105,12 @@ func parseData(data []byte) (Inputs, error) {
 			in[i].Note = fmt.Sprintf(`"input_shapes" gives %v for input %d, which has %d numbers: it is passed over`, dims, i, len(in[i].Values))
 		}
 	}
-	return in, nil
+	return in
 }
 
-// parseList flattens nested lists of numbers (true and false are 1 and 0), or of strings, and
-// returns their shape. Strings that all stand for numbers are both.
-func parseList(raw []byte) ([]float64, []string, []int, error) {
+// parseList flattens nested lists of numbers (true and false are 1 and 0), or of strings, which have
+// a shape then. Strings that all stand for numbers are both.
+func parseList(raw []byte) Input {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	l := nestedLists{leaves: -1}
@@ -134,12 +119,7 @@ func parseList(raw []byte) ([]float64, []string, []int, error) {
 		if err == io.EOF {
 			return l.flat()
 		}
-		if err == nil {
-			err = l.add(tok)
-		}
-		if err != nil {
-			return nil, nil, nil, err
-		}
+		l.add(refuse.Must(tok, err))
 	}
 }
 
@@ -154,38 +134,39 @@ type nestedLists struct {
 	leaves int      // depth of the numbers; −1 if there is none yet
 }
 
-func (l *nestedLists) add(tok json.Token) error {
+func (l *nestedLists) add(tok json.Token) {
 	switch tok {
 	case json.Delim('['):
-		return l.open()
+		l.open()
+		return
 	case json.Delim(']'):
-		return l.close()
+		l.close()
+		return
 	}
-	v, err := 0.0, error(nil)
+	var v float64
 	if text, ok := tok.(string); ok {
 		if v, ok = notFinite[text]; !ok && !l.some {
 			l.odd, l.some = text, true
 		}
 		l.texts = append(l.texts, text)
-	} else if v, err = jsonNumber(tok); err != nil {
-		return err
+	} else {
+		v = jsonNumber(tok)
 	}
 	if l.leaves < 0 {
 		l.leaves = len(l.counts)
 	}
 	if len(l.counts) != l.leaves {
-		return errors.New("numbers are nested unevenly")
+		refuse.With("numbers are nested unevenly")
 	}
 	if l.leaves > 0 {
 		l.counts[l.leaves-1]++
 	}
 	l.values = append(l.values, v)
-	return nil
 }
 
-func (l *nestedLists) open() error {
+func (l *nestedLists) open() {
 	if n := len(l.counts); n == graph.MaxRank {
-		return fmt.Errorf("lists are nested deeper than %d", graph.MaxRank)
+		refuse.With("lists are nested deeper than %d", graph.MaxRank)
 	} else if n > 0 {
 		l.counts[n-1]++
 	}
@@ -193,36 +174,35 @@ func (l *nestedLists) open() error {
 	if len(l.closed) < len(l.counts) {
 		l.closed = append(l.closed, -1)
 	}
-	return nil
 }
 
-func (l *nestedLists) close() error {
+func (l *nestedLists) close() {
 	depth := len(l.counts) - 1
 	if l.closed[depth] >= 0 && l.closed[depth] != l.counts[depth] {
-		return errors.New("nested lists have different lengths")
+		refuse.With("nested lists have different lengths")
 	}
 	l.closed[depth] = l.counts[depth]
 	l.counts = l.counts[:depth]
-	return nil
 }
 
 // flat returns the numbers or strings, and the shape.
-func (l *nestedLists) flat() ([]float64, []string, []int, error) {
+func (l *nestedLists) flat() Input {
 	if l.leaves >= 0 && len(l.closed) != l.leaves || graph.Size(l.closed) != len(l.values) {
-		return nil, nil, nil, errors.New("lists are nested unevenly")
+		refuse.With("lists are nested unevenly")
 	}
 	if l.closed == nil {
 		l.closed = []int{}
 	}
-	switch whole := len(l.texts) == len(l.values); {
-	case l.some && !whole:
-		return nil, nil, nil, noNumber(l.odd)
-	case l.some:
-		return nil, l.texts, l.closed, nil
-	case whole && len(l.texts) > 0:
-		return l.values, l.texts, l.closed, nil
+	in, whole := Input{Values: l.values, Shape: l.closed}, len(l.texts) == len(l.values)
+	if l.some {
+		in.Values = nil
 	}
-	return l.values, nil, l.closed, nil
+	if whole && len(l.texts) > 0 {
+		in.Strings = l.texts
+	} else if l.some {
+		refuse.Check(noNumber(l.odd))
+	}
+	return in
 }
 
 // noNumber is the error about a string in the place of a number.
@@ -231,23 +211,21 @@ func noNumber(s string) error {
 }
 
 // jsonNumber returns the number that a token is.
-func jsonNumber(tok json.Token) (float64, error) {
+func jsonNumber(tok json.Token) float64 {
 	switch tok := tok.(type) {
 	case json.Number:
 		v, err := tok.Float64()
 		if err != nil {
-			return 0, fmt.Errorf("%s is not a number that can be held", graph.Quote(tok.String()))
+			refuse.With("%s is not a number that can be held", graph.Quote(tok.String()))
 		}
-		return v, nil
+		return v
 	case bool:
-		if tok {
-			return 1, nil
-		}
-		return 0, nil
+		return float64(truth(tok))
 	case json.Delim:
-		return 0, errors.New("holds an object where numbers are expected")
+		refuse.With("holds an object where numbers are expected")
 	}
-	return 0, fmt.Errorf("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
+	refuse.With("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
+	return 0
 }
 
 // notFinite are the strings for numbers that JSON cannot write.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // InputsError says that arrays do not fit the inputs of a model.
@@ -14,8 +15,15 @@ type InputsError struct{ Reason error }
 // Error says which array, and what the model takes.
 func (e *InputsError) Error() string { return e.Reason.Error() }
 
+// checkInputs refuses arrays that do not fit, if there is an error.
+func checkInputs(err error) {
+	if err != nil {
+		refuse.Check(&InputsError{err})
+	}
+}
+
 // merge joins arrays that were given for one input: samples, end to end.
-func (in Inputs) merge() (Inputs, error) {
+func (in Inputs) merge() Inputs {
 	var out Inputs
 	index := map[string]int{}
 	for _, v := range in {
@@ -29,7 +37,7 @@ func (in Inputs) merge() (Inputs, error) {
 		}
 		to := &out[at]
 		if v.table != nil || to.table != nil || (v.pictures == nil) != (to.pictures == nil) {
-			return nil, fmt.Errorf("input %s is given twice", graph.Quote(v.Name))
+			refuse.With("input %s is given twice", graph.Quote(v.Name))
 		}
 		if n := len(v.Shape); n > 0 && n == len(to.Shape) && slices.Equal(v.Shape[1:], to.Shape[1:]) {
 			to.Shape = append([]int{to.Shape[0] + v.Shape[0]}, v.Shape[1:]...)
@@ -37,7 +45,7 @@ func (in Inputs) merge() (Inputs, error) {
 			to.Shape = nil
 		}
 		if (to.Strings == nil) != (v.Strings == nil) {
-			return nil, fmt.Errorf("input %s is given as strings and as numbers", graph.Quote(v.Name))
+			refuse.With("input %s is given as strings and as numbers", graph.Quote(v.Name))
 		}
 		to.Values = append(slices.Clip(to.Values), v.Values...)
 		to.Strings = append(slices.Clip(to.Strings), v.Strings...)
@@ -45,7 +53,7 @@ func (in Inputs) merge() (Inputs, error) {
 		to.pictures = append(slices.Clip(to.pictures), v.pictures...)
 		to.files = append(slices.Clip(to.files), v.files...)
 	}
-	return out, nil
+	return out
 }
 
 // For returns the arrays in the order and form of a model's inputs: tables as columns,
@@ -56,27 +64,19 @@ func (in Inputs) merge() (Inputs, error) {
 // It is an error if a name is no input's, or if a shape is not that of its input: see fits.
 // Of an input's axes those with a symbol, and those of size 0, may have any size.
 func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
-	in, err := in.assign(wanted)
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Clone(in)
-	for i, v := range out {
-		if len(out) != len(wanted) { // whoever counts them says so
-			break
+	return refuse.Result(func() Inputs {
+		out := slices.Clone(refuse.Must(in.assign(wanted)))
+		for i, v := range out {
+			if len(out) != len(wanted) { // whoever counts them says so
+				break
+			}
+			refuse.Check(v.fits(wanted[i]))
+			if v.pictures != nil {
+				out[i].Values, out[i].pictures = v.scale.numbers(v.pictures, wanted[i]), nil
+			}
 		}
-		if err := v.fits(wanted[i]); err != nil {
-			return nil, err
-		}
-		if v.pictures == nil {
-			continue
-		}
-		if out[i].Values, err = v.scale.numbers(v.pictures, wanted[i]); err != nil {
-			return nil, err
-		}
-		out[i].pictures = nil
-	}
-	return out, nil
+		return out
+	})
 }
 
 // fits checks that an array is samples of an input, one or several end to end. Its shape must
@@ -135,6 +135,10 @@ func (v Input) isNamed() bool { return v.Name != "" && !v.numbered }
 // assign puts arrays in the order of the model's inputs, and cuts tables into columns. A
 // dimension of 0 is open.
 func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
+	return refuse.Result(func() Inputs { return in.assigned(wanted) })
+}
+
+func (in Inputs) assigned(wanted []graph.Input) Inputs {
 	named := map[string]Input{}
 	var rest Inputs
 	for _, v := range in {
@@ -144,20 +148,14 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 			continue
 		}
 		if at < 0 {
-			return nil, fmt.Errorf("%s is given, but the model has no input of that name: it has %s", graph.Quote(v.Name), inputNames(wanted))
+			refuse.With("%s is given, but the model has no input of that name: it has %s", graph.Quote(v.Name), inputNames(wanted))
 		}
 		if v.table != nil {
-			whole, err := v.table.whole(wanted[at])
-			if err != nil {
-				return nil, err
-			}
-			v = whole
+			v = v.table.whole(wanted[at])
 		}
-		if err := v.asWanted(wanted[at]); err != nil {
-			return nil, err
-		}
+		v.asWanted(wanted[at])
 		if _, twice := named[v.Name]; twice {
-			return nil, fmt.Errorf("input %s is given twice", graph.Quote(v.Name))
+			refuse.With("input %s is given twice", graph.Quote(v.Name))
 		}
 		named[v.Name] = v
 	}
@@ -167,20 +165,15 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 			open = append(open, w)
 		}
 	}
-	rest, err := rest.split(open)
-	if err != nil {
-		return nil, err
-	}
+	rest = rest.split(open)
 	for i := range rest[:min(len(rest), len(open))] {
-		if err := rest[i].asWanted(open[i]); err != nil {
-			return nil, err
-		}
+		rest[i].asWanted(open[i])
 	}
 	if len(named) == 0 {
-		return rest, nil
+		return rest
 	}
 	if len(rest) != len(open) {
-		return nil, fmt.Errorf("%d of the model's %d inputs are given: nothing is for %s", len(wanted)-len(open)+len(rest), len(wanted), inputNames(open))
+		refuse.With("%d of the model's %d inputs are given: nothing is for %s", len(wanted)-len(open)+len(rest), len(wanted), inputNames(open))
 	}
 	var out Inputs
 	for _, w := range wanted {
@@ -191,31 +184,30 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 		v.Name = w.Name
 		out = append(out, v)
 	}
-	return out, nil
+	return out
 }
 
 // asWanted makes what a file has as strings and as numbers what an input takes.
-func (v *Input) asWanted(w graph.Input) error {
+func (v *Input) asWanted(w graph.Input) {
 	switch {
 	case w.DType == fileType:
-		return v.asFile(w.Name)
+		v.asFile(w.Name)
 	case v.Strings == nil:
 	case w.DType == stringType:
 		v.Values, v.Numbers = nil, 0
 	case v.Values == nil && len(v.Strings) > 0:
-		return fmt.Errorf("the array for input %s %w", graph.Quote(w.Name), noNumber(v.Strings[0]))
+		refuse.With("the array for input %s %w", graph.Quote(w.Name), noNumber(v.Strings[0]))
 	default:
 		v.Strings = nil
 	}
-	return nil
 }
 
 // split cuts a table into columns for the inputs that have no other array, and joins several
 // pictures if one input is left.
-func (in Inputs) split(open []graph.Input) (Inputs, error) {
+func (in Inputs) split(open []graph.Input) Inputs {
 	at := slices.IndexFunc(in, func(v Input) bool { return v.table != nil })
 	if at >= 0 && len(in) > 1 {
-		return nil, fmt.Errorf("a table and %d other arrays without names of inputs: give each with --input name=file", len(in)-1)
+		refuse.With("a table and %d other arrays without names of inputs: give each with --input name=file", len(in)-1)
 	}
 	if at >= 0 {
 		return in[at].table.inputs(open)
@@ -226,20 +218,16 @@ func (in Inputs) split(open []graph.Input) (Inputs, error) {
 		for _, v := range in {
 			all.pictures, all.files = append(all.pictures, v.pictures...), append(all.files, v.files...)
 		}
-		return Inputs{all}, nil
+		return Inputs{all}
 	}
-	return in, nil
+	return in
 }
 
 func inputNames(inputs []graph.Input) string {
-	var names []string
-	for _, v := range inputs {
-		names = append(names, v.Name)
-	}
-	if len(names) == 0 {
+	if len(inputs) == 0 {
 		return "none"
 	}
-	return several(names)
+	return several(each(inputs, func(v graph.Input) string { return v.Name }))
 }
 
 // WithPictures returns the inputs with pictures scaled in that way.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/picture"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // maxPixels is the most pixels of a picture. A file of a few bytes may claim any number.
@@ -142,11 +143,11 @@ type layout struct {
 
 // layoutOf finds the axes by their sizes: channels, 1 or 3, stand before or after height
 // and width. Three axes may also be grey pictures.
-func layoutOf(shape []int) (layout, error) {
+func layoutOf(shape []int) layout {
 	isChannels := func(n int) bool { return n == 1 || n == 3 }
 	n := len(shape)
 	if n < 2 || n > 4 || graph.Size(shape) == 0 {
-		return layout{}, fmt.Errorf("its shape %v is not a picture's", shape)
+		refuse.With("its shape %v is not a picture's", shape)
 	}
 	l := layout{count: 1, channels: 1}
 	inner := shape
@@ -159,35 +160,35 @@ func layoutOf(shape []int) (layout, error) {
 		first, last := isChannels(inner[0]), isChannels(inner[2])
 		switch {
 		case first && last && inner[0] != inner[2] || first && last && inner[1] <= 3:
-			return layout{}, fmt.Errorf("its shape %v does not say which axis is the channels", shape)
+			refuse.With("its shape %v does not say which axis is the channels", shape)
 		case first:
 			l.channels, l.height, l.width = inner[0], inner[1], inner[2]
 		case last:
 			l.height, l.width, l.channels, l.last = inner[0], inner[1], inner[2], true
 		default:
-			return layout{}, fmt.Errorf("its shape %v has no axis of 1 or 3 channels", shape)
+			refuse.With("its shape %v has no axis of 1 or 3 channels", shape)
 		}
 	}
 	if l.height < 2 || l.width < 2 {
-		return layout{}, fmt.Errorf("its shape %v is not a picture's", shape)
+		refuse.With("its shape %v is not a picture's", shape)
 	}
-	return l, nil
+	return l
 }
 
 // numbers returns the pictures as an input of that shape takes them, end to end.
-func (p Pictures) numbers(pictures []image.Image, in graph.Input) ([]float64, error) {
-	l, err := layoutOf(in.Shape)
+func (p Pictures) numbers(pictures []image.Image, in graph.Input) []float64 {
+	l, err := refuse.Result(func() layout { return layoutOf(in.Shape) })
 	if err != nil {
-		return nil, fmt.Errorf("input %s takes no picture: %w; give its numbers in a .npy or .npz file", graph.Quote(in.Name), err)
+		refuse.With("input %s takes no picture: %w; give its numbers in a .npy or .npz file", graph.Quote(in.Name), err)
 	}
 	if !in.DType.IsFloat() && in.DType != 0 && p.Deviation != [3]float64{1. / 255, 1. / 255, 1. / 255} {
-		return nil, fmt.Errorf("input %s takes whole numbers: give --image 0..255", graph.Quote(in.Name))
+		refuse.With("input %s takes whole numbers: give --image 0..255", graph.Quote(in.Name))
 	}
 	var out []float64
 	for _, m := range pictures {
 		out = append(out, p.pixels(l.resize(m, p.Crop), l)...)
 	}
-	return out, nil
+	return out
 }
 
 // resize scales a picture to the layout's height and width. Each pixel is a weighted mean

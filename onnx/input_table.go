@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // A table has rows of numbers or strings in named columns. The model decides whether the table is one
@@ -27,6 +28,10 @@ type table struct {
 // parseTable reads values separated by commas (RFC 4180), semicolons or tabs. The first line
 // names the columns.
 func parseTable(data []byte) (Inputs, error) {
+	return refuse.Result(func() Inputs { return Inputs{{table: tableOf(data)}} })
+}
+
+func tableOf(data []byte) *table {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	header, _, _ := bytes.Cut(data, []byte("\n"))
 	r := csv.NewReader(bytes.NewReader(data))
@@ -37,25 +42,23 @@ func parseTable(data []byte) (Inputs, error) {
 		}
 	}
 	first, err := r.Read()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("is empty: the first line names the columns, and each further one is a row of numbers")
-		}
-		return nil, err
+	if errors.Is(err, io.EOF) {
+		refuse.With("is empty: the first line names the columns, and each further one is a row of numbers")
 	}
+	refuse.Check(err)
 	t := &table{at: map[string]int{}}
 	for i, name := range first {
 		name = strings.TrimSpace(name)
 		if _, err := strconv.ParseFloat(name, 64); err == nil {
-			return nil, fmt.Errorf("column %d is called %s: the first line must name the columns", i+1, graph.Quote(name))
+			refuse.With("column %d is called %s: the first line must name the columns", i+1, graph.Quote(name))
 		}
 		if _, twice := t.at[name]; name == "" || twice {
-			return nil, fmt.Errorf("column %d has no name of its own, but %s: give each column one", i+1, graph.Quote(name))
+			refuse.With("column %d has no name of its own, but %s: give each column one", i+1, graph.Quote(name))
 		}
 		t.at[name] = i
 		t.columns = append(t.columns, name)
 		if len(t.columns) > maxColumns {
-			return nil, fmt.Errorf("has more than %d columns", maxColumns)
+			refuse.With("has more than %d columns", maxColumns)
 		}
 	}
 	t.odd = make([]error, len(t.columns))
@@ -64,9 +67,7 @@ func parseTable(data []byte) (Inputs, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return nil, err
-		}
+		refuse.Check(err)
 		row := make([]float64, len(record))
 		for i, cell := range record {
 			if row[i], err = number(strings.TrimSpace(cell)); err != nil && t.odd[i] == nil {
@@ -77,9 +78,9 @@ func parseTable(data []byte) (Inputs, error) {
 		t.rows, t.cells = append(t.rows, row), append(t.cells, slices.Clone(record))
 	}
 	if len(t.rows) == 0 {
-		return nil, errors.New("has names of columns but no rows")
+		refuse.With("has names of columns but no rows")
 	}
-	return Inputs{{table: t}}, nil
+	return t
 }
 
 // maxColumns is the most columns, which bounds the cost of finding names among them.
@@ -112,30 +113,24 @@ func number(cell string) (float64, error) {
 }
 
 // whole returns the table as that input, whose shape is known in part: rows by columns.
-func (t *table) whole(w graph.Input) (Input, error) {
+func (t *table) whole(w graph.Input) Input {
 	name, shape := w.Name, w.Shape
 	in := Input{Name: name, Shape: t.shapeFor(shape, len(t.columns))}
 	if len(shape) > 1 {
 		if want := graph.Size(shape[1:]); want > 0 && want != len(t.columns) { // 0: open
-			return Input{}, fmt.Errorf("the table has %d columns, %s, and input %s takes %d: leave the others out, or add what is missing",
+			refuse.With("the table has %d columns, %s, and input %s takes %d: leave the others out, or add what is missing",
 				len(t.columns), several(t.columns), graph.Quote(name), want)
 		}
 	}
 	if w.DType == stringType {
-		for _, row := range t.cells {
-			in.Strings = append(in.Strings, row...)
-		}
-		return in, nil
+		in.Strings = slices.Concat(t.cells...)
+		return in
 	}
 	for _, err := range t.odd {
-		if err != nil {
-			return Input{}, err
-		}
+		refuse.Check(err)
 	}
-	for _, row := range t.rows {
-		in.Values = append(in.Values, row...)
-	}
-	return in, nil
+	in.Values = slices.Concat(t.rows...)
+	return in
 }
 
 // shapeFor returns the shape of the table as an input of the given shape. The cells of a row
@@ -158,21 +153,17 @@ func (t *table) shapeFor(shape []int, cells int) []int {
 func (t *table) column(at int, w graph.Input) (Input, error) {
 	in := Input{Name: w.Name, Shape: t.shapeFor(w.Shape, 1)}
 	if w.DType == stringType {
-		for _, row := range t.cells {
-			in.Strings = append(in.Strings, row[at])
-		}
+		in.Strings = each(t.cells, func(row []string) string { return row[at] })
 		return in, nil
 	}
-	for _, row := range t.rows {
-		in.Values = append(in.Values, row[at])
-	}
+	in.Values = each(t.rows, func(row []float64) float64 { return row[at] })
 	return in, t.odd[at]
 }
 
 // inputs returns the table as the wanted inputs: a column for each, by name, if the names
 // match; further columns, such as the answer, are ignored. Otherwise the whole table is the
 // only input.
-func (t *table) inputs(wanted []graph.Input) (Inputs, error) {
+func (t *table) inputs(wanted []graph.Input) Inputs {
 	var in Inputs
 	var missing []string
 	var odd error
@@ -188,28 +179,23 @@ func (t *table) inputs(wanted []graph.Input) (Inputs, error) {
 	}
 	alone := len(wanted) == 1 && len(t.columns) > 1
 	if len(missing) == 0 && len(wanted) > 0 && !(alone && graph.Size(wanted[0].Shape[min(1, len(wanted[0].Shape)):]) != 1) {
-		return in, odd
+		refuse.Check(odd)
+		return in
 	}
 	if len(wanted) == 1 {
-		one, err := t.whole(wanted[0])
-		return Inputs{one}, err
+		return Inputs{t.whole(wanted[0])}
 	}
-	return nil, fmt.Errorf("the table has columns %s, and none for %s: an input takes the column of its name, or a whole table with --input name=file.csv",
+	refuse.With("the table has columns %s, and none for %s: an input takes the column of its name, or a whole table with --input name=file.csv",
 		several(t.columns), several(missing))
+	return nil
 }
 
 // several lists a few names for a message.
 func several(names []string) string {
 	const most = 12
-	s := ""
-	for i, name := range names {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", s, len(names)-most)
-		}
-		if i > 0 {
-			s += ", "
-		}
-		s += graph.Quote(name)
+	s := strings.Join(each(names[:min(most, len(names))], graph.Quote), ", ")
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", s, n)
 	}
 	return s
 }

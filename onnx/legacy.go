@@ -84,25 +84,17 @@ func (o *op) batchNormOfEach(eps float64) graph.Value {
 
 // Operators that only set 1 has.
 
-func lowerAffine(o *op) {
-	o.result(0, o.affine(o.in(0), o.floatAttr("alpha", 1), o.floatAttr("beta", 0)))
-}
-
 // affine is alpha·x + beta.
 func (o *op) affine(x graph.Value, alpha, beta float64) graph.Value {
 	return o.Add(o.Mul(x, o.Number(alpha)), o.Number(beta))
 }
 
-// lowerScaledTanh is alpha·tanh(beta·x).
-func lowerScaledTanh(o *op) {
-	alpha := o.floatAttr("alpha", 1)
-	o.result(0, o.Mul(o.Apply(graph.Tanh, o.Mul(o.in(0), o.Number(o.floatAttr("beta", 1)))), o.Number(alpha)))
-}
-
-// lowerParametricSoftplus is alpha·log(1 + exp(beta·x)).
-func lowerParametricSoftplus(o *op) {
-	alpha := o.floatAttr("alpha", 1)
-	o.result(0, o.Mul(o.Apply(graph.Softplus, o.Mul(o.in(0), o.Number(o.floatAttr("beta", 1)))), o.Number(alpha)))
+// stretched lowers alpha·f(beta·x).
+func stretched(f *graph.Function) func(*op) {
+	return func(o *op) {
+		alpha := o.floatAttr("alpha", 1)
+		o.result(0, o.Mul(o.Apply(f, o.Mul(o.in(0), o.Number(o.floatAttr("beta", 1)))), o.Number(alpha)))
+	}
 }
 
 // lowerImageScaler scales a picture and adds a number to each channel.
@@ -113,11 +105,7 @@ func lowerImageScaler(o *op) {
 		if len(in) != 4 || len(bias) != in[1] {
 			o.failf("%d biases for an input of shape %v", len(bias), in)
 		}
-		w := make([]float32, len(bias))
-		for i, v := range bias {
-			w[i] = float32(v)
-		}
-		y = o.Add(y, o.Table(&graph.Tensor{Shape: []int{len(bias), 1, 1}, DType: graph.Float, F32: w}))
+		y = o.Add(y, o.numbers([]int{len(bias), 1, 1}, bias))
 	}
 	o.result(0, y)
 }

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -110,23 +110,14 @@ func Parse(data []byte, opts Options) (*graph.Graph, error) {
 }
 
 func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
-	m, err := unmarshal(data)
-	if err != nil {
-		return nil, err
-	}
-	opset, err := operatorSet(m)
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFileGraph(m, src, opts.Outputs)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.fix(opts.Fixed); err != nil {
-		return nil, err
-	}
-	f.markFiles()
-	return lower(f, opset, opts)
+	return refuse.Result(func() *graph.Graph {
+		m := unmarshal(data)
+		opset := operatorSet(m)
+		f := newFileGraph(m, src, opts.Outputs)
+		f.fix(opts.Fixed)
+		f.markFiles()
+		return refuse.Must(lower(f, opset, opts))
+	})
 }
 
 // rebound returns options in which symbols have the given sizes, and all other
@@ -151,40 +142,35 @@ func rebound(inputs []graph.Input, sizes map[string]int, memory int64) Options {
 
 const notModel = "not an ONNX model, or damaged"
 
-// damaged returns the error for a file that could not be parsed. It normalises the
-// library's text, in which the kind of a space is random.
-func damaged(err error) error {
-	return errors.New(notModel + ": " + strings.ReplaceAll(err.Error(), "\u00a0", " "))
-}
-
 // unmarshal parses the protocol buffer without copying its tensors.
-func unmarshal(data []byte) (*onnxpb.ModelProto, error) {
+func unmarshal(data []byte) *onnxpb.ModelProto {
 	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
-		return nil, errors.New("a pointer of Git LFS, not the model that it stands for: fetch that with git lfs pull")
+		refuse.With("a pointer of Git LFS, not the model that it stands for: fetch that with git lfs pull")
 	}
 	m := new(onnxpb.ModelProto)
 	r := m.ProtoReflect()
+	var err error
 	if methods := r.ProtoMethods(); methods != nil && methods.Unmarshal != nil {
-		_, err := methods.Unmarshal(protoiface.UnmarshalInput{
+		_, err = methods.Unmarshal(protoiface.UnmarshalInput{
 			Message: r,
 			Buf:     data,
 			Flags:   protoiface.UnmarshalDiscardUnknown | protoiface.UnmarshalAliasBuffer,
 			Depth:   maxDepth,
 		})
-		if err != nil {
-			return nil, damaged(err)
-		}
-	} else if err := (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}).Unmarshal(data, m); err != nil {
-		return nil, damaged(err)
+	} else {
+		err = proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}.Unmarshal(data, m)
+	}
+	if err != nil { // in whose text the kind of a space is random
+		refuse.With("%s: %s", notModel, strings.ReplaceAll(err.Error(), "\u00a0", " "))
 	}
 	if m.Graph == nil {
-		return nil, errors.New(notModel + ": it has no graph")
+		refuse.With("%s: it has no graph", notModel)
 	}
-	return m, nil
+	return m
 }
 
 // operatorSet returns the version of the standard operator set that m uses.
-func operatorSet(m *onnxpb.ModelProto) (int, error) {
+func operatorSet(m *onnxpb.ModelProto) int {
 	version, named := int64(0), false
 	for _, o := range m.OpsetImport {
 		if standardDomain(o.GetDomain()) {
@@ -192,18 +178,18 @@ func operatorSet(m *onnxpb.ModelProto) (int, error) {
 		}
 	}
 	if !named && len(m.OpsetImport) > 0 {
-		return maxOpset, nil // operators of other domains alone
+		return maxOpset // operators of other domains alone
 	}
 	if !named && m.GetIrVersion() > 0 && m.GetIrVersion() < 3 { // files of that time do not name sets; this one was all there was
-		return minOpset, nil
+		return minOpset
 	}
 	if version == 0 {
-		return 0, errors.New("the model does not say which ONNX operator set it uses")
+		refuse.With("the model does not say which ONNX operator set it uses")
 	}
 	if version < minOpset || version > maxOpset {
-		return 0, fmt.Errorf("the model uses ONNX operator set %d; %d to %d are understood", version, minOpset, maxOpset)
+		refuse.With("the model uses ONNX operator set %d; %d to %d are understood", version, minOpset, maxOpset)
 	}
-	return int(version), nil
+	return int(version)
 }
 
 // standardDomain reports whether this is the domain of ONNX's own operators.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -27,18 +28,16 @@ type reader struct {
 
 // lower turns the file's graph into normal form.
 func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
-	err := f.sizePictures(opts)
-	var inputs []graph.Input
-	if err == nil {
-		inputs, err = inputValues(f.inputs, opts)
-	}
 	f.inner.written = 0
+	var inputs []graph.Input
 	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, narrows: &narrows{round: opts.typed},
 		values: map[string]graph.Value{}, types: map[string]graph.DType{}, texts: newTexts(), sequences: map[string]*sequence{}}
 	if opts.Memory > 0 {
 		r.Limit(opts.Memory)
 	}
-	if err == nil {
+	err := refuse.Caught(func() {
+		refuse.Check(f.sizePictures(opts))
+		inputs = refuse.Must(inputValues(f.inputs, opts))
 		r.reserveNames()
 		for _, v := range inputs {
 			if v.DType == stringType || v.DType == fileType {
@@ -48,8 +47,8 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 			r.types[v.Name] = v.DType
 			r.values[v.Name] = r.ExtendedInput(v.Name, v.DType, v.Numbers, v.Shape, v.Symbols...)
 		}
-		err = r.decodeInitializers()
-	}
+		r.decodeInitializers()
+	})
 	if err != nil {
 		// Report unknown operators first: no value of a dimension would help with
 		// them.
@@ -105,29 +104,22 @@ func (r *reader) reserveNames() {
 }
 
 // decodeInitializers makes the constants, which all graphs of a file share.
-func (r *reader) decodeInitializers() error {
+func (r *reader) decodeInitializers() {
 	if r.file.constants == nil {
 		r.file.constants = map[string]*graph.Tensor{}
-		for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
-			if r.file.isStrings(name) {
-				continue
+		r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) (err error) {
+			if !isStrings(p) {
+				r.file.constants[name], err = decode(p, r.file.source.external)
 			}
-			t, err := decode(r.file.initializers[name], r.file.source.external)
-			if err != nil {
-				return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
-			}
-			r.file.constants[name] = t
-		}
+			return err
+		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
-		if r.file.isStrings(name) {
-			w, err := decodeStrings(r.file.initializers[name])
-			if err != nil {
-				return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
-			}
-			r.texts.words[name] = w
+	r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) (err error) {
+		if isStrings(p) {
+			r.texts.words[name], err = decodeStrings(p)
 		}
-	}
+		return err
+	})
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
 		r.values[name] = r.Constant(name, r.narrows.exact(r.file.constants[name], r.file.initializers[name]))
 		r.types[name] = r.file.constants[name].DType
@@ -135,7 +127,15 @@ func (r *reader) decodeInitializers() error {
 	for _, name := range slices.Sorted(maps.Keys(r.file.fixed)) {
 		r.values[name] = r.Constant(name, r.file.fixed[name])
 	}
-	return nil
+}
+
+// eachInitializer reads the initializers, by their names.
+func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto) error) {
+	for _, name := range slices.Sorted(maps.Keys(f.initializers)) {
+		if err := read(name, f.initializers[name]); err != nil {
+			refuse.With("initializer %s: %w", graph.Quote(name), err)
+		}
+	}
 }
 
 // unknownOperators returns the nodes whose operator is not in the table.
@@ -248,8 +248,11 @@ const preview = "ai.onnx.preview"
 var lowerings = map[string]lowering{
 	"Add": {2, 2, twoInputs((*graph.Builder).Add)}, "Sub": {2, 2, twoInputs((*graph.Builder).Sub)},
 	"Mul": {2, 2, twoInputs((*graph.Builder).Mul)}, "Div": {2, 2, lowerDiv},
-	"Sum": {1, many, lowerSum}, "Mean": {1, many, lowerMean}, "Min": {1, many, lowerMin}, "Max": {1, many, lowerMax},
-	"Pow": {2, 2, twoInputs((*graph.Builder).Pow)}, "Mod": {2, 2, lowerMod}, "PRelu": {2, 2, twoInputs((*graph.Builder).PRelu)},
+	"Sum": {1, many, chained((*graph.Builder).Add)}, "Mean": {1, many, lowerMean},
+	"Min": {1, many, chained((*graph.Builder).Min)}, "Max": {1, many, chained((*graph.Builder).Max)},
+	"Pow":   {2, 2, twoInputs((*graph.Builder).Pow)},
+	"Mod":   {2, 2, computed(func(o *op) graph.Value { return o.Mod(o.in(0), o.in(1), o.flagAttr("fmod", false)) })},
+	"PRelu": {2, 2, twoInputs((*graph.Builder).PRelu)},
 	"Equal": {2, 2, comparison(graph.Equal)}, "Less": {2, 2, comparison(graph.Less)},
 	"LessOrEqual": {2, 2, comparison(graph.LessOrEqual)},
 	"Greater":     {2, 2, comparison(graph.Greater)}, "GreaterOrEqual": {2, 2, comparison(graph.GreaterOrEqual)},
@@ -257,10 +260,14 @@ var lowerings = map[string]lowering{
 	"Not":        {1, 1, oneInput((*graph.Builder).Not)},
 	"Sign":       {1, 1, oneInput((*graph.Builder).Sign)},
 	"BitwiseAnd": {2, 2, bitwise(graph.And)}, "BitwiseOr": {2, 2, bitwise(graph.Or)}, "BitwiseXor": {2, 2, bitwise(graph.Xor)},
-	"BitwiseNot": {1, 1, oneInput((*graph.Builder).BitwiseNot)},
-	"BitShift":   {2, 2, lowerBitShift}, "BitCast": {1, 1, lowerBitCast}, "Det": {1, 1, lowerDet},
-	"OptionalHasElement": {0, 1, lowerHasElement}, "OptionalGetElement": {1, 1, lowerIdentity},
-	"Where": {3, 3, lowerWhere}, "Gelu": {1, 1, lowerGelu}, "Clip": {1, 3, lowerClip}, "Cast": {1, 1, lowerCast},
+	"BitwiseNot":         {1, 1, oneInput((*graph.Builder).BitwiseNot)},
+	"BitShift":           {2, 2, lowerBitShift},
+	"BitCast":            {1, 1, computed(func(o *op) graph.Value { return o.BitCast(o.in(0), graph.DType(o.intAttr("to", 0))) })},
+	"Det":                {1, 1, lowerDet},
+	"OptionalHasElement": {0, 1, computed(func(o *op) graph.Value { return o.truths([]int{}, func(int) bool { return o.has(0) }) })},
+	"OptionalGetElement": {1, 1, computed(first)},
+	"Where":              {3, 3, computed(func(o *op) graph.Value { return o.Where(o.in(0), o.in(1), o.in(2)) })},
+	"Gelu":               {1, 1, lowerGelu}, "Clip": {1, 3, lowerClip}, "Cast": {1, 1, lowerCast},
 	"CastLike": {2, 2, lowerCastLike},
 
 	"Gemm": {2, 3, lowerGemm}, "MatMul": {2, 2, twoInputs((*graph.Builder).MatMul)}, "Conv": {2, 3, lowerConv},
@@ -275,25 +282,34 @@ var lowerings = map[string]lowering{
 	"RNN": {3, 6, lowerRNN}, "GRU": {3, 6, lowerGRU}, "LSTM": {3, 8, lowerLSTM}, "Einsum": {0, many, lowerEinsum},
 	"CumSum":  {2, 2, lowerCumSum},
 	"CumProd": {2, 2, lowerCumProd}, "EyeLike": {1, 1, lowerEyeLike}, "IsNaN": {1, 1, oneInput((*graph.Builder).IsNaN)},
-	"IsInf":                 {1, 1, lowerIsInf},
+	"IsInf": {1, 1, computed(func(o *op) graph.Value {
+		return o.IsInf(o.in(0), o.flagAttr("detect_positive", true), o.flagAttr("detect_negative", true))
+	})},
 	"DynamicQuantizeLinear": {1, 1, lowerDynamicQuantize}, "DFT": {1, 3, lowerDFT}, "STFT": {2, 4, lowerSTFT},
 	"Shrink": {1, 1, lowerShrink}, "ThresholdedRelu": {1, 1, lowerThresholdedRelu}, "NonZero": {1, 1, lowerNonZero},
 	"MaxPool": {1, 1, lowerMaxPool}, "AveragePool": {1, 1, lowerAveragePool},
 	"GlobalAveragePool": {1, 1, lowerGlobalAveragePool}, "GlobalMaxPool": {1, 1, lowerGlobalMaxPool},
-	"ReduceMean": {1, 2, reduction(graph.Mean)}, "ReduceSum": {1, 2, reduction(graph.Sum)},
+	"ReduceMean": {1, 2, along(mean)}, "ReduceSum": {1, 2, summed(nil, nil)},
 	"ReduceMax": {1, 2, along((*graph.Builder).ReduceMax)}, "ReduceMin": {1, 2, along((*graph.Builder).ReduceMin)},
 	"ReduceProd": {1, 2, along((*graph.Builder).ReduceProd)}, "ReduceLogSumExp": {1, 2, along((*graph.Builder).ReduceLogSumExp)},
-	"ReduceLogSum": {1, 2, lowerReduceLogSum}, "ArgMax": {1, 1, lowerArgMax}, "ArgMin": {1, 1, lowerArgMin}, "TopK": {1, 2, lowerTopK},
-	"OneHot": {3, 3, lowerOneHot}, "Hardmax": {1, 1, softmax((*graph.Builder).Hardmax)},
-	"ReduceL1": {1, 2, lowerReduceL1}, "ReduceL2": {1, 2, lowerReduceL2}, "ReduceSumSquare": {1, 2, lowerReduceSumSquare},
-	"NegativeLogLikelihoodLoss": {2, 3, lowerNLL}, "SoftmaxCrossEntropyLoss": {2, 3, lowerCrossEntropy},
-	"Softmax": {1, 1, softmax((*graph.Builder).Softmax)}, "LogSoftmax": {1, 1, softmax((*graph.Builder).LogSoftmax)},
+	"ReduceLogSum": {1, 2, summed(nil, logarithm)},
+	"ArgMax":       {1, 1, func(o *op) { o.argMax(o.in(0)) }},
+	"ArgMin":       {1, 1, func(o *op) { o.argMax(o.Negative(o.in(0))) }},
+	"TopK":         {1, 2, lowerTopK},
+	"OneHot":       {3, 3, lowerOneHot}, "Hardmax": {1, 1, softmax((*graph.Builder).Hardmax)},
+	"ReduceL1": {1, 2, summed(absolute, nil)}, "ReduceL2": {1, 2, summed(squared, root)}, "ReduceSumSquare": {1, 2, summed(squared, nil)},
+	"NegativeLogLikelihoodLoss": {2, 3, computed(func(o *op) graph.Value { return o.loss(o.in(0)) })},
+	"SoftmaxCrossEntropyLoss":   {2, 3, lowerCrossEntropy},
+	"Softmax":                   {1, 1, softmax((*graph.Builder).Softmax)}, "LogSoftmax": {1, 1, softmax((*graph.Builder).LogSoftmax)},
 
 	"Reshape": {1, 2, lowerReshape}, "Flatten": {1, 1, lowerFlatten}, "Squeeze": {1, 2, lowerSqueeze},
 	"Unsqueeze": {1, 2, lowerUnsqueeze},
 	"Attention": {3, 7, lowerAttention}, "RotaryEmbedding": {3, 4, lowerRotary},
 	"SimplifiedLayerNormalization": {2, 2, lowerRMSNorm},
-	"Trilu":                        {1, 2, lowerTrilu}, "SwiGLU": {2, 2, lowerSwiGLU}, "CausalConvWithState": {2, 4, lowerCausalConv},
+	"Trilu":                        {1, 2, lowerTrilu}, "CausalConvWithState": {2, 4, lowerCausalConv},
+	"SwiGLU": {2, 2, computed(func(o *op) graph.Value {
+		return o.Mul(o.Apply(graph.Swish, o.in(0), o.floatAttr("alpha", 1)), o.in(1))
+	})},
 	"LinearAttention": {3, 6, lowerLinearAttention},
 
 	"Transpose": {1, 1, lowerTranspose}, "Slice": {1, 5, lowerSlice}, "Split": {1, 2, lowerSplit}, "Gather": {2, 2, lowerGather},
@@ -306,25 +322,33 @@ var lowerings = map[string]lowering{
 	"CenterCropPad": {2, 2, lowerCenterCropPad}, "Col2Im": {3, 3, lowerCol2Im}, "MaxUnpool": {2, 3, lowerMaxUnpool},
 	"TensorScatter": {2, 3, lowerTensorScatter},
 	"Resize":        {1, 4, lowerResize}, "Upsample": {1, 4, lowerResize},
-	"Concat": {1, many, lowerConcat}, "Expand": {2, 2, lowerExpand}, "Tile": {2, 3, lowerTile},
-	"Identity": {1, 1, lowerIdentity}, "Dropout": {1, 3, lowerDropout},
+	"Concat":   {1, many, lowerConcat},
+	"Expand":   {2, 2, computed(func(o *op) graph.Value { return o.Expand(o.in(0), o.toShape(1, "the new shape")) })},
+	"Tile":     {2, 3, lowerTile},
+	"Identity": {1, 1, computed(first)}, "Dropout": {1, 3, lowerDropout},
 
-	"Affine": {1, 1, lowerAffine}, "ScaledTanh": {1, 1, lowerScaledTanh}, "ParametricSoftplus": {1, 1, lowerParametricSoftplus},
+	"Affine":     {1, 1, computed(func(o *op) graph.Value { return o.affine(o.in(0), o.floatAttr("alpha", 1), o.floatAttr("beta", 0)) })},
+	"ScaledTanh": {1, 1, stretched(graph.Tanh)}, "ParametricSoftplus": {1, 1, stretched(graph.Softplus)},
 	"ImageScaler": {1, 1, lowerImageScaler}, "Crop": {1, 1, lowerCrop},
 
 	"Constant": {0, 0, lowerConstant}, "ConstantOfShape": {1, 1, lowerConstantOfShape}, "Range": {3, 3, lowerRange},
-	"Shape": {1, 1, lowerShape}, "Size": {1, 1, lowerSize},
+	"Shape":      {1, 1, lowerShape},
+	"Size":       {1, 1, computed(func(o *op) graph.Value { return o.wholeNumber(graph.Size(o.shape(o.in(0)))) })},
 	"HannWindow": {1, 1, windowed(0.5, -0.5)}, "HammingWindow": {1, 1, windowed(25./46, -21./46)},
 	"BlackmanWindow":  {1, 1, windowed(0.42, -0.5, 0.08)},
 	"MelWeightMatrix": {5, 5, lowerMelWeightMatrix},
 
-	"StringNormalizer": {1, 1, ofStrings}, "StringConcat": {2, 2, ofStrings}, "StringSplit": {1, 1, ofStrings}, "RegexFullMatch": {1, 1, ofStrings},
-	"Bernoulli": {1, 1, lowerRandom}, "Multinomial": {1, 1, lowerRandom}, "RandomNormal": {0, 0, lowerRandom}, "RandomUniform": {0, 0, lowerRandom},
+	"StringNormalizer": {1, 1, ofStrings}, "StringConcat": {2, 2, ofStrings}, "StringSplit": {1, 1, ofStrings},
+	"RegexFullMatch": {1, 1, ofStrings},
+	"Bernoulli":      {1, 1, lowerRandom}, "Multinomial": {1, 1, lowerRandom}, "RandomNormal": {0, 0, lowerRandom},
+	"RandomUniform":    {0, 0, lowerRandom},
 	"RandomNormalLike": {1, 1, lowerRandom}, "RandomUniformLike": {1, 1, lowerRandom}, "ImageDecoder": {1, 1, lowerPicture},
 
-	"SequenceEmpty": {0, 0, lowerSequenceEmpty}, "SequenceConstruct": {1, many, lowerSequenceConstruct},
-	"SequenceInsert": {2, 3, lowerSequenceInsert}, "SequenceErase": {1, 2, lowerSequenceErase}, "SequenceAt": {2, 2, lowerSequenceAt},
-	"SequenceLength": {1, 1, lowerSequenceLength}, "SplitToSequence": {1, 2, lowerSplitToSequence},
+	"SequenceEmpty":     {0, 0, lowerSequenceEmpty},
+	"SequenceConstruct": {1, many, func(o *op) { o.sequenceResult(o.inputs(0)) }},
+	"SequenceInsert":    {2, 3, lowerSequenceInsert}, "SequenceErase": {1, 2, lowerSequenceErase}, "SequenceAt": {2, 2, lowerSequenceAt},
+	"SequenceLength":     {1, 1, computed(func(o *op) graph.Value { return o.wholeNumber(len(o.sequence(0))) })},
+	"SplitToSequence":    {1, 2, lowerSplitToSequence},
 	"ConcatFromSequence": {1, 1, lowerConcatFromSequence},
 	"TfIdfVectorizer":    {1, 1, lowerNgrams}, "Unique": {1, 1, lowerUnique}, "NonMaxSuppression": {2, 5, lowerSuppression},
 }

@@ -110,15 +110,7 @@ func lowest() *graph.Tensor {
 // seen returns the mask that says which keys each query attends to.
 func (o *op) seen(window func(after int) bool, queries, keys, past int) graph.Value {
 	o.room(queries, keys)
-	t := &graph.Tensor{Shape: []int{queries, keys}, DType: graph.Bool, I64: make([]int64, queries*keys)}
-	for i := range queries {
-		for j := range keys {
-			if window(j - past - i) {
-				t.I64[i*keys+j] = 1
-			}
-		}
-	}
-	return o.Table(t)
+	return o.truths([]int{queries, keys}, func(at int) bool { return window(at%keys - past - at/keys) })
 }
 
 // wide extends a mask along its last axis to the given number of keys; the new ones are
@@ -140,21 +132,16 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 		return o.Gather(mask, len(shape)-1, index)
 	}
 	out := &graph.Tensor{Shape: append(append([]int{}, shape[:len(shape)-1]...), keys), DType: t.DType, Public: t.Public}
-	for i := 0; i < t.Len(); i += n {
-		for j := range keys {
-			switch {
-			case t.F32 != nil && j < n:
-				out.F32 = append(out.F32, t.F32[i+j])
-			case t.F32 != nil:
-				out.F32 = append(out.F32, float32(fill))
-			case j < n:
-				out.I64 = append(out.I64, t.I64[i+j])
-			default:
-				out.I64 = append(out.I64, int64(fill))
-			}
-		}
-	}
+	out.F32, out.I64 = widened(t.F32, n, keys, float32(fill)), widened(t.I64, n, keys, int64(fill))
 	return o.Table(out)
+}
+
+// widened makes rows of n numbers rows of so many.
+func widened[T any](list []T, n, many int, fill T) (out []T) {
+	for ; len(list) > 0; list = list[n:] {
+		out = append(append(out, list[:n]...), slices.Repeat([]T{fill}, many-n)...)
+	}
+	return out
 }
 
 // transposeLast exchanges the last two axes.
@@ -193,8 +180,8 @@ func lowerAttention(o *op) {
 		a.q, a.k, a.v = o.splitHeads(a.q, queries), o.splitHeads(a.k, keys), o.splitHeads(a.v, keys)
 	}
 	o.putPast(&a)
-	if o.has(3) {
-		o.addMask(&a, o.in(3))
+	if a.bias = o.optional(3); o.has(3) && o.DType(o.in(3)) == graph.Bool {
+		a.allow, a.bias = a.bias, nil
 	}
 	left, right := o.intAttr("left_window_size", -1), o.intAttr("right_window_size", -1)
 	onlyBefore := o.flagAttr("is_causal", false)
@@ -270,17 +257,12 @@ func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right
 	}
 	n := o.Reshape(o.Cast(lengths, graph.Int64), []int{q[0], 1, 1, 1})
 	o.room(q[2]+1, k[2])
-	places, after := make([]int64, k[2]), make([]int64, q[2]*k[2])
-	for j := range places {
-		places[j] = int64(j)
-		for i := range q[2] {
-			after[i*k[2]+j] = int64(j - i + q[2]) // and n less, how far a key is after its query's
-		}
-	}
+	// How far a key is after its query's, and n more.
+	after := filled(q[2]*k[2], func(at int) int64 { return int64(at%k[2] - at/k[2] + q[2]) })
 	whole := func(shape []int, v []int64) graph.Value {
 		return o.Table(&graph.Tensor{Shape: shape, DType: graph.Int64, I64: v, Public: true})
 	}
-	a.allow = append(a.allow, o.Compare(graph.Less, whole([]int{k[2]}, places), n))
+	a.allow = append(a.allow, o.Compare(graph.Less, whole([]int{k[2]}, upTo(0, int64(k[2]))), n))
 	far := o.Sub(whole([]int{q[2], k[2]}, after), n)
 	if causal {
 		a.allow = append(a.allow, o.Compare(graph.LessOrEqual, far, o.whole(far, 0)))
@@ -293,26 +275,11 @@ func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right
 	}
 }
 
-// addMask adds a mask of truth values or of numbers.
-func (o *op) addMask(a *attention, mask graph.Value) {
-	if o.DType(mask) == graph.Bool {
-		a.allow = append(a.allow, mask)
-	} else {
-		a.bias = append(a.bias, mask)
-	}
-}
-
 // lowerTrilu keeps what is above or below a diagonal.
 func lowerTrilu(o *op) {
-	x, s := o.tensor(0)
-	if len(s) < 2 {
-		o.failf("a matrix of shape %v", s)
-	}
+	x, s := o.ranked(0, 2)
 	upper := o.flagAttr("upper", true)
-	k := 0.0
-	if o.has(1) {
-		k = o.scalarInput(1, "the diagonal")
-	}
+	k := o.scalarOr(1, "the diagonal", 0)
 	rows, columns := s[len(s)-2], s[len(s)-1]
 	keep := func(after int) bool {
 		if upper {

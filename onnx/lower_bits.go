@@ -13,10 +13,6 @@ func lowerBitShift(o *op) {
 	o.result(0, o.Shift(o.in(0), o.constantInput(1, "the amount"), left))
 }
 
-func lowerBitCast(o *op) {
-	o.result(0, o.BitCast(o.in(0), graph.DType(o.intAttr("to", 0))))
-}
-
 // lowerDet expands determinants along their first rows.
 func lowerDet(o *op) {
 	x, in := o.tensor(0)
@@ -50,13 +46,4 @@ func lowerDet(o *op) {
 		return sum
 	}
 	o.result(0, minor(0, upTo(0, n)))
-}
-
-// lowerHasElement is a constant: true if the optional tensor is present.
-func lowerHasElement(o *op) {
-	there := int64(0)
-	if o.has(0) {
-		there = 1
-	}
-	o.result(0, o.Table(&graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{there}}))
 }

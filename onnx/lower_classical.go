@@ -32,10 +32,7 @@ func (o *op) numbersAttr(name string) []float32 {
 	}
 	var list []float32
 	if t != nil {
-		list = make([]float32, t.Len())
-		for i := range list {
-			list[i] = float32(t.At(i))
-		}
+		list = filled(t.Len(), func(i int) float32 { return float32(t.At(i)) })
 	} else if a := o.attr(name, onnxpb.AttributeProto_FLOATS); a != nil {
 		list = a.Floats
 	}
@@ -179,10 +176,7 @@ func lowerFeatureVectorizer(o *op) {
 // lowerFeatureExtractor selects elements along the last axis: of a value at constant
 // indices, or of a constant at computed indices.
 func lowerFeatureExtractor(o *op) {
-	x, in := o.tensor(0)
-	if len(in) == 0 {
-		o.failf("its first input is one number")
-	}
+	x, in := o.ranked(0, 1)
 	last := len(in) - 1
 	if at := o.in(1); o.Tensor(at) == nil {
 		n := graph.Size(o.shape(at))
@@ -207,10 +201,7 @@ func lowerFeatureExtractor(o *op) {
 	if t.I64 == nil {
 		o.failf("its indices have type %v", t.DType)
 	}
-	index := make([]int, len(t.I64))
-	for i, v := range t.I64 {
-		index[i] = o.axis(v, in[last]) // in the same range as an axis
-	}
+	index := o.eachAxis(t.I64, in[last]) // in the same range as axes
 	y := o.Gather(x, last, index)
 	if last == 0 {
 		y = o.Reshape(y, []int{1, len(index)})
@@ -282,9 +273,7 @@ func lowerLabelEncoder(o *op) {
 // onceEach lists strings once each, and which of the list each is.
 func onceEach(strings []string) (list []string, at []int64) {
 	var d distinct[string]
-	for _, s := range strings {
-		at = append(at, int64(d.place(s)))
-	}
+	at = each(strings, func(s string) int64 { return int64(d.place(s)) })
 	return d.list, at
 }
 
@@ -343,11 +332,7 @@ func (o *op) encode(x graph.Value, keys, values *graph.Tensor, def float64) {
 	if values.DType.IsFloat() {
 		y = o.Add(o.weightedBits(is, o.numbers([]int{n}, unlike), graph.Float), o.Number(def))
 	} else {
-		whole := make([]int64, n)
-		for i, d := range unlike {
-			whole[i] = int64(d)
-		}
-		y = o.Add(o.weightedBits(is, o.Integers([]int{n}, whole), graph.Int64), o.Integers([]int{}, []int64{int64(def)}))
+		y = o.Add(o.weightedBits(is, o.Integers([]int{n}, converted[int64](unlike)), graph.Int64), o.Integers([]int{}, []int64{int64(def)}))
 	}
 	o.result(0, y)
 }

@@ -102,15 +102,7 @@ func lowerShape(o *op) {
 		return min(max(v, 0), rank)
 	}
 	start, end := bound("start", 0), bound("end", rank)
-	v := []int64{}
-	for i := start; i < end; i++ {
-		v = append(v, int64(in[i]))
-	}
-	o.result(0, o.Integers([]int{len(v)}, v))
-}
-
-func lowerSize(o *op) {
-	o.result(0, o.Integers([]int{}, []int64{int64(graph.Size(o.shape(o.in(0))))}))
+	o.result(0, o.integers(in[start:max(start, end)]))
 }
 
 // lowerRandom refuses what draws numbers.

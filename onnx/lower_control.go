@@ -44,33 +44,26 @@ func reads(n *onnxpb.NodeProto) []string {
 // captured lists the values that a body reads and does not define.
 func captured(g *onnxpb.GraphProto) []string {
 	own := map[string]bool{"": true}
-	for _, v := range g.Input {
-		own[v.GetName()] = true
-	}
-	for _, t := range g.Initializer {
-		own[t.GetName()] = true
-	}
-	for _, n := range g.Node {
-		for _, out := range n.Output {
-			own[out] = true
-		}
-	}
 	var list []string
-	take := func(name string) {
-		if !own[name] {
-			own[name] = true
-			list = append(list, name)
+	// take lists the names that are new.
+	take := func(names []string) (list []string) {
+		for _, name := range names {
+			if !own[name] {
+				own[name] = true
+				list = append(list, name)
+			}
 		}
+		return list
+	}
+	take(each(g.Input, (*onnxpb.ValueInfoProto).GetName))
+	take(each(g.Initializer, (*onnxpb.TensorProto).GetName))
+	for _, n := range g.Node {
+		take(n.Output)
 	}
 	for _, n := range g.Node {
-		for _, in := range reads(n) {
-			take(in)
-		}
+		list = append(list, take(reads(n))...)
 	}
-	for _, v := range g.Output {
-		take(v.GetName())
-	}
-	return list
+	return append(list, take(each(g.Output, (*onnxpb.ValueInfoProto).GetName))...)
 }
 
 // body returns an attribute that is a graph.
@@ -125,10 +118,7 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	if err != nil {
 		o.failf("its body: %v", err)
 	}
-	outputs := make([]string, len(g.Output))
-	for i, v := range g.Output {
-		outputs[i] = v.GetName()
-	}
+	outputs := each(g.Output, (*onnxpb.ValueInfoProto).GetName)
 	var nodes []*onnxpb.NodeProto
 	nodes, file.uses = neededNodes(g.Node, order, producer, outputs)
 	for _, n := range nodes {
@@ -194,13 +184,7 @@ func (o *op) results(list []graph.Value) {
 // lowerLoop unrolls the loop. The number of trips must be constant.
 func lowerLoop(o *op) {
 	body := o.body("body")
-	trips, on := int64(maxTrips+1), true
-	if o.has(0) {
-		trips = int64(o.scalarInput(0, "the number of trips"))
-	}
-	if o.has(1) {
-		on = o.scalarInput(1, "the condition") != 0
-	}
+	trips, on := int64(o.scalarOr(0, "the number of trips", maxTrips+1)), o.scalarOr(1, "the condition", 1) != 0
 	carried := o.inputs(2)
 	if len(body.Output) < 1+len(carried) {
 		o.failf("its body has %d outputs for %d values that are carried", len(body.Output), len(carried))
@@ -210,7 +194,7 @@ func lowerLoop(o *op) {
 		if trip == maxTrips {
 			o.failf("makes more than %d trips", maxTrips)
 		}
-		goOn := o.Table(&graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{1}})
+		goOn := o.truths([]int{}, func(int) bool { return true })
 		out := o.inline(body, append([]graph.Value{o.Integers([]int{}, []int64{trip}), goOn}, carried...))
 		t := o.Tensor(out[0])
 		if !o.Valid(out[0]) {
@@ -267,11 +251,11 @@ func lowerScan(o *op) {
 	s.inAxes, s.outAxes = o.scanList("scan_input_axes", s.scans), o.scanList("scan_output_axes", s.outputs)
 	s.inBack, s.outBack = o.scanList("scan_input_directions", s.scans), o.scanList("scan_output_directions", s.outputs)
 	in := o.inputs(0)
-	if out, ok := s.mapped(in); ok {
-		o.results(out)
-		return
+	out, ok := s.mapped(in)
+	if !ok {
+		out = s.run(in)
 	}
-	o.results(s.run(in))
+	o.results(out)
 }
 
 // scanBatch is the Scan of operator set 8: a loop for each sample, along the axis after the
@@ -293,11 +277,7 @@ func (o *op) scanBatch() {
 	}
 	var all [][]graph.Value // by result
 	for k := range samples {
-		var in []graph.Value
-		for _, x := range o.inputs(1) {
-			in = append(in, o.Reshape(o.SliceAxis(x, 0, k, 1, 1), without(o.shape(x), 0)))
-		}
-		out := s.run(in)
+		out := s.run(each(o.inputs(1), func(x graph.Value) graph.Value { return o.entry(x, 0, k) }))
 		if all == nil {
 			all = make([][]graph.Value, len(out))
 		}
@@ -305,11 +285,12 @@ func (o *op) scanBatch() {
 			all[i] = append(all[i], v)
 		}
 	}
-	var results []graph.Value
-	for _, list := range all {
-		results = append(results, o.stacked(list, 0))
-	}
-	o.results(results)
+	o.results(each(all, func(list []graph.Value) graph.Value { return o.stacked(list, 0) }))
+}
+
+// entry is x at one place of an axis, which the result does not have.
+func (o *op) entry(x graph.Value, axis, at int) graph.Value {
+	return o.Reshape(o.SliceAxis(x, axis, at, 1, 1), without(o.shape(x), axis))
 }
 
 // scan describes the loop of a Scan.
@@ -339,7 +320,7 @@ func (o *op) scan(first, count int) scan {
 func (o *op) scanList(name string, length int) []int64 {
 	l := o.intsAttr(name)
 	if l == nil {
-		l = make([]int64, length)
+		return make([]int64, length)
 	}
 	if len(l) != length {
 		o.failf("attribute %s has %d entries; %d are expected", name, len(l), length)
@@ -373,8 +354,7 @@ func (s scan) run(in []graph.Value) []graph.Value {
 			if s.inBack[i] != 0 {
 				at = trips - 1 - trip
 			}
-			x := scanned[i]
-			args = append(args, s.Reshape(s.SliceAxis(x, axis, at, 1, 1), without(s.shape(x), axis)))
+			args = append(args, s.entry(scanned[i], axis, at))
 		}
 		out := s.inline(s.body, args)
 		state = out[:s.states]

@@ -163,22 +163,13 @@ func (o *op) contract(a, b einTerm, keep []rune) einTerm {
 			right = append(right, c)
 		}
 	}
-	size := func(letters []rune) int {
-		n := 1
-		for _, c := range letters {
-			n *= dims[c]
-		}
-		return n
-	}
+	dim := func(c rune) int { return dims[c] }
+	size := func(letters []rune) int { return graph.Size(each(letters, dim)) }
 	// matrix arranges the axes of a term, of full length, as batches of matrices.
 	matrix := func(t einTerm, rows, columns []rune) graph.Value {
 		order := slices.Concat(batch, rows, columns)
-		perm := make([]int, len(order))
-		full := make([]int, len(order))
-		for j, c := range order {
-			perm[j], full[j] = slices.Index(t.letters, c), dims[c]
-		}
-		v := o.Expand(o.Transpose(t.v, perm), full)
+		perm := each(order, func(c rune) int { return slices.Index(t.letters, c) })
+		v := o.Expand(o.Transpose(t.v, perm), each(order, dim))
 		return o.Reshape(v, []int{size(batch), size(rows), size(columns)})
 	}
 	y := o.MatMul(o.Cast(matrix(a, left, sum), graph.Float), o.Cast(matrix(b, sum, right), graph.Float))
@@ -186,9 +177,5 @@ func (o *op) contract(a, b einTerm, keep []rune) einTerm {
 		y = o.Whole(y, dt)
 	}
 	letters := slices.Concat(batch, left, right)
-	shape := make([]int, len(letters))
-	for i, c := range letters {
-		shape[i] = dims[c]
-	}
-	return einTerm{o.Reshape(y, shape), letters}
+	return einTerm{o.Reshape(y, each(letters, dim)), letters}
 }

@@ -7,6 +7,14 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
+// computed lowers an operator of one output.
+func computed(output func(o *op) graph.Value) func(*op) {
+	return func(o *op) { o.result(0, output(o)) }
+}
+
+// first is the first input.
+func first(o *op) graph.Value { return o.in(0) }
+
 // oneInput lowers an operator of one input.
 func oneInput(build func(b *graph.Builder, x graph.Value) graph.Value) func(*op) {
 	return func(o *op) { o.result(0, build(o.Builder, o.in(0))) }
@@ -20,21 +28,22 @@ func twoInputs(build func(b *graph.Builder, x, y graph.Value) graph.Value) func(
 	}
 }
 
-// chain combines all inputs from left to right.
-func (o *op) chain(combine func(x, y graph.Value) graph.Value) graph.Value {
-	v := o.in(0)
-	for i := 1; i < len(o.proto.Input); i++ {
-		v = combine(v, o.in(i))
-	}
-	return v
+// chained lowers an operator that combines all inputs from left to right.
+func chained(combine func(b *graph.Builder, x, y graph.Value) graph.Value) func(*op) {
+	return computed(func(o *op) graph.Value {
+		v := o.in(0)
+		for i := 1; i < len(o.proto.Input); i++ {
+			v = combine(o.Builder, v, o.in(i))
+		}
+		return v
+	})
 }
 
-func lowerSum(o *op) { o.result(0, o.chain(o.Add)) }
-func lowerMax(o *op) { o.result(0, o.chain(o.Max)) }
-func lowerMin(o *op) { o.result(0, o.chain(o.Min)) }
-
 func lowerMean(o *op) {
-	sum := o.chain(o.Add)
+	sum := o.in(0)
+	for _, x := range o.inputs(1) {
+		sum = o.Add(sum, x)
+	}
 	if n := len(o.proto.Input); n > 1 {
 		sum = o.Mul(sum, o.Number(1/float64(n)))
 	}
@@ -44,33 +53,13 @@ func lowerMean(o *op) {
 // lowerClip reads its bounds from attributes, before operator set 11, or from
 // constant inputs.
 func lowerClip(o *op) {
-	lo, hi := math.Inf(-1), math.Inf(1)
-	if o.attrs["min"] != nil {
-		lo = o.floatAttr("min", 0)
-	}
-	if o.attrs["max"] != nil {
-		hi = o.floatAttr("max", 0)
-	}
-	if o.has(1) {
-		lo = o.boundInput(1, "min")
-	}
-	if o.has(2) {
-		hi = o.boundInput(2, "max")
-	}
-	o.result(0, o.Clip(o.in(0), lo, hi))
-}
-
-func lowerMod(o *op) {
-	o.result(0, o.Mod(o.in(0), o.in(1), o.flagAttr("fmod", false)))
+	lo, hi := o.floatAttr("min", math.Inf(-1)), o.floatAttr("max", math.Inf(1))
+	o.result(0, o.Clip(o.in(0), o.boundOr(1, "min", lo), o.boundOr(2, "max", hi)))
 }
 
 // comparison lowers an operator whose result is bool.
 func comparison(c graph.Comparison) func(*op) {
 	return twoInputs(func(b *graph.Builder, x, y graph.Value) graph.Value { return b.Compare(c, x, y) })
-}
-
-func lowerWhere(o *op) {
-	o.result(0, o.Where(o.in(0), o.in(1), o.in(2)))
 }
 
 // lowerShrink moves elements beyond ±lambd towards zero by bias, and sets the
@@ -93,10 +82,7 @@ func lowerThresholdedRelu(o *op) {
 // lowerFunction lowers a function of each element. Its parameters are float
 // attributes.
 func lowerFunction(o *op, f *graph.Function) {
-	var params []float64
-	for _, p := range f.Params {
-		params = append(params, o.floatAttr(p.Name, p.Default))
-	}
+	params := filled(len(f.Params), func(i int) float64 { return o.floatAttr(f.Params[i].Name, f.Params[i].Default) })
 	o.result(0, o.Apply(f, o.in(0), params...))
 }
 
@@ -121,17 +107,8 @@ func lowerCastLike(o *op) {
 	o.result(0, o.CastTo(o.in(0), o.DType(o.in(1)), o.flagAttr("saturate", true)))
 }
 
-func lowerIsInf(o *op) {
-	o.result(0, o.IsInf(o.in(0), o.flagAttr("detect_positive", true), o.flagAttr("detect_negative", true)))
-}
-
 // typeNames are the element types as Cast named them before operator set 6.
 var typeNames = map[string]graph.DType{
 	"FLOAT": graph.Float, "DOUBLE": graph.Double, "FLOAT16": graph.Float16, "BOOL": graph.Bool, "UINT8": graph.Uint8, "INT8": graph.Int8,
 	"UINT16": graph.Uint16, "INT16": graph.Int16, "UINT32": graph.Uint32, "INT32": graph.Int32, "UINT64": graph.Uint64, "INT64": graph.Int64,
-}
-
-// lowerSwiGLU is Swish of the first input times the second.
-func lowerSwiGLU(o *op) {
-	o.result(0, o.Mul(o.Apply(graph.Swish, o.in(0), o.floatAttr("alpha", 1)), o.in(1)))
 }

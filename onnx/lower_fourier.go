@@ -100,10 +100,7 @@ func (o *op) transform(f fourier, x graph.Value, weights []float64) graph.Value 
 
 // lowerDFT transforms along an axis, an attribute before operator set 20.
 func lowerDFT(o *op) {
-	x, in := o.tensor(0)
-	if len(in) < 2 {
-		o.failf("its input has shape %v", in)
-	}
+	x, in := o.ranked(0, 2)
 	at := int64(-2)
 	if o.opset < 20 {
 		at = o.intAttr("axis", 1)
@@ -118,11 +115,8 @@ func lowerDFT(o *op) {
 	if f.inverse && f.oneSided {
 		f.length = 2 * (in[axis] - 1)
 	}
-	if o.has(1) {
-		f.length = int(o.scalarInput(1, "the length"))
-	}
-	perm := toLast(len(in)-1, axis) // twice is none
-	perm = append(perm, len(in)-1)
+	f.length = int(o.scalarOr(1, "the length", float64(f.length)))
+	perm := append(toLast(len(in)-1, axis), len(in)-1) // twice is none
 	o.result(0, o.Transpose(o.transform(f, o.Transpose(x, perm), nil), perm))
 }
 
@@ -142,20 +136,13 @@ func lowerSTFT(o *op) {
 		t := o.constantInput(2, "the window")
 		weights, length = t.Float64s(), t.Len()
 	}
-	if o.has(3) {
-		length = int(o.scalarInput(3, "the frames' length"))
-	}
+	length = int(o.scalarOr(3, "the frames' length", float64(length)))
 	if length < 1 || length > in[1] || step < 1 || weights != nil && len(weights) != length {
 		o.failf("frames of %d with a window of %d, each %d after the other, of a signal of %d", length, len(weights), step, in[1])
 	}
 	frames := (in[1]-length)/step + 1
 	o.room(frames, length)
-	index := make([]int, 0, frames*length)
-	for i := range frames {
-		for j := range length {
-			index = append(index, i*step+j)
-		}
-	}
+	index := filled(frames*length, func(at int) int { return at/length*step + at%length })
 	x = o.Reshape(o.Gather(x, 1, index), []int{in[0], frames, length, in[2]})
 	o.result(0, o.transform(fourier{length: length, oneSided: o.flagAttr("onesided", true)}, x, weights))
 }

@@ -43,16 +43,13 @@ func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y
 	}
 	rank := o.Integers(append([]int{1, 1}, shape[2:]...), at)
 	best := o.Reshape(o.ReduceMax(o.Mul(o.Cast(greatest, graph.Int64), rank), []int{last}, false), out)
-	index = o.Sub(o.Integers([]int{}, []int64{int64(size)}), best)
+	index = o.Sub(o.wholeNumber(size), best)
 	if columnsFirst {
-		h, width := o.Integers([]int{}, []int64{int64(spatial[0])}), o.Integers([]int{}, []int64{int64(spatial[1])})
+		h, width := o.wholeNumber(spatial[0]), o.wholeNumber(spatial[1])
 		index = o.Add(o.Mul(o.Mod(index, width, false), h), o.Div(index, width))
 	}
 	o.room(in[:2]...)
-	base := make([]int64, in[0]*in[1])
-	for i := range base {
-		base[i] = int64(i * size)
-	}
+	base := filled(in[0]*in[1], func(i int) int64 { return int64(i * size) })
 	return y, o.Add(index, o.Integers(append([]int{in[0], in[1]}, slices.Repeat([]int{1}, len(spatial))...), base))
 }
 

@@ -48,10 +48,7 @@ func lowerBatchNorm(o *op) {
 	}
 	for i := 1; i < 5; i++ {
 		if o.Tensor(o.in(i)) == nil { // given with the input: an affine map
-			x := o.in(0)
-			if len(o.shape(x)) < 2 {
-				o.failf("its input has shape %v", o.shape(x))
-			}
+			x, _ := o.ranked(0, 2)
 			scale := o.Mul(o.in(1), o.Apply(graph.Pow, o.Add(o.in(4), o.Number(eps)), -0.5))
 			o.result(0, o.perChannel(x, scale, o.Sub(o.in(2), o.Mul(o.in(3), scale))))
 			return
@@ -65,10 +62,7 @@ func lowerBatchNorm(o *op) {
 // batchNormOfBatch is BatchNormalization in training mode: it normalises by the statistics
 // of the batch, and also returns the running statistics that these update.
 func (o *op) batchNormOfBatch(eps, momentum float64) {
-	x, in := o.tensor(0)
-	if len(in) < 2 {
-		o.failf("its input has shape %v", in)
-	}
+	x, in := o.ranked(0, 2)
 	axes := append([]int{0}, upTo(2, len(in))...)
 	y := o.Norm(graph.Norm{Axes: axes, Centred: true, Epsilon: eps}, x)
 	o.result(0, o.perChannel(y, o.in(1), o.in(2)))

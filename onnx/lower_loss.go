@@ -7,17 +7,9 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// lowerNLL is the loss −Σ w·x at the classes that the targets name.
-func lowerNLL(o *op) {
-	o.result(0, o.loss(o.in(0)))
-}
-
-// lowerCrossEntropy is the same of LogSoftmax, which is its second output.
+// lowerCrossEntropy is the loss of LogSoftmax, which is its second output.
 func lowerCrossEntropy(o *op) {
-	x := o.in(0)
-	if len(o.shape(x)) < 2 {
-		o.failf("its input has shape %v", o.shape(x))
-	}
+	x, _ := o.ranked(0, 2)
 	log := o.LogSoftmax(x, 1)
 	o.result(0, o.loss(log))
 	if o.wanted(1) {
@@ -25,8 +17,8 @@ func lowerCrossEntropy(o *op) {
 	}
 }
 
-// loss selects the entries of x, of shape (N, C, …), at the targets, of shape (N,
-// …).
+// loss is −Σ w·x: it selects the entries of x, of shape (N, C, …), at the targets, of shape (N,
+// …), which name classes.
 func (o *op) loss(x graph.Value) graph.Value {
 	in := o.shape(x)
 	target := o.in(1)

@@ -23,8 +23,8 @@ type mappedValue struct {
 
 // mapped returns the results of a Scan that is such a mapping; false if it is none, or has operators that a mapping is not made of.
 func (s scan) mapped(in []graph.Value) ([]graph.Value, bool) {
-	zero := func(list []int64) bool { return !slices.ContainsFunc(list, func(v int64) bool { return v != 0 }) }
-	if !zero(s.inAxes) || !zero(s.outAxes) || !zero(s.inBack) || !zero(s.outBack) || len(s.body.Input) != len(in) || len(s.body.Initializer) > 0 {
+	odd := slices.ContainsFunc(slices.Concat(s.inAxes, s.outAxes, s.inBack, s.outBack), func(v int64) bool { return v != 0 })
+	if odd || len(s.body.Input) != len(in) || len(s.body.Initializer) > 0 {
 		return nil, false
 	}
 	m := &mapping{scan: s, values: map[string]mappedValue{}}
@@ -136,13 +136,10 @@ func mappedAxes(n *onnxpb.NodeProto, rank int, all bool) (axes []int, keep, ok b
 		switch a.GetName() {
 		case "axes":
 			for _, x := range a.Ints {
-				if x < 0 {
-					x += int64(rank)
-				}
-				if x < 0 || x >= int64(rank) {
+				if x < -int64(rank) || x >= int64(rank) {
 					return nil, false, false
 				}
-				axes = append(axes, int(x))
+				axes = append(axes, (int(x)+rank)%rank)
 			}
 		case "keepdims":
 			keep = a.GetI() != 0

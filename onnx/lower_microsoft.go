@@ -12,24 +12,14 @@ const microsoft = "com.microsoft"
 
 // microsoftLowerings are the operators of this domain that are understood.
 var microsoftLowerings = map[string]lowering{
-	"Tokenizer": {1, 1, ofStrings}, "Gelu": {1, 1, lowerGelu}, "BiasGelu": {2, 2, lowerBiasGelu}, "FastGelu": {1, 2, lowerFastGelu}, "QuickGelu": {1, 1, lowerQuickGelu},
+	"Tokenizer": {1, 1, ofStrings}, "Gelu": {1, 1, lowerGelu}, "QuickGelu": {1, 1, lowerQuickGelu},
+	"BiasGelu":    {2, 2, computed(func(o *op) graph.Value { return o.Apply(graph.Gelu, o.sum(0, 1), 0) })},
+	"FastGelu":    {1, 2, computed(func(o *op) graph.Value { return o.Apply(graph.Gelu, o.sum(0, 1), 1) })},
 	"FusedMatMul": {2, 2, lowerFusedMatMul}, "TransposeMatMul": {2, 2, lowerFusedMatMul},
 	"SkipLayerNormalization": {3, 5, lowerSkipLayerNorm}, "SkipSimplifiedLayerNormalization": {3, 4, lowerSkipSimplifiedLayerNorm},
 	"EmbedLayerNormalization": {7, 9, lowerEmbedLayerNorm},
 	"Attention":               {2, 7, lowerPackedAttention}, "MultiHeadAttention": {3, 10, lowerMultiHeadAttention},
 	"RotaryEmbedding": {4, 4, lowerMicrosoftRotary},
-}
-
-func lowerBiasGelu(o *op) {
-	o.result(0, o.Apply(graph.Gelu, o.Add(o.in(0), o.in(1)), 0))
-}
-
-func lowerFastGelu(o *op) {
-	x := o.in(0)
-	for _, b := range o.optional(1) {
-		x = o.Add(x, b)
-	}
-	o.result(0, o.Apply(graph.Gelu, x, 1))
 }
 
 // lowerQuickGelu is x·σ(α·x).
@@ -204,11 +194,8 @@ func lowerMicrosoftRotary(o *op) {
 	if o.flagAttr("is_packed_batching", false) {
 		o.failf("is_packed_batching is not supported")
 	}
-	x, cos, sin, positions := o.in(0), o.in(2), o.in(3), o.in(1)
-	s := o.shape(x)
-	if len(s) < 3 {
-		o.failf("its input has shape %v", s)
-	}
+	x, s := o.ranked(0, 3)
+	positions, cos, sin := o.in(1), o.in(2), o.in(3)
 	if p := o.shape(positions); len(p) == 1 { // the position of the first place
 		first := o.scalarInput(1, "the first position")
 		n := s[len(s)-2]

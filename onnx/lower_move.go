@@ -66,11 +66,7 @@ func lowerFlatten(o *op) {
 // listed returns integers of an input or, where that is absent, an attribute, which older
 // operator sets have instead; nil when neither is given.
 func (o *op) listed(attr string, input int) []int64 {
-	list := o.intsAttr(attr)
-	if o.has(input) {
-		return o.intsInput(input, attr)
-	}
-	return list
+	return o.intsOr(input, attr, o.intsAttr(attr))
 }
 
 func lowerSqueeze(o *op) {
@@ -126,11 +122,7 @@ func lowerTranspose(o *op) {
 		o.failf("permutation %v of a tensor of shape %v", list, o.shape(x))
 	}
 	o.axes(list, rank) // distinct
-	perm := make([]int, rank)
-	for j, p := range list {
-		perm[j] = o.axis(p, rank)
-	}
-	o.result(0, o.Transpose(x, perm))
+	o.result(0, o.Transpose(x, o.eachAxis(list, rank)))
 }
 
 // lowerSlice reads bounds from attributes, before operator set 10, or inputs.
@@ -145,10 +137,7 @@ func lowerSlice(o *op) {
 	if axes == nil {
 		axes = upTo(0, int64(n))
 	}
-	steps := slices.Repeat([]int64{1}, n)
-	if o.has(4) {
-		steps = o.intsInput(4, "steps")
-	}
+	steps := o.intsOr(4, "steps", slices.Repeat([]int64{1}, n))
 	if n == 0 || len(ends) != n || len(axes) != n || len(steps) != n {
 		o.failf("starts, ends, axes and steps differ in length")
 	}
@@ -225,10 +214,7 @@ func (o *op) cut(x graph.Value, axis int, sizes []int64, take func(i int, part g
 }
 
 func lowerGather(o *op) {
-	x, in := o.tensor(0)
-	if len(in) == 0 {
-		o.failf("its input is a scalar")
-	}
+	x, in := o.ranked(0, 1)
 	o.result(0, o.Take(x, o.axis(o.intAttr("axis", 0), len(in)), o.in(1)))
 }
 
@@ -244,14 +230,9 @@ func lowerPad(o *op) {
 		name = "paddings"
 	}
 	list := o.listed(name, 1)
-	if o.has(2) {
-		value = o.scalarInput(2, "the padding value")
-	}
-	axes := upTo(0, int64(rank))
-	if o.has(3) {
-		axes = o.intsInput(3, "the axes")
-		o.axes(axes, rank)
-	}
+	value = o.scalarOr(2, "the padding value", value)
+	axes := o.intsOr(3, "the axes", upTo(0, int64(rank)))
+	o.axes(axes, rank) // distinct
 	n := len(axes)
 	if len(list) != 2*n {
 		o.failf("%d pads for %d axes", len(list), n)
@@ -269,10 +250,7 @@ func lowerPad(o *op) {
 		o.result(0, o.Pad(x, begin, end, value))
 		return
 	}
-	within, ok := map[string]graph.PadMode{"reflect": graph.Reflect, "edge": graph.Edge, "wrap": graph.Wrap}[mode]
-	if !ok {
-		o.failf("mode %s is not known", graph.Quote(mode))
-	}
+	within := choice(o, "mode", mode, map[string]graph.PadMode{"reflect": graph.Reflect, "edge": graph.Edge, "wrap": graph.Wrap})
 	for axis := range rank {
 		x = o.PadWithin(x, axis, begin[axis], end[axis], within)
 	}
@@ -298,10 +276,6 @@ func (o *op) toShape(input int, what string) []int {
 	return shape
 }
 
-func lowerExpand(o *op) {
-	o.result(0, o.Expand(o.in(0), o.toShape(1, "the new shape")))
-}
-
 func lowerTile(o *op) {
 	if o.opset < 6 {
 		o.result(0, o.tile())
@@ -311,10 +285,6 @@ func lowerTile(o *op) {
 		o.failf("has %d inputs; 2 are expected", len(o.proto.Input))
 	}
 	o.result(0, o.Tile(o.in(0), o.toShape(1, "the repeats")))
-}
-
-func lowerIdentity(o *op) {
-	o.result(0, o.in(0))
 }
 
 // lowerDropout is the identity at inference, and keeps every element.

@@ -100,10 +100,7 @@ func (n ngrams) counts(x graph.Value, grams []int64, size int) graph.Value {
 		n.room(in[0], places, count)
 		var all graph.Value
 		for k := range size {
-			tokens := make([]int64, count)
-			for g := range tokens {
-				tokens[g] = grams[g*size+k]
-			}
+			tokens := filled(count, func(g int) int64 { return grams[g*size+k] })
 			is := n.Compare(graph.Equal, n.SliceAxis(x, 1, k*apart, 1, places), n.Cast(n.Integers([]int{count}, tokens), n.DType(x)))
 			if k > 0 {
 				is = n.Compare(graph.And, all, is)

@@ -8,20 +8,9 @@ import (
 
 // lowerInstanceNorm normalises each channel of each image.
 func lowerInstanceNorm(o *op) {
-	x, in := o.tensor(0)
-	if len(in) < 3 {
-		o.failf("its input has shape %v", in)
-	}
+	x, in := o.ranked(0, 3)
 	y := o.Norm(graph.Norm{Axes: upTo(2, len(in)), Centred: true, Epsilon: o.floatAttr("epsilon", 1e-5)}, x)
 	o.result(0, o.perChannel(y, o.in(1), o.in(2)))
-}
-
-// upTo lists whole numbers from one on, such as axes.
-func upTo[T int | int64](from, to T) (list []T) {
-	for i := from; i < to; i++ {
-		list = append(list, i)
-	}
-	return list
 }
 
 // perChannel is x·scale + bias, with one of each for a channel.
@@ -52,11 +41,8 @@ func lowerGroupNorm(o *op) {
 	scale, bias := o.in(1), o.in(2)
 	if n := graph.Size(o.shape(scale)); n == groups && n != in[1] {
 		o.room(in[1])
-		each := make([]int, in[1])
-		for i := range each {
-			each[i] = i * groups / in[1]
-		}
-		scale, bias = o.Gather(scale, 0, each), o.Gather(bias, 0, each)
+		group := filled(in[1], func(i int) int { return i * groups / in[1] })
+		scale, bias = o.Gather(scale, 0, group), o.Gather(bias, 0, group)
 	}
 	o.result(0, o.perChannel(y, scale, bias))
 }

@@ -6,22 +6,6 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// along lowers a reduction that has a method of its own.
-func along(build func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value) func(*op) {
-	return func(o *op) {
-		x, axes, keep := o.reduced()
-		o.result(0, build(o.Builder, x, axes, keep))
-	}
-}
-
-func lowerReduceLogSum(o *op) {
-	x, axes, keep := o.reduced()
-	o.result(0, o.Apply(graph.Log, o.Reduce(graph.Sum, x, axes, keep)))
-}
-
-func lowerArgMax(o *op) { o.argMax(o.in(0)) }
-func lowerArgMin(o *op) { o.argMax(o.Negative(o.in(0))) }
-
 func (o *op) argMax(x graph.Value) {
 	in := o.shape(x)
 	axis := o.axis(o.intAttr("axis", 0), len(in))

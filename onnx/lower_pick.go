@@ -84,20 +84,20 @@ func lowerGatherElements(o *op) {
 // combined into flat indices of a Take.
 func lowerGatherND(o *op) {
 	x, in := o.tensor(0)
-	if o.Tensor(o.in(1)) == nil {
-		o.result(0, o.takeND(x, o.in(1), int(o.intAttr("batch_dims", 0))))
+	index, si := o.tensor(1)
+	batch, last := int(o.intAttr("batch_dims", 0)), len(si)-1
+	if o.DType(index).IsFloat() || last < 0 || batch < 0 || batch > last || batch >= len(in) || !slices.Equal(si[:batch], in[:batch]) {
+		o.failf("indices of shape %v and type %v for shape %v, %d axes of a batch", si, o.DType(index), in, batch)
+	}
+	span := si[last]
+	if span < 1 || batch+span > len(in) {
+		o.failf("indices of shape %v for shape %v", si, in)
+	}
+	if t := o.Tensor(index); t != nil {
+		o.result(0, o.pick(x, slices.Concat(si[:last], in[batch+span:]), o.slicesAt(in, t, batch)))
 		return
 	}
-	t := o.constantIndices(1)
-	batch := int(o.intAttr("batch_dims", 0))
-	if len(t.Shape) == 0 || batch < 0 || batch >= len(t.Shape) || batch >= len(in) || !slices.Equal(t.Shape[:batch], in[:batch]) {
-		o.failf("indices of shape %v for shape %v, %d axes of a batch", t.Shape, in, batch)
-	}
-	last := t.Shape[len(t.Shape)-1]
-	if last < 1 || batch+last > len(in) {
-		o.failf("indices of shape %v for shape %v", t.Shape, in)
-	}
-	o.result(0, o.pick(x, slices.Concat(t.Shape[:len(t.Shape)-1], in[batch+last:]), o.slicesAt(in, t, batch)))
+	o.result(0, o.takeND(x, index, batch))
 }
 
 // slicesAt returns the flat indices of the slices of a tensor of shape in that constant
@@ -126,21 +126,12 @@ func (o *op) slicesAt(in []int, t *graph.Tensor, batch int) []int {
 // takeND is GatherND at computed indices.
 func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	in, si := o.shape(x), o.shape(index)
-	if o.DType(index).IsFloat() || len(si) == 0 || batch < 0 || batch >= len(si) || batch >= len(in) || !slices.Equal(si[:batch], in[:batch]) {
-		o.failf("indices of shape %v and type %v for shape %v, %d axes of a batch", si, o.DType(index), in, batch)
-	}
 	last := len(si) - 1
 	span := si[last]
-	if span < 1 || batch+span > len(in) {
-		o.failf("indices of shape %v for shape %v", si, in)
-	}
 	rows, st := graph.Size(in[:batch+span]), graph.Strides(in[:batch+span])
 	o.room(si[:batch]...)
 	// Where each element of the batch begins.
-	begin := make([]int64, graph.Size(si[:batch]))
-	for i := range begin {
-		begin[i] = int64(i * graph.Size(in[batch:batch+span]))
-	}
+	begin := filled(graph.Size(si[:batch]), func(i int) int64 { return int64(i * graph.Size(in[batch:batch+span])) })
 	shape := slices.Concat(si[:batch], slices.Repeat([]int{1}, last-batch))
 	at := o.Cast(o.Integers(shape, begin), o.DType(index))
 	for k := range span {
@@ -175,9 +166,9 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 		rounds[round][t] = u
 	}
 	for _, from := range rounds {
-		rest := make([]int, n) // what is not touched
+		rest := upTo(0, n) // what is not touched
 		for i, u := range from {
-			if rest[i] = i; u >= 0 {
+			if u >= 0 {
 				rest[i] = -1
 			}
 		}
@@ -188,12 +179,7 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 		case "add":
 			x = o.Add(x, update)
 		case "mul":
-			ones := make([]int64, n)
-			for i, u := range from {
-				if u < 0 {
-					ones[i] = 1
-				}
-			}
+			ones := each(from, func(u int) int64 { return truth(u < 0) })
 			one := o.Cast(o.Integers(in, ones), o.DType(x))
 			x = o.Mul(x, o.Add(update, one))
 		case "max":
@@ -242,8 +228,7 @@ func lowerCompress(o *op) {
 		}
 	}
 	if o.attrs["axis"] == nil {
-		o.result(0, o.Gather(o.Reshape(x, []int{graph.Size(in)}), 0, index))
-		return
+		x, in = o.Reshape(x, []int{graph.Size(in)}), []int{graph.Size(in)}
 	}
 	o.result(0, o.Gather(x, o.axis(o.intAttr("axis", 0), len(in)), index))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/picture"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -91,50 +92,47 @@ func (v Input) isShape() bool {
 }
 
 // asFile makes an array the bytes of files: those that its pictures were read from, or the numbers that it has.
-func (v *Input) asFile(name string) error {
+func (v *Input) asFile(name string) {
 	switch {
 	case v.DType == fileType: // it is that already
-		return nil
+		return
 	case v.files != nil:
 		v.Strings = v.files
 	case v.Values != nil:
 		file := make([]byte, len(v.Values))
 		for i, x := range v.Values {
 			if file[i] = byte(max(0, min(x, 255))); float64(file[i]) != x {
-				return fmt.Errorf("input %s takes the bytes of a picture's file, and number %d is %v", graph.Quote(name), i, x)
+				refuse.With("input %s takes the bytes of a picture's file, and number %d is %v", graph.Quote(name), i, x)
 			}
 		}
 		v.Strings = []string{string(file)}
 	case !v.isShape():
-		return fmt.Errorf("input %s takes a picture: give its file, or the file's bytes as numbers", graph.Quote(name))
+		refuse.With("input %s takes a picture: give its file, or the file's bytes as numbers", graph.Quote(name))
 	}
 	v.Values, v.Numbers, v.pictures, v.files, v.DType, v.Shape = nil, 0, nil, nil, fileType, []int{}
 	if len(v.Strings) > 1 { // samples
 		v.Shape = nil
 	}
-	return nil
+}
+
+// pixelFormat reads the order of channels.
+func (o *op) pixelFormat() string {
+	order := o.strAttr("pixel_format", picture.RGB)
+	if picture.Channels(order) == 0 {
+		o.failf("pixel_format %s is not known", graph.Quote(order))
+	}
+	return order
 }
 
 // lowerPicture reads ImageDecoder: the pixels are an input of the graph, or a constant if the file is.
 func lowerPicture(o *op) {
-	order, out := o.strAttr("pixel_format", picture.RGB), o.proto.Output[0]
-	if picture.Channels(order) == 0 {
-		o.failf("pixel_format %s is not known", graph.Quote(order))
-	}
+	order, out := o.pixelFormat(), o.proto.Output[0]
 	if t := o.Tensor(o.in(0)); t != nil && t.DType == graph.Uint8 {
-		file := make([]byte, t.Len())
-		for i, v := range t.I64 {
-			file[i] = byte(v)
-		}
-		height, width, pixels, err := picture.Decode(file, order)
+		height, width, pixels, err := picture.Decode(converted[byte](t.I64), order)
 		if err != nil {
 			o.failf("%v", err)
 		}
-		list := make([]int64, len(pixels))
-		for i, p := range pixels {
-			list[i] = int64(p)
-		}
-		o.result(0, o.Table(&graph.Tensor{Shape: []int{height, width, picture.Channels(order)}, DType: graph.Uint8, I64: list}))
+		o.result(0, o.Table(&graph.Tensor{Shape: []int{height, width, picture.Channels(order)}, DType: graph.Uint8, I64: converted[int64](pixels)}))
 		return
 	}
 	o.failf("it decodes bytes of %s, which are no input that it alone reads, nor constant: decode the picture outside of the model, and give the pixels as the input (--output %s names them)",
@@ -143,10 +141,7 @@ func lowerPicture(o *op) {
 
 // decodedPicture reads ImageDecoder of an input that is a file.
 func decodedPicture(o *op) {
-	order, out := o.strAttr("pixel_format", picture.RGB), o.proto.Output[0]
-	if picture.Channels(order) == 0 {
-		o.failf("pixel_format %s is not known", graph.Quote(order))
-	}
+	order, out := o.pixelFormat(), o.proto.Output[0]
 	shape := o.file.pictures[out]
 	if shape == nil {
 		o.failf("the picture decides on its shape: open the model with one (--input), of the size that all have")

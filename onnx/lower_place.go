@@ -38,11 +38,7 @@ func (o *op) axesNamed(rank int) []int {
 	if named == nil {
 		return upTo(0, rank)
 	}
-	axes := make([]int, len(named))
-	for i, a := range named {
-		axes[i] = o.axis(a, rank)
-	}
-	return axes
+	return o.eachAxis(named, rank)
 }
 
 // lowerCol2Im adds up overlapping blocks: each pixel is the sum of the block entries that
@@ -138,10 +134,7 @@ func lowerTensorScatter(o *op) {
 	if !fits {
 		o.failf("an update of shape %v along axis %d of a cache of shape %v", part, axis, in)
 	}
-	starts := make([]int64, in[0])
-	if o.has(2) {
-		starts = o.intsInput(2, "where it writes")
-	}
+	starts := o.intsOr(2, "where it writes", make([]int64, in[0]))
 	if len(starts) != in[0] {
 		o.failf("%d places for %d samples", len(starts), in[0])
 	}

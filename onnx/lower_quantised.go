@@ -24,11 +24,7 @@ func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 			o.failf("blocks of %d of shape %v for shape %v", block, s, in)
 		}
 		o.room(in[axis])
-		index := make([]int, in[axis])
-		for i := range index {
-			index[i] = i / block
-		}
-		return o.Gather(v, axis, index)
+		return o.Gather(v, axis, filled(in[axis], func(i int) int { return i / block }))
 	case len(s) != 1 || s[0] != in[axis]:
 		o.failf("a scale or zero point of shape %v for axis %d of shape %v", s, axis, in)
 	}
@@ -197,11 +193,8 @@ func lowerQLinearMatMul(o *op) {
 }
 
 func lowerQLinearConv(o *op) {
-	var bias []graph.Value
-	if o.has(8) {
-		bias = []graph.Value{o.Cast(o.in(8), graph.Float)}
-	}
-	sum := o.wholeConv(3, 2, 5, bias...)
+	float := func(bias graph.Value) graph.Value { return o.Cast(bias, graph.Float) }
+	sum := o.wholeConv(3, 2, 5, each(o.optional(8), float)...)
 	sx := o.shape(o.in(0))
 	scales := []graph.Value{o.scaled(o.fixedInput(1, "the scale"), sx, 1, 0), o.scaled(o.fixedInput(4, "the scale"), o.shape(sum), 1, 0)}
 	to, zero := o.scaled(o.fixedInput(6, "the scale"), sx, 1, 0), o.scaled(o.fixedInput(7, "the zero point"), sx, 1, 0)

@@ -50,7 +50,7 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 	}
 	r.clip = o.floatAttr("clip", 0)
 	names := o.stringsAttr("activations")
-	if names == nil {
+	if len(names) == 0 {
 		names = slices.Repeat(defaults, r.directions)
 	}
 	if len(names) != functions*r.directions {
@@ -119,17 +119,10 @@ func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) g
 	return nil
 }
 
-// stringsAttr returns a list of strings; nil if there is none.
+// stringsAttr returns a list of strings, empty if there is none.
 func (o *op) stringsAttr(name string) []string {
 	a := o.attr(name, onnxpb.AttributeProto_STRINGS)
-	if a == nil {
-		return nil
-	}
-	var out []string
-	for _, s := range a.Strings {
-		out = append(out, string(s))
-	}
-	return out
+	return each(a.GetStrings(), func(s []byte) string { return string(s) })
 }
 
 // of returns the part of direction d of an input whose first axis is the direction.
@@ -209,14 +202,8 @@ func (r *recurrent) run(d int, projected graph.Value, states []graph.Value, step
 		out := next[0]
 		if r.lens != nil {
 			r.room(r.batch)
-			live := make([]int64, r.batch) // sequences that are not over
-			for i, n := range r.lens {
-				if t < n {
-					live[i] = 1
-				}
-			}
-			if slices.Contains(live, 0) {
-				mask := r.Table(&graph.Tensor{Shape: []int{r.batch, 1}, DType: graph.Bool, I64: live})
+			if slices.Min(r.lens) <= t { // some sequences are over
+				mask := r.truths([]int{r.batch, 1}, func(i int) bool { return t < r.lens[i] })
 				out = r.Where(mask, out, r.Number(0))
 				for i := range next {
 					next[i] = r.Where(mask, next[i], states[i])
@@ -232,11 +219,8 @@ func (r *recurrent) run(d int, projected graph.Value, states []graph.Value, step
 // results joins the outputs of all directions, and the last states.
 func (r *recurrent) results(outs, states [][]graph.Value) {
 	if r.wanted(0) {
-		all := make([]graph.Value, r.directions)
-		for d := range all {
-			all[d] = r.Concat(0, outs[d]...)
-		}
-		y := r.Concat(1, all...) // (time, directions, batch, hidden)
+		joined := func(steps []graph.Value) graph.Value { return r.Concat(0, steps...) }
+		y := r.Concat(1, each(outs, joined)...) // (time, directions, batch, hidden)
 		if r.batchFirst {
 			y = r.Transpose(y, []int{2, 0, 1, 3})
 		}
@@ -246,11 +230,8 @@ func (r *recurrent) results(outs, states [][]graph.Value) {
 		if !r.wanted(1 + i) {
 			continue
 		}
-		var all []graph.Value
-		for d := range r.directions {
-			all = append(all, r.Reshape(states[d][i], []int{1, r.batch, r.hidden}))
-		}
-		y := r.Concat(0, all...)
+		last := func(s []graph.Value) graph.Value { return r.Reshape(s[i], []int{1, r.batch, r.hidden}) }
+		y := r.Concat(0, each(states, last)...)
 		if r.batchFirst {
 			y = r.Transpose(y, []int{1, 0, 2})
 		}

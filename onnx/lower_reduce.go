@@ -17,25 +17,32 @@ func (o *op) reduced() (x graph.Value, axes []int, keep bool) {
 	return x, axes, keep
 }
 
-// reduction lowers an operator that combines elements.
-func reduction(f graph.Reduction) func(*op) {
+// along lowers a reduction.
+func along(build func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value) func(*op) {
 	return func(o *op) {
 		x, axes, keep := o.reduced()
-		o.result(0, o.Reduce(f, x, axes, keep))
+		o.result(0, build(o.Builder, x, axes, keep))
 	}
 }
 
-func lowerReduceL1(o *op) {
-	x, axes, keep := o.reduced()
-	o.result(0, o.Reduce(graph.Sum, o.Apply(graph.Abs, x), axes, keep))
+// summed lowers a sum of what before makes of elements, and what after makes of it; either may be nil.
+func summed(before, after func(b *graph.Builder, x graph.Value) graph.Value) func(*op) {
+	return along(func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value {
+		if before != nil {
+			x = before(b, x)
+		}
+		if x = b.Reduce(graph.Sum, x, axes, keep); after != nil {
+			x = after(b, x)
+		}
+		return x
+	})
 }
 
-func lowerReduceSumSquare(o *op) {
-	x, axes, keep := o.reduced()
-	o.result(0, o.Reduce(graph.Sum, o.Mul(x, x), axes, keep))
-}
+func absolute(b *graph.Builder, x graph.Value) graph.Value  { return b.Apply(graph.Abs, x) }
+func squared(b *graph.Builder, x graph.Value) graph.Value   { return b.Mul(x, x) }
+func root(b *graph.Builder, x graph.Value) graph.Value      { return b.Apply(graph.Sqrt, x) }
+func logarithm(b *graph.Builder, x graph.Value) graph.Value { return b.Apply(graph.Log, x) }
 
-func lowerReduceL2(o *op) {
-	x, axes, keep := o.reduced()
-	o.result(0, o.Apply(graph.Sqrt, o.Reduce(graph.Sum, o.Mul(x, x), axes, keep)))
+func mean(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value {
+	return b.Reduce(graph.Mean, x, axes, keep)
 }

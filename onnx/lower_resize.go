@@ -82,10 +82,7 @@ func (o *op) resizedAxes(in []int, scaleInput, sizeInput int) []resizedAxis {
 	if slices.Contains(in, 0) {
 		o.failf("shape %v has no elements", in)
 	}
-	axes := make([]resizedAxis, len(list))
-	for k, a := range list {
-		axes[k] = resizedAxis{axis: a, in: in[a], from: 0, to: 1}
-	}
+	axes := each(list, func(a int) resizedAxis { return resizedAxis{axis: a, in: in[a], from: 0, to: 1} })
 	switch {
 	case scales != nil:
 		o.resizeBy(axes, scales)
@@ -174,10 +171,7 @@ var coordinates = map[string]func(a resizedAxis, y float64) float64{
 // coefficients returns for each output along an axis its weights of the inputs, and
 // whether it is beyond them, which matters to tf_crop_and_resize alone.
 func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []bool) {
-	place := coordinates[r.coordinates]
-	if place == nil {
-		o.failf("coordinate_transformation_mode %s is not known", graph.Quote(r.coordinates))
-	}
+	place := choice(o, "coordinate_transformation_mode", r.coordinates, coordinates)
 	o.room(a.out, a.in+4)
 	rows, outside = make([][]float64, a.out), make([]bool, a.out)
 	for j := range rows {
@@ -185,7 +179,8 @@ func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []
 		at := place(a, float64(j))
 		outside[j] = r.coordinates == "tf_crop_and_resize" && (at < 0 || at > float64(a.in-1))
 		if r.mode == "nearest" {
-			rows[j][min(max(o.nearest(r.nearest, at), 0), a.in-1)] = 1
+			entry := choice(o, "nearest_mode", r.nearest, nearest)(at)
+			rows[j][min(max(int(entry), 0), a.in-1)] = 1
 		} else {
 			o.interpolate(r, rows[j], at, a.scale)
 		}
@@ -218,19 +213,10 @@ func (o *op) interpolate(r resize, row []float64, at, scale float64) {
 	}
 }
 
-func (o *op) nearest(mode string, at float64) int {
-	switch mode {
-	case "round_prefer_floor":
-		return int(math.Ceil(at - 0.5))
-	case "round_prefer_ceil":
-		return int(math.Floor(at + 0.5))
-	case "floor":
-		return int(math.Floor(at))
-	case "ceil":
-		return int(math.Ceil(at))
-	}
-	o.failf("nearest_mode %s is not known", graph.Quote(mode))
-	return 0
+// nearest are the entries nearest to a place, by the attribute nearest_mode.
+var nearest = map[string]func(at float64) float64{
+	"round_prefer_floor": func(at float64) float64 { return math.Ceil(at - 0.5) }, "floor": math.Floor,
+	"round_prefer_ceil": func(at float64) float64 { return math.Floor(at + 0.5) }, "ceil": math.Ceil,
 }
 
 // kernelAt returns the weights of the inputs around a point that is ratio of the way
@@ -287,12 +273,7 @@ func (o *op) alongAxis(x graph.Value, axis int, rows [][]float64) graph.Value {
 		return o.Gather(x, axis, index)
 	}
 	n := len(rows[0])
-	w := make([]float32, n*len(rows))
-	for j, row := range rows {
-		for i, v := range row {
-			w[i*len(rows)+j] = float32(v)
-		}
-	}
+	w := filled(n*len(rows), func(at int) float32 { return float32(rows[at%len(rows)][at/len(rows)]) })
 	if !o.DType(x).IsFloat() {
 		o.failf("interpolation of type %v", o.DType(x))
 	}
@@ -316,19 +297,14 @@ func (o *op) replaceOutside(x graph.Value, outside [][]bool, value float64) grap
 		return x
 	}
 	o.room(shape...)
-	mask := make([]int64, graph.Size(shape))
-	for at := range mask {
-		rest := at
+	cond := o.truths(shape, func(at int) bool {
+		is := false
 		for i := len(shape) - 1; i >= 0; i-- {
-			if shape[i] > 1 || len(outside[i]) == 1 {
-				if outside[i][rest%shape[i]] {
-					mask[at] = 1
-				}
-			}
-			rest /= shape[i]
+			is = is || (shape[i] > 1 || len(outside[i]) == 1) && outside[i][at%shape[i]]
+			at /= shape[i]
 		}
-	}
-	cond := o.Table(&graph.Tensor{Shape: shape, DType: graph.Bool, I64: mask})
+		return is
+	})
 	return o.Where(cond, o.Number(value), x)
 }
 
@@ -338,14 +314,10 @@ func (o *op) floatsAttr(name string) []float64 {
 	if a == nil {
 		return nil
 	}
-	out := make([]float64, len(a.Floats))
-	for i, v := range a.Floats {
-		if f := float64(v); f-f != 0 {
-			o.failf("attribute %s has %v", name, f)
-		}
-		out[i] = float64(v)
+	if i := graph.FirstNonFinite(a.Floats); i >= 0 {
+		o.failf("attribute %s has %v", name, a.Floats[i])
 	}
-	return out
+	return converted[float64](a.Floats)
 }
 
 // floatsInput returns the elements of constant input i.

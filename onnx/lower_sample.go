@@ -86,11 +86,7 @@ func (s sampling) around(at float64, n int) (first int, weights []float64) {
 		return int(floor), []float64{1 - (at - floor), at - floor}
 	}
 	floor := math.Floor(at)
-	weights = make([]float64, 4)
-	for i := range weights {
-		weights[i] = cubicKernel(-0.75, math.Abs(float64(i-1)-(at-floor)))
-	}
-	return int(floor) - 1, weights
+	return int(floor) - 1, filled(4, func(i int) float64 { return cubicKernel(-0.75, math.Abs(float64(i-1)-(at-floor))) })
 }
 
 // ends are where an axis of n entries ends.
@@ -167,11 +163,7 @@ func (s sampling) computed(o *op, x graph.Value, places []graph.Value, first gra
 		if s.mode == "nearest" {
 			p = o.Apply(graph.Round, p)
 		}
-		entries := make([]float64, dims[a])
-		for i := range entries {
-			entries[i] = float64(i)
-		}
-		far := o.Sub(o.Reshape(p, []int{n, q, 1}), o.numbers([]int{dims[a]}, entries))
+		far := o.Sub(o.Reshape(p, []int{n, q, 1}), o.numbers([]int{dims[a]}, converted[float64](upTo(0, dims[a]))))
 		var w graph.Value
 		if s.mode == "nearest" {
 			w = o.Cast(o.Test(graph.IsZero, far), graph.Float)
@@ -214,11 +206,7 @@ func lowerGridSample(o *op) {
 		}
 		if t := o.Tensor(flat); t != nil { // in more digits than a constant of the graph has
 			o.room(n, q)
-			values := make([]float64, n*q)
-			for i := range values {
-				values[i] = float64(t.At(i*r+from)*scale) + offset
-			}
-			at[a] = o.numbers([]int{n, q}, values)
+			at[a] = o.numbers([]int{n, q}, filled(n*q, func(i int) float64 { return float64(t.At(i*r+from)*scale) + offset }))
 			continue
 		}
 		at[a] = o.affine(o.Reshape(o.SliceAxis(flat, 2, from, 1, 1), []int{n, q}), scale, offset)
@@ -286,15 +274,14 @@ func lowerDeformConv(o *op) {
 	at := make([]graph.Value, 2)
 	for a := range at {
 		o.room(taps, q)
-		regular := make([]float64, taps*q)
-		for i := range regular {
+		regular := filled(taps*q, func(i int) float64 {
 			tap, out := i/q, i%q
 			j, k := out%outs[1], tap%kernel[1]
 			if a == 0 {
 				j, k = out/outs[1], tap/kernel[1]
 			}
-			regular[i] = float64(j*w.Strides[a] - w.Begin[a] + k*w.Dilations[a])
-		}
+			return float64(j*w.Strides[a] - w.Begin[a] + k*w.Dilations[a])
+		})
 		moved := o.Add(o.Reshape(o.SliceAxis(offset, 2, a, 1, 1), []int{n * parts, taps, q}), o.numbers([]int{taps, q}, regular))
 		at[a] = o.Reshape(moved, []int{n * parts, taps * q})
 	}

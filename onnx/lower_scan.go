@@ -26,14 +26,10 @@ func lowerCumSum(o *op) {
 		o.failf("sums of %d elements; %d at most are supported", n, 1<<12)
 	}
 	o.room(n, n)
-	w := make([]float32, n*n)
-	for i := range n { // of input i to output j
-		for j := range n {
-			if i < j && !reverse || i > j && reverse || i == j && !exclusive {
-				w[i*n+j] = 1
-			}
-		}
-	}
+	w := filled(n*n, func(at int) float32 {
+		i, j := at/n, at%n // of input i to output j
+		return float32(truth(i < j && !reverse || i > j && reverse || i == j && !exclusive))
+	})
 	perm := toLast(len(o.shape(x)), axis)
 	triangle := o.Table(&graph.Tensor{Shape: []int{n, n}, DType: graph.Float, F32: w, Public: true})
 	o.result(0, o.Transpose(o.MatMul(o.Transpose(x, perm), triangle), perm))
@@ -75,11 +71,6 @@ func lowerEyeLike(o *op) {
 		o.failf("its input has shape %v", in)
 	}
 	o.room(in...)
-	v := make([]int64, graph.Size(in))
-	for i := range in[0] {
-		if j := int64(i) + k; j >= 0 && j < int64(in[1]) {
-			v[i*in[1]+int(j)] = 1
-		}
-	}
+	v := filled(graph.Size(in), func(at int) int64 { return truth(int64(at%in[1]-at/in[1]) == k) })
 	o.result(0, o.Cast(o.Integers(slices.Clone(in), v), dt))
 }

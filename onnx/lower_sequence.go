@@ -50,10 +50,6 @@ func lowerSequenceEmpty(o *op) {
 	o.sequenceResult(nil)
 }
 
-func lowerSequenceConstruct(o *op) {
-	o.sequenceResult(o.inputs(0))
-}
-
 func lowerSequenceInsert(o *op) {
 	list := o.sequence(0)
 	at := len(list)
@@ -77,10 +73,6 @@ func lowerSequenceErase(o *op) {
 func lowerSequenceAt(o *op) {
 	list := o.sequence(0)
 	o.result(0, list[o.place(1, len(list), len(list)-1)])
-}
-
-func lowerSequenceLength(o *op) {
-	o.result(0, o.Integers([]int{}, []int64{int64(len(o.sequence(0)))}))
 }
 
 // lowerSplitToSequence cuts a tensor along an axis: into parts of given sizes, of one size, or of 1.

@@ -47,16 +47,13 @@ func (o *op) convolve(w graph.Window, group int, x, weights graph.Value, bias ..
 	}
 	outs := free/first.Strides[0] + 1
 	o.room(outs, taps)
-	index := make([]int, 0, outs*taps)
-	for j := range outs {
-		for t := range taps {
-			at := j*first.Strides[0] + t*first.Dilations[0] - first.Begin[0]
-			if at < 0 || at >= d {
-				at = -1
-			}
-			index = append(index, at)
+	index := filled(outs*taps, func(i int) int {
+		at := i/taps*first.Strides[0] + i%taps*first.Dilations[0] - first.Begin[0]
+		if at < 0 || at >= d {
+			return -1
 		}
-	}
+		return at
+	})
 	n, c := sx[0], sx[1]
 	x = o.Reshape(o.Gather(x, 2, index), slices.Concat([]int{n, c, outs, taps}, sx[3:]))
 	perm := append([]int{0, 2, 1, 3}, upTo(4, 1+len(sx))...)
@@ -222,7 +219,6 @@ func (o *op) patches(x graph.Value, w graph.Window, again bool) graph.Value {
 	in := o.shape(x)
 	n := len(w.Kernel)
 	shape := slices.Clone(in[:2])
-	var perm []int
 	for i := range n {
 		d := in[2+i]
 		free := d + w.Begin[i] + w.End[i] - ((w.Kernel[i]-1)*w.Dilations[i] + 1)
@@ -250,13 +246,8 @@ func (o *op) patches(x graph.Value, w graph.Window, again bool) graph.Value {
 		x = o.Gather(x, 2+i, index)
 		shape = append(shape, outs, w.Kernel[i])
 	}
-	for i := range n {
-		perm = append(perm, 2+2*i)
-	}
-	for i := range n {
-		perm = append(perm, 3+2*i)
-	}
-	x = o.Transpose(o.Reshape(x, shape), append([]int{0, 1}, perm...))
+	perm := slices.Concat([]int{0, 1}, filled(n, func(i int) int { return 2 + 2*i }), filled(n, func(i int) int { return 3 + 2*i }))
+	x = o.Transpose(o.Reshape(x, shape), perm)
 	s := o.shape(x)
 	return o.Reshape(x, append(slices.Clone(s[:2+n]), graph.Size(s[2+n:])))
 }

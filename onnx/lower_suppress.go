@@ -13,16 +13,8 @@ func lowerSuppression(o *op) {
 	if len(b) != 3 || len(s) != 3 || b[0] != s[0] || b[1] != s[2] || b[2] != 4 {
 		o.failf("boxes of shape %v and scores of shape %v", b, s)
 	}
-	most, overlap, least := 0.0, 0.0, 0.0
-	if o.has(2) {
-		most = o.scalarInput(2, "how many boxes it chooses")
-	}
-	if o.has(3) {
-		overlap = o.scalarInput(3, "the overlap")
-	}
-	if o.has(4) {
-		least = o.boundInput(4, "the least score")
-	}
+	most, overlap := o.scalarOr(2, "how many boxes it chooses", 0), o.scalarOr(3, "the overlap", 0)
+	least := o.boundOr(4, "the least score", 0)
 	centred := o.flagAttr("center_point_box", false)
 	const steps = 1 << 24 // of comparing boxes
 	if n := b[1]; float64(s[0]*s[1])*float64(n)*min(float64(n), max(most, 1)) > steps {

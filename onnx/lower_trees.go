@@ -123,16 +123,16 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 		}
 		return o.Expand(y, []int{o.shape(x)[0], width})
 	}
-	return o.Forest(g, o.answers(x, q), w)
+	bits := o.withSets(o.Exceeds(x, q.splits), q)
+	if q.own != nil {
+		bits = o.withNaN(x, bits, q.own)
+	}
+	return o.Forest(g, bits, w)
 }
 
 // numbers makes a float constant.
 func (o *op) numbers(shape []int, v []float64) graph.Value {
-	f := make([]float32, len(v))
-	for i, x := range v {
-		f[i] = float32(x)
-	}
-	return o.Table(&graph.Tensor{Shape: shape, DType: graph.Float, F32: f})
+	return o.Table(&graph.Tensor{Shape: shape, DType: graph.Float, F32: converted[float32](v)})
 }
 
 // questions are the different comparisons of all nodes, one bit each: first the splits,
@@ -185,15 +185,9 @@ func (d *distinct[T]) place(x T) int {
 
 // withNaN returns the nodes' own bits, which include what a node says about NaN.
 func (o *op) withNaN(x, bits graph.Value, own []ownBit) graph.Value {
-	of, features, says := make([]int, len(own)), make([]int, len(own)), make([]int64, len(own))
-	for i, b := range own {
-		if of[i], features[i] = b.of, b.feature; b.nan {
-			says[i] = 1
-		}
-	}
-	nan := o.Gather(o.IsNaN(x), 1, features)
-	bits = o.Compare(graph.And, o.Gather(bits, 1, of), o.Not(nan))
-	return o.Compare(graph.Or, bits, o.Compare(graph.And, nan, o.Table(&graph.Tensor{Shape: []int{len(own)}, DType: graph.Bool, I64: says})))
+	nan := o.Gather(o.IsNaN(x), 1, each(own, func(b ownBit) int { return b.feature }))
+	bits = o.Compare(graph.And, o.Gather(bits, 1, each(own, func(b ownBit) int { return b.of })), o.Not(nan))
+	return o.Compare(graph.Or, bits, o.Compare(graph.And, nan, o.truths([]int{len(own)}, func(i int) bool { return own[i].nan })))
 }
 
 func (o *op) questions(nodes []treeNode) questions {
@@ -225,10 +219,7 @@ func (o *op) questions(nodes []treeNode) questions {
 			for _, v := range n.members {
 				members.place(v)
 			}
-			var set [][2]int
-			for _, v := range members.list {
-				set = append(set, [2]int{split(n, v, true), split(n, v, false)})
-			}
+			set := each(members.list, func(v float32) [2]int { return [2]int{split(n, v, true), split(n, v, false)} })
 			if len(set) == 0 {
 				o.failf("node %d asks whether a feature is one of no numbers", i)
 			}
@@ -245,26 +236,13 @@ func (o *op) questions(nodes []treeNode) questions {
 	return q
 }
 
-// answers builds the bits for rows of features.
-func (o *op) answers(x graph.Value, q questions) graph.Value {
-	bits := o.withSets(o.Exceeds(x, q.splits), q)
-	if q.own != nil {
-		bits = o.withNaN(x, bits, q.own)
-	}
-	return bits
-}
-
 // withSets appends the bits of sets to those of splits.
 func (o *op) withSets(bits graph.Value, q questions) graph.Value {
 	if len(q.sets) == 0 {
 		return bits
 	}
 	pick := func(which int, sets [][][2]int, number int) graph.Value {
-		var at []int
-		for _, s := range sets {
-			at = append(at, s[number][which])
-		}
-		return o.Gather(bits, 1, at)
+		return o.Gather(bits, 1, each(sets, func(s [][2]int) int { return s[number][which] }))
 	}
 	is := func(sets [][][2]int, number int) graph.Value {
 		return o.Sub(pick(0, sets, number), pick(1, sets, number))
@@ -417,8 +395,8 @@ func lowerTreeRegressor(o *op) {
 // baseValues are what the sums for targets begin with; nil if nothing is given.
 func (o *op) baseValues(targets int) []float64 {
 	var base []float64
-	for _, v := range o.numbersAttr("base_values") {
-		base = append(base, float64(v))
+	if list := o.numbersAttr("base_values"); len(list) > 0 {
+		base = converted[float64](list)
 	}
 	if base != nil && len(base) != targets || targets < 1 || targets > 1<<16 {
 		o.failf("%d base values for %d targets", len(base), targets)
@@ -660,8 +638,6 @@ func (o *op) newForest() *forest {
 	for i, w := range weights {
 		f.nodes = append(f.nodes, treeNode{mode: leafMode, weights: []leafWeight{{int(targets[i]), w}}})
 	}
-	for _, r := range roots {
-		f.roots = append(f.roots, child(r, 0))
-	}
+	f.roots = each(roots, func(r int64) int { return child(r, 0) })
 	return f
 }

@@ -66,9 +66,14 @@ func lowerUnique(o *op) {
 
 // integers makes a constant list.
 func (o *op) integers(list []int) graph.Value {
-	v := make([]int64, len(list))
-	for i, x := range list {
-		v[i] = int64(x)
-	}
-	return o.Integers([]int{len(v)}, v)
+	return o.Integers([]int{len(list)}, converted[int64](list))
+}
+
+// wholeNumber makes a constant number.
+func (o *op) wholeNumber(n int) graph.Value { return o.Integers([]int{}, []int64{int64(n)}) }
+
+// truths makes a constant of truth values, by their places.
+func (o *op) truths(shape []int, is func(i int) bool) graph.Value {
+	list := filled(graph.Size(shape), func(i int) int64 { return truth(is(i)) })
+	return o.Table(&graph.Tensor{Shape: shape, DType: graph.Bool, I64: list})
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // npyTypes maps NumPy's type codes to element types. '=' and '|' mean that the
@@ -31,12 +32,48 @@ var npyHeader = sync.OnceValue(func() *regexp.Regexp {
 // parseNPY reads one array in NumPy's format, version 1 to 3
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 func parseNPY(data []byte) (Inputs, error) {
+	header, raw, err := npyParts(data)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(header, "'|O'") {
+		return nil, errors.New("an array of Python objects, and a model takes numbers or strings: save it as such, as with a.astype(np.float32) or a.astype(str)")
+	}
+	m := npyHeader().FindStringSubmatch(header)
+	if m == nil {
+		return nil, fmt.Errorf("NumPy header %s is not understood", graph.Quote(header))
+	}
+	order, code, byColumn := m[1], m[2], m[3] == "True"
+	dt, ok := npyTypes[code]
+	isText := code[0] == 'U' || code[0] == 'S'
+	if !ok && !isText || order == ">" {
+		return nil, fmt.Errorf("NumPy type %s%s is not supported", order, code)
+	}
+	in := Input{}
+	if in.Shape, err = npyShape(m[4]); err != nil {
+		return nil, err
+	}
+	if isText {
+		in.DType = stringType
+		in.Strings, err = npyStrings(raw, graph.Size(in.Shape), code)
+	} else {
+		t := &graph.Tensor{Shape: in.Shape, DType: dt}
+		err = refuse.Caught(func() { setRaw(t, raw) })
+		in.Values = t.Float64s()
+	}
+	if err == nil && byColumn && len(in.Shape) > 1 {
+		in.Values, in.Strings = rowMajor(in.Values, in.Shape), rowMajor(in.Strings, in.Shape)
+	}
+	return Inputs{in}, err
+}
+
+// npyParts cuts an array into the dictionary that describes it and the data.
+func npyParts(data []byte) (header string, raw []byte, err error) {
 	rest, ok := bytes.CutPrefix(data, []byte("\x93NUMPY"))
 	if !ok || len(rest) < 6 {
-		return nil, errors.New("not a NumPy array, or truncated")
+		return "", nil, errors.New("not a NumPy array, or truncated")
 	}
-	major := rest[0]
-	rest = rest[2:]
+	major, rest := rest[0], rest[2:]
 	var n int
 	switch major {
 	case 1:
@@ -44,55 +81,25 @@ func parseNPY(data []byte) (Inputs, error) {
 	case 2, 3:
 		n, rest = int(binary.LittleEndian.Uint32(rest)), rest[4:]
 	default:
-		return nil, fmt.Errorf("NumPy format version %d is not known", major)
+		return "", nil, fmt.Errorf("NumPy format version %d is not known", major)
 	}
 	if n > len(rest) {
-		return nil, errors.New("NumPy array is truncated")
+		return "", nil, errors.New("NumPy array is truncated")
 	}
-	if bytes.Contains(rest[:n], []byte("'|O'")) {
-		return nil, errors.New("an array of Python objects, and a model takes numbers or strings: save it as such, as with a.astype(np.float32) or a.astype(str)")
-	}
-	m := npyHeader().FindSubmatch(rest[:n])
-	if m == nil {
-		return nil, fmt.Errorf("NumPy header %s is not understood", graph.Quote(string(rest[:n])))
-	}
-	raw := rest[n:]
-	dt, ok := npyTypes[string(m[2])]
-	isText := m[2][0] == 'U' || m[2][0] == 'S'
-	if !ok && !isText || m[1][0] == '>' {
-		return nil, fmt.Errorf("NumPy type %s%s is not supported", m[1], m[2])
-	}
+	return string(rest[:n]), rest[n:], nil
+}
+
+// npyShape reads sizes with commas between them.
+func npyShape(list string) ([]int, error) {
 	var dims []int64
-	for _, s := range strings.FieldsFunc(string(m[4]), func(r rune) bool { return r == ',' || r == ' ' }) {
+	for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
 		d, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
 			return nil, err
 		}
 		dims = append(dims, d)
 	}
-	shape, err := graph.CheckShape(dims)
-	if err != nil {
-		return nil, err
-	}
-	if isText {
-		in := Input{Shape: shape, DType: stringType}
-		if in.Strings, err = npyStrings(raw, graph.Size(shape), string(m[2])); err == nil && string(m[3]) == "True" && len(shape) > 1 {
-			in.Strings = rowMajor(in.Strings, shape)
-		}
-		return Inputs{in}, err
-	}
-	if want := dt.Bytes(graph.Size(shape)); len(raw) != want {
-		return nil, fmt.Errorf("NumPy array of shape %v has %d bytes of data; it needs %d", shape, len(raw), want)
-	}
-	t := &graph.Tensor{Shape: shape, DType: dt}
-	if err := setRaw(t, raw); err != nil {
-		return nil, err
-	}
-	in := Input{Shape: shape, Values: t.Float64s()}
-	if string(m[3]) == "True" && len(shape) > 1 {
-		in.Values = rowMajor(in.Values, shape)
-	}
-	return Inputs{in}, nil
+	return graph.CheckShape(dims)
 }
 
 // npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes), each as long as the number behind it
@@ -127,25 +134,20 @@ func npyStrings(raw []byte, n int, code string) ([]string, error) {
 	return out, nil
 }
 
-// rowMajor reorders column-major values.
+// rowMajor reorders column-major values; nil stays nil.
 func rowMajor[T any](v []T, shape []int) []T {
-	out := make([]T, len(v))
-	index := make([]int, len(shape))
-	for i := range out {
+	if v == nil {
+		return nil
+	}
+	strides := graph.Strides(shape)
+	return filled(len(v), func(i int) T {
 		at, stride := 0, 1
 		for k, d := range shape {
-			at += index[k] * stride
+			at += i / strides[k] % d * stride
 			stride *= d
 		}
-		out[i] = v[at]
-		for k := len(shape) - 1; k >= 0; k-- {
-			if index[k]++; index[k] < shape[k] {
-				break
-			}
-			index[k] = 0
-		}
-	}
-	return out
+		return v[at]
+	})
 }
 
 // positional are the names that NumPy gives to arrays of an archive that nobody named.

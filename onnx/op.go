@@ -1,9 +1,9 @@
 package onnx
 
 import (
+	"maps"
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -55,19 +55,17 @@ func (o *op) lower() (ok bool) {
 	} else if n < l.least || n > l.most {
 		o.failf("has %d inputs; %d to %d are expected", n, l.least, l.most)
 	}
-	if o.readsStrings() {
-		o.lowerStrings()
-	} else {
+	switch read := onStrings[o.proto.GetOpType()]; {
+	case !slices.ContainsFunc(o.proto.Input, o.texts.known):
 		l.build(o)
 		o.carryLabels()
+	case read == nil:
+		o.failf("takes strings, which is not supported: map them to numbers before the model")
+	default:
+		read(o)
 	}
 	if len(o.attrs) > 0 {
-		var names []string
-		for a := range o.attrs {
-			names = append(names, graph.Quote(a))
-		}
-		sort.Strings(names)
-		o.failf("attribute not supported: %v", names)
+		o.failf("attribute not supported: %v", each(slices.Sorted(maps.Keys(o.attrs)), graph.Quote))
 	}
 	for _, out := range o.proto.Output {
 		if !o.Valid(o.values[out]) && !o.texts.known(out) && o.sequences[out] == nil && o.file.uses[out] > 0 {
@@ -124,6 +122,15 @@ func (o *op) shape(v graph.Value) []int {
 	return o.Shape(v)
 }
 
+// ranked is tensor for an input that has at least so many axes.
+func (o *op) ranked(i, least int) (graph.Value, []int) {
+	v, shape := o.tensor(i)
+	if len(shape) < least {
+		o.failf("its input has shape %v", shape)
+	}
+	return v, shape
+}
+
 // room stops the reading of the node unless a table with as many elements as the product
 // of the sizes may still be made.
 func (o *op) room(sizes ...int) {
@@ -155,13 +162,32 @@ func (o *op) intsInput(i int, what string) []int64 {
 	return t.I64
 }
 
+// intsOr is intsInput, or def where input i is absent.
+func (o *op) intsOr(i int, what string, def []int64) []int64 {
+	if !o.has(i) {
+		return def
+	}
+	return o.intsInput(i, what)
+}
+
 // scalarInput returns the one element of constant input i.
 func (o *op) scalarInput(i int, what string) float64 {
 	return o.oneNumber(i, what, o.Tensor(o.in(i)))
 }
 
-// boundInput is scalarInput of a bound, which may be infinite.
-func (o *op) boundInput(i int, what string) float64 {
+// scalarOr is scalarInput, or def where input i is absent.
+func (o *op) scalarOr(i int, what string, def float64) float64 {
+	if !o.has(i) {
+		return def
+	}
+	return o.scalarInput(i, what)
+}
+
+// boundOr is scalarOr for a bound, which may be infinite.
+func (o *op) boundOr(i int, what string, def float64) float64 {
+	if !o.has(i) {
+		return def
+	}
 	x := o.oneNumber(i, what, o.AllNumbers(o.in(i)))
 	if math.IsNaN(x) {
 		o.failf("%s is NaN", what)
@@ -202,11 +228,7 @@ func (o *op) intAttr(name string, def int64) int64 {
 
 // flagAttr returns an attribute that is 0 or 1.
 func (o *op) flagAttr(name string, def bool) bool {
-	d := int64(0)
-	if def {
-		d = 1
-	}
-	v := o.intAttr(name, d)
+	v := o.intAttr(name, truth(def))
 	if v != 0 && v != 1 {
 		o.failf("attribute %s is %d, not 0 or 1", name, v)
 	}
@@ -216,25 +238,19 @@ func (o *op) flagAttr(name string, def bool) bool {
 // intsAttr returns nil when the attribute is absent.
 func (o *op) intsAttr(name string) []int64 {
 	a := o.attr(name, onnxpb.AttributeProto_INTS)
-	if a == nil {
-		return nil
-	}
-	if a.Ints == nil {
+	if a != nil && a.Ints == nil {
 		return []int64{}
 	}
-	return a.Ints
+	return a.GetInts()
 }
 
 func (o *op) floatAttr(name string, def float64) float64 {
-	a := o.attr(name, onnxpb.AttributeProto_FLOAT)
-	if a == nil {
-		return def
+	if a := o.attr(name, onnxpb.AttributeProto_FLOAT); a != nil {
+		if def = float64(a.GetF()); def-def != 0 {
+			o.failf("attribute %s is %v", name, def)
+		}
 	}
-	f := float64(a.GetF())
-	if f-f != 0 {
-		o.failf("attribute %s is %v", name, f)
-	}
-	return f
+	return def
 }
 
 func (o *op) strAttr(name, def string) string {
@@ -246,12 +262,16 @@ func (o *op) strAttr(name, def string) string {
 
 // choiceAttr returns what a word stands for that is an attribute.
 func choiceAttr[T any](o *op, name, def string, of map[string]T) T {
-	word := o.strAttr(name, def)
-	choice, known := of[word]
+	return choice(o, name, o.strAttr(name, def), of)
+}
+
+// choice returns what a word stands for.
+func choice[T any](o *op, name, word string, of map[string]T) T {
+	what, known := of[word]
 	if !known {
 		o.failf("%s %s is not known", name, graph.Quote(word))
 	}
-	return choice
+	return what
 }
 
 // wordAttr returns an attribute that is one of some words, of which the first one stands for
@@ -284,13 +304,10 @@ func (o *op) axis(a int64, rank int) int {
 
 // axes resolves a list of distinct axes and sorts it.
 func (o *op) axes(list []int64, rank int) []int {
-	out := make([]int, len(list))
 	if len(list) > rank {
 		o.failf("%d axes named of a tensor with %d", len(list), rank)
 	}
-	for i, a := range list {
-		out[i] = o.axis(a, rank)
-	}
+	out := o.eachAxis(list, rank)
 	slices.Sort(out)
 	for i := 1; i < len(out); i++ {
 		if out[i] == out[i-1] {
@@ -298,6 +315,11 @@ func (o *op) axes(list []int64, rank int) []int {
 		}
 	}
 	return out
+}
+
+// eachAxis resolves a list of axes, or of indices into as many entries, in its order.
+func (o *op) eachAxis(list []int64, rank int) []int {
+	return each(list, func(a int64) int { return o.axis(a, rank) })
 }
 
 // wanted says whether something reads output i.

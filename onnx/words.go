@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/picture"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -25,11 +26,7 @@ type words struct {
 
 // shape is that of constant words.
 func (w *words) shape() []int {
-	shape := make([]int, len(w.dims))
-	for i, d := range w.dims {
-		shape[i] = d.N
-	}
-	return shape
+	return each(w.dims, func(d vocabulary.Dim) int { return d.N })
 }
 
 // texts is what a reader knows of strings.
@@ -93,10 +90,7 @@ func decodeStrings(t *onnxpb.TensorProto) (*words, error) {
 	if t.Segment != nil || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.StringData) != graph.Size(shape) {
 		return nil, fmt.Errorf("%d strings for shape %v", len(t.StringData), shape)
 	}
-	w := &words{constant: []string{}}
-	for _, n := range shape {
-		w.dims = append(w.dims, vocabulary.Dim{N: n})
-	}
+	w := &words{dims: each(shape, func(n int) vocabulary.Dim { return vocabulary.Dim{N: n} })}
 	w.constant, err = stringsOf(t.StringData)
 	return w, err
 }
@@ -141,11 +135,6 @@ func (o *op) stringsOrTensor(name string) []string {
 		return list
 	}
 	return o.strings(name + "_tensor")
-}
-
-// readsStrings says whether operands of the node are strings.
-func (o *op) readsStrings() bool {
-	return slices.ContainsFunc(o.proto.Input, func(in string) bool { return o.texts.known(in) })
 }
 
 // known says whether a value is words, and no number.
@@ -263,25 +252,27 @@ func (o *op) givesNumbers(n int, s vocabulary.Step, dt graph.DType) {
 	o.values[out], o.types[out] = v, dt
 }
 
-// lowerStrings reads a node of which operands are strings.
-func (o *op) lowerStrings() {
-	read := onStrings[o.proto.GetOpType()]
-	if read == nil {
-		o.failf("takes strings, which is not supported: map them to numbers before the model")
-	}
-	read(o)
-}
-
 // onStrings are the operators that are understood on strings.
 var onStrings map[string]func(*op)
 
 func init() {
 	onStrings = map[string]func(*op){
 		"StringNormalizer": stringNormalizer, "Tokenizer": stringTokenizer, "TfIdfVectorizer": stringCounts, "StringConcat": func(o *op) { o.gives(2, vocabulary.Step{Join: &vocabulary.Join{}}) },
-		"StringSplit": stringSplit, "RegexFullMatch": stringMatch, "LabelEncoder": stringEncoder, "CategoryMapper": stringCategories, "OneHotEncoder": stringOneHot,
+		"StringSplit": stringSplit, "RegexFullMatch": func(o *op) {
+			o.givesNumbers(1, vocabulary.Step{Match: &vocabulary.Match{Expression: o.strAttr("pattern", "")}}, graph.Bool)
+		}, "LabelEncoder": stringEncoder, "CategoryMapper": stringCategories, "OneHotEncoder": stringOneHot,
 		"Cast": stringCast, "Equal": func(o *op) { o.givesNumbers(2, vocabulary.Step{Equal: &vocabulary.Equal{}}, graph.Bool) },
-		"Identity": stringIdentity, "Reshape": stringReshape, "Flatten": stringFlatten, "Squeeze": stringSqueeze, "Unsqueeze": stringUnsqueeze, "Transpose": stringTranspose,
-		"Gather": stringGather, "ArrayFeatureExtractor": stringFeatures, "Concat": stringConcat, "ImageDecoder": decodedPicture,
+		"Identity": stringIdentity, "Reshape": stringReshape, "Transpose": stringTranspose,
+		"Flatten": func(o *op) {
+			o.gives(1, vocabulary.Step{Flatten: &vocabulary.Flatten{Axis: int(o.intAttr("axis", 1))}})
+		},
+		"Squeeze": func(o *op) { o.gives(1, vocabulary.Step{Squeeze: &vocabulary.Squeeze{Axes: o.axesGiven()}}) },
+		"Unsqueeze": func(o *op) {
+			o.gives(1, vocabulary.Step{Unsqueeze: &vocabulary.Unsqueeze{Axes: append([]int{}, o.axesGiven()...)}})
+		},
+		"Gather": stringGather, "ArrayFeatureExtractor": stringFeatures, "Concat": func(o *op) {
+			o.gives(len(o.proto.Input), vocabulary.Step{Concat: &vocabulary.Concat{Axis: int(o.intAttr("axis", 0))}})
+		}, "ImageDecoder": decodedPicture,
 	}
 }
 
@@ -301,11 +292,7 @@ func (o *op) wholeAttr(name string) []int {
 
 // toInts clamps integers to what a shape or an index may be.
 func toInts(list []int64) []int {
-	out := make([]int, len(list))
-	for i, v := range list {
-		out[i] = int(max(min(v, graph.MaxElements), -graph.MaxElements))
-	}
-	return out
+	return each(list, func(v int64) int { return int(max(min(v, graph.MaxElements), -graph.MaxElements)) })
 }
 
 func stringNormalizer(o *op) {
@@ -378,10 +365,6 @@ func stringSplit(o *op) {
 	}
 }
 
-func stringMatch(o *op) {
-	o.givesNumbers(1, vocabulary.Step{Match: &vocabulary.Match{Expression: o.strAttr("pattern", "")}}, graph.Bool)
-}
-
 // stringEncoder is LabelEncoder of strings.
 func stringEncoder(o *op) {
 	keys := o.stringsOrTensor("keys")
@@ -403,11 +386,8 @@ func stringEncoder(o *op) {
 }
 
 func stringCategories(o *op) {
-	numbers := o.intsAttr("cats_int64s")
-	s := &vocabulary.Replace{Keys: o.strings("cats_strings"), Default: float64(o.intAttr("default_int64", -1))}
-	for _, n := range numbers {
-		s.Numbers = append(s.Numbers, float64(n))
-	}
+	s := &vocabulary.Replace{Numbers: converted[float64](o.intsAttr("cats_int64s")), Keys: o.strings("cats_strings"),
+		Default: float64(o.intAttr("default_int64", -1))}
 	o.ignore("default_string")
 	o.givesNumbers(1, vocabulary.Step{Replace: s}, graph.Int64)
 }
@@ -455,24 +435,12 @@ func stringReshape(o *op) {
 	o.gives(1, vocabulary.Step{Reshape: &vocabulary.Reshape{Shape: append([]int{}, shape...)}})
 }
 
-func stringFlatten(o *op) {
-	o.gives(1, vocabulary.Step{Flatten: &vocabulary.Flatten{Axis: int(o.intAttr("axis", 1))}})
-}
-
 // axesGiven are the axes of an attribute or of input 1.
 func (o *op) axesGiven() []int {
 	if o.has(1) {
 		return o.integersAt(1, "the axes")
 	}
 	return o.wholeAttr("axes")
-}
-
-func stringSqueeze(o *op) {
-	o.gives(1, vocabulary.Step{Squeeze: &vocabulary.Squeeze{Axes: o.axesGiven()}})
-}
-
-func stringUnsqueeze(o *op) {
-	o.gives(1, vocabulary.Step{Unsqueeze: &vocabulary.Unsqueeze{Axes: append([]int{}, o.axesGiven()...)}})
 }
 
 func stringTranspose(o *op) {
@@ -531,10 +499,6 @@ func stringFeatures(o *op) {
 	o.texts.words[out] = &words{dims: o.step(1, s, out)[0]}
 }
 
-func stringConcat(o *op) {
-	o.gives(len(o.proto.Input), vocabulary.Step{Concat: &vocabulary.Concat{Axis: int(o.intAttr("axis", 0))}})
-}
-
 // ofStrings is the lowering of an operator that takes strings alone.
 func ofStrings(o *op) { o.failf("its operand is no string") }
 
@@ -547,6 +511,14 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	if !v.Takes() || in.named(v.Results) {
 		return in, nil
 	}
+	out, err := refuse.Result(func() Inputs { return in.mapped(v) })
+	if err != nil {
+		return nil, &InputsError{err}
+	}
+	return out, nil
+}
+
+func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 	wanted := make([]graph.Input, len(v.Inputs))
 	for i, w := range v.Inputs {
 		wanted[i] = graph.Input{Name: w.Name, Shape: w.Shape, DType: graph.Float}
@@ -557,12 +529,9 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 			wanted[i].DType = fileType
 		}
 	}
-	arrays, err := in.assign(wanted)
-	if err == nil && len(arrays) != len(wanted) {
-		err = fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
-	}
-	if err != nil {
-		return nil, &InputsError{err}
+	arrays := refuse.Must(in.assign(wanted))
+	if len(arrays) != len(wanted) {
+		refuse.With("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
 	}
 	var out Inputs
 	var texts []vocabulary.Array
@@ -572,44 +541,36 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 			continue
 		}
 		if a.Strings == nil {
-			return nil, &InputsError{fmt.Errorf("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))}
+			refuse.With("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
 		}
-		if err := a.fits(wanted[i]); err != nil {
-			return nil, &InputsError{err}
-		}
+		refuse.Check(a.fits(wanted[i]))
 		texts = append(texts, vocabulary.Array{Name: wanted[i].Name, Shape: a.shapeAs(wanted[i].Shape), Strings: a.Strings})
 	}
-	results, err := mapSamples(v, texts)
-	if err != nil {
-		return nil, &InputsError{err}
-	}
-	for _, r := range results {
-		out = append(out, Input{Name: r.Name, Shape: r.Shape, Values: r.Numbers})
-	}
-	return out, nil
+	mapped := func(r vocabulary.Array) Input { return Input{Name: r.Name, Shape: r.Shape, Values: r.Numbers} }
+	return append(out, each(mapSamples(v, texts), mapped)...)
 }
 
 // mapSamples maps strings, or files, of which there may be several samples: their numbers are end to end then.
-func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) ([]vocabulary.Array, error) {
+func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) []vocabulary.Array {
 	samples := 1
 	if v.Files() {
 		samples = len(texts[0].Strings)
 	}
 	if samples == 1 {
-		return v.Map(texts, picture.Decode)
+		return refuse.Must(v.Map(texts, picture.Decode))
 	}
 	var all []vocabulary.Array
 	for k := range samples {
 		one := slices.Clone(texts)
 		for i := range one {
 			if len(one[i].Strings) != samples {
-				return nil, fmt.Errorf("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
+				refuse.With("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
 			}
 			one[i].Shape, one[i].Strings = []int{}, one[i].Strings[k:k+1]
 		}
 		results, err := v.Map(one, picture.Decode)
 		if err != nil {
-			return nil, fmt.Errorf("file %d: %w", k, err)
+			refuse.With("file %d: %w", k, err)
 		}
 		if all == nil {
 			all = results
@@ -619,7 +580,7 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) ([]vocabular
 			all[i].Shape, all[i].Numbers = nil, append(all[i].Numbers, r.Numbers...)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // ofTexts returns arrays for the inputs of a file that takes strings, where shapes alone of what a vocabulary makes of these are

@@ -1,9 +1,10 @@
 package chat
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // argument returns argument i of a call, or the one of that name, or the default
@@ -24,7 +25,8 @@ var functions = map[string]function{
 	"namespace": func(s *state, list []any, named map[string]any) any { return &namespace{s.mapping(list, named)} },
 	"dict":      func(s *state, list []any, named map[string]any) any { return s.mapping(list, named) },
 	"raise_exception": func(s *state, list []any, _ map[string]any) any {
-		panic(failure{fmt.Errorf("the template refuses the conversation: %.1000s", s.show(argument(list, nil, 0, "", "")))})
+		refuse.With("the template refuses the conversation: %.1000s", s.show(argument(list, nil, 0, "", "")))
+		return nil
 	},
 }
 

@@ -206,25 +206,12 @@ type loop struct {
 // field returns a field of the variable loop, such as loop.first.
 func (l loop) field(name string) any {
 	n := len(l.all)
-	switch name {
-	case "index":
-		return l.i + 1
-	case "index0":
-		return l.i
-	case "revindex":
-		return n - l.i
-	case "revindex0":
-		return n - 1 - l.i
-	case "first":
-		return l.i == 0
-	case "last":
-		return l.i == n-1
-	case "length":
-		return n
-	case "previtem":
-		return at(l.all, l.i-1)
-	case "nextitem":
-		return at(l.all, l.i+1)
+	fields := map[string]any{
+		"index": l.i + 1, "index0": l.i, "revindex": n - l.i, "revindex0": n - 1 - l.i, "first": l.i == 0, "last": l.i == n-1,
+		"length": n, "previtem": at(l.all, l.i-1), "nextitem": at(l.all, l.i+1),
+	}
+	if v, ok := fields[name]; ok {
+		return v
 	}
 	return undefined{name}
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // kind is the kind of a token of a template.
@@ -30,23 +32,9 @@ type token struct {
 	line  int
 }
 
-// failure is an error of a template, or of a conversation for it. It is the value
-// of a panic that exported functions recover (catch).
-type failure struct{ error }
-
+// fail refuses a template, or a conversation for it. Exported functions make that an error.
 func fail(line int, format string, args ...any) {
-	panic(failure{fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, args...))})
-}
-
-// catch turns a failure into an error.
-func catch(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case failure:
-		*err = p.error
-	default:
-		panic(p)
-	}
+	refuse.With("line %d: %s", line, fmt.Sprintf(format, args...))
 }
 
 // words matches a token within a tag.
@@ -228,7 +216,7 @@ func unquote(s string) string {
 			b.WriteByte(s[i])
 		case '\n':
 		default:
-			panic(failure{fmt.Errorf(`the escape \%c in a string is not understood`, s[i])})
+			refuse.With(`the escape \%c in a string is not understood`, s[i])
 		}
 	}
 	return b.String()

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/hf/gguf"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
@@ -37,13 +38,16 @@ const maxTemplate = 1 << 18
 const maxFile = 1 << 26
 
 // Parse reads a template. vars are variables that it may use, such as bos_token.
-func Parse(source string, vars map[string]string) (t *Template, err error) {
-	defer catch(&err)
+func Parse(source string, vars map[string]string) (*Template, error) {
+	return refuse.Result(func() *Template { return parse(source, vars) })
+}
+
+func parse(source string, vars map[string]string) *Template {
 	if len(source) > maxTemplate {
-		return nil, fmt.Errorf("the template has more than %d bytes", maxTemplate)
+		refuse.With("the template has more than %d bytes", maxTemplate)
 	}
 	p := &parser{tokens: lex(source)}
-	t = &Template{vars: map[string]any{}}
+	t := &Template{vars: map[string]any{}}
 	t.body, _ = p.body()
 	for _, word := range p.tokens {
 		if v, ok := vars[word.value]; ok && word.kind == name {
@@ -51,7 +55,7 @@ func Parse(source string, vars map[string]string) (t *Template, err error) {
 		}
 	}
 	t.digest = digestOf(source, t.vars)
-	return t, nil
+	return t
 }
 
 // Digest is the SHA-256 of everything besides the conversation that determines the text: the
@@ -73,8 +77,7 @@ func digestOf(source string, vars map[string]any) [sha256.Size]byte {
 
 // Render returns a conversation as text. With prompt, it ends with the beginning of the
 // model's answer.
-func (t *Template) Render(messages []Message, prompt bool) (text string, err error) {
-	defer catch(&err)
+func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 	list := make([]any, len(messages))
 	size := 0
 	for i, m := range messages {
@@ -92,8 +95,8 @@ func (t *Template) Render(messages []Message, prompt bool) (text string, err err
 	global.vars["messages"] = list
 	global.vars["add_generation_prompt"] = prompt
 	s := &state{globals: global, out: &strings.Builder{}, most: maxText + textPerByte*size}
-	runAll(s, global, t.body)
-	return s.out.String(), nil
+	err := refuse.Caught(func() { runAll(s, global, t.body) })
+	return s.out.String(), err
 }
 
 // Open reads the template of a folder, from chat_template.jinja or

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
 )
 
 // activation is a function of one number with its parameters.
@@ -32,7 +31,7 @@ var activations = map[string]activation{
 }
 
 // activationOf reads the field of that name.
-func activationOf(c *config.Config, field, def string) activation {
+func activationOf(c *published, field, def string) activation {
 	name := c.Text(field, def)
 	a, ok := activations[name]
 	if !ok {

@@ -112,28 +112,21 @@ func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	if c, ok := n.consts[name]; ok {
 		return c, true
 	}
-	m := &graph.Tensor{Shape: []int{t, t}, DType: graph.Bool, I64: make([]int64, t*t)}
-	for i := range t {
-		for j := range t {
-			back := i - j
-			if a.causal && back >= 0 && (a.window == 0 || back < a.window) || !a.causal && max(back, -back) <= a.around {
-				m.I64[i*t+j] = 1
-			}
+	m := filled(t*t, func(at int) int64 {
+		back := at/t - at%t
+		if a.causal && back >= 0 && (a.window == 0 || back < a.window) || !a.causal && max(back, -back) <= a.around {
+			return 1
 		}
-	}
-	c := n.Constant(name, m)
+		return 0
+	})
+	c := n.Constant(name, &graph.Tensor{Shape: []int{t, t}, DType: graph.Bool, I64: m})
 	n.consts[name] = c
 	return c, true
 }
 
 // biases returns the bias of every head and key, of shape [groups, share, 1, tokens].
 func (n *net) biases(a attention) graph.Value {
-	v := make([]float32, n.tokens*a.heads)
-	for t := range n.tokens {
-		for h := range a.heads {
-			v[t*a.heads+h] = float32(a.bias(h, t))
-		}
-	}
+	v := filled(n.tokens*a.heads, func(at int) float32 { return float32(a.bias(at%a.heads, at/a.heads)) })
 	rows := n.table("biases", []int{n.tokens, a.heads}, v, true)
 	return n.Reshape(n.Transpose(rows, []int{1, 0}), []int{a.groups, a.heads / a.groups, 1, n.tokens})
 }

@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
@@ -27,33 +25,42 @@ type bartLayers struct {
 // bartNorm is the epsilon of the norms, which no configuration has.
 const bartNorm = 1e-5
 
+// bartOf reads what the parts of all of them have, whose sizes are missing unless the configuration says them or they are given here.
+func bartOf(c *published, name string, width, inner, heads, layers int) *bartLayers {
+	b := &bartLayers{
+		name: name + ".", width: c.Int("d_model", width), inner: c.Int(name+"_ffn_dim", inner), heads: c.Int(name+"_attention_heads", heads),
+		layers: c.count(name+"_layers", layers), act: activationOf(c, "activation_function", "gelu"),
+	}
+	c.evenly(b.heads, b.width)
+	c.Ignore(name + "_layerdrop")
+	return b
+}
+
+// embedScale reads what embeddings of a width are multiplied by.
+func embedScale(c *published, width int) float64 {
+	if c.Bool("scale_embedding", false) {
+		return math.Sqrt(float64(width))
+	}
+	return 1
+}
+
 // bart is BART, mBART, Marian, Pegasus and M2M100.
-func bart(c *config.Config, set weights.Set) (*Model, error) {
+func bart(c *published) *Model {
 	kind := c.Text("model_type", "")
 	part := func(name string) *bartLayers {
-		e := &bartLayers{
-			name: name + ".", width: c.Int("d_model", 0), inner: c.Int(name+"_ffn_dim", 0), heads: c.Int(name+"_attention_heads", 0),
-			layers:  countOf(c, set, name+"_layers", 0),
-			context: c.Int("max_position_embeddings", 1024), act: activationOf(c, "activation_function", "gelu"),
-			before: kind == "mbart" || kind == "pegasus" || kind == "m2m_100", normed: kind == "bart" || kind == "mbart",
-		}
+		e := bartOf(c, name, 0, 0, 0, 0)
+		e.context = c.Int("max_position_embeddings", 1024)
+		e.before, e.normed = kind == "mbart" || kind == "pegasus" || kind == "m2m_100", kind == "bart" || kind == "mbart"
 		if e.sines, e.steps = !e.normed, kind == "m2m_100"; !e.sines {
 			e.first = 2
 		} else if e.steps {
 			e.first = c.Natural("pad_token_id", 1) + 1
 		}
-		if e.width%e.heads != 0 {
-			c.Failf("%d heads do not share %d numbers evenly", e.heads, e.width)
-		}
-		c.Ignore(name + "_layerdrop")
 		return e
 	}
 	e, d := part("encoder"), part("decoder")
 	d.causal = true
-	vocabulary, scale := c.Int("vocab_size", 0), 1.0
-	if c.Bool("scale_embedding", false) {
-		scale = math.Sqrt(float64(e.width))
-	}
+	vocabulary, scale := c.Int("vocab_size", 0), embedScale(c, e.width)
 	if !c.Has("decoder_start_token_id") {
 		c.Failf("field \"decoder_start_token_id\" is missing: which token the decoder begins with is the model's to say")
 	}
@@ -69,10 +76,7 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 	c.Is("add_bias_logits", false)
 	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "forced_eos_token_id", "forced_bos_token_id",
 		"extra_pos_embeddings", "force_bos_token_to_be_generated", "num_beams", "early_stopping", "no_repeat_ngram_size", "length_penalty", "prefix", "classif_dropout")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "encoder.layers.0.fc1.weight", "model.", "")
+	src := c.source("encoder.layers.0.fc1.weight", "model.", "")
 	embeddings := "shared"
 	if !src.has("shared.weight") {
 		embeddings = "encoder.embed_tokens"
@@ -82,8 +86,8 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 		padding := e.first - 1
 		out.Refuse = (&encoder{padding: &padding}).padded()
 	}
-	out.build = func(tokens, answered int) (*graph.Graph, error) {
-		n, d := newNet(src, tokens), *d
+	return out.builds(src, func(n *net) {
+		d := *d
 		for _, same := range []string{"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} {
 			n.src.used[n.src.prefix+same] = true // the shared ones, where they are stored again
 		}
@@ -91,15 +95,13 @@ func bart(c *config.Config, set weights.Set) (*Model, error) {
 			return n.scaled(n.embed(ids, embeddings, vocabulary, e.width), scale)
 		}
 		d.reads = e.run(n, embed(n.ids()))
-		x := d.run(n, embed(n.answer(answered)))
+		x := d.run(n, embed(n.answer()))
 		x = n.logits(x, "lm_head.weight", embeddings+".weight", vocabulary, true)
-		if name := "final_logits_bias"; set.Get(name) != nil {
+		if name := "final_logits_bias"; c.set.Get(name) != nil {
 			x = n.Add(x, n.absolute(name, []int{1, vocabulary}))
 		}
 		n.output(Logits, x)
-		return n.finish()
-	}
-	return out, nil
+	})
 }
 
 // run adds positions, and applies the layers.
@@ -149,18 +151,17 @@ func (b *bartLayers) positions(n *net) graph.Value {
 		return n.positions(name, b.context+b.first, b.width, b.first)
 	}
 	n.At("", name)
-	v, half := make([]float32, n.tokens*b.width), (b.width+1)/2
-	slowest := float64(b.width) / 2
+	half, slowest := (b.width+1)/2, float64(b.width)/2
 	if b.steps {
 		slowest = float64(half - 1)
 	}
-	for t := range n.tokens {
-		for i := range b.width {
-			angle := float64(t+b.first) / elementary.Pow(10000, float64(i%half)/slowest)
-			if v[t*b.width+i] = float32(elementary.Sin(angle)); i >= half {
-				v[t*b.width+i] = float32(elementary.Cos(angle))
-			}
+	v := filled(n.tokens*b.width, func(at int) float32 {
+		i := at % b.width
+		angle := float64(at/b.width+b.first) / elementary.Pow(10000, float64(i%half)/slowest)
+		if i >= half {
+			return float32(elementary.Cos(angle))
 		}
-	}
+		return float32(elementary.Sin(angle))
+	})
 	return n.table(name+"/sines", []int{n.tokens, b.width}, v, true)
 }

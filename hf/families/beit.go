@@ -1,15 +1,11 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // beit is BEiT: a vision transformer whose scores have biases for how far patches are apart, of each layer or
 // shared by all.
-func beit(c *config.Config, set weights.Set) (*Model, error) {
-	e := imagesOf(c, set, "beit.", 1e-12, 16)
+func beit(c *published) *Model {
+	e := imagesOf(c, "beit.", 1e-12, 16)
 	e.inner, e.keyBias = c.Int("intermediate_size", 0), false
 	e.placed = c.Bool("use_absolute_position_embeddings", false)
 	if c.Float("layer_scale_init_value", 0.1) > 0 {
@@ -41,7 +37,7 @@ func beit(c *config.Config, set weights.Set) (*Model, error) {
 	case shared:
 		e.relative = func(n *net, _ string) graph.Value { return between(n, "encoder."+table) }
 	}
-	f := classOf("classifier", set)
+	f := classOf(c, "classifier")
 	if c.Bool("use_mean_pooling", true) {
 		e.norm = ""
 		if f != nil {
@@ -53,13 +49,13 @@ func beit(c *config.Config, set weights.Set) (*Model, error) {
 			e.unused = append(e.unused, "pooler.layernorm")
 		}
 	} else {
-		e.classify(set, "classifier")
+		e.classify(c, "classifier")
 	}
 	e.unused = append(e.unused, "relative_position_index", "embeddings.mask_token")
 	c.Ignore("use_mask_token", "drop_path_rate", "pool_scales", "use_auxiliary_head", "auxiliary_loss_weight", "auxiliary_channels", "auxiliary_num_convs",
 		"auxiliary_concat_input", "semantic_loss_ignore_index", "out_features", "_out_features", "out_indices", "_out_indices", "stage_names", "add_fpn",
 		"reshape_hidden_states", "vocab_size")
-	return e.model(c, set)
+	return e.model(c)
 }
 
 // apart is the row of a table of (2·across − 1)² distances for places i and j of a square: differences of their rows and columns.

@@ -1,16 +1,11 @@
 package families
 
-import (
-	"fmt"
-
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "fmt"
 
 // bertOf reads what BERT and its successors with names like its own share.
-func bertOf(c *config.Config, set weights.Set, prefix string) *encoder {
+func bertOf(c *published, prefix string) *encoder {
 	e := &encoder{
-		placed: true, width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: countOf(c, set, "num_hidden_layers", 0),
+		placed: true, width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: c.count("num_hidden_layers", 0),
 		eps: c.Float("layer_norm_eps", 1e-12), act: activationOf(c, "hidden_act", "gelu"), layer: func(i int) string { return fmt.Sprintf("encoder.layer.%d.", i) },
 		query: "attention.self.query", key: "attention.self.key", value: "attention.self.value", out: "attention.output.dense",
 		attentionNorm: "attention.output.LayerNorm", up: "intermediate.dense", down: "output.dense", outputNorm: "output.LayerNorm",
@@ -24,26 +19,26 @@ func bertOf(c *config.Config, set weights.Set, prefix string) *encoder {
 }
 
 // bert is BERT, for texts of one part, and sentence encoders made of it.
-func bert(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
-	e := bertOf(c, set, "bert.")
+func bert(c *published) *Model {
+	e := bertOf(c, "bert.")
 	e.head = headOf(c, "bert.pooler.dense", "classifier", activations["tanh"])
 	e.unused = []string{"pooler.", "cls."}
 	c.Ignore("directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type")
-	return e.model(c, set, m)
+	return e.model(c)
 }
 
 // roberta is RoBERTa, XLM-RoBERTa and CamemBERT, which have no kinds of tokens worth the name,
 // and whose positions begin behind the one of padding.
-func roberta(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
-	e := bertOf(c, set, "roberta.")
+func roberta(c *published) *Model {
+	e := bertOf(c, "roberta.")
 	e.positionsBehind(c, int(c.Float("pad_token_id", 1)))
 	e.head = headOf(c, "classifier.dense", "classifier.out_proj", activations["tanh"])
 	e.unused = []string{"pooler.", "lm_head."}
-	return e.model(c, set, m)
+	return e.model(c)
 }
 
 // positionsBehind has the positions begin behind that of a padding token, which texts then cannot have.
-func (e *encoder) positionsBehind(c *config.Config, padding int) {
+func (e *encoder) positionsBehind(c *published, padding int) {
 	if padding < 0 || padding+1 >= e.context {
 		c.Failf("positions begin at %d of %d", padding+1, e.context)
 		return
@@ -53,19 +48,19 @@ func (e *encoder) positionsBehind(c *config.Config, padding int) {
 }
 
 // electra is ELECTRA's discriminator, whose embeddings may have fewer numbers.
-func electra(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
-	e := bertOf(c, set, "electra.")
+func electra(c *published) *Model {
+	e := bertOf(c, "electra.")
 	if e.narrow = c.Int("embedding_size", e.width); e.narrow != e.width {
 		e.project = "embeddings_project"
 	}
 	e.head = headOf(c, "classifier.dense", "classifier.out_proj", activations["gelu"])
 	e.unused = []string{"discriminator_predictions.", "generator_"}
 	c.Ignore("summary_last_dropout")
-	return e.model(c, set, m)
+	return e.model(c)
 }
 
 // albert is ALBERT, whose layers share their weights.
-func albert(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
+func albert(c *published) *Model {
 	e := &encoder{
 		placed: true, width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: c.Int("num_hidden_layers", 12),
 		eps: c.Float("layer_norm_eps", 1e-12), act: activationOf(c, "hidden_act", "gelu_new"),
@@ -87,16 +82,16 @@ func albert(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	c.Is("inner_group_num", 1)
 	c.Is("position_embedding_type", "absolute")
 	c.Ignore("classifier_dropout_prob", "down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks")
-	return e.model(c, set, m)
+	return e.model(c)
 }
 
 // mostShared is the most layers of shared weights; a number of tensors does not bound it.
 const mostShared = 1 << 10
 
 // distilBERT is BERT without kinds of tokens.
-func distilBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
+func distilBERT(c *published) *Model {
 	e := &encoder{
-		placed: true, width: c.Int("dim", 0), inner: c.Int("hidden_dim", 0), heads: c.Int("n_heads", 0), layers: countOf(c, set, "n_layers", 0),
+		placed: true, width: c.Int("dim", 0), inner: c.Int("hidden_dim", 0), heads: c.Int("n_heads", 0), layers: c.count("n_layers", 0),
 		eps: 1e-12, act: activationOf(c, "activation", "gelu"), layer: func(i int) string { return fmt.Sprintf("transformer.layer.%d.", i) },
 		query: "attention.q_lin", key: "attention.k_lin", value: "attention.v_lin", out: "attention.out_lin",
 		attentionNorm: "sa_layer_norm", up: "ffn.lin1", down: "ffn.lin2", outputNorm: "output_layer_norm",
@@ -106,5 +101,5 @@ func distilBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	e.narrow = e.width
 	c.Ignore("sinusoidal_pos_embds", "tie_weights_") // the positions are stored
-	return e.model(c, set, m)
+	return e.model(c)
 }

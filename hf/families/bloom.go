@@ -4,24 +4,19 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // bloom has ALiBi in place of positions, and a norm of embeddings.
-func bloom(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, layers, heads := c.Int("vocab_size", 0), countOf(c, set, "n_layer", c.Int("num_hidden_layers", 24)), c.Int("n_head", c.Int("num_attention_heads", 16))
+func bloom(c *published) *Model {
+	vocabulary, layers, heads := c.Int("vocab_size", 0), c.count("n_layer", c.Int("num_hidden_layers", 24)), c.Int("n_head", c.Int("num_attention_heads", 16))
 	width := c.Int("hidden_size", c.Int("n_embed", 1024))
 	context := c.Int("seq_length", 2048) // ALiBi has no end
 	eps := c.Float("layer_norm_epsilon", 1e-5)
 	tied, normed := c.Bool("tie_word_embeddings", true), c.Bool("apply_residual_connection_post_layernorm", false)
 	c.Ignore("slow_but_exact", "offset_alibi", "skip_bias_add", "skip_bias_add_qkv", "masked_softmax_fusion", "attention_softmax_in_fp32", "bias_dropout_fusion", "n_inner")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
 	dim, slopes := width/heads, alibi(heads)
 	act := activations["gelu_new"]
-	src := newSource(set, "word_embeddings.weight", "transformer.", "")
+	src := c.source("word_embeddings.weight", "transformer.", "")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.layerNorm(n.embed(n.ids(), "word_embeddings", vocabulary, width), "word_embeddings_layernorm", eps)
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true,
@@ -47,7 +42,7 @@ func bloom(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		x = n.layerNorm(x, "ln_f", eps)
 		return n.logits(x, "lm_head.weight", "word_embeddings.weight", vocabulary, tied)
-	}), nil
+	})
 }
 
 // headwise takes queries, keys and values apart where each head has its own next to each other.

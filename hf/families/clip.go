@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
@@ -24,40 +23,36 @@ type tower struct {
 }
 
 // towerOf reads what the configurations of texts and of images share.
-func towerOf(c *config.Config, set weights.Set, name, tensor string, act string, eps float64) *tower {
+func towerOf(c *published, name, tensor string, act string, eps float64) *tower {
 	t := &tower{
 		width: c.Int("hidden_size", 768), inner: c.Int("intermediate_size", 3072), heads: c.Int("num_attention_heads", 12),
-		layers: countOf(c, set, "num_hidden_layers", 12), eps: c.Float("layer_norm_eps", eps), act: activationOf(c, "hidden_act", act),
+		layers: c.count("num_hidden_layers", 12), eps: c.Float("layer_norm_eps", eps), act: activationOf(c, "hidden_act", act),
 	}
-	if set.Get(name+tensor) != nil {
+	if c.set.Get(name+tensor) != nil {
 		t.name = name
 	}
-	if t.width%t.heads != 0 {
-		c.Failf("%d heads do not share %d numbers evenly", t.heads, t.width)
-	}
+	c.evenly(t.heads, t.width)
 	c.Ignore("projection_dim", "projection_size")
 	return t
 }
 
 // texts and images read the configurations of the two towers.
-func textsOf(c *config.Config, set weights.Set, act string, eps float64) *tower {
-	t := towerOf(c, set, "text_model.", "embeddings.token_embedding.weight", act, eps)
+func textsOf(c *published, act string, eps float64) *tower {
+	t := towerOf(c, "text_model.", "embeddings.token_embedding.weight", act, eps)
 	t.vocabulary, t.context = c.Int("vocab_size", 49408), c.Int("max_position_embeddings", 77)
 	return t
 }
 
-func picturesOf(c *config.Config, set weights.Set, act string, eps float64) *tower {
-	t := towerOf(c, set, "vision_model.", "embeddings.patch_embedding.weight", act, eps)
+func picturesOf(c *published, act string, eps float64) *tower {
+	t := towerOf(c, "vision_model.", "embeddings.patch_embedding.weight", act, eps)
 	t.side, t.patch, t.channels = c.Int("image_size", 224), c.Int("patch_size", 32), c.Int("num_channels", 3)
-	if t.side%t.patch != 0 {
-		c.Failf("patches of %d do not fill an image of %d", t.patch, t.side)
-	}
+	c.patches(t.patch, t.side)
 	return t
 }
 
 // clipTexts is CLIP's encoder of texts.
-func clipTexts(c *config.Config, set weights.Set) *tower {
-	t := textsOf(c, set, "quick_gelu", 1e-5)
+func clipTexts(c *published) *tower {
+	t := textsOf(c, "quick_gelu", 1e-5)
 	t.causal = true
 	// The row of a text is that of its first end, or, in old files, which have 2 here, of the greatest token, which is the same.
 	if t.end = int(c.Float("eos_token_id", 49407)); t.end == 2 {
@@ -128,11 +123,8 @@ func (t *tower) picture(n *net) (states, row graph.Value) {
 	at := t.name + "embeddings."
 	x := n.patches(t.channels, t.side, t.patch, at+"patch_embedding", t.width, false)
 	x = n.Concat(0, n.Reshape(n.weight(at+"class_embedding", []int{t.width}), []int{1, t.width}), x)
-	x = n.Add(x, n.weight(at+"position_embedding.weight", []int{n.Shape(x)[0], t.width}))
+	x = n.Add(x, n.weight(at+"position_embedding.weight", []int{1 + t.side/t.patch*(t.side/t.patch), t.width}))
 	x = t.run(n, n.layerNorm(x, t.name+"pre_layrnorm", t.eps))
-	if !n.Valid(x) {
-		return x, x
-	}
 	return x, n.layerNorm(n.SliceAxis(x, 0, 0, 1, 1), t.name+"post_layernorm", t.eps)
 }
 
@@ -147,49 +139,34 @@ func rowsOf(set weights.Set, name string) int {
 const idsOfPositions = "embeddings.position_ids"
 
 // clipText is CLIP's encoder of texts alone: with a projection the embedding of a text, otherwise its states.
-func clipText(c *config.Config, set weights.Set) (*Model, error) {
-	t := clipTexts(c, set)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
+func clipText(c *published) *Model {
+	t := clipTexts(c)
 	const projection = "text_projection.weight"
 	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers}
-	pooled := set.Get(projection) != nil
-	if pooled {
-		out.Refuse, out.Fixed = t.ended, true
-	}
-	src := newSource(set, "")
-	out.build = func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
-		if !pooled {
+	if c.set.Get(projection) == nil {
+		return out.builds(c.source(""), func(n *net) {
 			n.output("last_hidden_state", t.text(n, t.embeddings(n, n.ids())))
-			return n.finish(idsOfPositions)
-		}
+		}, idsOfPositions)
+	}
+	out.Refuse, out.Fixed = t.ended, true
+	return out.builds(c.source(""), func(n *net) {
 		ids := n.several(1)
 		x := t.text(n, t.embeddings(n, ids))
-		n.Output(TextEmbeds, n.linear(t.last(n, x, t.ends(n, ids)), "text_projection", rowsOf(set, projection), false))
-		return n.finish(idsOfPositions)
-	}
-	return out, nil
+		n.Output(TextEmbeds, n.linear(t.last(n, x, t.ends(n, ids)), "text_projection", rowsOf(c.set, projection), false))
+	}, idsOfPositions)
 }
 
 // clipVision is CLIP's encoder of images alone: with a projection the embedding of an image, otherwise the states of its patches.
-func clipVision(c *config.Config, set weights.Set) (*Model, error) {
-	t := picturesOf(c, set, "quick_gelu", 1e-5)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
+func clipVision(c *published) *Model {
+	t := picturesOf(c, "quick_gelu", 1e-5)
 	const projection = "visual_projection.weight"
-	src := newSource(set, "")
-	return &Model{Layers: t.layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet(src, 0)
-		if states, row := t.picture(n); set.Get(projection) != nil {
-			n.Output(ImageEmbeds, n.linear(row, "visual_projection", rowsOf(set, projection), false))
+	return (&Model{Layers: t.layers}).builds(c.source(""), func(n *net) {
+		if states, row := t.picture(n); c.set.Get(projection) != nil {
+			n.Output(ImageEmbeds, n.linear(row, "visual_projection", rowsOf(c.set, projection), false))
 		} else {
 			n.output("last_hidden_state", states)
 		}
-		return n.finish(idsOfPositions, t.name+"post_layernorm")
-	}}, nil
+	}, idsOfPositions, t.name+"post_layernorm")
 }
 
 // Names of outputs of models of texts and images.
@@ -200,40 +177,33 @@ const (
 )
 
 // bothParts are the configurations of texts and of images.
-func bothParts(c *config.Config) (texts, images *config.Config, err error) {
-	if texts, images = c.Part("text_config"), c.Part("vision_config"); texts == nil || images == nil {
+func bothParts(c *published) (texts, images *published, ok bool) {
+	t, i := c.Part("text_config"), c.Part("vision_config")
+	if ok = t != nil && i != nil; !ok {
 		c.Failf("fields \"text_config\" and \"vision_config\" are both needed")
-		return nil, nil, c.Done()
 	}
-	return texts, images, nil
+	return &published{Config: t, set: c.set}, &published{Config: i, set: c.set}, ok
 }
 
 // clip is CLIP: how well each of several texts fits an image.
-func clip(c *config.Config, set weights.Set) (*Model, error) {
-	of, pictures, err := bothParts(c)
-	if err != nil {
-		return nil, err
+func clip(c *published) *Model {
+	of, pictures, ok := bothParts(c)
+	if !ok {
+		return nil
 	}
-	t, p := clipTexts(of, set), picturesOf(pictures, set, "quick_gelu", 1e-5)
+	t, p := clipTexts(of), picturesOf(pictures, "quick_gelu", 1e-5)
 	dim := c.Int("projection_dim", 512)
 	c.Ignore("logit_scale_init_value")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "")
 	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers + p.layers, Fixed: true, Pairs: true, Refuse: t.ended}
-	out.build = func(tokens, texts int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
-		ids := n.several(texts)
+	return out.builds(c.source(""), func(n *net) {
+		ids := n.several(n.picked)
 		x, ends := t.embeddings(n, ids), t.ends(n, ids)
-		rows := n.each(texts, func(i int) graph.Value {
-			return t.last(n, t.text(n, n.SliceAxis(x, 0, i*tokens, 1, tokens)), n.SliceAxis(ends, 0, i*tokens, 1, tokens))
+		rows := n.each(func(i int) graph.Value {
+			return t.last(n, t.text(n, n.SliceAxis(x, 0, i*n.tokens, 1, n.tokens)), n.SliceAxis(ends, 0, i*n.tokens, 1, n.tokens))
 		})
 		_, image := p.picture(n)
 		n.match(n.linear(rows, "text_projection", dim, false), n.linear(image, "visual_projection", dim, false), nil, "logit_scale", "")
-		return n.finish(idsOfPositions)
-	}
-	return out, nil
+	}, idsOfPositions)
 }
 
 // several adds the input of token ids of several texts of one length, and returns all of them in one axis.
@@ -243,12 +213,8 @@ func (n *net) several(texts int) graph.Value {
 }
 
 // each puts together the rows of several texts.
-func (n *net) each(texts int, row func(i int) graph.Value) graph.Value {
-	var rows []graph.Value
-	for i := range max(texts, 1) {
-		rows = append(rows, row(i))
-	}
-	return n.Concat(0, rows...)
+func (n *net) each(row func(i int) graph.Value) graph.Value {
+	return n.Concat(0, filled(max(n.picked, 1), row)...)
 }
 
 // match makes the outputs of a model of texts and an image: their embeddings of length 1, and by how much each text fits,

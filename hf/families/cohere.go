@@ -1,16 +1,12 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // command reads what Command R and Command R7B share: LayerNorm without a bias, one for
 // attention and feed-forward part, which stand next to each other; positions that turn
 // neighbours; a factor for logits.
-func command(c *config.Config, set weights.Set) (*decoder, *rope) {
-	d := decoderOf(c, set).layerNorms(c, "layer_norm_eps")
+func command(c *published) (*decoder, *rope) {
+	d := decoderOf(c).layerNorms(c, "layer_norm_eps")
 	d.norm, d.norms, d.parallel = scaleNorm, [4]string{"input_layernorm"}, true
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.attentionBias(c, false)
@@ -23,22 +19,19 @@ func command(c *config.Config, set weights.Set) (*decoder, *rope) {
 }
 
 // cohere is Command R, with norms of every head of queries and keys, if asked for.
-func cohere(c *config.Config, set weights.Set) (*Model, error) {
-	d, _ := command(c, set)
+func cohere(c *published) *Model {
+	d, _ := command(c)
 	if c.Bool("use_qk_norm", false) {
 		d.eachNorm = func(n *net, x graph.Value, at, which string) graph.Value {
-			if !n.Valid(x) {
-				return x
-			}
-			return n.LayerNorm(x, 2, d.eps, n.weight(at+which+"_norm.weight", n.Shape(x)[1:]))
+			return n.LayerNorm(x, 2, d.eps, n.weight(at+which+"_norm.weight", []int{n.dim(x, 1), n.dim(x, 2)}))
 		}
 	}
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // cohere2 is Command R7B: three of four layers have a window, the fourth has no positions.
-func cohere2(c *config.Config, set weights.Set) (*Model, error) {
-	d, r := command(c, set)
+func cohere2(c *published) *Model {
+	d, r := command(c)
 	pattern := c.Int("sliding_window_pattern", 4)
 	c.Ignore("_sliding_window_pattern")
 	d.windows(c, func(layer int) bool { return (layer+1)%pattern != 0 })
@@ -48,5 +41,5 @@ func cohere2(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		return r
 	}
-	return d.model(c, set)
+	return d.model(c)
 }

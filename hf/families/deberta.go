@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
@@ -24,8 +22,8 @@ type disentangled struct {
 }
 
 // deberta is DeBERTa-v2 and DeBERTa-v3.
-func deberta(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
-	e := bertOf(c, set, "deberta.")
+func deberta(c *published) *Model {
+	e := bertOf(c, "deberta.")
 	e.query, e.key, e.value = "attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"
 	e.eps, e.types = c.Float("layer_norm_eps", 1e-7), c.Natural("type_vocab_size", 0)
 	e.placed, e.fixed = c.Bool("position_biased_input", true), true
@@ -44,11 +42,11 @@ func deberta(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	c.Ignore("conv_act", "conv_groups", "pooler_dropout", "pooler_hidden_size", "legacy", "padding_idx")
 	e.scores = d.scores
-	return e.model(c, set, m)
+	return e.model(c)
 }
 
 // read reads what there is of distances.
-func (d *disentangled) read(c *config.Config) {
+func (d *disentangled) read(c *published) {
 	kinds := c.Parts("pos_att_type", "|")
 	for _, kind := range kinds {
 		switch strings.ToLower(strings.TrimSpace(kind)) {
@@ -61,10 +59,11 @@ func (d *disentangled) read(c *config.Config) {
 		}
 	}
 	terms := 1
-	for _, has := range []bool{d.toKeys, d.toQueries} {
-		if has {
-			terms++
-		}
+	if d.toKeys {
+		terms++
+	}
+	if d.toQueries {
+		terms++
 	}
 	d.scale = 1 / math.Sqrt(float64(d.width/d.heads*terms))
 	d.span = d.context
@@ -140,10 +139,7 @@ func (d *disentangled) scores(n *net, a *attention, at string) {
 func (d *disentangled) distances(n *net, name string, scale float64, row func(ahead int) int) graph.Value {
 	n.At("", name)
 	t := n.tokens
-	rows := make([]int, 2*t-1)
-	for i := range rows {
-		rows[i] = row(i - (t - 1))
-	}
+	rows := filled(2*t-1, func(i int) int { return row(i - (t - 1)) })
 	x := n.weight(d.table, []int{2 * d.span, d.width})
 	if d.normed {
 		x = n.layerNorm(x, "encoder.LayerNorm", d.eps)

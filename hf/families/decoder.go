@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // decoder is a language model with Llama's layout: attention and feed-forward part,
@@ -58,9 +56,9 @@ type decoder struct {
 }
 
 // decoderOf reads what the configurations of the families share.
-func decoderOf(c *config.Config, set weights.Set) *decoder {
+func decoderOf(c *published) *decoder {
 	d := &decoder{
-		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0),
+		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: c.count("num_hidden_layers", 0),
 		inner: c.Int("intermediate_size", 0), context: c.Int("max_position_embeddings", 2048), heads: c.Int("num_attention_heads", 0),
 		eps: c.Float("rms_norm_eps", 1e-6), tied: c.Bool("tie_word_embeddings", false), embedScale: 1, residual: 1, logitScale: 1,
 		last: "norm", out: "o_proj", up: "up_proj", down: "down_proj",
@@ -77,13 +75,13 @@ func decoderOf(c *config.Config, set weights.Set) *decoder {
 }
 
 // attentionBias reads whether the linear layers of attention have biases.
-func (d *decoder) attentionBias(c *config.Config, def bool) {
+func (d *decoder) attentionBias(c *published, def bool) {
 	d.qkvBias = c.Bool("attention_bias", def)
 	d.outBias = d.qkvBias
 }
 
 // siluAndRope sets the activation and the rotary encoding that most families have.
-func (d *decoder) siluAndRope(c *config.Config) *decoder {
+func (d *decoder) siluAndRope(c *published) *decoder {
 	d.act = activationOf(c, "hidden_act", "silu")
 	r := ropeOf(c, d.dim, d.context, 10000)
 	if d.turn(r); r.most > 0 {
@@ -94,21 +92,16 @@ func (d *decoder) siluAndRope(c *config.Config) *decoder {
 
 // windows reads which layers have a window: from layer_types, or else from def,
 // the family's default.
-func (d *decoder) windows(c *config.Config, def func(layer int) bool) {
+func (d *decoder) windows(c *published, def func(layer int) bool) {
 	window := 0
 	if c.Float("sliding_window", 0) != 0 {
 		window = c.Int("sliding_window", 0)
 	}
 	c.Ignore("sliding_window")
-	local := make([]bool, d.layers)
-	types := layerTypes(c, d.layers, "full_attention", "sliding_attention")
-	for i := range local {
-		if types != nil {
-			local[i] = types[i] == "sliding_attention"
-		} else {
-			local[i] = def(i)
-		}
+	if types := layerTypes(c, d.layers, "full_attention", "sliding_attention"); types != nil {
+		def = func(layer int) bool { return types[layer] == "sliding_attention" }
 	}
+	local := filled(d.layers, def)
 	if window == 0 && slices.Contains(local, true) {
 		window = d.context // of any length
 	}
@@ -121,7 +114,7 @@ func (d *decoder) windows(c *config.Config, def func(layer int) bool) {
 }
 
 // layerTypes reads what kind each layer is of, one of those understood; nil if the configuration does not say.
-func layerTypes(c *config.Config, layers int, understood ...string) []string {
+func layerTypes(c *published, layers int, understood ...string) []string {
 	types := c.Texts("layer_types")
 	for _, s := range types {
 		if !slices.Contains(understood, s) {
@@ -136,11 +129,8 @@ func layerTypes(c *config.Config, layers int, understood ...string) []string {
 }
 
 // model returns the family's builder of the decoder.
-func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "embed_tokens.weight", "model.", "language_model.model.", "")
+func (d *decoder) model(c *published) *Model {
+	src := c.source("embed_tokens.weight", "model.", "language_model.model.", "")
 	return (&Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, Fixed: d.fixed}).writes(src, func(n *net) graph.Value {
 		ids := n.ids
 		if d.fixed {
@@ -160,7 +150,7 @@ func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
 			x = n.softCap(x, d.logitCap)
 		}
 		return x
-	}, append([]string{"rotary_emb.inv_freq"}, d.unused...)...), nil
+	}, append([]string{"rotary_emb.inv_freq"}, d.unused...)...)
 }
 
 // layer is one layer: attention and the feed-forward part, each added to its input.
@@ -233,10 +223,7 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 
 // halves splits each head's numbers into two.
 func (d *decoder) halves(n *net, x graph.Value) (first, second graph.Value) {
-	if !n.Valid(x) {
-		return x, x
-	}
-	t := n.Shape(x)[0]
+	t := n.dim(x, 0)
 	x = n.Reshape(x, []int{t, d.heads, 2 * d.dim})
 	half := func(start int) graph.Value {
 		return n.Reshape(n.SliceAxis(x, 2, start, 1, d.dim), []int{t, d.heads * d.dim})
@@ -268,7 +255,7 @@ func (d *decoder) feed(n *net, i int, x graph.Value) graph.Value {
 }
 
 // layerNorms sets LayerNorm for RMSNorm, with the epsilon of a field.
-func (d *decoder) layerNorms(c *config.Config, field string) *decoder {
+func (d *decoder) layerNorms(c *published, field string) *decoder {
 	d.norm, d.eps = fullNorm, c.Float(field, 1e-5)
 	return d
 }
@@ -277,7 +264,7 @@ func (d *decoder) layerNorms(c *config.Config, field string) *decoder {
 func (d *decoder) turn(r *rope) { d.rope = func(int) *rope { return r } }
 
 // turnWindows sets the encodings of layers with a window and of others, with the bases that they have unless the configuration says others.
-func (d *decoder) turnWindows(c *config.Config, local, global float64) {
+func (d *decoder) turnWindows(c *published, local, global float64) {
 	windowed, whole := ropes(c, d.dim, d.context, "rope_local_base_freq", "rope_theta", local, global)
 	d.rope = func(layer int) *rope {
 		if d.window(layer) > 0 {
@@ -289,11 +276,11 @@ func (d *decoder) turnWindows(c *config.Config, local, global float64) {
 
 // turns sets the rotary encoding of a part of each head, where the configuration does
 // not say which.
-func (d *decoder) turns(c *config.Config, part float64) {
+func (d *decoder) turns(c *published, part float64) {
 	p := c.Sub("rope_parameters")
 	scaling := p
 	if p == nil {
-		p, scaling = c, c.Sub("rope_scaling")
+		p, scaling = c.Config, c.Sub("rope_scaling")
 	} else {
 		c.Ignore("rope_theta", "rope_scaling")
 		part = c.Float("partial_rotary_factor", part)

@@ -1,10 +1,6 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // latent is attention whose keys and values come from few numbers of a token, and queries too if queries is not 0
 // (DeepSeek-AI 2024, https://arxiv.org/abs/2405.04434, section 2.1). A part of each head, the last, has positions; that of keys is the same
@@ -21,8 +17,8 @@ type latent struct {
 const latentNorm = 1e-6
 
 // deepSeek reads what DeepSeek V2 and V3 share.
-func deepSeek(c *config.Config, set weights.Set) *decoder {
-	d := decoderOf(c, set)
+func deepSeek(c *published) *decoder {
+	d := decoderOf(c)
 	d.act = activationOf(c, "hidden_act", "silu")
 	l := &latent{
 		keys: c.Int("kv_lora_rank", 512), plain: c.Int("qk_nope_head_dim", 128), turned: c.Int("qk_rope_head_dim", 64), values: c.Int("v_head_dim", 128),
@@ -40,7 +36,7 @@ func deepSeek(c *config.Config, set weights.Set) *decoder {
 	d.latent = l
 	groups := c.Natural("n_group", 0)
 	d.experts = &experts{
-		count: countOf(c, set, "n_routed_experts", 64), chosen: c.Int("num_experts_per_tok", 8), inner: c.Int("moe_intermediate_size", 1407),
+		count: c.count("n_routed_experts", 64), chosen: c.Int("num_experts_per_tok", 8), inner: c.Int("moe_intermediate_size", 1407),
 		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj", sharedAt: "mlp.shared_experts.",
 		factor: c.Float("routed_scaling_factor", 1), groups: groups, chosenGroups: c.Natural("topk_group", 0), best: 1,
 	}
@@ -59,15 +55,15 @@ func deepSeek(c *config.Config, set weights.Set) *decoder {
 }
 
 // groupsOf checks the groups of experts.
-func (e *experts) groupsOf(c *config.Config) {
+func (e *experts) groupsOf(c *published) {
 	if e.groups > 1 && (e.count%e.groups != 0 || e.chosenGroups < 1 || e.chosenGroups > e.groups || e.count/e.groups*e.chosenGroups < e.chosen) {
 		c.Failf("%d experts in %d groups, of which %d are chosen, and %d experts of these", e.count, e.groups, e.chosenGroups, e.chosen)
 	}
 }
 
 // deepSeek2 is DeepSeek V2, whose experts are chosen by Softmax.
-func deepSeek2(c *config.Config, set weights.Set) (*Model, error) {
-	d := deepSeek(c, set)
+func deepSeek2(c *published) *Model {
+	d := deepSeek(c)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	c.Is("topk_method", "greedy", "group_limited_greedy")
 	if c.Text("topk_method", "greedy") == "greedy" {
@@ -79,26 +75,23 @@ func deepSeek2(c *config.Config, set weights.Set) (*Model, error) {
 		c.Failf("field \"mlp_bias\": experts with biases are not supported")
 	}
 	d.experts.groupsOf(c)
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // deepSeek3 is DeepSeek V3 and R1: experts are chosen by Sigmoid and a bias each, and groups of them by their best two.
-func deepSeek3(c *config.Config, set weights.Set) (*Model, error) {
-	d := deepSeek(c, set)
+func deepSeek3(c *published) *Model {
+	d := deepSeek(c)
 	e := d.experts
 	e.sigmoid, e.bias, e.best, e.share = true, "mlp.gate.e_score_correction_bias", 2, c.Bool("norm_topk_prob", true)
 	c.Is("topk_method", "noaux_tc")
 	c.Is("scoring_func", "sigmoid")
 	e.groupsOf(c)
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // attention is that of a layer.
 func (l *latent) attention(n *net, d *decoder, at string, x graph.Value) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
-	t, dim := n.Shape(x)[0], l.plain+l.turned
+	t, dim := n.dim(x, 0), l.plain+l.turned
 	var q graph.Value
 	if l.queries > 0 {
 		q = n.linear(n.rms(n.linear(x, at+"q_a_proj", l.queries, l.bias), at+"q_a_layernorm", latentNorm, false), at+"q_b_proj", d.heads*dim, false)

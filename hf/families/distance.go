@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
@@ -12,7 +11,7 @@ import (
 const mostBuckets = 1 << 10
 
 // bucketsOf reads a number of buckets, a multiple of 4.
-func bucketsOf(c *config.Config, field string) int {
+func bucketsOf(c *published, field string) int {
 	buckets := c.Int(field, 32)
 	if buckets%4 != 0 || buckets > mostBuckets {
 		c.Failf("field %q is %d: it takes multiples of 4 up to %d", field, buckets, mostBuckets)

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // encoder is the part that BERT and models like it share: layers with norms behind each
@@ -55,7 +53,7 @@ const (
 )
 
 // headOf reads which head there is.
-func headOf(c *config.Config, dense, out string, act activation) head {
+func headOf(c *published, dense, out string, act activation) head {
 	h := head{dense: dense, out: out, act: act}
 	for _, name := range c.Texts("architectures") {
 		for _, kind := range []string{ofText, ofTokens, ofAnswer} {
@@ -69,10 +67,7 @@ func headOf(c *config.Config, dense, out string, act activation) head {
 
 // apply makes the outputs of x, of shape [tokens, width].
 func (h head) apply(n *net, x graph.Value) {
-	if !n.Valid(x) {
-		return
-	}
-	width := n.Shape(x)[1]
+	width := n.dim(x, 1)
 	outputs := func(name string) int { return rowsOf(n.src.set, name+".weight") }
 	switch h.kind {
 	case ofText:
@@ -140,28 +135,24 @@ func (e *encoder) typed(n *net, x graph.Value) graph.Value {
 	return n.Add(x, n.SliceAxis(n.weight("embeddings.token_type_embeddings.weight", []int{e.types, e.narrow}), 0, 0, 1, 1))
 }
 
-// model returns the encoder's builder, of a sentence encoder if m is not nil.
-func (e *encoder) model(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
+// model returns the encoder's builder, of a sentence encoder if there are modules.
+func (e *encoder) model(c *published) *Model {
 	c.Ignore("tie_word_embeddings")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "embeddings.word_embeddings.weight", e.prefix, "")
-	return &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, Fixed: e.fixed, Refuse: e.padded(), build: func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
+	src := c.source("embeddings.word_embeddings.weight", e.prefix, "")
+	out := &Model{Context: e.context, Vocabulary: e.vocabulary, Layers: e.layers, Fixed: e.fixed, Refuse: e.padded()}
+	return out.builds(src, func(n *net) {
 		ids := n.ids
 		if e.fixed {
 			ids = func() graph.Value { return n.several(1) }
 		}
 		x := n.embed(ids(), "embeddings.word_embeddings", e.vocabulary, e.narrow)
 		x = e.run(n, e.embedded(n, x))
-		if m == nil {
+		if c.modules == nil {
 			e.head.apply(n, x)
 		} else {
-			n.sentence(m, x)
+			n.sentence(c.modules, x)
 		}
-		return n.finish(append([]string{"embeddings.position_ids"}, e.unused...)...)
-	}}, nil
+	}, append([]string{"embeddings.position_ids"}, e.unused...)...)
 }
 
 // padded refuses texts with a padding token, if the model has positions that stand still behind one.

@@ -75,10 +75,7 @@ func (n *net) route(e *experts, x graph.Value, name string) (slots, weights grap
 
 // inGroups returns what experts are chosen by, which is positive, in the chosen groups, and 0 in others.
 func (n *net) inGroups(e *experts, choice graph.Value) graph.Value {
-	if !n.Valid(choice) {
-		return choice
-	}
-	t, each := n.Shape(choice)[0], e.count/e.groups
+	t, each := n.dim(choice, 0), e.count/e.groups
 	x := n.Reshape(choice, []int{t, e.groups, each})
 	var of graph.Value
 	switch {
@@ -118,8 +115,7 @@ func (n *net) eachExpert(e *experts, x, slots graph.Value, name, layer string, o
 	if !n.Valid(x) || !n.Valid(slots) {
 		return slots
 	}
-	shape := n.Shape(x)
-	in := shape[len(shape)-1]
+	in := n.dim(x, -1)
 	of := func(i int) string { return n.src.prefix + name + fmt.Sprintf(e.expert, i) + layer }
 	all := n.src.prefix + name + strings.Replace(e.expert, "%d.", "", 1) + layer
 	n.At("", all)

@@ -4,14 +4,12 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // falcon is Falcon of 2023: one key and value for all heads, or for groups of them, with
 // rotary positions or ALiBi, attention and feed-forward part next to each other.
-func falcon(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), countOf(c, set, "num_hidden_layers", 0), c.Int("num_attention_heads", 0)
+func falcon(c *published) *Model {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("ffn_hidden_size", 4*width)
 	eps, bias := c.Float("layer_norm_epsilon", 1e-5), c.Bool("bias", false)
 	act := activationOf(c, "activation", "gelu")
@@ -48,10 +46,7 @@ func falcon(c *config.Config, set weights.Set) (*Model, error) {
 	if heads%groups != 0 {
 		c.Failf("%d heads do not share %d keys evenly", heads, groups)
 	}
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "word_embeddings.weight", "transformer.", "")
+	src := c.source("word_embeddings.weight", "transformer.", "")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.ids(), "word_embeddings", vocabulary, width)
 		a := a
@@ -84,5 +79,5 @@ func falcon(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		x = n.layerNorm(x, "ln_f", eps)
 		return n.logits(x, "lm_head.weight", "word_embeddings.weight", vocabulary, tied)
-	}), nil
+	})
 }

@@ -2,18 +2,15 @@ package families
 
 import (
 	"math"
-
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // gemma reads what Gemma 2 and 3 share: embeddings scaled by √width, four norms a
 // layer with factors 1 + weight, and a scale for scores in the configuration.
-func gemma(c *config.Config, set weights.Set) *decoder {
+func gemma(c *published) *decoder {
 	if !c.Has("head_dim") {
 		c.Failf("field \"head_dim\" is missing")
 	}
-	d := decoderOf(c, set)
+	d := decoderOf(c)
 	d.tied = c.Bool("tie_word_embeddings", true)
 	d.act = activationOf(c, "hidden_activation", "gelu_pytorch_tanh")
 	c.Is("hidden_act", c.Text("hidden_activation", "gelu_pytorch_tanh"), "gelu") // which the first Gemma says and does not mean
@@ -26,7 +23,7 @@ func gemma(c *config.Config, set weights.Set) *decoder {
 	// The scale is a number of the type that the embeddings are stored in.
 	d.embedScale = math.Sqrt(float64(d.width))
 	for _, name := range []string{"model.embed_tokens.weight", "embed_tokens.weight"} {
-		if t := set.Get(name); t != nil && t.Type == "BF16" {
+		if t := c.set.Get(name); t != nil && t.Type == "BF16" {
 			d.embedScale = toBFloat16(d.embedScale)
 		}
 	}
@@ -34,12 +31,12 @@ func gemma(c *config.Config, set weights.Set) *decoder {
 }
 
 // gemma1 is the first Gemma: two norms a layer, no caps, no windows.
-func gemma1(c *config.Config, set weights.Set) (*Model, error) {
-	d := gemma(c, set)
+func gemma1(c *published) *Model {
+	d := gemma(c)
 	d.norms = [4]string{"input_layernorm", "", "post_attention_layernorm", ""}
 	d.scale = scaleOf(d.dim)
 	d.turn(ropeOf(c, d.dim, d.context, 10000))
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // toBFloat16 rounds to the nearest bfloat16, to even.
@@ -50,21 +47,21 @@ func toBFloat16(x float64) float64 {
 }
 
 // gemma2 has a window in every other layer, from the first on, and soft caps.
-func gemma2(c *config.Config, set weights.Set) (*Model, error) {
-	d := gemma(c, set)
+func gemma2(c *published) *Model {
+	d := gemma(c)
 	d.turn(ropeOf(c, d.dim, d.context, 10000))
 	d.windows(c, func(layer int) bool { return layer%2 == 0 })
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // gemma3 has windows in all layers but every sixth, with positions encoded in
 // another way there, and norms of queries and keys.
-func gemma3(c *config.Config, set weights.Set) (*Model, error) {
-	d := gemma(c, set)
+func gemma3(c *published) *Model {
+	d := gemma(c)
 	d.headNorm = true
 	pattern := c.Int("sliding_window_pattern", 6)
 	c.Ignore("_sliding_window_pattern")
 	d.windows(c, func(layer int) bool { return (layer+1)%pattern != 0 })
 	d.turnWindows(c, 10000, 1000000)
-	return d.model(c, set)
+	return d.model(c)
 }

@@ -1,13 +1,11 @@
 package families
 
 import (
-	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
@@ -25,24 +23,23 @@ type streamed struct {
 }
 
 // gemma3nWhole is the published form of Gemma 3n, of texts, images and sounds, of which the texts are supported.
-func gemma3nWhole(c *config.Config, set weights.Set) (*Model, error) {
+func gemma3nWhole(c *published) *Model {
 	t := c.Part("text_config")
 	if t == nil {
 		c.Failf("field \"text_config\" is missing")
-		return nil, c.Done()
+		return nil
 	}
 	c.Ignore("vision_config", "audio_config", "audio_soft_tokens_per_image", "vision_soft_tokens_per_image", "boi_token_id", "eoi_token_id", "image_token_id",
 		"boa_token_id", "eoa_token_id", "audio_token_id", "initializer_range")
 	c.Is("tie_word_embeddings", true)
-	m, err := gemma3n(t, set)
-	return m, cmp.Or(err, c.Done())
+	return gemma3n(&published{Config: t, set: c.set})
 }
 
 // gemma3n is Gemma 3n of text alone.
-func gemma3n(c *config.Config, set weights.Set) (*Model, error) {
-	inners := c.Ints("intermediate_size", countOf(c, set, "num_hidden_layers", 0))
+func gemma3n(c *published) *Model {
+	inners := c.Ints("intermediate_size", c.count("num_hidden_layers", 0))
 	c.Put("intermediate_size", max(1, inners[0]))
-	d := gemma(c, set)
+	d := gemma(c)
 	d.plusOne, d.scale, d.headNorm = false, 1, true
 	if !c.Has("final_logit_softcapping") {
 		d.logitCap = 30
@@ -57,10 +54,8 @@ func gemma3n(c *config.Config, set weights.Set) (*Model, error) {
 	c.Ignore("altup_coef_clip") // of training
 	if !c.Has("activation_sparsity_pattern") {
 		s.sparsity = make([]float64, d.layers)
-		for i := range 10 {
-			if d.layers > 10 {
-				s.sparsity[i] = 0.95
-			}
+		if d.layers > 10 {
+			copy(s.sparsity, slices.Repeat([]float64{0.95}, 10))
 		}
 	}
 	shared := c.Natural("num_kv_shared_layers", 15)
@@ -89,15 +84,12 @@ func gemma3n(c *config.Config, set weights.Set) (*Model, error) {
 			break
 		}
 	}
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	return s.model(set), nil
+	return s.model(c)
 }
 
-func (s *streamed) model(set weights.Set) *Model {
-	src := newSource(set, "embed_tokens.weight", "model.language_model.", "language_model.model.", "model.", "")
-	out := &Model{Context: s.context, Vocabulary: s.vocabulary, Layers: s.layers, Next: true}
+func (s *streamed) model(c *published) *Model {
+	src := c.source("embed_tokens.weight", "model.language_model.", "language_model.model.", "model.", "")
+	out := &Model{Context: s.context, Vocabulary: s.vocabulary, Layers: s.layers}
 	if s.tokensAgain < s.vocabulary {
 		out.Refuse = func(text []float64) error {
 			for i, id := range text {
@@ -108,34 +100,30 @@ func (s *streamed) model(set weights.Set) *Model {
 			return nil
 		}
 	}
-	out.build = func(tokens, picked int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
-		n.picked = picked
+	unused := []string{"rotary_emb.inv_freq", "vision_tower.", "audio_tower.", "embed_vision.", "embed_audio."}
+	for i := range s.layers {
+		if s.source(i) != i {
+			for _, name := range []string{"k_proj", "v_proj", "k_norm", "v_norm"} {
+				unused = append(unused, layer(i, "self_attn."+name))
+			}
+		}
+	}
+	return out.writes(src, func(n *net) graph.Value {
 		ids := n.ids()
 		x := n.Mul(n.embed(ids, "embed_tokens", s.vocabulary, s.width), n.Number(s.embedScale))
 		told := s.told(n, ids, x)
 		all := s.spread(n, x)
 		keys, values := make([]graph.Value, s.layers), make([]graph.Value, s.layers)
 		for i := range s.layers {
-			all = s.layer(n, i, all, n.Reshape(n.SliceAxis(told, 1, i, 1, 1), []int{tokens, s.again}), keys, values)
+			all = s.layer(n, i, all, n.Reshape(n.SliceAxis(told, 1, i, 1, 1), []int{n.tokens, s.again}), keys, values)
 		}
 		x = n.normalise(s.norm, s.gather(n, all), s.last, s.eps, false)
 		x = n.logits(x, "lm_head.weight", "embed_tokens.weight", s.vocabulary, s.tied)
 		if s.logitCap != 0 {
 			x = n.softCap(x, s.logitCap)
 		}
-		n.output(Logits, x)
-		var unused []string
-		for i := range s.layers {
-			if s.source(i) != i {
-				for _, name := range []string{"k_proj", "v_proj", "k_norm", "v_norm"} {
-					unused = append(unused, layer(i, "self_attn."+name))
-				}
-			}
-		}
-		return n.finish(append(unused, "rotary_emb.inv_freq", "vision_tower.", "audio_tower.", "embed_vision.", "embed_audio.")...)
-	}
-	return out
+		return x
+	}, unused...)
 }
 
 // told returns what layers are told of each token, of shape [tokens, layers, again]: from a table, and from the embeddings.
@@ -196,9 +184,6 @@ func (s *streamed) stream(n *net, all graph.Value, i int) graph.Value {
 
 // layer reads the active one of the streams as all predict it, and corrects all by what it makes of that.
 func (s *streamed) layer(n *net, i int, all, told graph.Value, keys, values []graph.Value) graph.Value {
-	if !n.Valid(all) {
-		return all
-	}
 	at := func(name string) string { return layer(i, name) }
 	norm := func(x graph.Value, name string) graph.Value { return n.rms(x, at(name), s.eps, false) }
 	// modes are numbers by which streams are mixed.
@@ -227,10 +212,7 @@ func (s *streamed) layer(n *net, i int, all, told graph.Value, keys, values []gr
 	}
 	x = n.Mul(n.activate(s.act, n.linear(x, at("per_layer_input_gate"), s.again, false)), told)
 	x = norm(n.linear(x, at("per_layer_projection"), s.width, false), "post_per_layer_input_norm")
-	others := make([]float32, s.streams)
-	for j := 1; j < s.streams; j++ {
-		others[j] = 1
-	}
+	others := filled(s.streams, func(i int) float32 { return float32(min(i, 1)) }) // all but the first
 	return n.Add(all, n.Mul(n.Reshape(x, []int{n.tokens, 1, s.width}), n.table("other streams", []int{1, s.streams, 1}, others, true)))
 }
 

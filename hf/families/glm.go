@@ -1,25 +1,20 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
-
 // glm is GLM-4 as first published: Llama's layout with gate and up in one matrix, and
 // positions that turn neighbours in a part of each head.
-func glm(c *config.Config, set weights.Set) (*Model, error) {
-	return glmOf(c, set).model(c, set)
+func glm(c *published) *Model {
+	return glmOf(c).model(c)
 }
 
 // glm4 is GLM-4 of 2025, with norms behind attention and feed-forward part too.
-func glm4(c *config.Config, set weights.Set) (*Model, error) {
-	d := glmOf(c, set)
+func glm4(c *published) *Model {
+	d := glmOf(c)
 	d.norms = [4]string{"input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm"}
-	return d.model(c, set)
+	return d.model(c)
 }
 
-func glmOf(c *config.Config, set weights.Set) *decoder {
-	d := decoderOf(c, set)
+func glmOf(c *published) *decoder {
+	d := decoderOf(c)
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.turns(c, 0.5)
 	d.rope(0).neighbours = true

@@ -4,13 +4,11 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // gpt2 has position embeddings, LayerNorm, and matrices of shape [inputs, outputs].
-func gpt2(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), countOf(c, set, "n_layer", 0), c.Int("n_head", 0)
+func gpt2(c *published) *Model {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), c.count("n_layer", 0), c.Int("n_head", 0)
 	context := c.Int("n_positions", 1024)
 	inner := c.Int("n_inner", 4*width)
 	eps := c.Float("layer_norm_epsilon", 1e-5)
@@ -19,10 +17,7 @@ func gpt2(c *config.Config, set weights.Set) (*Model, error) {
 	scaled, byLayer := c.Bool("scale_attn_weights", true), c.Bool("scale_attn_by_inverse_layer_idx", false)
 	c.Is("add_cross_attention", false)
 	c.Ignore("reorder_and_upcast_attn", "n_ctx")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "wte.weight", "transformer.", "")
+	src := c.source("wte.weight", "transformer.", "")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.Add(n.embed(n.ids(), "wte", vocabulary, width), n.positions("wpe", context, width, 0))
 		for i := range layers {
@@ -43,5 +38,5 @@ func gpt2(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		x = n.layerNorm(x, "ln_f", eps)
 		return n.logits(x, "lm_head.weight", "wte.weight", vocabulary, tied)
-	}, ".attn.bias", ".attn.masked_bias"), nil // masks
+	}, ".attn.bias", ".attn.masked_bias") // masks
 }

@@ -4,14 +4,12 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // gptJ has positions that turn neighbours in a part of each head, and attention and
 // feed-forward part next to each other.
-func gptJ(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), countOf(c, set, "n_layer", 0), c.Int("n_head", 0)
+func gptJ(c *published) *Model {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), c.count("n_layer", 0), c.Int("n_head", 0)
 	context, inner := c.Int("n_positions", 2048), c.Int("n_inner", 4*width)
 	eps := c.Float("layer_norm_epsilon", 1e-5)
 	act := activationOf(c, "activation_function", "gelu_new")
@@ -21,11 +19,8 @@ func gptJ(c *config.Config, set weights.Set) (*Model, error) {
 	c.Is("rotary", true)
 	c.Is("scale_attn_weights", true)
 	c.Ignore("n_ctx")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
 	dim := width / heads
-	src := newSource(set, "wte.weight", "transformer.", "")
+	src := c.source("wte.weight", "transformer.", "")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.ids(), "wte", vocabulary, width)
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true, rope: r}
@@ -39,5 +34,5 @@ func gptJ(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		x = n.logits(n.layerNorm(x, "ln_f", eps), "lm_head.weight", "wte.weight", vocabulary, tied)
 		return n.Add(x, n.absolute("lm_head.bias", []int{vocabulary}))
-	}, ".attn.bias", ".attn.masked_bias", "embed_positions"), nil
+	}, ".attn.bias", ".attn.masked_bias", "embed_positions")
 }

@@ -4,14 +4,12 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // gptNeo is like GPT-2, with scores that are not scaled, and a window in every other
 // layer.
-func gptNeo(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), countOf(c, set, "num_layers", 0), c.Int("num_heads", 0)
+func gptNeo(c *published) *Model {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_layers", 0), c.Int("num_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("intermediate_size", 4*width)
 	eps := c.Float("layer_norm_epsilon", 1e-5)
 	act := activationOf(c, "activation_function", "gelu_new")
@@ -25,10 +23,7 @@ func gptNeo(c *config.Config, set weights.Set) (*Model, error) {
 			c.Failf("field \"attention_layers\" has %s; understood: global, local", graph.Quote(s))
 		}
 	}
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "wte.weight", "transformer.", "")
+	src := c.source("wte.weight", "transformer.", "")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.Add(n.embed(n.ids(), "wte", vocabulary, width), n.positions("wpe", context, width, 0))
 		for i := range layers {
@@ -46,5 +41,5 @@ func gptNeo(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		x = n.layerNorm(x, "ln_f", eps)
 		return n.logits(x, "lm_head.weight", "wte.weight", vocabulary, tied)
-	}, ".attn.attention.bias", ".attn.attention.masked_bias"), nil // masks
+	}, ".attn.attention.bias", ".attn.attention.masked_bias") // masks
 }

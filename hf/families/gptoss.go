@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // clamped are the experts of GPT-OSS (OpenAI 2025, https://arxiv.org/abs/2508.10925): with biases, a gate that is clamped from above and
@@ -18,8 +16,8 @@ type clamped struct {
 }
 
 // gptOSS is GPT-OSS: a window in every other layer from the first on, a score of each head that no key has, and experts in all layers.
-func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set)
+func gptOSS(c *published) *Model {
+	d := decoderOf(c)
 	d.eps = c.Float("rms_norm_eps", 1e-5)
 	d.context = c.Int("max_position_embeddings", 131072)
 	d.turn(ropeOf(c, d.dim, d.context, 150000))
@@ -28,7 +26,7 @@ func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
 	d.sinks = true
 	d.fixed = true // the mask beside scores that no key has is made for one length
 	e := &clamped{
-		count: countOf(c, set, "num_local_experts", 0), chosen: c.Int("num_experts_per_tok", c.Int("experts_per_token", 4)), inner: d.inner,
+		count: c.count("num_local_experts", 0), chosen: c.Int("num_experts_per_tok", c.Int("experts_per_token", 4)), inner: d.inner,
 		alpha: c.Float("swiglu_alpha", 1.702), limit: c.Float("swiglu_limit", 7),
 	}
 	if !c.Has("num_local_experts") {
@@ -45,15 +43,12 @@ func gptOSS(c *config.Config, set weights.Set) (*Model, error) {
 		q.Ignore("modules_to_not_convert")
 	}
 	c.Ignore("initial_context_length", "num_experts", "output_router_logits", "router_aux_loss_coef")
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // feed returns the sum of the chosen experts' results, times weights that are Softmax of the router's scores of these.
 func (e *clamped) feed(n *net, x graph.Value, at string, width int) graph.Value {
 	scores := n.linear(x, at+"router", e.count, true)
-	if !n.Valid(scores) {
-		return scores
-	}
 	n.At("", at+"router")
 	slots := n.Slots(scores, e.chosen)
 	weights := n.Softmax(n.InSlots(scores, slots), 1)
@@ -70,17 +65,13 @@ func (e *clamped) linear(n *net, x, slots graph.Value, name string, first, step,
 	}
 	label := fmt.Sprintf("%s.%d", name, first)
 	n.At("", label)
-	shape := n.Shape(x)
-	in := shape[len(shape)-1]
+	in := n.dim(x, -1)
 	full := n.src.prefix + name
 	bias, err := n.src.load(full+"_bias", []int{e.count, step * out})
 	if err != nil {
 		return n.Failf("%v", err)
 	}
-	b := make([]float32, e.count*out)
-	for i := range b {
-		b[i] = bias.Floats()[i*step+first]
-	}
+	b := filled(e.count*out, func(i int) float32 { return bias.Floats()[i*step+first] })
 	var w graph.Value
 	if n.src.set.Get(full+"_blocks") != nil {
 		w = e.blocks(n, label, full, [2]int{first, step}, out, in)

@@ -1,14 +1,9 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
-
 // granite is Llama's layout with four factors: of embeddings, of what is added to the
 // stream, of scores and of logits.
-func granite(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).siluAndRope(c)
+func granite(c *published) *Model {
+	d := decoderOf(c).siluAndRope(c)
 	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	d.embedScale, d.residual = c.Float("embedding_multiplier", 1), c.Float("residual_multiplier", 1)
@@ -18,5 +13,5 @@ func granite(c *config.Config, set weights.Set) (*Model, error) {
 		c.Failf("field \"logits_scaling\" is 0, by which logits are divided")
 	}
 	d.logitScale = 1 / scaling
-	return d.model(c, set)
+	return d.model(c)
 }

@@ -1,6 +1,7 @@
 package families
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
@@ -21,7 +22,7 @@ func (n *net) outside(x graph.Value, name string, out int, with bool) graph.Valu
 		return x
 	}
 	n.At("", name)
-	w := n.absolute(name+".weight", []int{out, n.Shape(x)[1]})
+	w := n.absolute(name+".weight", []int{out, n.dim(x, 1)})
 	if with {
 		return n.Gemm(rowwise, x, w, n.absolute(name+".bias", []int{out}))
 	}
@@ -38,10 +39,9 @@ func (n *net) gemm(x graph.Value, name string, out int, transposed, bias bool) g
 		return x
 	}
 	n.At("", name)
-	in := n.Shape(x)[1]
-	shape := []int{in, out}
+	shape := []int{n.dim(x, 1), out}
 	if transposed {
-		shape = []int{out, in}
+		slices.Reverse(shape)
 	}
 	w := n.weight(name+".weight", shape)
 	g := graph.Gemm{TransB: transposed, Alpha: 1, Beta: 1}
@@ -57,9 +57,6 @@ func (n *net) gemm(x graph.Value, name string, out int, transposed, bias bool) g
 // logits multiplies x by the output layer, or by the embeddings if that is tied to
 // them, for all positions or for those that an input names.
 func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tied bool) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
 	n.At("", head)
 	if n.picked > 0 {
 		x = n.Take(x, 0, n.Input(Positions, graph.Int64, []int{n.picked}, ""))
@@ -69,7 +66,7 @@ func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tie
 		name = n.src.prefix + embeddings
 		n.src.used[head] = true // the same, if it is there
 	}
-	y := n.Gemm(rowwise, x, n.absolute(name, []int{vocabulary, n.Shape(x)[1]}))
+	y := n.Gemm(rowwise, x, n.absolute(name, []int{vocabulary, n.dim(x, 1)}))
 	return n.adapted(x, y, strings.TrimSuffix(head, ".weight"))
 }
 

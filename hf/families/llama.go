@@ -1,22 +1,17 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
-
 // llama is Llama 2 and 3, and models built like them.
-func llama(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).siluAndRope(c)
+func llama(c *published) *Model {
+	d := decoderOf(c).siluAndRope(c)
 	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	c.Ignore("rope_interleaved", "is_llama_config") // that some conversions write
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // mistral has a window of attention in all layers, if any.
-func mistral(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).siluAndRope(c)
+func mistral(c *published) *Model {
+	d := decoderOf(c).siluAndRope(c)
 	d.windows(c, func(int) bool { return true })
-	return d.model(c, set)
+	return d.model(c)
 }

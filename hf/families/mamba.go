@@ -1,10 +1,6 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // selective is the first Mamba (Gu and Dao 2023, https://arxiv.org/abs/2312.00752): in place of attention each number of a token has a
 // state of some numbers, each of which decays at a rate of its own, to which every token adds and from which it reads. The recurrence is
@@ -22,9 +18,9 @@ type selective struct {
 const mostSteps = 1 << 12
 
 // mamba is the first Mamba, and FalconMamba.
-func mamba(c *config.Config, set weights.Set) (*Model, error) {
+func mamba(c *published) *Model {
 	s := &selective{
-		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0),
+		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: c.count("num_hidden_layers", 0),
 		state: c.Int("state_size", 16), kernel: c.Int("conv_kernel", 4), eps: c.Float("layer_norm_epsilon", 1e-5),
 		act: activationOf(c, "hidden_act", "silu"), bias: c.Bool("use_bias", false), convBias: c.Bool("use_conv_bias", true),
 		normed: c.Text("model_type", "") == "falcon_mamba",
@@ -44,18 +40,12 @@ func mamba(c *config.Config, set weights.Set) (*Model, error) {
 	tied := c.Bool("tie_word_embeddings", true)
 	c.Ignore("residual_in_fp32", "rescale_prenorm_residual", "time_step_scale", "time_step_min", "time_step_max", "time_step_init_scheme", "time_step_floor",
 		"use_mambapy", "use_associative_scan", "use_falcon_mambapy", "layer_types", "d_model", "d_inner", "n_layer", "ssm_cfg", "rms_norm", "fused_add_norm", "pad_vocab_size_multiple")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	return mixers{mostSteps, s.vocabulary, s.width, s.layers, s.eps, tied}.model(set, s.mix), nil
+	return mixers{mostSteps, s.vocabulary, s.width, s.layers, s.eps, tied}.model(c, s.mix)
 }
 
 // mix is a layer's mixer.
 func (s *selective) mix(n *net, x graph.Value, at string) graph.Value {
 	all := n.linear(x, at+"in_proj", 2*s.inner, s.bias)
-	if !n.Valid(all) {
-		return all
-	}
 	gate := n.columns(all, s.inner, s.inner)
 	x = n.activate(s.act, (&stateSpace{kernel: s.kernel, convBias: s.convBias}).convolve(n, n.columns(all, 0, s.inner), at+"conv1d"))
 	from := n.linear(x, at+"x_proj", s.rank+2*s.state, false)

@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // stateSpace is Mamba-2 (Dao and Gu 2024, https://arxiv.org/abs/2405.21060): in place of attention each head has a state that decays, to
@@ -21,9 +19,9 @@ type stateSpace struct {
 }
 
 // mamba2 is Mamba-2.
-func mamba2(c *config.Config, set weights.Set) (*Model, error) {
+func mamba2(c *published) *Model {
 	s := &stateSpace{
-		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0),
+		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: c.count("num_hidden_layers", 0),
 		heads: c.Int("num_heads", 128), dim: c.Int("head_dim", 64), groups: c.Int("n_groups", 8), state: c.Int("state_size", 128),
 		kernel: c.Int("conv_kernel", 4), eps: c.Float("layer_norm_epsilon", 1e-5), act: activationOf(c, "hidden_act", "silu"),
 		bias: c.Bool("use_bias", false), convBias: c.Bool("use_conv_bias", true),
@@ -36,10 +34,7 @@ func mamba2(c *config.Config, set weights.Set) (*Model, error) {
 	c.Is("expand", float64(s.heads*s.dim)/float64(s.width), s.heads*s.dim/max(s.width, 1))
 	c.Ignore("chunk_size", "residual_in_fp32", "rescale_prenorm_residual", "time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "norm_before_gate",
 		"rms_norm", "intermediate_size")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	return mixers{mostRelative, s.vocabulary, s.width, s.layers, s.eps, tied}.model(set, s.mix), nil
+	return mixers{mostRelative, s.vocabulary, s.width, s.layers, s.eps, tied}.model(c, s.mix)
 }
 
 // mostKernel is the most tokens that a convolution reads; published models have 4.
@@ -49,9 +44,6 @@ const mostKernel = 64
 func (s *stateSpace) mix(n *net, x graph.Value, at string) graph.Value {
 	inner, states := s.heads*s.dim, s.groups*s.state
 	all := n.linear(x, at+"in_proj", 2*inner+2*states+s.heads, s.bias)
-	if !n.Valid(all) {
-		return all
-	}
 	gate, step := n.columns(all, 0, inner), n.columns(all, 2*inner+2*states, s.heads)
 	x = n.activate(s.act, s.convolve(n, n.columns(all, inner, inner+2*states), at+"conv1d"))
 	t := n.tokens
@@ -91,25 +83,20 @@ func until(t, s int) bool { return s <= t }
 
 // band is a matrix of [tokens, tokens] that is 1 at (t, s) where has says so, and 0 elsewhere.
 func (n *net) band(name string, has func(t, s int) bool) graph.Value {
-	v := make([]float32, n.tokens*n.tokens)
-	for t := range n.tokens {
-		for s := range n.tokens {
-			if has(t, s) {
-				v[t*n.tokens+s] = 1
-			}
+	v := filled(n.tokens*n.tokens, func(at int) float32 {
+		if has(at/n.tokens, at%n.tokens) {
+			return 1
 		}
-	}
+		return 0
+	})
 	return n.table(name, []int{n.tokens, n.tokens}, v, true)
 }
 
 // convolve is a convolution of each column over the tokens, back from each.
 func (s *stateSpace) convolve(n *net, x graph.Value, at string) graph.Value {
-	columns := n.Shape(x)[1]
+	columns := n.dim(x, 1)
 	n.At("", at)
 	w := n.weight(at+".weight", []int{columns, 1, s.kernel})
-	if !n.Valid(w) {
-		return w
-	}
 	var y graph.Value
 	for back := range s.kernel {
 		row := n.Reshape(n.SliceAxis(w, 2, s.kernel-1-back, 1, 1), []int{columns})

@@ -2,7 +2,6 @@ package families
 
 import (
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
@@ -23,9 +22,9 @@ func (n *net) rates(at string, shape ...int) graph.Value {
 	})
 }
 
-// model is the model whose mixers mix makes, of weights whose names begin as given.
-func (m mixers) model(set weights.Set, mix func(n *net, x graph.Value, at string) graph.Value) *Model {
-	src := newSource(set, "embeddings.weight", "backbone.", "")
+// model is the model whose mixers mix makes, of the weights.
+func (m mixers) model(c *published, mix func(n *net, x graph.Value, at string) graph.Value) *Model {
+	src := c.source("embeddings.weight", "backbone.", "")
 	return (&Model{Context: m.context, Vocabulary: m.vocabulary, Layers: m.layers, Fixed: true}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.several(1), "embeddings", m.vocabulary, m.width)
 		for i := range m.layers {

@@ -1,18 +1,13 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
-
 // mixtral is Mistral with experts in all layers.
-func mixtral(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).siluAndRope(c)
+func mixtral(c *published) *Model {
+	d := decoderOf(c).siluAndRope(c)
 	d.windows(c, func(int) bool { return true })
 	d.experts = &experts{
-		count: countOf(c, set, "num_local_experts", 8), chosen: c.Int("num_experts_per_tok", 2), inner: d.inner, share: true,
+		count: c.count("num_local_experts", 8), chosen: c.Int("num_experts_per_tok", 2), inner: d.inner, share: true,
 		router: "block_sparse_moe.gate", expert: "block_sparse_moe.experts.%d.", gate: "w1", up: "w3", down: "w2",
 	}
 	d.sparse = func(int) bool { return true }
-	return d.model(c, set)
+	return d.model(c)
 }

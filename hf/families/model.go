@@ -86,6 +86,13 @@ func sizeOf(sizes map[string]int, symbol string, otherwise int) int {
 	return otherwise
 }
 
+// published is a model as it was published: its configuration, whose errors it records, and its weights.
+type published struct {
+	*config.Config
+	set     weights.Set
+	modules *Modules // of a sentence encoder, or nil
+}
+
 // Modules says how a sentence encoder turns the last hidden state into a vector.
 type Modules struct {
 	Mean, CLS bool // the mean of all tokens, or the first one
@@ -93,7 +100,7 @@ type Modules struct {
 }
 
 // families by model_type.
-var families = map[string]func(*config.Config, weights.Set) (*Model, error){
+var families = map[string]func(*published) *Model{
 	"gpt2": gpt2, "llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "qwen3_moe": qwen3MoE, "mixtral": mixtral,
 	"qwen2_moe": qwen2MoE, "granite": granite, "cohere": cohere, "cohere2": cohere2, "smollm3": smolLM3, "olmo": olmo, "olmo3": olmo3,
 	"starcoder2": starCoder2, "stablelm": stableLM, "phi": phi, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1,
@@ -106,7 +113,7 @@ var families = map[string]func(*config.Config, weights.Set) (*Model, error){
 }
 
 // encoders by model_type. They may be parts of sentence encoders.
-var encoders = map[string]func(*config.Config, weights.Set, *Modules) (*Model, error){
+var encoders = map[string]func(*published) *Model{
 	"bert": bert, "roberta": roberta, "xlm-roberta": roberta, "camembert": roberta, "electra": electra, "albert": albert, "distilbert": distilBERT,
 	"modernbert": modernBERT, "deberta-v2": deberta, "mpnet": mpnet, "t5": t5, "mt5": t5, "umt5": t5,
 }
@@ -130,17 +137,19 @@ func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	if what := notYet[kind]; what != "" {
 		return nil, fmt.Errorf("model_type %s: %s are not supported yet", graph.Quote(kind), what)
 	}
-	if f := encoders[kind]; f != nil {
-		return f(c, set, m)
-	}
-	f := families[kind]
+	f := encoders[kind]
 	switch {
-	case f == nil:
+	case f != nil:
+	case families[kind] == nil:
 		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(kinds(), ", "))
 	case m != nil:
 		return nil, fmt.Errorf("model_type %s: sentence encoders of this family are not supported; of these they are: %s", graph.Quote(kind), strings.Join(sortedKeys(encoders), ", "))
 	}
-	return f(c, set)
+	if f == nil {
+		f = families[kind]
+	}
+	out := f(&published{c, set, m})
+	return out, c.Done()
 }
 
 // kinds lists the values of model_type that are understood.

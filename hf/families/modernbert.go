@@ -1,15 +1,11 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // modernBERT has norms before each part, rotary positions, gated feed-forward parts, and in two of
 // three layers tokens that see only their neighbours.
-func modernBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), countOf(c, set, "num_hidden_layers", 0), c.Int("num_attention_heads", 0)
+func modernBERT(c *published) *Model {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 8192), c.Int("intermediate_size", 0)
 	eps, act := c.Float("norm_eps", 1e-5), activationOf(c, "hidden_activation", "gelu")
 	bias, mlpBias, headBias := c.Bool("attention_bias", false), c.Bool("mlp_bias", false), c.Bool("classifier_bias", false)
@@ -32,12 +28,8 @@ func modernBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	c.Is("position_embedding_type", "absolute", "rope", "sans_pos")
 	c.Ignore("decoder_bias", "deterministic_flash_attn", "sparse_prediction", "sparse_pred_ignore_index", "initializer_cutoff_factor", "mlp_dropout",
 		"tie_word_embeddings", "reference_compile", "repad_logits_with_grad", "sliding_window", "layer_norm_eps", "rope_theta")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "embeddings.tok_embeddings.weight", "model.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, build: func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
+	src := c.source("embeddings.tok_embeddings.weight", "model.", "")
+	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).builds(src, func(n *net) {
 		norm := func(x graph.Value, name string) graph.Value { return n.normalise(kind, x, name, eps, false) }
 		x := norm(n.embed(n.ids(), "embeddings.tok_embeddings", vocabulary, width), "embeddings.norm")
 		for i := range layers {
@@ -58,9 +50,9 @@ func modernBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 			x = n.Add(x, n.linear(y, at+"mlp.Wo", width, mlpBias))
 		}
 		x = norm(x, "final_norm")
-		if m != nil {
-			n.sentence(m, x)
-			return n.finish("head.", "decoder.")
+		if c.modules != nil {
+			n.sentence(c.modules, x)
+			return
 		}
 		if h.kind == ofText && mean {
 			x = n.Reduce(graph.Mean, x, []int{0}, true)
@@ -73,6 +65,5 @@ func modernBERT(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 			}
 		}
 		h.apply(n, x)
-		return n.finish("head.", "decoder.")
-	}}, nil
+	}, "head.", "decoder.")
 }

@@ -1,15 +1,11 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // mpnet is MPNet: BERT without kinds of tokens, whose scores have a bias for the distance of two
 // tokens, the same in all layers.
-func mpnet(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
-	e := bertOf(c, set, "mpnet.")
+func mpnet(c *published) *Model {
+	e := bertOf(c, "mpnet.")
 	e.query, e.key, e.value, e.out = "attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o"
 	e.attentionNorm, e.types = "attention.LayerNorm", 0
 	e.positionsBehind(c, 1) // whatever pad_token_id says
@@ -20,5 +16,5 @@ func mpnet(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	e.head = headOf(c, "classifier.dense", "classifier.out_proj", activations["tanh"])
 	e.unused = []string{"pooler.", "lm_head."}
-	return e.model(c, set, m)
+	return e.model(c)
 }

@@ -1,15 +1,11 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // neoX is GPT-NeoX and Pythia: LayerNorm, positions encoded in a part of each head,
 // attention and feed-forward part next to each other, if asked for.
-func neoX(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), countOf(c, set, "num_hidden_layers", 0), c.Int("num_attention_heads", 0)
+func neoX(c *published) *Model {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("intermediate_size", 0)
 	eps := c.Float("layer_norm_eps", 1e-5)
 	act := activationOf(c, "hidden_act", "gelu")
@@ -25,10 +21,7 @@ func neoX(c *config.Config, set weights.Set) (*Model, error) {
 		r = scaledRope(c, "rope", c.Sub("rope_scaling"), int(float64(dim)*part), context, theta)
 	}
 	c.Ignore("rope_theta", "partial_rotary_factor", "is_decoder")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "embed_in.weight", "gpt_neox.", "")
+	src := c.source("embed_in.weight", "gpt_neox.", "")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.ids(), "embed_in", vocabulary, width)
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true, rope: r}
@@ -51,5 +44,5 @@ func neoX(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		x = n.layerNorm(x, "final_layer_norm", eps)
 		return n.logits(x, "embed_out.weight", "embed_in.weight", vocabulary, tied)
-	}, "rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias"), nil
+	}, "rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias")
 }

@@ -14,22 +14,25 @@ const (
 )
 
 // normalise applies a norm with the weights of the given name, which are 1 + weight
-// if plusOne is set.
+// if plusOne is set. Old files call weight and bias gamma and beta.
 func (n *net) normalise(kind norm, x graph.Value, name string, eps float64, plusOne bool) graph.Value {
-	if !n.Valid(x) || kind == rmsNorm {
-		return n.rms(x, name, eps, plusOne)
-	}
 	n.At("", name)
-	shape := n.Shape(x)
-	last := len(shape) - 1
+	last, own := len(n.Shape(x))-1, []int{n.dim(x, -1)}
 	if kind == bareNorm {
 		return n.Norm(graph.Norm{Axes: []int{last}, Centred: true, Epsilon: eps}, x)
 	}
-	w := n.weight(name+".weight", shape[last:], ones(plusOne)...)
-	if kind == scaleNorm {
+	weight, bias := ".weight", ".bias"
+	if n.src.has(name + ".gamma") {
+		weight, bias = ".gamma", ".beta"
+	}
+	w := n.weight(name+weight, own, ones(plusOne)...)
+	switch kind {
+	case rmsNorm:
+		return n.Mul(n.Norm(graph.Norm{Axes: []int{last}, Epsilon: eps}, x), w)
+	case scaleNorm:
 		return n.LayerNorm(x, last, eps, w)
 	}
-	return n.LayerNorm(x, last, eps, w, n.weight(name+".bias", shape[last:]))
+	return n.LayerNorm(x, last, eps, w, n.weight(name+bias, own))
 }
 
 // ones is the change that adds 1 to a weight, if it is to be made.
@@ -47,28 +50,10 @@ func ones(add bool) []func([]float32) {
 // rms is RMSNorm over the last axis, times the weight of the given name, or times 1
 // + weight if plusOne is set, as in Gemma.
 func (n *net) rms(x graph.Value, name string, eps float64, plusOne bool) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
-	n.At("", name)
-	shape := n.Shape(x)
-	last := len(shape) - 1
-	w := n.weight(name+".weight", shape[last:], ones(plusOne)...)
-	return n.Mul(n.Norm(graph.Norm{Axes: []int{last}, Epsilon: eps}, x), w)
+	return n.normalise(rmsNorm, x, name, eps, plusOne)
 }
 
-// layerNorm is LayerNorm over the last axis with weight and bias. Old files call
-// these gamma and beta.
+// layerNorm is LayerNorm over the last axis with weight and bias.
 func (n *net) layerNorm(x graph.Value, name string, eps float64) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
-	n.At("", name)
-	shape := n.Shape(x)
-	last := len(shape) - 1
-	scale, shift := ".weight", ".bias"
-	if n.src.has(name + ".gamma") {
-		scale, shift = ".gamma", ".beta"
-	}
-	return n.LayerNorm(x, last, eps, n.weight(name+scale, shape[last:]), n.weight(name+shift, shape[last:]))
+	return n.normalise(fullNorm, x, name, eps, false)
 }

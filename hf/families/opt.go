@@ -1,15 +1,11 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // opt has learned positions, which begin with the third, and Relu. The smallest has norms
 // behind attention and feed-forward part, and embeddings of fewer numbers.
-func opt(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), countOf(c, set, "num_hidden_layers", 0), c.Int("num_attention_heads", 0)
+func opt(c *published) *Model {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("ffn_dim", 0)
 	narrow := c.Int("word_embed_proj_dim", width)
 	act := activationOf(c, "activation_function", "relu")
@@ -17,14 +13,11 @@ func opt(c *config.Config, set weights.Set) (*Model, error) {
 	last := !c.Bool("_remove_final_layer_norm", false) && before
 	tied := c.Bool("tie_word_embeddings", true)
 	c.Ignore("layerdrop", "init_std")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
 	kind := fullNorm
 	if !affine {
 		kind = bareNorm
 	}
-	src := newSource(set, "embed_tokens.weight", "model.decoder.", "decoder.", "")
+	src := c.source("embed_tokens.weight", "model.decoder.", "decoder.", "")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		norm := func(x graph.Value, name string) graph.Value { return n.normalise(kind, x, name, 1e-5, false) }
 		x := n.embed(n.ids(), "embed_tokens", vocabulary, narrow)
@@ -57,5 +50,5 @@ func opt(c *config.Config, set weights.Set) (*Model, error) {
 			x = n.linear(x, "project_out", narrow, false)
 		}
 		return n.logits(x, "lm_head.weight", "embed_tokens.weight", vocabulary, tied)
-	}), nil
+	})
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // deltaNet is the gated delta rule (Yang et al. 2024, https://arxiv.org/abs/2412.06464): each head has a matrix that decays, in which a token
@@ -20,19 +18,13 @@ type deltaNet struct {
 }
 
 // qwen3Next is Qwen3-Next: the gated delta rule in most layers, attention with gates in the others, experts in all.
-func qwen3Next(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set)
+func qwen3Next(c *published) *Model {
+	d := decoderOf(c)
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.turns(c, 0.25)
 	d.plusOne, d.headNorm, d.gated, d.fixed = true, true, true, true
 	d.attentionBias(c, false)
-	d.experts = &experts{
-		count: countOf(c, set, "num_experts", 512), chosen: c.Int("num_experts_per_tok", 10),
-		inner: c.Int("moe_intermediate_size", 512), share: c.Bool("norm_topk_prob", true),
-		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
-		shared: c.Int("shared_expert_intermediate_size", 512), sharedAt: "mlp.shared_expert.", gated: true,
-	}
-	d.sparseSteps(c)
+	d.qwenExperts(c, 512, 10, 512, true).sharedExpert(c, 512)
 	r := &deltaNet{
 		keys: c.Int("linear_num_key_heads", 16), values: c.Int("linear_num_value_heads", 32), keyDim: c.Int("linear_key_head_dim", 128),
 		dim: c.Int("linear_value_head_dim", 128), kernel: c.Int("linear_conv_kernel_dim", 4), act: d.act, eps: d.eps,
@@ -49,7 +41,7 @@ func qwen3Next(c *config.Config, set weights.Set) (*Model, error) {
 	}
 	d.unused = append(d.unused, "mtp.") // layers that guess further tokens
 	c.Ignore("num_local_experts", "output_router_logits", "router_aux_loss_coef", "use_sliding_window", "sliding_window", "max_window_layers")
-	return d.model(c, set)
+	return d.model(c)
 }
 
 // mix is what a layer has in place of attention.
@@ -58,9 +50,6 @@ func (r *deltaNet) mix(n *net, x graph.Value, at string, width int) graph.Value 
 	per := 2*r.keyDim + 2*share*r.dim // numbers of a head of keys
 	all := n.linear(x, at+"in_proj_qkvz", r.keys*per, false)
 	rates := n.linear(x, at+"in_proj_ba", 2*r.values, false)
-	if !n.Valid(all) || !n.Valid(rates) {
-		return all
-	}
 	t := n.tokens
 	n.At("", at+"conv1d")
 	all = n.Reshape(all, []int{t, r.keys, per})

@@ -26,20 +26,18 @@ type rope struct {
 
 // newRope is the usual encoding of dim elements.
 func newRope(name string, dim int, theta float64) *rope {
-	r := &rope{name: name, factor: 1}
-	for i := 0; i < dim/2; i++ {
-		r.freq = append(r.freq, 1/elementary.Pow(theta, float64(2*i)/float64(dim)))
-	}
-	return r
+	return &rope{name: name, factor: 1, freq: filled(dim/2, func(i int) float64 {
+		return 1 / elementary.Pow(theta, float64(2*i)/float64(dim))
+	})}
 }
 
 // ropeOf reads the rotary encoding of heads of dim elements: from rope_parameters,
 // which new files have, or from rope_theta and rope_scaling. most is the context.
-func ropeOf(c *config.Config, dim, most int, theta float64) *rope {
+func ropeOf(c *published, dim, most int, theta float64) *rope {
 	p := c.Sub("rope_parameters")
 	scaling := p
 	if p == nil {
-		p, scaling = c, c.Sub("rope_scaling")
+		p, scaling = c.Config, c.Sub("rope_scaling")
 	} else {
 		c.Ignore("rope_theta", "rope_scaling", "partial_rotary_factor")
 	}
@@ -52,7 +50,7 @@ func ropeOf(c *config.Config, dim, most int, theta float64) *rope {
 const mostTurned = 1 << 14
 
 // scaledRope is the encoding with base theta, extended to longer texts as scaling says.
-func scaledRope(c *config.Config, name string, scaling *config.Config, dim, most int, theta float64) *rope {
+func scaledRope(c *published, name string, scaling *config.Config, dim, most int, theta float64) *rope {
 	if dim < 2 || dim > mostTurned || dim%2 != 0 || !(theta > 0) {
 		c.Failf("a rotary encoding of %d elements with base %v", dim, theta)
 		return &rope{name: name}
@@ -105,7 +103,7 @@ func (r *rope) llama3(s *config.Config) {
 // yarn divides frequencies that turn less than beta_slow times in the original context by a
 // factor, leaves those that turn more than beta_fast times, and goes linearly from the ones to the
 // others (Peng et al. 2023, https://arxiv.org/abs/2309.00071, section 3.2).
-func (r *rope) yarn(c, s *config.Config, dim, most int, theta float64) {
+func (r *rope) yarn(c *published, s *config.Config, dim, most int, theta float64) {
 	original := s.Float("original_max_position_embeddings", float64(c.Int("original_max_position_embeddings", most)))
 	factor := s.Float("factor", float64(most)/original)
 	// at is the number of the frequency that turns so many times in the original context.
@@ -143,7 +141,7 @@ func (r *rope) yarn(c, s *config.Config, dim, most int, theta float64) {
 
 // ropes reads the encodings of layers with a window and of others, which rope_parameters lists
 // by the kind of layer. Older files have the base of each in a field of its own.
-func ropes(c *config.Config, dim, most int, localBase, globalBase string, local, global float64) (windowed, whole *rope) {
+func ropes(c *published, dim, most int, localBase, globalBase string, local, global float64) (windowed, whole *rope) {
 	p := c.Sub("rope_parameters")
 	if p == nil {
 		scaling := c.Sub("rope_scaling")
@@ -165,7 +163,7 @@ func ropes(c *config.Config, dim, most int, localBase, globalBase string, local,
 // original context and one for longer texts. A key is for texts of any length up to the
 // context, so this model always uses the list for short texts, and has the original
 // context.
-func (r *rope) long(c, s *config.Config, most int) {
+func (r *rope) long(c *published, s *config.Config, most int) {
 	short := s.Numbers("short_factor")
 	s.Ignore("long_factor", "factor")
 	original := int(s.Float("original_max_position_embeddings", float64(c.Int("original_max_position_embeddings", most))))
@@ -208,13 +206,12 @@ func (n *net) turn(r *rope, x graph.Value, scale float64) graph.Value {
 		return x
 	}
 	dim := n.Shape(x)[2]
-	swap := make([]int, dim)
-	for i := range swap {
-		swap[i] = i
+	swap := filled(dim, func(i int) int {
 		if _, other, _, ok := r.pair(i); ok {
-			swap[i] = other
+			return other
 		}
-	}
+		return i
+	})
 	c, s := n.turns(r, dim, scale)
 	return n.Add(n.Mul(x, c), n.Mul(n.Gather(x, 2, swap), s))
 }

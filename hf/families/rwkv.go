@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
@@ -18,18 +16,15 @@ type receptive struct {
 }
 
 // rwkv is RWKV-4.
-func rwkv(c *config.Config, set weights.Set) (*Model, error) {
+func rwkv(c *published) *Model {
 	r := &receptive{
-		vocabulary: c.Int("vocab_size", 50277), width: c.Int("hidden_size", 4096), layers: countOf(c, set, "num_hidden_layers", 32),
+		vocabulary: c.Int("vocab_size", 50277), width: c.Int("hidden_size", 4096), layers: c.count("num_hidden_layers", 32),
 		eps: c.Float("layer_norm_epsilon", 1e-5), halved: c.Natural("rescale_every", 6),
 	}
 	r.inner, r.feed = c.Int("attention_hidden_size", r.width), c.Int("intermediate_size", 4*r.width)
 	tied := c.Bool("tie_word_embeddings", false)
 	context := c.Int("context_length", 1024)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "embeddings.weight", "rwkv.", "")
+	src := c.source("embeddings.weight", "rwkv.", "")
 	return (&Model{Context: context, Vocabulary: r.vocabulary, Layers: r.layers, Fixed: true}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.several(1), "embeddings", r.vocabulary, r.width)
 		x = n.layerNorm(x, "blocks.0.pre_ln", r.eps)
@@ -40,7 +35,7 @@ func rwkv(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		x = n.layerNorm(x, "ln_out", r.epsilon(r.layers))
 		return n.logits(x, "head.weight", "embeddings.weight", r.vocabulary, tied)
-	}), nil
+	})
 }
 
 // epsilon is that of the norms of a layer. The reference halves what goes on after some layers, which changes nothing but what an
@@ -67,9 +62,6 @@ func (r *receptive) attention(n *net, x graph.Value, at string) graph.Value {
 		return n.linear(r.mixed(n, x, at+"time_mix_"+name), at+name, r.inner, false)
 	}
 	k, v, gate := part("key"), part("value"), n.Apply(graph.Sigmoid, part("receptance"))
-	if !n.Valid(k) || !n.Valid(v) {
-		return k
-	}
 	t := n.tokens
 	n.At("", at+"attention")
 	columns := func(x graph.Value, shape ...int) graph.Value {

@@ -1,38 +1,31 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // SigLIP's towers are CLIP's, with other embeddings and heads: the row of a text is that of its last token, padding included, and
 // that of an image is what a learned query attends to.
 
-func siglipTexts(c *config.Config, set weights.Set) *tower {
-	return textsOf(c, set, "gelu_pytorch_tanh", 1e-6)
+func siglipTexts(c *published) *tower {
+	return textsOf(c, "gelu_pytorch_tanh", 1e-6)
 }
 
-func siglipPictures(c *config.Config, set weights.Set) *tower {
-	t := picturesOf(c, set, "gelu_pytorch_tanh", 1e-6)
+func siglipPictures(c *published) *tower {
+	t := picturesOf(c, "gelu_pytorch_tanh", 1e-6)
 	t.head = c.Bool("vision_use_head", true)
 	return t
 }
 
 // sentence returns the row that stands for a text whose states these are.
-func (t *tower) sentence(n *net, states graph.Value, set weights.Set) graph.Value {
+func (t *tower) sentence(n *net, states graph.Value) graph.Value {
 	head := t.name + "head"
-	return n.linear(n.SliceAxis(states, 0, n.tokens-1, 1, 1), head, rowsOf(set, head+".weight"), true)
+	return n.linear(n.SliceAxis(states, 0, n.tokens-1, 1, 1), head, rowsOf(n.src.set, head+".weight"), true)
 }
 
 // patched returns the states of an image, and the row that stands for it if there is a head.
 func (t *tower) patched(n *net) (states, row graph.Value) {
 	at := t.name + "embeddings."
 	x := n.patches(t.channels, t.side, t.patch, at+"patch_embedding", t.width, true)
-	if !n.Valid(x) {
-		return x, x
-	}
-	x = n.Add(x, n.weight(at+"position_embedding.weight", []int{n.Shape(x)[0], t.width}))
+	x = n.Add(x, n.weight(at+"position_embedding.weight", []int{t.side / t.patch * (t.side / t.patch), t.width}))
 	x = n.layerNorm(t.run(n, x), t.name+"post_layernorm", t.eps)
 	if !t.head {
 		return x, graph.Value{}
@@ -50,61 +43,43 @@ func (t *tower) patched(n *net) (states, row graph.Value) {
 }
 
 // siglipText is SigLIP's encoder of texts alone. They have the length that it is opened for.
-func siglipText(c *config.Config, set weights.Set) (*Model, error) {
-	t := siglipTexts(c, set)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "")
-	return &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers, Fixed: true, build: func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
-		n.Output(TextEmbeds, t.sentence(n, t.text(n, t.embeddings(n, n.several(1))), set))
-		return n.finish(idsOfPositions)
-	}}, nil
+func siglipText(c *published) *Model {
+	t := siglipTexts(c)
+	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers, Fixed: true}
+	return out.builds(c.source(""), func(n *net) {
+		n.Output(TextEmbeds, t.sentence(n, t.text(n, t.embeddings(n, n.several(1)))))
+	}, idsOfPositions)
 }
 
 // siglipVision is SigLIP's encoder of images alone: the row of an image, or without a head the states of its patches.
-func siglipVision(c *config.Config, set weights.Set) (*Model, error) {
-	t := siglipPictures(c, set)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "")
-	return &Model{Layers: t.layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet(src, 0)
+func siglipVision(c *published) *Model {
+	t := siglipPictures(c)
+	return (&Model{Layers: t.layers}).builds(c.source(""), func(n *net) {
 		if states, row := t.patched(n); t.head {
 			n.Output(ImageEmbeds, row)
 		} else {
 			n.output("last_hidden_state", states)
 		}
-		return n.finish(idsOfPositions)
-	}}, nil
+	}, idsOfPositions)
 }
 
 // siglip is SigLIP: how well each of several texts fits an image.
-func siglip(c *config.Config, set weights.Set) (*Model, error) {
-	of, pictures, err := bothParts(c)
-	if err != nil {
-		return nil, err
+func siglip(c *published) *Model {
+	of, pictures, ok := bothParts(c)
+	if !ok {
+		return nil
 	}
-	t, p := siglipTexts(of, set), siglipPictures(pictures, set)
+	t, p := siglipTexts(of), siglipPictures(pictures)
 	if !p.head {
 		c.Failf("field \"vision_config.vision_use_head\" is false: no row stands for an image")
 	}
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "")
 	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers + p.layers, Fixed: true, Pairs: true}
-	out.build = func(tokens, texts int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
-		x := t.embeddings(n, n.several(texts))
-		rows := n.each(texts, func(i int) graph.Value {
-			return t.sentence(n, t.text(n, n.SliceAxis(x, 0, i*tokens, 1, tokens)), set)
+	return out.builds(c.source(""), func(n *net) {
+		x := t.embeddings(n, n.several(n.picked))
+		rows := n.each(func(i int) graph.Value {
+			return t.sentence(n, t.text(n, n.SliceAxis(x, 0, i*n.tokens, 1, n.tokens)))
 		})
 		_, image := p.patched(n)
 		n.match(rows, image, []int{1}, "logit_scale", "logit_bias")
-		return n.finish(idsOfPositions)
-	}
-	return out, nil
+	}, idsOfPositions)
 }

@@ -1,14 +1,9 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
-
 // smolLM3 is Llama's layout with layers that have no positions, every fourth unless a
 // list says which.
-func smolLM3(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).siluAndRope(c)
+func smolLM3(c *published) *Model {
+	d := decoderOf(c).siluAndRope(c)
 	d.tied = c.Bool("tie_word_embeddings", true)
 	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
@@ -32,5 +27,5 @@ func smolLM3(c *config.Config, set weights.Set) (*Model, error) {
 	}
 	use := c.Bool("use_sliding_window", false)
 	d.windows(c, func(layer int) bool { return use && positions(layer) })
-	return d.model(c, set)
+	return d.model(c)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
@@ -25,14 +24,14 @@ type source struct {
 	adapter *Adapter // to layers of the model, or nil
 }
 
-// newSource finds the prefix of the tensor names in the set: one of those given, or none.
-func newSource(set weights.Set, tensor string, prefixes ...string) *source {
-	s := &source{set: set, kept: map[string]*graph.Tensor{}, used: map[string]bool{}}
-	if a, ok := set.(Adapted); ok {
+// source finds the prefix of the tensor names in the set: one of those given, or none.
+func (c *published) source(tensor string, prefixes ...string) *source {
+	s := &source{set: c.set, kept: map[string]*graph.Tensor{}, used: map[string]bool{}}
+	if a, ok := c.set.(Adapted); ok {
 		s.adapter = a.Adapter
 	}
 	for _, p := range prefixes {
-		if set.Get(p+tensor) != nil {
+		if c.set.Get(p+tensor) != nil {
 			s.prefix = p
 			break
 		}
@@ -105,7 +104,7 @@ type net struct {
 	src    *source
 	consts map[string]graph.Value // by name, so that a tensor is one constant
 	tokens int
-	picked int // positions that logits are of, an input; 0: all
+	picked int // positions that logits are of, an input, or 0 for all; in models of several texts their number
 }
 
 // newNet returns a net for texts of that many tokens. The text may be too long to run:
@@ -114,6 +113,15 @@ func newNet(src *source, tokens int) *net {
 	b := graph.NewBuilder("")
 	b.Outline()
 	return &net{Builder: b, src: src, consts: map[string]graph.Value{}, tokens: tokens}
+}
+
+// dim is the size of an axis, which may count from the end; 0 of what could not be made.
+func (n *net) dim(x graph.Value, axis int) int {
+	if !n.Valid(x) {
+		return 0
+	}
+	shape := n.Shape(x)
+	return shape[(axis+len(shape))%len(shape)]
 }
 
 // weight returns a tensor of the architecture as a constant.
@@ -126,8 +134,11 @@ func (n *net) absolute(name string, shape []int, change ...func([]float32)) grap
 	return n.loaded(n.src, name, shape, change...)
 }
 
-// loaded is absolute for a tensor of some source. No two sources have tensors of one name.
+// loaded is absolute for a tensor of some source. No two sources have tensors of one name. A size of 0 is that of what could not be made.
 func (n *net) loaded(from *source, name string, shape []int, change ...func([]float32)) graph.Value {
+	if slices.Contains(shape, 0) {
+		return graph.Value{}
+	}
 	return n.once(name, func() (*graph.Tensor, error) { return from.load(name, shape, change...) })
 }
 
@@ -182,16 +193,21 @@ func (n *net) table(name string, shape []int, v []float32, public bool) graph.Va
 	})
 }
 
-// writes has the model give the logits of the token that follows each position: those that layers make of ids.
-func (m *Model) writes(src *source, layers func(n *net) graph.Value, harmless ...string) *Model {
-	m.Next = true
+// builds has the model's graph be what layers make of the weights. Of these, those whose names contain one of harmless may be left over.
+func (m *Model) builds(src *source, layers func(n *net), harmless ...string) *Model {
 	m.build = func(tokens, picked int) (*graph.Graph, error) {
 		n := newNet(src, tokens)
 		n.picked = picked
-		n.output(Logits, layers(n))
+		layers(n)
 		return n.finish(harmless...)
 	}
 	return m
+}
+
+// writes has the model give the logits of the token that follows each position: those that layers make of ids.
+func (m *Model) writes(src *source, layers func(n *net) graph.Value, harmless ...string) *Model {
+	m.Next = true
+	return m.builds(src, func(n *net) { n.output(Logits, layers(n)) }, harmless...)
 }
 
 // finish returns the graph, or an error if weights are left over.
@@ -211,15 +227,38 @@ func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 	return g, nil
 }
 
-// countOf is config.Int for a number of layers or experts. Each has at least one tensor, so
+// count is config.Int for a number of layers or experts. Each has at least one tensor, so
 // the number cannot be greater than that of the tensors.
-func countOf(c *config.Config, set weights.Set, name string, def int) int {
+func (c *published) count(name string, def int) int {
 	n := c.Int(name, def)
-	if most := len(set.Names()); c.Has(name) && n > most {
+	if most := len(c.set.Names()); c.Has(name) && n > most {
 		c.Failf("field %q is %d, and the weights are %d tensors", name, n, most)
 		return 1
 	}
 	return n
+}
+
+// evenly records an error unless heads share as many numbers each.
+func (c *published) evenly(heads, width int) {
+	if width%heads != 0 {
+		c.Failf("%d heads do not share %d numbers evenly", heads, width)
+	}
+}
+
+// patches records an error unless patches fill an image.
+func (c *published) patches(patch, side int) {
+	if side%patch != 0 {
+		c.Failf("patches of %d do not fill an image of %d", patch, side)
+	}
+}
+
+// filled lists what f gives for each of n places.
+func filled[T any](n int, f func(i int) T) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return out
 }
 
 // names of a layer.

@@ -64,11 +64,10 @@ func (n *net) spectrogram(s *Speech, bands int) graph.Value {
 	n.At("", Audio)
 	samples := n.Cast(n.Input(Audio, graph.Int16, []int{s.Samples}, ""), graph.Float)
 	frames, bins, half := s.Samples/s.Hop, s.Window/2+1, s.Window/2
-	mirrored := make([]int64, (frames-1)*s.Hop+s.Window)
-	for i := range mirrored {
+	mirrored := filled((frames-1)*s.Hop+s.Window, func(i int) int64 {
 		at := max(i-half, half-i)
-		mirrored[i] = int64(min(at, 2*(s.Samples-1)-at))
-	}
+		return int64(min(at, 2*(s.Samples-1)-at))
+	})
 	x := n.Take(samples, 0, n.Integers([]int{len(mirrored)}, mirrored))
 	window := graph.Window{Kernel: []int{s.Window}, Strides: []int{s.Hop}, Dilations: []int{1}, Begin: []int{0}, End: []int{0}}
 	x = n.Conv(graph.Conv{Window: window, Group: 1}, n.Reshape(x, []int{1, 1, len(mirrored)}),
@@ -115,21 +114,17 @@ func melBands(bins, bands, rate int) []float32 {
 		}
 		return linearMels + float64(melsPerLog/elementary.Log(logRatio)*elementary.Log(hz/linearTo))
 	}
-	edges := make([]float64, bands+2)
-	for i := range edges {
+	edges := filled(bands+2, func(i int) float64 {
 		mel := toMel(top) * float64(i) / float64(bands+1)
-		if edges[i] = linearTo * mel / linearMels; mel >= linearMels {
-			edges[i] = linearTo * elementary.Exp(elementary.Log(logRatio)/melsPerLog*(mel-linearMels))
+		if mel >= linearMels {
+			return linearTo * elementary.Exp(elementary.Log(logRatio)/melsPerLog*(mel-linearMels))
 		}
-	}
-	v := make([]float32, bins*bands)
-	for bin := range bins {
-		hz := float64(rate/2) * float64(bin) / float64(bins-1)
-		for band := range bands {
-			low, middle, high := edges[band], edges[band+1], edges[band+2]
-			rise, fall := (hz-low)/(middle-low), (high-hz)/(high-middle)
-			v[bin*bands+band] = float32(math.Max(0, math.Min(rise, fall)) * 2 / (high - low))
-		}
-	}
-	return v
+		return linearTo * mel / linearMels
+	})
+	return filled(bins*bands, func(at int) float32 {
+		hz, band := float64(rate/2)*float64(at/bands)/float64(bins-1), at%bands
+		low, middle, high := edges[band], edges[band+1], edges[band+2]
+		rise, fall := (hz-low)/(middle-low), (high-hz)/(high-middle)
+		return float32(math.Max(0, math.Min(rise, fall)) * 2 / (high - low))
+	})
 }

@@ -4,14 +4,12 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // stableLM has LayerNorm, positions encoded in a part of each head, and a norm for every
 // head of queries and keys, if asked for.
-func stableLM(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).layerNorms(c, "layer_norm_eps")
+func stableLM(c *published) *Model {
+	d := decoderOf(c).layerNorms(c, "layer_norm_eps")
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.turns(c, 0.25)
 	d.qkvBias = c.Bool("use_qkv_bias", false)
@@ -23,13 +21,11 @@ func stableLM(c *config.Config, set weights.Set) (*Model, error) {
 			if !n.Valid(x) {
 				return x
 			}
-			var heads []graph.Value
-			for i := range n.Shape(x)[1] {
+			return n.Concat(1, filled(n.dim(x, 1), func(i int) graph.Value {
 				w := n.weight(fmt.Sprintf("%s%s_layernorm.norms.%d.weight", at, which, i), []int{d.dim})
-				heads = append(heads, n.LayerNorm(n.SliceAxis(x, 1, i, 1, 1), 2, d.eps, w))
-			}
-			return n.Concat(1, heads...)
+				return n.LayerNorm(n.SliceAxis(x, 1, i, 1, 1), 2, d.eps, w)
+			})...)
 		}
 	}
-	return d.model(c, set)
+	return d.model(c)
 }

@@ -1,13 +1,8 @@
 package families
 
-import (
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
-)
-
 // starCoder2 has LayerNorm, biases and a feed-forward part without a gate.
-func starCoder2(c *config.Config, set weights.Set) (*Model, error) {
-	d := decoderOf(c, set).layerNorms(c, "norm_epsilon").siluAndRope(c)
+func starCoder2(c *published) *Model {
+	d := decoderOf(c).layerNorms(c, "norm_epsilon").siluAndRope(c)
 	d.act = activationOf(c, "hidden_act", "gelu_pytorch_tanh")
 	d.tied = c.Bool("tie_word_embeddings", true)
 	bias := c.Bool("use_bias", true)
@@ -15,5 +10,5 @@ func starCoder2(c *config.Config, set weights.Set) (*Model, error) {
 	d.ungated, d.up, d.down = true, "c_fc", "c_proj"
 	d.windows(c, func(int) bool { return true })
 	c.Ignore("mlp_type", "norm_type", "residual_dropout")
-	return d.model(c, set)
+	return d.model(c)
 }

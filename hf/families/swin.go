@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // swinLayers is the Swin Transformer (Liu et al. 2021, https://arxiv.org/abs/2103.14030): patches attend to those of the
@@ -23,16 +21,14 @@ type swinLayers struct {
 const swinNorm = 1e-5
 
 // swin is Swin. With a classifier the output is its logits, of the mean of all patches.
-func swin(c *config.Config, set weights.Set) (*Model, error) {
+func swin(c *published) *Model {
 	s := &swinLayers{
 		side: c.Int("image_size", 224), patch: c.Int("patch_size", 4), channels: c.Int("num_channels", 3), window: c.Int("window_size", 7),
-		width: c.Int("embed_dim", 96), depths: counts(c, set, "depths"), heads: counts(c, set, "num_heads"), ratio: c.Float("mlp_ratio", 4),
+		width: c.Int("embed_dim", 96), depths: counts(c, "depths"), heads: counts(c, "num_heads"), ratio: c.Float("mlp_ratio", 4),
 		eps: c.Float("layer_norm_eps", 1e-5), bias: c.Bool("qkv_bias", true), placed: c.Bool("use_absolute_embeddings", false),
 		act: activationOf(c, "hidden_act", "gelu"),
 	}
-	if s.side%s.patch != 0 {
-		c.Failf("patches of %d do not fill an image of %d", s.patch, s.side)
-	}
+	c.patches(s.patch, s.side)
 	if len(s.depths) != len(s.heads) || len(s.depths) == 0 {
 		c.Failf("%d stages, and heads of %d", len(s.depths), len(s.heads))
 	}
@@ -51,29 +47,23 @@ func swin(c *config.Config, set weights.Set) (*Model, error) {
 	}
 	c.Ignore("drop_path_rate", "encoder_stride", "hidden_size", "num_layers", "path_norm", "out_features", "_out_features", "out_indices", "_out_indices",
 		"stage_names")
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "embeddings.norm.weight", "swin.", "")
-	classes := classOf("classifier", set)
-	return &Model{Layers: layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet(src, 0)
-		x := s.run(n)
-		if classes == nil {
+	src := c.source("embeddings.norm.weight", "swin.", "")
+	classes := classOf(c, "classifier")
+	return (&Model{Layers: layers}).builds(src, func(n *net) {
+		if x := s.run(n); classes == nil {
 			n.output("last_hidden_state", x)
 		} else if n.Valid(x) {
 			n.Output(Logits, classes(n, n.Reduce(graph.Mean, x, []int{0}, true)))
 		}
-		return n.finish("relative_position_index", "embeddings.mask_token", ".attn_mask")
-	}}, nil
+	}, "relative_position_index", "embeddings.mask_token", ".attn_mask")
 }
 
 // counts reads a list of whole numbers, of which each is of tensors.
-func counts(c *config.Config, set weights.Set, name string) []int {
+func counts(c *published, name string) []int {
 	var out []int
 	for _, f := range c.Numbers(name) {
-		if f != float64(int(f)) || f < 1 || int(f) > len(set.Names()) {
-			c.Failf("field %q has %v, and the weights are %d tensors", name, f, len(set.Names()))
+		if f != float64(int(f)) || f < 1 || int(f) > len(c.set.Names()) {
+			c.Failf("field %q has %v, and the weights are %d tensors", name, f, len(c.set.Names()))
 			return nil
 		}
 		out = append(out, int(f))
@@ -107,9 +97,6 @@ func (s *swinLayers) run(n *net) graph.Value {
 
 // merge makes one of each four neighbours in a square of side², beyond which there are zeros.
 func (n *net) merge(x graph.Value, at string, side int) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
 	var parts []graph.Value
 	for k := range 4 {
 		var from []int
@@ -125,15 +112,12 @@ func (n *net) merge(x graph.Value, at string, side int) graph.Value {
 		parts = append(parts, n.Gather(x, 0, from))
 	}
 	x = n.Concat(1, parts...)
-	return n.linear(n.layerNorm(x, at+"norm", swinNorm), at+"reduction", n.Shape(x)[1]/2, false)
+	return n.linear(n.layerNorm(x, at+"norm", swinNorm), at+"reduction", n.dim(x, 1)/2, false)
 }
 
 // layer is attention within windows and the feed-forward part, each with a norm before.
 func (s *swinLayers) layer(n *net, x graph.Value, at string, side, width, heads, shift int) graph.Value {
 	y := n.layerNorm(x, at+"layernorm_before", s.eps)
-	if !n.Valid(y) {
-		return y
-	}
 	into, back, mask := s.windows(side, shift)
 	y = n.Gather(y, 0, into)
 	self := at + "attention.self."
@@ -192,14 +176,10 @@ func (s *swinLayers) windows(side, shift int) (into, back []int, mask []int64) {
 		return into, back, nil
 	}
 	area := s.window * s.window
-	for i, part := range parts {
-		for _, other := range parts[i/area*area:][:area] {
-			same := int64(0)
-			if part == other {
-				same = 1
-			}
-			mask = append(mask, same)
+	return into, back, filled(len(parts)*area, func(at int) int64 {
+		if i := at / area; parts[i] == parts[i/area*area+at%area] {
+			return 1
 		}
-	}
-	return into, back, mask
+		return 0
+	})
 }

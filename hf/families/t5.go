@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // t5Layers are T5's encoder or decoder: RMSNorm before each part, scores that are not scaled and have biases for
@@ -24,10 +22,10 @@ type t5Layers struct {
 }
 
 // t5 is T5, Flan-T5, mT5 and umT5, or the encoder of one alone.
-func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
+func t5(c *published) *Model {
 	e := &t5Layers{
 		name: "encoder.", width: c.Int("d_model", 512), inner: c.Int("d_ff", 2048), heads: c.Int("num_heads", 8), dim: c.Int("d_kv", 64),
-		layers: countOf(c, set, "num_layers", 6), buckets: bucketsOf(c, "relative_attention_num_buckets"),
+		layers: c.count("num_layers", 6), buckets: bucketsOf(c, "relative_attention_num_buckets"),
 		most: c.Int("relative_attention_max_distance", 128),
 		eps:  c.Float("layer_norm_epsilon", 1e-6),
 	}
@@ -44,20 +42,17 @@ func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	e.act, e.gated, e.each = act, gated, c.Text("model_type", "") == "umt5"
 	d := *e
-	d.name, d.causal, d.layers = "decoder.", true, countOf(c, set, "num_decoder_layers", e.layers)
+	d.name, d.causal, d.layers = "decoder.", true, c.count("num_decoder_layers", e.layers)
 	vocabulary := c.Int("vocab_size", 0)
 	// Files that say that nothing is tied are of T5 1.1, whose logits are not scaled; nor are those of mT5.
 	scaled := c.Bool("tie_word_embeddings", true)
 	scaled = c.Bool("scale_decoder_outputs", scaled) && c.Text("model_type", "") != "mt5"
-	tied := set.Get("lm_head.weight") == nil
-	alone := m != nil || slices.ContainsFunc(c.Texts("architectures"), func(s string) bool { return strings.HasSuffix(s, "EncoderModel") })
+	tied := c.set.Get("lm_head.weight") == nil
+	alone := c.modules != nil || slices.ContainsFunc(c.Texts("architectures"), func(s string) bool { return strings.HasSuffix(s, "EncoderModel") })
 	c.Ignore("is_gated_act", "dense_act_fn", "output_past", "n_positions", "dropout_rate")
 	c.Is("is_decoder", false)
 	start := startOf(c)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "shared.weight", "")
+	src := c.source("shared.weight", "")
 	embeddings := "shared"
 	if !src.has("shared.weight") {
 		embeddings = "encoder.embed_tokens" // as in some files of encoders
@@ -70,30 +65,24 @@ func t5(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 		return e.run(n, n.embed(n.ids(), embeddings, vocabulary, e.width))
 	}
 	if alone {
-		out.build = func(tokens, _ int) (*graph.Graph, error) {
-			n := newNet(src, tokens)
-			x := encode(n)
-			if m != nil {
-				n.sentence(m, x)
+		return out.builds(src, func(n *net) {
+			if x := encode(n); c.modules != nil {
+				n.sentence(c.modules, x)
 			} else {
 				n.output("last_hidden_state", x)
 			}
-			return n.finish()
-		}
-		return out, nil
+		})
 	}
 	out.Next, out.Start, out.Layers = true, start, e.layers+d.layers
-	out.build = func(tokens, answered int) (*graph.Graph, error) {
-		n, d := newNet(src, tokens), d
+	return out.builds(src, func(n *net) {
+		d := d
 		d.reads = encode(n)
-		x := d.run(n, n.embed(n.answer(answered), embeddings, vocabulary, d.width))
+		x := d.run(n, n.embed(n.answer(), embeddings, vocabulary, d.width))
 		if scaled {
 			x = n.Mul(x, n.Number(scaleOf(d.width)))
 		}
 		n.output(Logits, n.logits(x, "lm_head.weight", embeddings+".weight", vocabulary, tied))
-		return n.finish()
-	}
-	return out, nil
+	})
 }
 
 // run applies the layers and the last norm.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // imageEncoder is the part that vision transformers share: patches of an image are the tokens behind
@@ -32,24 +30,22 @@ type imageEncoder struct {
 }
 
 // imagesOf reads what the configurations share.
-func imagesOf(c *config.Config, set weights.Set, prefix string, eps float64, patch int) *imageEncoder {
+func imagesOf(c *published, prefix string, eps float64, patch int) *imageEncoder {
 	e := &imageEncoder{
-		width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0), heads: c.Int("num_attention_heads", 0),
+		width: c.Int("hidden_size", 0), layers: c.count("num_hidden_layers", 0), heads: c.Int("num_attention_heads", 0),
 		side: c.Int("image_size", 224), patch: c.Int("patch_size", patch), channels: c.Int("num_channels", 3),
 		eps: c.Float("layer_norm_eps", eps), bias: c.Bool("qkv_bias", true), act: activationOf(c, "hidden_act", "gelu"),
 		prefix: prefix, first: []string{"embeddings.cls_token"}, before: "layernorm_before", after: "layernorm_after", up: "intermediate.dense", down: "output.dense",
 		placed: true, norm: "layernorm",
 	}
 	e.keyBias = e.bias
-	if e.side%e.patch != 0 {
-		c.Failf("patches of %d do not fill an image of %d", e.patch, e.side)
-	}
+	c.patches(e.patch, e.side)
 	return e
 }
 
 // classOf makes logits of one row by the layer of that name.
-func classOf(name string, set weights.Set) func(*net, graph.Value) graph.Value {
-	w := set.Get(name + ".weight")
+func classOf(c *published, name string) func(*net, graph.Value) graph.Value {
+	w := c.set.Get(name + ".weight")
 	if w == nil || len(w.Shape) != 2 {
 		return nil
 	}
@@ -57,8 +53,8 @@ func classOf(name string, set weights.Set) func(*net, graph.Value) graph.Value {
 }
 
 // classify has the row of one token give the logits, if there is a layer of that name.
-func (e *imageEncoder) classify(set weights.Set, name string) {
-	if f := classOf(name, set); f != nil {
+func (e *imageEncoder) classify(c *published, name string) {
+	if f := classOf(c, name); f != nil {
 		e.classes = func(n *net, x graph.Value) graph.Value {
 			n.At("", name)
 			return f(n, n.SliceAxis(x, 0, 0, 1, 1))
@@ -68,37 +64,36 @@ func (e *imageEncoder) classify(set weights.Set, name string) {
 
 // vit is the Vision Transformer. With a classifier the output is its logits, otherwise the last
 // hidden state.
-func vit(c *config.Config, set weights.Set) (*Model, error) {
-	e := imagesOf(c, set, "vit.", 1e-12, 16)
+func vit(c *published) *Model { return vitOf(c, "vit.").model(c) }
+
+// vitOf reads what DeiT shares with it.
+func vitOf(c *published, prefix string) *imageEncoder {
+	e := imagesOf(c, prefix, 1e-12, 16)
 	e.inner = c.Int("intermediate_size", 0)
-	e.classify(set, "classifier")
+	e.classify(c, "classifier")
 	e.unused = []string{"pooler."}
 	c.Ignore("encoder_stride", "pooler_output_size", "pooler_act")
-	return e.model(c, set)
+	return e
 }
 
 // deit is DeiT, with a second token in front. Where that has a classifier too, logits are the mean of
 // both.
-func deit(c *config.Config, set weights.Set) (*Model, error) {
-	e := imagesOf(c, set, "deit.", 1e-12, 16)
-	e.inner = c.Int("intermediate_size", 0)
+func deit(c *published) *Model {
+	e := vitOf(c, "deit.")
 	e.first = append(e.first, "embeddings.distillation_token")
-	e.classify(set, "classifier")
-	if one, two := classOf("cls_classifier", set), classOf("distillation_classifier", set); one != nil && two != nil {
+	if one, two := classOf(c, "cls_classifier"), classOf(c, "distillation_classifier"); one != nil && two != nil {
 		e.classes = func(n *net, x graph.Value) graph.Value {
 			both := n.Add(one(n, n.SliceAxis(x, 0, 0, 1, 1)), two(n, n.SliceAxis(x, 0, 1, 1, 1)))
 			return n.Mul(both, n.Number(0.5))
 		}
 	}
-	e.unused = []string{"pooler."}
-	c.Ignore("encoder_stride", "pooler_output_size", "pooler_act")
-	return e.model(c, set)
+	return e.model(c)
 }
 
 // dino is DINOv2, for images of the size that its positions are stored for. Its classifier takes the
 // first token and the mean of the patches.
-func dino(c *config.Config, set weights.Set) (*Model, error) {
-	e := imagesOf(c, set, "dinov2.", 1e-6, 14)
+func dino(c *published) *Model {
+	e := imagesOf(c, "dinov2.", 1e-6, 14)
 	e.inner = int(float64(e.width) * c.Float("mlp_ratio", 4))
 	e.before, e.after, e.up, e.down = "norm1", "norm2", "mlp.fc1", "mlp.fc2"
 	e.factors = [2]string{"layer_scale1.lambda1", "layer_scale2.lambda1"}
@@ -110,7 +105,7 @@ func dino(c *config.Config, set weights.Set) (*Model, error) {
 		c.Failf("feed-forward parts of %d", e.inner)
 		e.inner = 1
 	}
-	if f := classOf("classifier", set); f != nil {
+	if f := classOf(c, "classifier"); f != nil {
 		e.classes = func(n *net, x graph.Value) graph.Value {
 			mean := n.Reduce(graph.Mean, n.SliceAxis(x, 0, 1, 1, n.tokens-1), []int{0}, true)
 			return f(n, n.Concat(1, n.SliceAxis(x, 0, 0, 1, 1), mean))
@@ -119,17 +114,16 @@ func dino(c *config.Config, set weights.Set) (*Model, error) {
 	e.unused = []string{"embeddings.mask_token"}
 	c.Ignore("layerscale_value", "drop_path_rate", "out_features", "_out_features", "out_indices", "_out_indices", "stage_names", "apply_layernorm",
 		"reshape_hidden_states", "use_mask_token")
-	return e.model(c, set)
+	return e.model(c)
 }
 
 // tokens returns those of an image, of shape [tokens, width].
 func (e *imageEncoder) tokens(n *net) graph.Value {
 	x := n.patches(e.channels, e.side, e.patch, "embeddings.patch_embeddings.projection", e.width, true)
-	var all []graph.Value
-	for _, name := range e.first {
-		all = append(all, n.Reshape(n.weight(name, []int{1, 1, e.width}), []int{1, e.width}))
-	}
-	x = n.Concat(0, append(all, x)...)
+	first := filled(len(e.first), func(i int) graph.Value {
+		return n.Reshape(n.weight(e.first[i], []int{1, 1, e.width}), []int{1, e.width})
+	})
+	x = n.Concat(0, append(first, x)...)
 	if !e.placed {
 		return x
 	}
@@ -186,20 +180,16 @@ func (e *imageEncoder) run(n *net, x graph.Value) graph.Value {
 }
 
 // model returns the encoder's builder.
-func (e *imageEncoder) model(c *config.Config, set weights.Set) (*Model, error) {
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "embeddings.cls_token", e.prefix, "")
+func (e *imageEncoder) model(c *published) *Model {
+	src := c.source("embeddings.cls_token", e.prefix, "")
 	across := e.side / e.patch
-	return &Model{Layers: e.layers, build: func(_, _ int) (*graph.Graph, error) {
-		n := newNet(src, across*across+len(e.first))
+	return (&Model{Layers: e.layers}).builds(src, func(n *net) {
+		n.tokens = across*across + len(e.first)
 		x := e.run(n, e.tokens(n))
 		if e.classes == nil {
 			n.output("last_hidden_state", x)
 		} else {
 			n.Output(Logits, e.classes(n, x))
 		}
-		return n.finish(e.unused...)
-	}}, nil
+	}, e.unused...)
 }

@@ -1,11 +1,7 @@
 package families
 
 import (
-	"math"
-
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf/config"
-	"github.com/prove-model/prove-model/hf/weights"
 )
 
 // Features is the input with the spectrogram that Whisper's encoder reads.
@@ -13,49 +9,30 @@ const Features = "input_features"
 
 // whisper is Whisper: an encoder of a log-mel spectrogram of 30 seconds, and a decoder of text. What the decoder has written is an
 // input, at all of which it gives logits. The spectrogram is an input, or, of a model that writes, made from the samples.
-func whisper(c *config.Config, set weights.Set) (*Model, error) {
+func whisper(c *published) *Model {
 	part := func(name, context string, def int) *bartLayers {
-		b := &bartLayers{
-			name: name + ".", width: c.Int("d_model", 384), inner: c.Int(name+"_ffn_dim", 1536), heads: c.Int(name+"_attention_heads", 6),
-			layers: countOf(c, set, name+"_layers", 4), context: c.Int(context, def), act: activationOf(c, "activation_function", "gelu"),
-			before: true, keyless: true,
-		}
-		if b.width%b.heads != 0 {
-			c.Failf("%d heads do not share %d numbers evenly", b.heads, b.width)
-		}
-		c.Ignore(name + "_layerdrop")
+		b := bartOf(c, name, 384, 1536, 6, 4)
+		b.context, b.before, b.keyless = c.Int(context, def), true, true
 		return b
 	}
 	e, d := part("encoder", "max_source_positions", 1500), part("decoder", "max_target_positions", 448)
 	d.causal = true
-	vocabulary, bins, scale := c.Int("vocab_size", 51865), c.Int("num_mel_bins", 80), 1.0
-	if c.Bool("scale_embedding", false) {
-		scale = math.Sqrt(float64(d.width))
-	}
+	vocabulary, bins, scale := c.Int("vocab_size", 51865), c.Int("num_mel_bins", 80), embedScale(c, d.width)
 	c.Is("tie_word_embeddings", true)
 	c.Ignore("activation_dropout", "init_std", "num_hidden_layers", "suppress_tokens", "begin_suppress_tokens", "forced_decoder_ids", "use_weighted_layer_sum",
 		"classifier_proj_size", "apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob",
 		"mask_feature_length", "mask_feature_min_masks", "median_filter_width", "max_length")
 	start := startOf(c)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
-	src := newSource(set, "encoder.conv1.weight", "model.", "")
+	src := c.source("encoder.conv1.weight", "model.", "")
 	out := &Model{Context: d.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Fixed: true, Speech: &Speech{}, Start: start}
 	// decode has the decoder go on after what it has written, by features of shape [1, bins, frames].
-	decode := func(n *net, ids, features graph.Value, tokens int) (*graph.Graph, error) {
-		d := *d
+	decode := func(n *net, ids, features graph.Value) {
+		d, tokens := *d, n.tokens
 		n.tokens = e.context
 		d.reads = e.run(n, n.sound(features, e.width))
 		n.tokens = tokens
 		x := n.embed(n.Reshape(ids, []int{tokens}), "decoder.embed_tokens", vocabulary, d.width)
 		n.output(Logits, n.logits(d.run(n, n.scaled(x, scale)), "proj_out.weight", "decoder.embed_tokens.weight", vocabulary, true))
-		return n.finish()
-	}
-	out.build = func(tokens, _ int) (*graph.Graph, error) {
-		n := newNet(src, tokens)
-		ids := n.Input(Answer, graph.Int64, []int{1, tokens})
-		return decode(n, ids, n.Input(Features, graph.Float, []int{1, bins, 2 * e.context}), tokens)
 	}
 	out.Speech.build = func(tokens int) (*graph.Graph, error) {
 		if err := out.Speech.validate(2 * e.context); err != nil {
@@ -63,18 +40,19 @@ func whisper(c *config.Config, set weights.Set) (*Model, error) {
 		}
 		n := newNet(src, tokens)
 		ids := n.Input(Answer, graph.Int64, []int{1, tokens}, "", Tokens)
-		return decode(n, ids, n.spectrogram(out.Speech, bins), tokens)
+		decode(n, ids, n.spectrogram(out.Speech, bins))
+		return n.finish()
 	}
-	return out, nil
+	return out.builds(src, func(n *net) {
+		ids := n.Input(Answer, graph.Int64, []int{1, n.tokens})
+		decode(n, ids, n.Input(Features, graph.Float, []int{1, bins, 2 * e.context}))
+	})
 }
 
 // sound returns what two convolutions make of a spectrogram of shape [1, bins, frames], the second of which halves the frames, of shape
 // [frames, width].
 func (n *net) sound(x graph.Value, width int) graph.Value {
-	if !n.Valid(x) {
-		return x
-	}
-	in, frames := n.Shape(x)[1], n.Shape(x)[2]
+	in, frames := n.dim(x, 1), n.dim(x, 2)
 	for i, name := range []string{"encoder.conv1", "encoder.conv2"} {
 		n.At("", name)
 		window := graph.Window{Kernel: []int{3}, Strides: []int{i + 1}, Dilations: []int{1}, Begin: []int{1}, End: []int{1}}

@@ -3,13 +3,12 @@ package gguf
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Bounds on a header. The format has at most four axes, and names of 64 bytes.
@@ -36,35 +35,31 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := parse(m.Bytes(), m)
+	f, err := refuse.Result(func() *File { return parse(m.Bytes(), m) })
 	if err != nil {
 		m.Close()
-		return nil, err
 	}
-	return f, nil
+	return f, err
 }
 
 // Parse reads a file in memory, which the tensors point into.
-func Parse(data []byte) (*File, error) { return parse(data, nil) }
+func Parse(data []byte) (*File, error) {
+	return refuse.Result(func() *File { return parse(data, nil) })
+}
 
-func parse(data []byte, m *mapped.File) (*File, error) {
+func parse(data []byte, m *mapped.File) *File {
 	if !bytes.HasPrefix(data, []byte("GGUF")) {
-		return nil, errors.New("not a GGUF file")
+		refuse.With("not a GGUF file")
 	}
 	r := &reader{data: data, at: 4}
 	switch version := r.u32(); {
-	case r.err != nil:
-		return nil, r.err
 	case version&0xffff == 0:
-		return nil, errors.New("a GGUF file of big-endian numbers, which are not read; convert it")
+		refuse.With("a GGUF file of big-endian numbers, which are not read; convert it")
 	case version != 2 && version != 3:
-		return nil, fmt.Errorf("version %d of the GGUF format; 2 and 3 are read", version)
+		refuse.With("version %d of the GGUF format; 2 and 3 are read", version)
 	}
 	tensors := r.count("tensors", leastInfo)
 	pairs := r.count("metadata entries", leastPair)
-	if r.err != nil {
-		return nil, r.err
-	}
 	f := &File{Meta: map[string]any{}, Tensors: weights.Tensors{ByName: map[string]*weights.Tensor{}}}
 	if m != nil {
 		f.From = []*mapped.File{m}
@@ -72,45 +67,36 @@ func parse(data []byte, m *mapped.File) (*File, error) {
 	for range pairs {
 		key := r.text(1 << 16)
 		v := r.value(r.u32(), 0)
-		if r.err == nil && f.Meta[key] != nil {
-			r.err = fmt.Errorf("metadata %s is there twice", graph.Quote(key))
-		}
-		if r.err != nil {
-			return nil, r.err
+		if f.Meta[key] != nil {
+			refuse.With("metadata %s is there twice", graph.Quote(key))
 		}
 		f.Meta[key] = v
 	}
 	infos := make([]info, 0, min(tensors, 1<<12))
 	for range tensors {
-		t := r.info()
-		if r.err != nil {
-			return nil, r.err
-		}
-		infos = append(infos, t)
+		infos = append(infos, r.info())
 	}
-	alignment, err := f.alignment()
-	if err != nil {
-		return nil, err
-	}
+	alignment := f.alignment()
 	start := min((r.at+alignment-1)/alignment*alignment, len(data))
-	return f, f.place(infos, data[start:], alignment, m)
+	f.place(infos, data[start:], alignment, m)
+	return f
 }
 
 // alignment is that of the data, and of every tensor in it.
-func (f *File) alignment() (int, error) {
+func (f *File) alignment() int {
 	v, ok := f.Meta["general.alignment"]
 	if !ok {
-		return 32, nil
+		return 32
 	}
 	n, ok := v.(int64)
 	if !ok || n < 8 || n > 1<<20 || n&(n-1) != 0 {
-		return 0, fmt.Errorf(`"general.alignment" is %v, not a power of two from 8 to 2^20`, v)
+		refuse.With(`"general.alignment" is %v, not a power of two from 8 to 2^20`, v)
 	}
-	return int(n), nil
+	return int(n)
 }
 
 // place gives the tensors their bytes.
-func (f *File) place(infos []info, data []byte, alignment int, m *mapped.File) error {
+func (f *File) place(infos []info, data []byte, alignment int, m *mapped.File) {
 	slices.SortStableFunc(infos, func(a, b info) int {
 		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.bytes, b.bytes))
 	})
@@ -118,13 +104,13 @@ func (f *File) place(infos []info, data []byte, alignment int, m *mapped.File) e
 	for _, t := range infos {
 		switch {
 		case t.offset%uint64(alignment) != 0:
-			return fmt.Errorf("tensor %s begins at byte %d of the data, which is not aligned to %d", graph.Quote(t.name), t.offset, alignment)
+			refuse.With("tensor %s begins at byte %d of the data, which is not aligned to %d", graph.Quote(t.name), t.offset, alignment)
 		case t.offset < end:
-			return fmt.Errorf("tensor %s overlaps the one before it", graph.Quote(t.name))
+			refuse.With("tensor %s overlaps the one before it", graph.Quote(t.name))
 		case t.offset > uint64(len(data)) || uint64(t.bytes) > uint64(len(data))-t.offset:
-			return fmt.Errorf("tensor %s would end beyond the file: it is cut, or damaged", graph.Quote(t.name))
+			refuse.With("tensor %s would end beyond the file: it is cut, or damaged", graph.Quote(t.name))
 		case f.ByName[t.name] != nil:
-			return fmt.Errorf("two tensors are called %s", graph.Quote(t.name))
+			refuse.With("two tensors are called %s", graph.Quote(t.name))
 		}
 		end = t.offset + uint64(t.bytes)
 		f.ByName[t.name] = &weights.Tensor{
@@ -132,5 +118,4 @@ func (f *File) place(infos []info, data []byte, alignment int, m *mapped.File) e
 			Elems: t.kind.elems, Bytes: t.kind.bytes, Decode: t.kind.blocks(), Whole: t.kind.whole, Finite: t.kind.finite(),
 		}
 	}
-	return nil
 }

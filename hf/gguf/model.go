@@ -2,8 +2,6 @@ package gguf
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // architecture describes how GGUF files write a family.
@@ -54,22 +53,21 @@ var tensorNames = map[string]string{
 // Model returns a file's configuration and weights under the names of the Hugging
 // Face layout, with the rows of queries and keys in its order.
 func Model(f *File) (fields map[string]any, set weights.Set, err error) {
+	err = refuse.Caught(func() { fields, set = f.model() })
+	return fields, set, err
+}
+
+func (f *File) model() (map[string]any, weights.Set) {
 	name, _ := f.Meta["general.architecture"].(string)
 	arch, ok := architectures[name]
 	if !ok {
-		return nil, nil, fmt.Errorf("architecture %s is not supported in GGUF files; understood: %s",
+		refuse.With("architecture %s is not supported in GGUF files; understood: %s",
 			graph.Quote(name), strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
 	}
-	fields, err = f.fields(name, arch)
-	if err != nil {
-		return nil, nil, err
-	}
+	fields := f.fields(name, arch)
 	out := &weights.Tensors{ByName: map[string]*weights.Tensor{}, From: f.Files()}
 	for _, from := range f.Names() {
-		to, err := layoutName(from, arch)
-		if err != nil {
-			return nil, nil, err
-		}
+		to := layoutName(from, arch)
 		t := *f.ByName[from]
 		t.Name = to
 		if arch.turned && (strings.HasSuffix(to, "q_proj.weight") || strings.HasSuffix(to, "k_proj.weight")) {
@@ -77,26 +75,24 @@ func Model(f *File) (fields map[string]any, set weights.Set, err error) {
 			if n, ok := f.Meta[name+".attention.head_count_kv"].(int64); ok && strings.HasSuffix(to, "k_proj.weight") {
 				heads = n
 			}
-			if err := turn(&t, int(heads)); err != nil {
-				return nil, nil, err
-			}
+			turn(&t, int(heads))
 		}
 		if out.ByName[to] != nil {
-			return nil, nil, fmt.Errorf("two tensors are %s of the model", graph.Quote(to))
+			refuse.With("two tensors are %s of the model", graph.Quote(to))
 		}
 		out.ByName[to] = &t
 	}
 	e := out.ByName["model.embed_tokens.weight"]
 	if e == nil || len(e.Shape) != 2 {
-		return nil, nil, errors.New("there is no matrix of embeddings, token_embd.weight")
+		refuse.With("there is no matrix of embeddings, token_embd.weight")
 	}
 	fields["vocab_size"] = json.Number(strconv.Itoa(e.Shape[0]))
 	fields["tie_word_embeddings"] = out.ByName["lm_head.weight"] == nil
-	return fields, out, nil
+	return fields, out
 }
 
 // fields are those of the configuration.
-func (f *File) fields(name string, arch architecture) (map[string]any, error) {
+func (f *File) fields(name string, arch architecture) map[string]any {
 	fields := map[string]any{"model_type": arch.kind}
 	maps.Copy(fields, arch.usual)
 	for key, v := range f.Meta {
@@ -110,41 +106,41 @@ func (f *File) fields(name string, arch architecture) (map[string]any, error) {
 			if s, is := v.(string); own == "rope.scaling.type" && is && s == "none" {
 				continue
 			}
-			return nil, fmt.Errorf("metadata %s is %v: lengthened contexts of GGUF files are not supported; take the model in the Hugging Face layout", graph.Quote(key), v)
+			refuse.With("metadata %s is %v: lengthened contexts of GGUF files are not supported; take the model in the Hugging Face layout", graph.Quote(key), v)
 		case !known:
-			return nil, fmt.Errorf("metadata %s is not understood and may change the arithmetic", graph.Quote(key))
+			refuse.With("metadata %s is not understood and may change the arithmetic", graph.Quote(key))
 		case field != "":
 			fields[field] = v
 		}
 	}
 	if f.ByName["rope_freqs.weight"] != nil {
-		return nil, errors.New("tensor rope_freqs.weight: lengthened contexts of GGUF files are not supported; take the model in the Hugging Face layout")
+		refuse.With("tensor rope_freqs.weight: lengthened contexts of GGUF files are not supported; take the model in the Hugging Face layout")
 	}
 	heads, dim := fields["num_attention_heads"], fields["head_dim"]
 	if dim == nil {
 		w, okW := fields["hidden_size"].(int64)
 		h, okH := heads.(int64)
 		if !okW || !okH || h < 1 || w%h != 0 {
-			return nil, fmt.Errorf("%v heads of a width of %v", heads, fields["hidden_size"])
+			refuse.With("%v heads of a width of %v", heads, fields["hidden_size"])
 		}
 		dim = w / h
 	}
 	for _, key := range []string{"rope.dimension_count", "attention.value_length"} {
 		if v, ok := f.Meta[name+"."+key]; ok && v != dim {
-			return nil, fmt.Errorf("metadata %s is %v, where heads have %v", graph.Quote(name+"."+key), v, dim)
+			refuse.With("metadata %s is %v, where heads have %v", graph.Quote(name+"."+key), v, dim)
 		}
 	}
-	return fields, nil
+	return fields
 }
 
 // layoutName is what a tensor is called in the Hugging Face layout.
-func layoutName(name string, arch architecture) (string, error) {
+func layoutName(name string, arch architecture) string {
 	dot := max(strings.LastIndexByte(name, '.'), 0)
 	stem, suffix, prefix := name[:dot], name[dot:], ""
 	if rest, is := strings.CutPrefix(stem, "blk."); is {
 		number, own, _ := strings.Cut(rest, ".")
 		if n, err := strconv.Atoi(number); err != nil || strconv.Itoa(n) != number {
-			return "", fmt.Errorf("tensor %s is of no layer", graph.Quote(name))
+			refuse.With("tensor %s is of no layer", graph.Quote(name))
 		}
 		prefix, stem = "model.layers."+number+".", own
 	}
@@ -153,21 +149,20 @@ func layoutName(name string, arch architecture) (string, error) {
 		to = "mlp.gate_up_proj"
 	}
 	if to == "" || suffix != ".weight" && suffix != ".bias" {
-		return "", fmt.Errorf("tensor %s is not understood and may change the arithmetic", graph.Quote(name))
+		refuse.With("tensor %s is not understood and may change the arithmetic", graph.Quote(name))
 	}
-	return prefix + to + suffix, nil
+	return prefix + to + suffix
 }
 
 // turn reorders the rows of a matrix in which the elements of rotary pairs are
 // neighbours, so that they are half a head apart.
-func turn(t *weights.Tensor, heads int) error {
+func turn(t *weights.Tensor, heads int) {
 	if len(t.Shape) != 2 || heads < 1 || t.Shape[0]%(2*heads) != 0 {
-		return fmt.Errorf("tensor %s has shape %v for %d heads", graph.Quote(t.Name), t.Shape, heads)
+		refuse.With("tensor %s has shape %v for %d heads", graph.Quote(t.Name), t.Shape, heads)
 	}
 	half := t.Shape[0] / heads / 2
 	t.Row = func(i int) int {
 		head, at := i/(2*half), i%(2*half)
 		return head*2*half + at%half*2 + at/half
 	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // vocabulary has tokens by id and ids by token.
@@ -18,35 +19,35 @@ type vocabulary struct {
 // length.
 const maxID = 1 << 24
 
-func newVocabulary(ids map[string]int) (vocabulary, error) {
+func newVocabulary(ids map[string]int) vocabulary {
 	v := vocabulary{ids: ids}
 	most := -1
 	for token, id := range ids {
 		if id < 0 || id >= maxID {
-			return v, fmt.Errorf("token %q has id %d; ids are from 0 to %d", token, id, maxID-1)
+			refuse.With("token %q has id %d; ids are from 0 to %d", token, id, maxID-1)
 		}
 		most = max(most, id)
 	}
 	if most >= 64*(len(ids)+1024) {
-		return v, fmt.Errorf("%d tokens have ids up to %d", len(ids), most)
+		refuse.With("%d tokens have ids up to %d", len(ids), most)
 	}
 	v.tokens = make([]string, most+1)
 	for token, id := range ids {
 		if v.tokens[id] != "" {
-			return v, fmt.Errorf("tokens %q and %q have the same id", v.tokens[id], token)
+			refuse.With("tokens %q and %q have the same id", v.tokens[id], token)
 		}
 		v.tokens[id] = token
 	}
-	return v, nil
+	return v
 }
 
 // unknownID is the id of the token for what is unknown.
-func (v *vocabulary) unknownID(token string) (int, error) {
+func (v *vocabulary) unknownID(token string) int {
 	id, ok := v.ids[token]
 	if !ok {
-		return 0, fmt.Errorf("the unknown token %s is not in the vocabulary", quote.Name(token))
+		refuse.With("the unknown token %s is not in the vocabulary", quote.Name(token))
 	}
-	return id, nil
+	return id
 }
 
 func (v *vocabulary) token(id int) string {
@@ -83,7 +84,7 @@ const mostSuffix = 16
 type merge struct{ rank, id int }
 
 // addMerge appends a pair of tokens to the list of merges.
-func (m *bpe) addMerge(left, right string) error {
+func (m *bpe) addMerge(left, right string) {
 	a, okA := m.ids[left]
 	b, okB := m.ids[right]
 	// Most vocabularies have what merges give in their order.
@@ -93,13 +94,12 @@ func (m *bpe) addMerge(left, right string) error {
 	}
 	m.last = id
 	if !okA || !okB || !ok {
-		return fmt.Errorf("the merge of %q and %q is not of tokens of the vocabulary", left, right)
+		refuse.With("the merge of %q and %q is not of tokens of the vocabulary", left, right)
 	}
 	rank := len(m.merges)
 	if m.merges[pairOf(a, b)] = (merge{rank, id}); len(m.merges) == rank {
-		return fmt.Errorf("the merge of %q and %q is there twice", left, right)
+		refuse.With("the merge of %q and %q is there twice", left, right)
 	}
-	return nil
 }
 
 // pairOf is two ids, which are below maxID, as one number.

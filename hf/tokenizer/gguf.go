@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"hash"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // splitters of byte-level BPE by the name that GGUF files give them.
@@ -28,35 +28,32 @@ var ggufSplits = map[string][]splitter{
 }
 
 // FromGGUF makes the tokenizer that the metadata of a GGUF file describes.
-func FromGGUF(meta map[string]any) (*Tokenizer, error) {
-	t, err := fromGGUF(meta)
-	if err != nil {
-		return nil, fmt.Errorf("the tokenizer in the metadata: %w", err)
-	}
-	return t, nil
+func FromGGUF(meta map[string]any) (t *Tokenizer, err error) {
+	err = refuse.Caught(func() {
+		refuse.Within("the tokenizer in the metadata", func() { t = fromGGUF(meta) })
+	})
+	return t, err
 }
 
-func fromGGUF(meta map[string]any) (*Tokenizer, error) {
+func fromGGUF(meta map[string]any) *Tokenizer {
 	key := func(name string) any { return meta["tokenizer.ggml."+name] }
 	tokens, ok := key("tokens").([]string)
 	if !ok {
-		return nil, errors.New("there are no tokens")
+		refuse.With("there are no tokens")
 	}
 	kinds, _ := key("token_type").([]int64)
 	if kinds != nil && len(kinds) != len(tokens) {
-		return nil, fmt.Errorf("%d tokens have %d types", len(tokens), len(kinds))
+		refuse.With("%d tokens have %d types", len(tokens), len(kinds))
 	}
 	var t *Tokenizer
-	var err error
 	name, _ := key("model").(string)
 	digest := sha256.New() // of all that the tokenizer is made from
+	var refused error
 	parallel.Do(
-		func() { t, err = ggufModel(meta, name, tokens, kinds) },
+		func() { t, refused = refuse.Result(func() *Tokenizer { return ggufModel(meta, name, tokens, kinds) }) },
 		func() { write(digest, name, key("pre"), tokens, kinds, key("merges"), key("scores")) },
 	)
-	if err != nil {
-		return nil, err
-	}
+	refuse.Check(refused)
 	t.plain = nil // special tokens are tokens in any text
 	for _, part := range []struct {
 		add, id string
@@ -72,24 +69,24 @@ func fromGGUF(meta map[string]any) (*Tokenizer, error) {
 		}
 		id, ok := key(part.id).(int64)
 		if !ok || id < 0 || id >= int64(len(tokens)) {
-			return nil, fmt.Errorf("%q is set, but %q names no token", part.add, part.id)
+			refuse.With("%q is set, but %q names no token", part.add, part.id)
 		}
 		*part.to = []int{int(id)}
 	}
 	write(digest, t.before, t.after)
 	t.digest = [sha256.Size]byte(digest.Sum(nil))
-	return t, nil
+	return t
 }
 
 // ggufModel makes the tokenizer of a model of the given name, without what is put before and after texts.
-func ggufModel(meta map[string]any, name string, tokens []string, kinds []int64) (*Tokenizer, error) {
+func ggufModel(meta map[string]any, name string, tokens []string, kinds []int64) *Tokenizer {
 	switch name {
 	case "gpt2":
 		return ggufBPE(meta, tokens, kinds)
 	case "llama":
 		scores, _ := meta["tokenizer.ggml.scores"].([]float64)
 		if len(scores) != len(tokens) || kinds == nil {
-			return nil, fmt.Errorf("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
+			refuse.With("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
 		}
 		pieces := make([]scored, len(tokens))
 		for i, s := range tokens {
@@ -102,35 +99,34 @@ func ggufModel(meta map[string]any, name string, tokens []string, kinds []int64)
 		}
 		return pieceTokenizer(pieces, at, true)
 	}
-	return nil, unknown("the model", name)
+	unknown("the model", name)
+	return nil
 }
 
 // ggufBPE is byte-level BPE.
-func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, error) {
+func ggufBPE(meta map[string]any, tokens []string, kinds []int64) *Tokenizer {
 	pre, _ := meta["tokenizer.ggml.pre"].(string)
 	split, ok := ggufSplits[pre]
 	if !ok {
-		return nil, unknown("the splitter", pre)
+		unknown("the splitter", pre)
 	}
 	v := vocabulary{make(map[string]int, len(tokens)), tokens}
 	for i, s := range tokens {
 		if v.ids[s] = i; len(v.ids) == i {
-			return nil, fmt.Errorf("token %s is there twice", quote.Name(s))
+			refuse.With("token %s is there twice", quote.Name(s))
 		}
 	}
 	merges, ok := meta["tokenizer.ggml.merges"].([]string)
 	if !ok {
-		return nil, errors.New("there are no merges")
+		refuse.With("there are no merges")
 	}
 	m := &bpe{vocabulary: v, merges: make(map[uint64]merge, len(merges)), unknown: -1, whole: pre == "llama-bpe"}
 	for _, s := range merges {
 		left, right, ok := strings.Cut(s, " ")
 		if !ok {
-			return nil, fmt.Errorf("the merge %s is not of two tokens", quote.Name(s))
+			refuse.With("the merge %s is not of two tokens", quote.Name(s))
 		}
-		if err := m.addMerge(left, right); err != nil {
-			return nil, err
-		}
+		m.addMerge(left, right)
 	}
 	var added []addedToken
 	for i, kind := range kinds {
@@ -138,7 +134,7 @@ func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, e
 			added = append(added, addedToken{ID: i, Content: tokens[i], Special: kind == pieceControl})
 		}
 	}
-	return &Tokenizer{added: newAdded(added, nil), split: slices.Clone(split), model: m, decode: []decoder{decodeByteLevel}}, nil
+	return &Tokenizer{added: newAdded(added, nil), split: slices.Clone(split), model: m, decode: []decoder{decodeByteLevel}}
 }
 
 // write hashes parts of a tokenizer as fmt's %#v writes them, each on a line. Of a vocabulary fmt itself would take longer than all

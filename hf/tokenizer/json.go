@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,78 +11,72 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // ParseJSON reads a tokenizer.json. It ignores the file's settings for truncation
 // and padding.
-func ParseJSON(data []byte) (*Tokenizer, error) {
-	var file struct {
+func ParseJSON(data []byte) (t *Tokenizer, err error) {
+	err = refuse.Caught(func() { t = fromJSON(data) })
+	return t, err
+}
+
+func fromJSON(data []byte) *Tokenizer {
+	file := unmarshalled[struct {
 		Added      []addedToken    `json:"added_tokens"`
 		Normalizer json.RawMessage `json:"normalizer"`
 		Pre        json.RawMessage `json:"pre_tokenizer"`
 		Model      json.RawMessage `json:"model"`
 		Post       json.RawMessage `json:"post_processor"`
 		Decoder    json.RawMessage `json:"decoder"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, err
-	}
+	}](data)
 	t := &Tokenizer{joint: " ", digest: sha256.Sum256(data)}
 	if absent(file.Model) {
-		return nil, errors.New("it has no model")
+		refuse.With("it has no model")
 	}
 	for _, part := range []struct {
 		name string
 		raw  json.RawMessage
-		read func(json.RawMessage) error
+		read func(json.RawMessage)
 	}{
 		{"normalizer", file.Normalizer, steps(&t.normalise, "normalizers", readNormalizer)},
 		{"pre_tokenizer", file.Pre, steps(&t.split, "pretokenizers", readSplitter)}, {"model", file.Model, t.readModel},
-		{"post_processor", file.Post, t.readTemplate}, {"decoder", file.Decoder, steps(&t.decode, "decoders", readDecoder)},
+		{"post_processor", file.Post, eachPart("processors", t.readAround)}, {"decoder", file.Decoder, steps(&t.decode, "decoders", readDecoder)},
 	} {
-		if absent(part.raw) {
-			continue
-		}
-		if err := part.read(part.raw); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.name, err)
+		if !absent(part.raw) {
+			refuse.Within(part.name, func() { part.read(part.raw) })
 		}
 	}
 	for _, a := range file.Added {
 		if a.ID < 0 || a.ID >= maxID {
-			return nil, fmt.Errorf("added token %s has id %d", quote.Name(a.Content), a.ID)
+			refuse.With("added token %s has id %d", quote.Name(a.Content), a.ID)
 		}
 	}
 	w := &work{leastWork + workPerFileByte*len(data)}
 	t.added = newAdded(file.Added, func(s string) string { return t.normalised(w, s) })
 	if err := w.err(); err != nil {
-		return nil, fmt.Errorf("normalizer: %w", err)
+		refuse.With("normalizer: %w", err)
 	}
 	for _, id := range slices.Concat(t.before, t.after) {
 		if id < 0 || id >= t.Size() {
-			return nil, fmt.Errorf("post_processor: it puts id %d around a text, and ids are from 0 to %d", id, t.Size()-1)
+			refuse.With("post_processor: it puts id %d around a text, and ids are from 0 to %d", id, t.Size()-1)
 		}
 	}
-	return t, nil
+	return t
 }
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || bytes.Equal(raw, []byte("null")) }
 
 // kind reads the type of a part.
-func kind(raw json.RawMessage) (string, error) {
-	var t struct {
-		Type string `json:"type"`
-	}
-	err := json.Unmarshal(raw, &t)
-	return t.Type, err
-}
+func kind(raw json.RawMessage) string { return unmarshalled[typed](raw).Type }
 
 // parsed reads a part, all of whose fields must be known: an unknown one may change
 // the result.
-func parsed[T any](raw json.RawMessage) (part T, err error) {
+func parsed[T any](raw json.RawMessage) (part T) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	err = dec.Decode(&part)
-	return part, err
+	err := dec.Decode(&part)
+	return refuse.Must(part, err)
 }
 
 // typed is embedded where the field "type" is known.
@@ -92,64 +84,47 @@ type typed struct {
 	Type string `json:"type"`
 }
 
-// eachPart calls f with a part and its type, or, if that is a sequence, with the parts in it.
-func eachPart(raw json.RawMessage, field string, f func(kind string, raw json.RawMessage) error) error {
-	k, err := kind(raw)
-	if err != nil {
-		return err
-	}
-	if k != "Sequence" {
-		return f(k, raw)
-	}
-	var s map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return err
-	}
-	var parts []json.RawMessage
-	if err := json.Unmarshal(s[field], &parts); err != nil {
-		return fmt.Errorf("%s: %w", field, err)
-	}
-	for _, p := range parts {
-		k, err := kind(p)
-		if err != nil || k == "Sequence" {
-			return fmt.Errorf("a sequence within a sequence, or no part at all: %v", err)
+// eachPart reads a part, or, of a sequence, the parts in it.
+func eachPart(field string, read func(kind string, raw json.RawMessage)) func(raw json.RawMessage) {
+	return func(raw json.RawMessage) {
+		parts := []json.RawMessage{raw}
+		if kind(raw) == "Sequence" {
+			of := unmarshalled[map[string]json.RawMessage](raw)[field]
+			refuse.Within(field, func() { parts = unmarshalled[[]json.RawMessage](of) })
 		}
-		if err := f(k, p); err != nil {
-			return err
+		for _, p := range parts {
+			own := kind(p)
+			if own == "Sequence" {
+				refuse.With("a sequence within a sequence")
+			}
+			read(own, p)
 		}
-	}
-	return nil
-}
-
-// steps reads a part as one step, or its parts as several, and adds them to a list.
-func steps[T any](to *[]T, field string, read func(kind string, raw json.RawMessage) (T, error)) func(raw json.RawMessage) error {
-	return func(raw json.RawMessage) error {
-		return eachPart(raw, field, func(kind string, raw json.RawMessage) error {
-			step, err := read(kind, raw)
-			*to = append(*to, step)
-			return err
-		})
 	}
 }
 
-func readNormalizer(kind string, raw json.RawMessage) (normaliser, error) {
+// steps reads a part as one step or several, and adds them to a list.
+func steps[T any](to *[]T, field string, read func(kind string, raw json.RawMessage) T) func(raw json.RawMessage) {
+	return eachPart(field, func(kind string, raw json.RawMessage) { *to = append(*to, read(kind, raw)) })
+}
+
+func readNormalizer(kind string, raw json.RawMessage) normaliser {
 	switch kind {
 	case "NFC":
-		return bounded(mostGrowth, norm.NFC.String), nil
+		return bounded(mostGrowth, norm.NFC.String)
 	case "NFD":
-		return bounded(mostGrowth, norm.NFD.String), nil
+		return bounded(mostGrowth, norm.NFD.String)
 	case "NFKC":
-		return bounded(mostGrowth, norm.NFKC.String), nil
+		return bounded(mostGrowth, norm.NFKC.String)
 	case "NFKD":
-		return bounded(mostGrowth, norm.NFKD.String), nil
+		return bounded(mostGrowth, norm.NFKD.String)
 	case "StripAccents":
-		return bounded(1, func(s string) string { return without(s, accent) }), nil
+		return bounded(1, func(s string) string { return without(s, accent) })
 	case "Precompiled":
 		return readPrecompiled(raw)
 	case "Lowercase":
-		return bounded(2, lower), nil
+		return bounded(2, lower)
 	case "Strip":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			Left  bool `json:"strip_left"`
 			Right bool `json:"strip_right"`
@@ -162,9 +137,9 @@ func readNormalizer(kind string, raw json.RawMessage) (normaliser, error) {
 				s = strings.TrimRightFunc(s, unicode.IsSpace)
 			}
 			return s
-		}), err
+		})
 	case "Prepend":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			Prepend string `json:"prepend"`
 		}](raw)
@@ -173,21 +148,22 @@ func readNormalizer(kind string, raw json.RawMessage) (normaliser, error) {
 				return s
 			}
 			return w.joined(p.Prepend, s)
-		}, err
+		}
 	case "Replace":
 		if f := spacesReplaced(raw); f != nil {
-			return f, nil
+			return f
 		}
-		from, to, err := replacement(raw)
-		return func(w *work, s string) string { return w.replace(s, from, to) }, err
+		from, to := replacement(raw)
+		return func(w *work, s string) string { return w.replace(s, from, to) }
 	case "BertNormalizer":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			bertNormaliser
 		}](raw)
-		return bounded(3*mostGrowth, p.normalise), err
+		return bounded(3*mostGrowth, p.normalise)
 	}
-	return nil, unknown("the normaliser", kind)
+	unknown("the normaliser", kind)
+	return nil
 }
 
 // jsonPattern is a pattern of a file: a string or a regular expression.
@@ -205,8 +181,8 @@ type jsonReplacement struct {
 
 // spacesReplaced returns how runs of spaces are replaced, if that is what a part does by an expression of published files, and nil otherwise.
 func spacesReplaced(raw json.RawMessage) normaliser {
-	p, err := parsed[jsonReplacement](raw)
-	if err != nil || p.Pattern.Regex == nil {
+	p := parsed[jsonReplacement](raw)
+	if p.Pattern.Regex == nil {
 		return nil
 	}
 	switch *p.Pattern.Regex {
@@ -221,35 +197,32 @@ func spacesReplaced(raw json.RawMessage) normaliser {
 }
 
 // replacement reads a part that replaces one string by another.
-func replacement(raw json.RawMessage) (from, to string, err error) {
-	p, err := parsed[jsonReplacement](raw)
-	if err != nil {
-		return "", "", err
-	}
+func replacement(raw json.RawMessage) (from, to string) {
+	p := parsed[jsonReplacement](raw)
 	if p.Pattern.Regex != nil {
-		return "", "", unknown("the expression to replace", *p.Pattern.Regex)
+		unknown("the expression to replace", *p.Pattern.Regex)
 	}
 	if p.Pattern.String == nil || *p.Pattern.String == "" {
-		return "", "", errors.New("nothing is to be replaced")
+		refuse.With("nothing is to be replaced")
 	}
-	return *p.Pattern.String, p.Content, nil
+	return *p.Pattern.String, p.Content
 }
 
-func readSplitter(kind string, raw json.RawMessage) (splitter, error) {
+func readSplitter(kind string, raw json.RawMessage) splitter {
 	words := splitAt(findRune(unicode.IsSpace), removed)
 	switch kind {
 	case "ByteLevel":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			Space bool  `json:"add_prefix_space"`
 			Trim  bool  `json:"trim_offsets"` // of offsets into the text, which there are none of here
 			Regex *bool `json:"use_regex"`
 		}](raw)
-		return byteLevel(p.Space, p.Regex == nil || *p.Regex), err
+		return byteLevel(p.Space, p.Regex == nil || *p.Regex)
 	case "Split":
 		return readSplit(raw)
 	case "Digits":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			Individual bool `json:"individual_digits"`
 		}](raw)
@@ -257,9 +230,9 @@ func readSplitter(kind string, raw json.RawMessage) (splitter, error) {
 		if p.Individual {
 			b = isolated
 		}
-		return splitAt(findRune(unicode.IsNumber), b), err
+		return splitAt(findRune(unicode.IsNumber), b)
 	case "Punctuation":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			Behavior *behaviour `json:"behavior"`
 		}](raw)
@@ -267,20 +240,17 @@ func readSplitter(kind string, raw json.RawMessage) (splitter, error) {
 		if p.Behavior != nil {
 			b = *p.Behavior
 		}
-		if err == nil && !b.known() {
-			err = unknown("the behaviour", string(b))
-		}
-		return splitAt(findRune(bertPunctuation), b), err
+		return splitAt(findRune(bertPunctuation), b.known())
 	case "WhitespaceSplit":
-		return words, nil
+		return words
 	case "BertPreTokenizer":
 		marks := splitAt(findRune(bertPunctuation), isolated)
-		return func(w *work, one word) []word { return eachWord(w, words(w, one), marks) }, nil
+		return func(w *work, one word) []word { return eachWord(w, words(w, one), marks) }
 	case "Metaspace":
-		p, err := readMetaspace(raw)
-		return p.split, err
+		return readMetaspace(raw).split
 	}
-	return nil, unknown("the splitter", kind)
+	unknown("the splitter", kind)
+	return nil
 }
 
 // byteLevel writes a word's bytes as characters, after the split of GPT-2.
@@ -302,38 +272,33 @@ func byteLevel(space, regex bool) splitter {
 	}
 }
 
-func readSplit(raw json.RawMessage) (splitter, error) {
-	p, err := parsed[struct {
+func readSplit(raw json.RawMessage) splitter {
+	p := parsed[struct {
 		typed
 		Pattern  jsonPattern `json:"pattern"`
 		Behavior behaviour   `json:"behavior"`
 		Invert   bool        `json:"invert"`
 	}](raw)
-	if err != nil {
-		return nil, err
-	}
-	if !p.Behavior.known() {
-		return nil, unknown("the behaviour", string(p.Behavior))
-	}
+	p.Behavior.known()
 	if p.Pattern.Regex == nil {
 		if p.Invert || p.Pattern.String == nil || *p.Pattern.String == "" {
-			return nil, errors.New("it splits at nothing, or keeps nothing else")
+			refuse.With("it splits at nothing, or keeps nothing else")
 		}
-		return splitAt(findString(*p.Pattern.String), p.Behavior), nil
+		return splitAt(findString(*p.Pattern.String), p.Behavior)
 	}
 	expression, ok := patterns[*p.Pattern.Regex]
 	if !ok {
-		return nil, unknown("the expression to split with", *p.Pattern.Regex)
+		unknown("the expression to split with", *p.Pattern.Regex)
 	}
 	if expression.bare && p.Behavior != removed {
-		return nil, unknown("this use of the expression, with behaviour", string(p.Behavior))
+		unknown("this use of the expression, with behaviour", string(p.Behavior))
 	}
 	// The whole text consists of matches, and of spaces that such a use drops. They become the words, both when they are
 	// split points and, with Invert, when they are kept.
 	if p.Behavior != isolated && !(p.Behavior == removed && p.Invert) {
-		return nil, unknown("this use of the expression, with behaviour", string(p.Behavior))
+		unknown("this use of the expression, with behaviour", string(p.Behavior))
 	}
-	return expression.split, nil
+	return expression.split
 }
 
 // metaspace replaces spaces by a character, and puts one before a text.
@@ -346,11 +311,8 @@ type metaspace struct {
 	Char        string `json:"str_rep"` // older files: as Replacement
 }
 
-func readMetaspace(raw json.RawMessage) (metaspace, error) {
-	p, err := parsed[metaspace](raw)
-	if err != nil {
-		return p, err
-	}
+func readMetaspace(raw json.RawMessage) metaspace {
+	p := parsed[metaspace](raw)
 	if p.Scheme == "" {
 		p.Scheme = "always"
 		if p.Space != nil && !*p.Space {
@@ -358,12 +320,12 @@ func readMetaspace(raw json.RawMessage) (metaspace, error) {
 		}
 	}
 	if p.Scheme != "always" && p.Scheme != "never" && p.Scheme != "first" {
-		return p, unknown("the scheme", p.Scheme)
+		unknown("the scheme", p.Scheme)
 	}
 	if p.Replacement == "" {
-		return p, errors.New("it has no replacement")
+		refuse.With("it has no replacement")
 	}
-	return p, nil
+	return p
 }
 
 func (p metaspace) split(w *work, one word) []word {
@@ -377,48 +339,33 @@ func (p metaspace) split(w *work, one word) []word {
 	return splitAt(findString(p.Replacement), following)(w, one)
 }
 
-func (t *Tokenizer) readModel(raw json.RawMessage) error {
-	k, err := kind(raw)
-	if err != nil {
-		return err
-	}
-	switch k {
+func (t *Tokenizer) readModel(raw json.RawMessage) {
+	switch k := kind(raw); k {
 	case "BPE", "": // older files do not say
-		t.model, err = readBPE(raw)
-		return err
+		t.model = readBPE(raw)
 	case "Unigram":
-		t.model, err = readUnigram(raw)
-		return err
+		t.model = readUnigram(raw)
 	case "WordPiece":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			Unknown string         `json:"unk_token"`
 			Prefix  string         `json:"continuing_subword_prefix"`
 			Most    int            `json:"max_input_chars_per_word"`
 			Vocab   map[string]int `json:"vocab"`
 		}](raw)
-		if err != nil {
-			return err
-		}
-		v, err := newVocabulary(p.Vocab)
-		if err != nil {
-			return err
-		}
-		m := &wordPiece{vocabulary: v, prefix: p.Prefix, most: p.Most}
-		if m.unknown, err = v.unknownID(p.Unknown); err != nil {
-			return err
-		}
+		v := newVocabulary(p.Vocab)
+		m := &wordPiece{vocabulary: v, prefix: p.Prefix, most: p.Most, unknown: v.unknownID(p.Unknown)}
 		for token := range v.ids {
 			m.longest = max(m.longest, len(token))
 		}
 		t.model = m
-		return nil
+	default:
+		unknown("the model", k)
 	}
-	return unknown("the model", k)
 }
 
-func readBPE(raw json.RawMessage) (*bpe, error) {
-	p, err := parsed[struct {
+func readBPE(raw json.RawMessage) *bpe {
+	p := parsed[struct {
 		typed
 		Dropout float64           `json:"dropout"`
 		Unknown *string           `json:"unk_token"`
@@ -430,97 +377,69 @@ func readBPE(raw json.RawMessage) (*bpe, error) {
 		Vocab   map[string]int    `json:"vocab"`
 		Merges  []json.RawMessage `json:"merges"`
 	}](raw)
-	if err != nil {
-		return nil, err
-	}
 	if p.Prefix != "" {
-		return nil, unknown("continuing_subword_prefix", p.Prefix)
+		unknown("continuing_subword_prefix", p.Prefix)
 	}
 	if p.Dropout != 0 {
-		return nil, errors.New("merges are dropped at random")
+		refuse.With("merges are dropped at random")
 	}
-	v, err := newVocabulary(p.Vocab)
-	if err != nil {
-		return nil, err
-	}
+	v := newVocabulary(p.Vocab)
 	m := &bpe{vocabulary: v, merges: make(map[uint64]merge, len(p.Merges)), whole: p.Whole, unknown: -1, fuse: p.Fuse, suffix: p.Suffix}
 	if p.Unknown != nil {
-		if m.unknown, err = v.unknownID(*p.Unknown); err != nil {
-			return nil, err
-		}
+		m.unknown = v.unknownID(*p.Unknown)
 	}
 	if m.suffix != "" && (p.Bytes || len(m.suffix) > mostSuffix) {
-		return nil, unknown("end_of_word_suffix", m.suffix)
+		unknown("end_of_word_suffix", m.suffix)
 	}
 	if p.Bytes {
 		if m.bytes = v.byteTokens(); m.bytes == nil {
-			return nil, errors.New("unknown characters are to be bytes, but not all bytes are tokens")
+			refuse.With("unknown characters are to be bytes, but not all bytes are tokens")
 		}
 	}
 	for _, raw := range p.Merges {
-		left, right, err := readMerge(raw)
-		if err == nil {
-			err = m.addMerge(left, right)
-		}
-		if err != nil {
-			return nil, err
-		}
+		m.addMerge(readMerge(raw))
 	}
-	return m, nil
+	return m
 }
 
 // readMerge reads "left right" or ["left", "right"].
-func readMerge(raw json.RawMessage) (left, right string, err error) {
+func readMerge(raw json.RawMessage) (left, right string) {
 	var pair []string
 	var joined string
 	if json.Unmarshal(raw, &joined) == nil {
 		pair = strings.Split(joined, " ")
-	} else if err := json.Unmarshal(raw, &pair); err != nil {
-		return "", "", err
+	} else {
+		pair = unmarshalled[[]string](raw)
 	}
 	if len(pair) != 2 {
-		return "", "", fmt.Errorf("a merge of %d tokens", len(pair))
+		refuse.With("a merge of %d tokens", len(pair))
 	}
-	return pair[0], pair[1], nil
-}
-
-func (t *Tokenizer) readTemplate(raw json.RawMessage) error {
-	return eachPart(raw, "processors", t.readAround)
+	return pair[0], pair[1]
 }
 
 // readAround reads what is put around a text.
-func (t *Tokenizer) readAround(kind string, raw json.RawMessage) error {
+func (t *Tokenizer) readAround(kind string, raw json.RawMessage) {
 	switch kind {
 	case "ByteLevel": // of offsets into the text, which there are none of here
-		return nil
 	case "TemplateProcessing":
-		return t.readTemplateOf(raw)
+		t.readTemplate(raw)
 	case "BertProcessing", "RobertaProcessing":
-		var p struct {
+		p := unmarshalled[struct {
 			CLS [2]json.RawMessage `json:"cls"`
 			Sep [2]json.RawMessage `json:"sep"`
-		}
-		if err := json.Unmarshal(raw, &p); err != nil {
-			return err
-		}
-		var cls, sep int
-		if err := json.Unmarshal(p.CLS[1], &cls); err != nil {
-			return fmt.Errorf("cls: %w", err)
-		}
-		if err := json.Unmarshal(p.Sep[1], &sep); err != nil {
-			return fmt.Errorf("sep: %w", err)
-		}
-		t.before, t.after = append(t.before, cls), append(t.after, sep)
-		return nil
+		}](raw)
+		refuse.Within("cls", func() { t.before = append(t.before, unmarshalled[int](p.CLS[1])) })
+		refuse.Within("sep", func() { t.after = append(t.after, unmarshalled[int](p.Sep[1])) })
+	default:
+		unknown("the template", kind)
 	}
-	return unknown("the template", kind)
 }
 
 // mostAround is the most tokens around a text; published models have one or two.
 const mostAround = 1024
 
-func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {
-	var p struct {
+func (t *Tokenizer) readTemplate(raw json.RawMessage) {
+	p := unmarshalled[struct {
 		Single []struct {
 			Special *struct {
 				ID string `json:"id"`
@@ -532,20 +451,17 @@ func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {
 		Tokens map[string]struct {
 			IDs []int `json:"ids"`
 		} `json:"special_tokens"`
-	}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return err
-	}
+	}](raw)
 	text := false
 	for _, part := range p.Single {
 		switch {
 		case part.Special != nil:
 			ids := p.Tokens[part.Special.ID].IDs
 			if len(ids) == 0 {
-				return fmt.Errorf("token %s of the template has no ids", quote.Name(part.Special.ID))
+				refuse.With("token %s of the template has no ids", quote.Name(part.Special.ID))
 			}
 			if len(t.before)+len(t.after)+len(ids) > mostAround {
-				return fmt.Errorf("the template puts more than %d tokens around a text", mostAround)
+				refuse.With("the template puts more than %d tokens around a text", mostAround)
 			}
 			if text {
 				t.after = append(t.after, ids...)
@@ -555,44 +471,44 @@ func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {
 		case part.Sequence != nil && !text:
 			text = true
 		default:
-			return errors.New("the template of one text is not tokens, the text and tokens")
+			refuse.With("the template of one text is not tokens, the text and tokens")
 		}
 	}
 	if !text {
-		return errors.New("the template of one text does not have the text")
+		refuse.With("the template of one text does not have the text")
 	}
-	return nil
 }
 
-func readDecoder(kind string, raw json.RawMessage) (decoder, error) {
+func readDecoder(kind string, raw json.RawMessage) decoder {
 	switch kind {
 	case "ByteLevel":
-		return decodeByteLevel, nil
+		return decodeByteLevel
 	case "ByteFallback":
-		return decodeBytes, nil
+		return decodeBytes
 	case "Fuse":
-		return fuse, nil
+		return fuse
 	case "Replace":
-		from, to, err := replacement(raw)
-		return replaced(from, to), err
+		from, to := replacement(raw)
+		return replaced(from, to)
 	case "Strip":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			Content string `json:"content"`
 			Start   int    `json:"start"`
 			Stop    int    `json:"stop"`
 		}](raw)
-		return strip(p.Content, min(p.Start, 64), min(p.Stop, 64)), err
+		return strip(p.Content, min(p.Start, 64), min(p.Stop, 64))
 	case "WordPiece":
-		p, err := parsed[struct {
+		p := parsed[struct {
 			typed
 			Prefix  string `json:"prefix"`
 			Cleanup bool   `json:"cleanup"`
 		}](raw)
-		return decodeWordPiece(p.Prefix, p.Cleanup), err
+		return decodeWordPiece(p.Prefix, p.Cleanup)
 	case "Metaspace":
-		p, err := readMetaspace(raw)
-		return decodeMetaspace(p.Replacement, p.Scheme != "never"), err
+		p := readMetaspace(raw)
+		return decodeMetaspace(p.Replacement, p.Scheme != "never")
 	}
-	return nil, unknown("the decoder", kind)
+	unknown("the decoder", kind)
+	return nil
 }

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // precompiled is the normalisation of a SentencePiece model: a double-array trie (of the library
@@ -18,34 +19,29 @@ type precompiled struct {
 	text []byte
 }
 
-func readPrecompiled(raw json.RawMessage) (normaliser, error) {
-	p, err := parsed[struct {
+func readPrecompiled(raw json.RawMessage) normaliser {
+	p := parsed[struct {
 		typed
 		Charsmap []byte `json:"precompiled_charsmap"`
 	}](raw)
-	if err != nil {
-		return nil, err
+	b := p.Charsmap
+	if len(b) == 0 {
+		return func(_ *work, s string) string { return s }
 	}
-	if len(p.Charsmap) == 0 {
-		return func(_ *work, s string) string { return s }, nil
+	size := uint64(0)
+	if len(b) >= 4 {
+		size, b = uint64(binary.LittleEndian.Uint32(b)), b[4:]
+	}
+	if size%4 != 0 || size == 0 || size > uint64(len(b)) {
+		refuse.With("precompiled_charsmap is damaged")
 	}
 	n := &precompiled{}
-	b := p.Charsmap
-	if len(b) < 4 {
-		return nil, errDamagedMap
-	}
-	size := uint64(binary.LittleEndian.Uint32(b))
-	if b = b[4:]; size%4 != 0 || size == 0 || size > uint64(len(b)) {
-		return nil, errDamagedMap
-	}
 	for at := uint64(0); at < size; at += 4 {
 		n.trie = append(n.trie, binary.LittleEndian.Uint32(b[at:]))
 	}
 	n.text = b[size:]
-	return n.normalise, nil
+	return n.normalise
 }
-
-var errDamagedMap = errors.New("precompiled_charsmap is damaged")
 
 // longestCluster is one more than the most bytes of several characters that are replaced together.
 const longestCluster = 6

@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // space is the character that stands for a space in SentencePiece's vocabularies.
@@ -43,15 +44,15 @@ type sentencePiece struct {
 	bytes   *[256]int
 }
 
-func newSentencePiece(pieces []scored) (*sentencePiece, error) {
+func newSentencePiece(pieces []scored) *sentencePiece {
 	m := &sentencePiece{unknown: -1}
 	ids := map[string]int{}
 	for i, p := range pieces {
 		if p.text == "" || !utf8.ValidString(p.text) || p.score != p.score {
-			return nil, fmt.Errorf("token %d is %q with score %v", i, p.text, p.score)
+			refuse.With("token %d is %q with score %v", i, p.text, p.score)
 		}
 		if _, ok := ids[p.text]; ok {
-			return nil, fmt.Errorf("token %q is there twice", p.text)
+			refuse.With("token %q is there twice", p.text)
 		}
 		ids[p.text] = i
 		m.scores = append(m.scores, p.score)
@@ -60,19 +61,16 @@ func newSentencePiece(pieces []scored) (*sentencePiece, error) {
 			m.unknown = i
 		}
 	}
-	var err error
-	if m.vocabulary, err = newVocabulary(ids); err != nil {
-		return nil, err
-	}
+	m.vocabulary = newVocabulary(ids)
 	if m.unknown < 0 {
-		return nil, errors.New("the vocabulary has no token for what is unknown")
+		refuse.With("the vocabulary has no token for what is unknown")
 	}
 	if slices.ContainsFunc(pieces, func(p scored) bool { return p.kind == pieceByte }) {
 		if m.bytes = m.byteTokens(); m.bytes == nil {
-			return nil, errors.New("some bytes are tokens, but not all of them")
+			refuse.With("some bytes are tokens, but not all of them")
 		}
 	}
-	return m, nil
+	return m
 }
 
 // encode implements model.
@@ -141,11 +139,8 @@ func rankOf(score float32) int {
 
 // pieceTokenizer is a tokenizer of a SentencePiece vocabulary; escape says that
 // spaces have a character of their own.
-func pieceTokenizer(pieces []scored, at lead, escape bool) (*Tokenizer, error) {
-	m, err := newSentencePiece(pieces)
-	if err != nil {
-		return nil, err
-	}
+func pieceTokenizer(pieces []scored, at lead, escape bool) *Tokenizer {
+	m := newSentencePiece(pieces)
 	var plain, added []addedToken
 	for i, p := range pieces {
 		switch p.kind {
@@ -179,59 +174,55 @@ func pieceTokenizer(pieces []scored, at lead, escape bool) (*Tokenizer, error) {
 	if at != noLead {
 		t.decode = append(t.decode, strip(" ", 1, 0))
 	}
-	return t, nil
+	return t
 }
 
 // ParseSentencePiece reads tokenizer.model, a SentencePiece model of BPE whose
 // normaliser changes only spaces.
-func ParseSentencePiece(data []byte) (*Tokenizer, error) {
+func ParseSentencePiece(data []byte) (t *Tokenizer, err error) {
+	err = refuse.Caught(func() { t = fromSentencePiece(data) })
+	return t, err
+}
+
+func fromSentencePiece(data []byte) *Tokenizer {
 	var pieces []scored
 	spec := modelSpec{kind: 1, bos: 1, prefix: true, extra: true, escape: true}
-	err := fields(data, func(number protowire.Number, v uint64, b []byte) error {
-		switch number {
-		case 1:
-			p := scored{kind: pieceNormal}
-			err := fields(b, func(number protowire.Number, v uint64, b []byte) error {
-				switch number {
-				case 1:
-					p.text = string(b)
-				case 2:
-					p.score = math.Float32frombits(uint32(v))
-				case 3:
-					p.kind = int(v)
-				}
-				return nil
-			})
-			pieces = append(pieces, p)
-			return err
-		case 2:
-			return fields(b, spec.trainer)
-		case 3:
-			return fields(b, spec.normalizer)
-		}
-		return nil
+	refuse.Within("not a SentencePiece model, or damaged", func() {
+		fields(data, func(number protowire.Number, v uint64, b []byte) {
+			switch number {
+			case 1:
+				p := scored{kind: pieceNormal}
+				fields(b, func(number protowire.Number, v uint64, b []byte) {
+					switch number {
+					case 1:
+						p.text = string(b)
+					case 2:
+						p.score = math.Float32frombits(uint32(v))
+					case 3:
+						p.kind = int(v)
+					}
+				})
+				pieces = append(pieces, p)
+			case 2:
+				fields(b, spec.trainer)
+			case 3:
+				fields(b, spec.normalizer)
+			}
+		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("not a SentencePiece model, or damaged: %w", err)
-	}
-	if err := spec.check(); err != nil {
-		return nil, err
-	}
+	spec.check()
 	at := noLead
 	if spec.prefix {
 		at = frontLead
 	}
-	t, err := pieceTokenizer(pieces, at, spec.escape)
-	if err != nil {
-		return nil, err
-	}
+	t := pieceTokenizer(pieces, at, spec.escape)
 	t.digest = sha256.Sum256(data)
 	// The file does not say which tokens are put before a text. Models with a token
 	// that begins a text expect that one.
 	if spec.bos >= 0 && spec.bos < len(pieces) && pieces[spec.bos].kind == pieceControl {
 		t.before = []int{spec.bos}
 	}
-	return t, nil
+	return t
 }
 
 // modelSpec has the settings of a SentencePiece model besides its pieces.
@@ -244,7 +235,7 @@ type modelSpec struct {
 	suffix                bool
 }
 
-func (s *modelSpec) trainer(number protowire.Number, v uint64, _ []byte) error {
+func (s *modelSpec) trainer(number protowire.Number, v uint64, _ []byte) {
 	switch number {
 	case 3:
 		s.kind = int(v)
@@ -253,10 +244,9 @@ func (s *modelSpec) trainer(number protowire.Number, v uint64, _ []byte) error {
 	case 41:
 		s.bos = int(int32(v))
 	}
-	return nil
 }
 
-func (s *modelSpec) normalizer(number protowire.Number, v uint64, b []byte) error {
+func (s *modelSpec) normalizer(number protowire.Number, v uint64, b []byte) {
 	switch number {
 	case 1:
 		s.name = string(b)
@@ -269,31 +259,27 @@ func (s *modelSpec) normalizer(number protowire.Number, v uint64, b []byte) erro
 	case 5:
 		s.escape = v != 0
 	}
-	return nil
 }
 
-func (s *modelSpec) check() error {
+func (s *modelSpec) check() {
 	switch {
 	case s.kind != 2:
-		return unknown("the kind of SentencePiece model", cmp.Or(map[int]string{1: "unigram", 3: "word", 4: "char"}[s.kind], fmt.Sprint(s.kind)))
+		unknown("the kind of SentencePiece model", cmp.Or(map[int]string{1: "unigram", 3: "word", 4: "char"}[s.kind], fmt.Sprint(s.kind)))
 	case s.charsmap > 0:
-		return unknown("the normalisation", s.name)
+		unknown("the normalisation", s.name)
 	case s.extra:
-		return unknown("the normalisation", "remove_extra_whitespaces")
+		unknown("the normalisation", "remove_extra_whitespaces")
 	case s.suffix:
-		return unknown("the normalisation", "treat_whitespace_as_suffix")
+		unknown("the normalisation", "treat_whitespace_as_suffix")
 	}
-	return nil
 }
 
 // fields calls f for the fields of a message: with the number of a varint, fixed32
 // or fixed64, or with the bytes.
-func fields(data []byte, f func(number protowire.Number, v uint64, b []byte) error) error {
+func fields(data []byte, f func(number protowire.Number, v uint64, b []byte)) {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
+		refuse.Must(n, protowire.ParseError(n))
 		data = data[n:]
 		var v uint64
 		var b []byte
@@ -309,15 +295,10 @@ func fields(data []byte, f func(number protowire.Number, v uint64, b []byte) err
 		case protowire.BytesType:
 			b, n = protowire.ConsumeBytes(data)
 		default:
-			return fmt.Errorf("field %d of wire type %d", number, kind)
+			refuse.With("field %d of wire type %d", number, kind)
 		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
+		refuse.Must(n, protowire.ParseError(n))
 		data = data[n:]
-		if err := f(number, v, b); err != nil {
-			return err
-		}
+		f(number, v, b)
 	}
-	return nil
 }

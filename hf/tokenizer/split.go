@@ -258,8 +258,12 @@ const (
 	contiguous behaviour = "Contiguous"
 )
 
-func (b behaviour) known() bool {
-	return slices.Contains([]behaviour{isolated, removed, previous, following, contiguous}, b)
+// known returns the behaviour, and refuses others.
+func (b behaviour) known() behaviour {
+	if !slices.Contains([]behaviour{isolated, removed, previous, following, contiguous}, b) {
+		unknown("the behaviour", string(b))
+	}
+	return b
 }
 
 // splitAt makes a splitter from one that finds the next place to split at, from

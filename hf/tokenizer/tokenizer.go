@@ -2,11 +2,8 @@ package tokenizer
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/prove-model/prove-model/internal/quote"
 )
 
 // Tokenizer turns text into ids and back. It does not change, so it may be used by
@@ -181,9 +178,4 @@ func eachWord(w *work, words []word, split splitter) []word {
 		}
 	}
 	return out
-}
-
-// unknown returns the error for something that is not supported.
-func unknown(what, name string) error {
-	return fmt.Errorf("%s %s is not one that is understood; the text could not be split as the model expects", what, quote.Name(name))
 }

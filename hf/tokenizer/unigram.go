@@ -2,9 +2,9 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"unicode/utf8"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // unigram cuts a word into the tokens whose scores have the greatest sum (Kudo 2018,
@@ -21,43 +21,38 @@ type unigram struct {
 
 const unknownPenalty = 10
 
-func readUnigram(raw json.RawMessage) (*unigram, error) {
-	p, err := parsed[struct {
+func readUnigram(raw json.RawMessage) *unigram {
+	p := parsed[struct {
 		typed
 		Unknown *int                 `json:"unk_id"`
 		Bytes   bool                 `json:"byte_fallback"`
 		Vocab   [][2]json.RawMessage `json:"vocab"`
 	}](raw)
-	if err != nil {
-		return nil, err
-	}
 	if p.Unknown == nil || *p.Unknown < 0 || *p.Unknown >= len(p.Vocab) {
-		return nil, errors.New("unk_id is no token of the vocabulary")
+		refuse.With("unk_id is no token of the vocabulary")
 	}
 	m := &unigram{unknown: *p.Unknown, scores: make([]float64, len(p.Vocab))}
 	ids := make(map[string]int, len(p.Vocab))
 	for i, entry := range p.Vocab {
 		var token string
 		if err := json.Unmarshal(entry[0], &token); err != nil {
-			return nil, fmt.Errorf("token %d: %w", i, err)
+			refuse.With("token %d: %w", i, err)
 		}
 		if err := json.Unmarshal(entry[1], &m.scores[i]); err != nil {
-			return nil, fmt.Errorf("the score of token %d: %w", i, err)
+			refuse.With("the score of token %d: %w", i, err)
 		}
 		if _, ok := ids[token]; ok || token == "" {
-			return nil, fmt.Errorf("token %d, %q, is empty or there twice", i, token)
+			refuse.With("token %d, %q, is empty or there twice", i, token)
 		}
 		ids[token] = i
 		m.longest, m.worst = max(m.longest, len(token)), min(m.worst, m.scores[i])
 	}
 	m.worst -= unknownPenalty
-	if m.vocabulary, err = newVocabulary(ids); err != nil {
-		return nil, err
-	}
+	m.vocabulary = newVocabulary(ids)
 	if p.Bytes {
 		m.bytes = m.byteTokens() // nil if not all are tokens: then they are unknown
 	}
-	return m, nil
+	return m
 }
 
 // encode implements model.
