@@ -213,9 +213,7 @@ impl Leaves<'_> {
             let count = shape_variables(shape);
             let column = self.step(fork, step, last(&ids, count))?;
             let late = reached[..most - count].iter().fold(ONE, |value, &r| value * (ONE - r));
-            let own = alike.entry(shape).or_insert_with(|| {
-                insides(&split(last(&reached, count), shape), shape, self.point)
-            });
+            let own = alike.entry(shape).or_insert_with(|| insides(&split(last(&reached, count), shape), shape, self.point));
             let weight: K = blocks.iter().zip(own.iter()).map(|(b, &own)| self.weights[b.place] * own).sum();
             let term = fork.tape.times(column, late * weight);
             total = fork.tape.add(total, term);

@@ -1,6 +1,7 @@
 //! Hash suites: what keys and proofs are hashed with, and their transcripts (docs/proof-format.md, "Hash suites").
 
 pub mod blake3;
+mod keyed;
 pub mod poseidon2;
 
 use crate::error::{Result, require};
@@ -155,7 +156,7 @@ impl Transcript {
         each!(self, t => t.work(bits, nonce))
     }
 
-    pub fn fork(&self, index: u64) -> Transcript {
+    pub fn fork(&mut self, index: u64) -> Transcript {
         match self {
             Transcript::Poseidon2(t) => Transcript::Poseidon2(t.fork(index)),
             Transcript::Blake3(t) => Transcript::Blake3(t.fork(index)),
@@ -168,7 +169,7 @@ impl Transcript {
     }
 
     /// What a fork has come to.
-    pub fn end(&self) -> Digest {
+    pub fn end(&mut self) -> Digest {
         each!(self, t => t.end())
     }
 }
