@@ -66,8 +66,16 @@ pub fn power(mut a: u32, mut exponent: u32) -> u32 {
 }
 
 /// An element of K: (a0 + a1·i) + (a2 + a3·i)·u.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, Eq)]
 pub struct K(pub [u32; 4]);
+
+impl PartialEq for K {
+    #[inline(always)]
+    fn eq(&self, o: &K) -> bool {
+        let (a, b) = (self.0, o.0);
+        (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) == 0
+    }
+}
 
 pub const ZERO: K = K([0; 4]);
 pub const ONE: K = K([1, 0, 0, 0]);
@@ -132,19 +140,25 @@ impl Neg for K {
     }
 }
 
+/// The coefficients of a product, each a sum of four products, which is below 2^64.
+#[inline(always)]
+fn products(a: K, b: K) -> [u64; 4] {
+    let (a, [b0, b1, b2, b3]) = (a.0, b.0);
+    // (b2 + b3·i)·u² = (b2 + b3·i)(2 + i)
+    let (c2, c3) = (sub(add(b2, b2), b3), add(add(b3, b3), b2));
+    let (n1, n3, m3) = (P - b1, P - b3, P - c3); // at most p, which a sum of four products with has room for
+    let dot = |b: [u32; 4]| {
+        let product = |k: usize| a[k] as u64 * b[k] as u64;
+        product(0) + product(1) + product(2) + product(3)
+    };
+    [dot([b0, n1, c2, m3]), dot([b1, b0, c3, c2]), dot([b2, n3, b0, n1]), dot([b3, b2, b1, b0])]
+}
+
 impl Mul for K {
     type Output = K;
     #[inline(always)]
     fn mul(self, o: K) -> K {
-        let (a, [b0, b1, b2, b3]) = (self.0, o.0);
-        // (b2 + b3·i)·u² = (b2 + b3·i)(2 + i)
-        let (c2, c3) = (sub(add(b2, b2), b3), add(add(b3, b3), b2));
-        let (n1, n3, m3) = (P - b1, P - b3, P - c3); // at most p, which a sum of four products with has room for
-        let dot = |b: [u32; 4]| {
-            let product = |k: usize| a[k] as u64 * b[k] as u64;
-            reduce_products(product(0) + product(1) + product(2) + product(3))
-        };
-        K([dot([b0, n1, c2, m3]), dot([b1, b0, c3, c2]), dot([b2, n3, b0, n1]), dot([b3, b2, b1, b0])])
+        K(products(self, o).map(reduce_products))
     }
 }
 
@@ -179,7 +193,7 @@ pub fn horner(coefficients: &[K], x: K) -> K {
     coefficients.iter().rev().fold(ZERO, |value, &c| value * x + c)
 }
 
-/// A sum of products of elements of K with elements of F, which is reduced once, at the end. It may have 2^31 terms.
+/// A sum of products of elements of K with others, which is reduced once, at the end. It may have 2^31 terms.
 #[derive(Clone, Copy, Default)]
 pub struct Dot {
     low: [u64; 4],
@@ -187,10 +201,21 @@ pub struct Dot {
 }
 
 impl Dot {
+    /// Adds a product with an element of F.
     #[inline(always)]
     pub fn add(&mut self, a: K, b: u32) {
-        for k in 0..4 {
-            let x = a.0[k] as u64 * b as u64;
+        self.put(a.0.map(|a| a as u64 * b as u64));
+    }
+
+    /// Adds a product of two elements of K.
+    #[inline(always)]
+    pub fn add_product(&mut self, a: K, b: K) {
+        self.put(products(a, b));
+    }
+
+    #[inline(always)]
+    fn put(&mut self, sums: [u64; 4]) {
+        for (k, x) in sums.into_iter().enumerate() {
             self.low[k] += x as u32 as u64;
             self.high[k] += x >> 32;
         }
@@ -200,6 +225,13 @@ impl Dot {
         // 2^32 is 2.
         K(core::array::from_fn(|k| reduce(self.low[k] + 2 * reduce(self.high[k]) as u64)))
     }
+}
+
+/// Σ a·b over pairs.
+pub fn sum_of_products<'k>(pairs: impl Iterator<Item = (&'k K, &'k K)>) -> K {
+    let mut sum = Dot::default();
+    pairs.for_each(|(&a, &b)| sum.add_product(a, b));
+    sum.total()
 }
 
 /// Σ weights[j]·limbs[j].
@@ -247,5 +279,6 @@ mod tests {
     fn dot_of_the_greatest() {
         let w = [K([P - 1; 4]); 9];
         assert_eq!(dot(&w, &[P - 1; 9]), K([9; 4]));
+        assert_eq!(sum_of_products(w.iter().zip(&w)), (w[0] * w[0]).times(9));
     }
 }

@@ -1,7 +1,7 @@
 //! Stacks, trees and the table of an opening (docs/proof-format.md, "Trees").
 
 use crate::error::{Result, fail, require};
-use crate::field::{K, ONE, P, ZERO};
+use crate::field::{Dot, K, ONE, P, ZERO, sum_of_products};
 use crate::graph::{Graph, Kind};
 use crate::hash::{Digest, Suite};
 use crate::key::Commitment;
@@ -301,7 +301,8 @@ pub struct Claim {
 }
 
 pub enum Where {
-    Point(Vec<K>),
+    /// Claims at one point of a fork have it in one place.
+    Point(Rc<[K]>),
     Rows(Vec<(u64, usize)>),
 }
 
@@ -335,14 +336,14 @@ impl TablePoint {
                 Some(high) => expand(rows, 0, &point[..high], (t.first_row << bits >> r.bits) + (r.offset >> r.bits), r.count),
                 None => vec![ZERO; r.count as usize],
             };
-            Places { bits, rows, first_row: t.first_row, point, weights: t.runs.iter().flat_map(run).collect() }
+            Places { bits, rows, first_row: t.first_row, point, weights: t.runs.iter().map(run).collect::<Vec<_>>().concat() }
         };
         table.trees.iter().zip(&self.trees).map(place).collect()
     }
 }
 
 impl Places<'_> {
-    /// The weight of a block at a point inside it, which matters if it is longer than a row; `own` is what `inside` says of that point.
+    /// The weight of a block at a point inside it; `own` is what `inside` says of that point.
     fn block(&self, b: &Placed, point: &[K], own: K) -> K {
         if b.bits > self.bits { self.values(b.offset, point, own) } else { self.weights[b.place] * own }
     }
@@ -358,7 +359,7 @@ impl Places<'_> {
             None => {
                 let high = &point[..point.len() - self.bits];
                 let weights = eq_table(high, 1 << high.len());
-                weights.iter().zip(&self.rows[row..]).map(|(&a, &b)| a * b).sum::<K>() * own
+                sum_of_products(weights.iter().zip(&self.rows[row..])) * own
             }
         }
     }
@@ -368,14 +369,14 @@ impl Places<'_> {
         let bits = self.bits - 2; // of the number of an element in a row of the table
         let (above, inside) = self.point.split_at(bits);
         let units = [0, 1, 2, 3].map(|k| core::array::from_fn(|i| (i == k) as u32)).map(K);
-        let unit: K = units.iter().zip(eq_table(inside, 4)).map(|(&a, b)| a * b).sum();
+        let unit = sum_of_products(units.iter().zip(&eq_table(inside, 4)));
         let low = bits.min(PIECE);
         let table = eq_table(&above[bits - low..], 1 << low);
         let (mut sum, mut rest, mut at) = (ZERO, coefficients, start / 4);
         while !rest.is_empty() {
             let from = at as usize & (table.len() - 1);
             let (own, after) = rest.split_at(rest.len().min(table.len() - from));
-            let inner: K = own.iter().zip(&table[from..]).map(|(&a, &b)| a * b).sum();
+            let inner = sum_of_products(own.iter().zip(&table[from..]));
             let piece = at >> low;
             let row = self.rows[(self.first_row + (piece >> (bits - low))) as usize];
             sum += row * eq_index(&above[..bits - low], piece & ((1 << (bits - low)) - 1)) * inner;
@@ -425,8 +426,9 @@ fn inner(block: &Block, axes: &[&[K]]) -> Vec<K> {
     block.parts.iter().zip(axes).flat_map(|(part, axis)| last(axis, part.bits)).copied().collect()
 }
 
-/// What claims have in common whose blocks differ in their places alone: the tree, the shape of the tensor, the point.
-type Like<'l> = (usize, &'l [u64], &'l [K]);
+/// What claims have in common whose blocks differ in their places alone: the tree, the shape of the tensor, and where the point is in
+/// memory.
+type Like<'l> = (usize, &'l [u64], *const K);
 
 /// Q of what all claims and unused ends together say of the table: Σ Table(x)·Q(x) = value.
 pub struct Combined<'c> {
@@ -461,23 +463,27 @@ impl<'c> Combined<'c> {
             let place = &places[located.tree];
             let own: K = match &c.at {
                 Where::Rows(rows) => {
-                    let half = K::base(P.div_ceil(2));
                     let first = located.places[0].offset;
+                    // A sum of entries is 2^n times the value at 1/2, and eq of that and any coordinate is 1/2.
+                    let half = K::base(P.div_ceil(2));
                     let block = |&(row, bits): &(u64, usize)| {
-                        let middle = vec![half; bits];
-                        place.values(first + row, &middle, place.inside(&middle)).times(1 << bits)
+                        place.values(first + row, &vec![half; bits], ONE).times(1 << bits.saturating_sub(place.bits))
                     };
                     rows.iter().map(block).sum()
                 }
                 Where::Point(point) => {
                     let shape = self.g.shape(c.tensor);
                     let axes = || split(point, shape);
-                    let own = alike.entry((located.tree, shape, point)).or_insert_with(|| insides(&axes(), shape, place.point));
-                    let one = |(i, (b, &own)): (usize, (&Placed, &K))| {
-                        let inside = if b.bits > place.bits { inner(&located.blocks[i], &axes()) } else { Vec::new() };
-                        place.block(b, &inside, own)
-                    };
-                    located.places.iter().zip(own.iter()).enumerate().map(one).sum()
+                    let inside = alike.entry((located.tree, shape, point.as_ptr())).or_insert_with(|| insides(&axes(), shape, place.point));
+                    let (mut short, mut long) = (Dot::default(), ZERO);
+                    for ((b, &own), block) in located.places.iter().zip(inside.iter()).zip(located.blocks.iter()) {
+                        if b.bits > place.bits {
+                            long += place.values(b.offset, &inner(block, &axes()), own);
+                        } else {
+                            short.add_product(place.weights[b.place], own);
+                        }
+                    }
+                    short.total() + long
                 }
             };
             sum += power * own;

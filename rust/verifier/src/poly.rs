@@ -1,7 +1,7 @@
 //! Multilinear extensions (docs/proof-format.md, "The order of messages"). The first coordinate of a point belongs to the
 //! most significant bit of an index; an axis of dimension d has ⌈log2 d⌉ coordinates.
 
-use crate::field::{self, K, ONE, ZERO};
+use crate::field::{self, Dot, K, ONE, ZERO};
 use crate::shape::{Run, size, variables};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -57,29 +57,26 @@ pub fn expand(weights: &[K], at: u64, point: &[K], first: u64, count: u64) -> Ve
     let ends = |n: usize| (first >> n, (first + count - 1) >> n);
     let (low, high) = ends(point.len());
     let mut table = weights[(low - at) as usize..=(high - at) as usize].to_vec();
-    let mut even = 2 * low;
+    let mut begin = low; // of the table, which may have an index more at either end
     for (j, &r) in point.iter().enumerate() {
-        let (low, high) = ends(point.len() - 1 - j);
-        let mut next = Vec::with_capacity((high - low + 1) as usize);
-        for &t in &table {
+        let (low, high) = ends(point.len() - j);
+        let own = &table[(low - begin) as usize..=(high - begin) as usize];
+        let mut next = vec![ZERO; 2 * own.len()];
+        for (pair, &t) in next.chunks_exact_mut(2).zip(own) {
             let odd = t * r;
-            if even >= low {
-                next.push(t - odd);
-            }
-            if even < high {
-                next.push(odd);
-            }
-            even += 2;
+            (pair[0], pair[1]) = (t - odd, odd);
         }
-        (table, even) = (next, 2 * low);
+        (table, begin) = (next, 2 * low);
     }
+    table.truncate((first + count - begin) as usize);
+    table.drain(..(first - begin) as usize);
     table
 }
 
 /// The weights of all blocks of some runs, by place: eq of the coordinates of a point that are not inside them.
 pub fn outside(point: &[K], runs: &[Run]) -> Vec<K> {
     let run = |r: &Run| expand(&[ONE], 0, &point[..point.len() - r.bits], r.offset >> r.bits, r.count);
-    runs.iter().flat_map(run).collect()
+    runs.iter().map(run).collect::<Vec<_>>().concat()
 }
 
 /// eq of a point at every entry of a tensor, row-major.
@@ -251,7 +248,9 @@ pub fn evaluate_elements(values: &[K], point: &[K]) -> K {
 
 /// Σ weights[j]·(element j) over a leaf of elements of K.
 pub fn fold_leaf(weights: &[K], leaf: &[u32]) -> K {
-    weights.iter().zip(leaf.chunks_exact(4)).map(|(&w, x)| w * K([x[0], x[1], x[2], x[3]])).sum()
+    let mut sum = Dot::default();
+    weights.iter().zip(leaf.chunks_exact(4)).for_each(|(&w, x)| sum.add_product(w, K([x[0], x[1], x[2], x[3]])));
+    sum.total()
 }
 
 #[cfg(test)]

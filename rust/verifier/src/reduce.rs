@@ -16,6 +16,7 @@ use crate::wiring::{Inputs, Wiring};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -54,7 +55,9 @@ pub struct Fork<'v, 's, T: Tape> {
     pub claims: Vec<Claim>,
     pub values: Vec<T::Value>, // of the claims
     challenges: Vec<K>,
-    known: Vec<BTreeMap<Box<[u32]>, T::Value>>, // by tensor and point
+    known: Vec<BTreeMap<Box<[u32]>, T::Value>>,  // by tensor and point
+    points: BTreeMap<Box<[u32]>, Rc<[K]>>,       // of claims
+    masks: BTreeMap<(&'v [u64], Box<[u32]>), K>, // of constants, by shape and point
     queue: Vec<Sum<'v, T::Value>>,
     weights: Vec<(Weighted<'v>, K)>,
 }
@@ -102,6 +105,8 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
             values: Vec::new(),
             challenges: Vec::new(),
             known,
+            points: BTreeMap::new(),
+            masks: BTreeMap::new(),
             queue: Vec::new(),
             weights: Vec::new(),
         })
@@ -200,8 +205,15 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
 
     fn claim(&mut self, tensor: u32, point: &[u32], value: T::Value) -> Result<()> {
         self.shared.cost.claim(self.shared.table.located[tensor as usize].places.len() as u64)?;
-        let at = Where::Point(self.at(point));
-        self.claims.push(Claim { tensor, at });
+        let at = match self.points.get(point) {
+            Some(at) => at.clone(),
+            None => {
+                let at: Rc<[K]> = self.at(point).into();
+                self.points.insert(point.into(), at.clone());
+                at
+            }
+        };
+        self.claims.push(Claim { tensor, at: Where::Point(at) });
         self.values.push(value);
         Ok(())
     }
@@ -265,7 +277,14 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     pub fn accumulator(&mut self, a: &'v Accumulator, shape: &'v [u64], point: &[u32]) -> Result<T::Value> {
         let mut sum = ZERO;
         if a.constant != 0 {
-            sum = mask(split(&self.at(point), shape), shape).scale(a.constant);
+            let mask = match self.masks.entry((shape, point.into())) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(unknown) => {
+                    let at: Vec<K> = point.iter().map(|&i| self.challenges[i as usize]).collect();
+                    *unknown.insert(mask(split(&at, shape), shape))
+                }
+            };
+            sum = mask.scale(a.constant);
         }
         let linear = self.linear(&a.linear, shape, point)?;
         let mut sum = self.tape.add(T::known(sum), linear);
@@ -345,6 +364,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
         let kept = self.point(&point);
         let mut ends = Vec::with_capacity(sums.len());
         let mut total = T::known(ZERO);
+        let mut factors = BTreeMap::new();
         for (s, &power) in sums.iter().zip(&powers) {
             let at = &kept[rounds - s.variables..];
             let a = self.element()?;
@@ -352,7 +372,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
                 SumKind::View { wiring, out, factor, .. } if T::MASKED => T::known(self.weight(wiring, out, Some(at)) * *factor),
                 _ => self.element()?,
             };
-            let weight = self.eq_factor(s, at);
+            let weight = self.eq_factor(s, at, &mut factors);
             let product = self.tape.product(a, b);
             let term = self.tape.times(product, power * weight);
             total = self.tape.add(total, term);
@@ -370,15 +390,21 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
         Ok(())
     }
 
-    /// eq of a product's batch axes, at the end of its sum.
-    fn eq_factor(&self, s: &Sum<T::Value>, kept: &[u32]) -> K {
+    /// eq of a product's batch axes, at the end of its sum. `known` has those of the batch's sums so far, by the two points.
+    fn eq_factor(&self, s: &Sum<T::Value>, kept: &[u32], known: &mut BTreeMap<(Point, Point), K>) -> K {
         let SumKind::Product { shape, out, order, eq_variables, .. } = &s.kind else { return ONE };
         if *eq_variables == 0 {
             return ONE;
         }
         let parts = split_point(out, shape);
         let batch: Point = order.iter().filter(|&&l| (l as usize) < shape.len()).flat_map(|&l| parts[l as usize]).copied().collect();
-        eq(&self.at(&batch), &self.at(&kept[..*eq_variables]))
+        let both = (batch, kept[..*eq_variables].to_vec());
+        if let Some(&factor) = known.get(&both) {
+            return factor;
+        }
+        let factor = eq(&self.at(&both.0), &self.at(&both.1));
+        known.insert(both, factor);
+        factor
     }
 
     /// What a sum came to at its end binds tensors.

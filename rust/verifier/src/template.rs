@@ -37,7 +37,7 @@ fn factor(scale: u32, sizes: &[u32]) -> u64 {
 impl Shape {
     fn put(&mut self, sizes: &[u32]) {
         for (i, &scale) in self.scales.iter().enumerate() {
-            self.now[i] = self.unit[i] * factor(scale, sizes);
+            self.now[i] = if scale == 0 { self.unit[i] } else { self.unit[i] * factor(scale, sizes) };
         }
     }
 }
@@ -156,7 +156,10 @@ impl<'a> Graph<'a> {
             }
         }
         let lookups = self.steps.iter().filter(|s| s.kind == StepKind::Lookup);
-        let used: BTreeSet<_> = lookups.filter_map(|s| s.table.map(|table| (s.chunk, table))).collect();
+        let mut used = BTreeSet::new();
+        for s in lookups {
+            used.extend(s.table.map(|table| (s.chunk, table)));
+        }
         for (chunk, table) in used {
             let rows = 1 << self.tables[table as usize].bits.min(MOST_TABLE_BITS);
             let mut t = Tensor { max: LARGEST_COUNT, chunk, ..Tensor::new(Kind::Witness) };

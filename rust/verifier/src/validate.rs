@@ -8,7 +8,6 @@ use crate::graph::{
 };
 use crate::names;
 use crate::shape::variables;
-use alloc::collections::BTreeSet;
 use alloc::vec;
 
 pub const MOST_TABLE_BITS: u32 = 20;
@@ -35,19 +34,21 @@ fn number<T>(what: &str, list: &[T], check: impl Fn(usize, &T) -> Result<()>) ->
     Ok(())
 }
 
-/// Every rule for circuits.
-pub fn check(g: &Graph) -> Result<()> {
-    names::check(g.name)?;
-    number("tensor", &g.tensors, |i, t| tensor(t, t.kind == Kind::Input || g.is_hidden(i as u32)))?;
+/// Every rule for circuits, but for those of names if they have been checked: a proof's sizes change none.
+pub fn check(g: &Graph, named: bool) -> Result<()> {
+    let name = |name: &str| if named { Ok(()) } else { names::check(name) };
+    name(g.name)?;
+    number("tensor", &g.tensors, |i, t| name(&t.name).and_then(|()| tensor(t, t.kind == Kind::Input || g.is_hidden(i as u32))))?;
     number("tensor", &g.tensors, |i, t| definition(g, i as u32, t))?;
     nesting(g)?;
     g.check_base()?;
-    number("table", &g.tables, |_, t| table(g, t))?;
-    number("step", &g.steps, |_, s| step(g, s))?;
+    number("table", &g.tables, |_, t| name(t.name).and_then(|()| table(g, t)))?;
+    number("step", &g.steps, |_, s| name(s.name).and_then(|()| step(g, s)))?;
     public(g)?;
-    let looked_up: BTreeSet<_> = g.steps.iter().filter_map(|s| s.table).collect();
-    for i in 0..g.tables.len() {
-        require!(looked_up.contains(&(i as u32)), "table {i} is looked up in by no step");
+    let mut looked_up = vec![false; g.tables.len()];
+    g.steps.iter().filter_map(|s| s.table).for_each(|table| looked_up[table as usize] = true);
+    if let Some(i) = looked_up.iter().position(|&there| !there) {
+        return fail!("table {i} is looked up in by no step");
     }
     forced::check(g)
 }
@@ -87,7 +88,6 @@ fn shape(shape: &[u64]) -> Result<()> {
 }
 
 fn tensor(t: &Tensor, input: bool) -> Result<()> {
-    names::check(&t.name)?;
     if t.kind == Kind::Empty {
         return empty(t);
     }
@@ -171,7 +171,8 @@ fn nesting(g: &Graph) -> Result<()> {
 }
 
 fn same_shape(a: &[u64], b: &[u64]) -> Result<()> {
-    require!(a == b, "shapes {a:?} and {b:?} differ");
+    let same = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b); // short, so that no call for it pays
+    require!(same, "shapes {a:?} and {b:?} differ");
     Ok(())
 }
 
@@ -264,7 +265,6 @@ fn check_group(g: &Graph, group: &Group, out: &[u64], source: &[u64], filled: bo
 }
 
 fn table(g: &Graph, t: &Table) -> Result<()> {
-    names::check(t.name)?;
     require!(t.bits <= MOST_TABLE_BITS, "{} bits out of range", t.bits);
     require!(!wide(t.min), "first key {} out of range", t.min);
     let own = (t.kind == TableKind::Piecewise || t.pieces.is_empty()) && (t.kind == TableKind::Function || t.values.is_none());
@@ -313,7 +313,6 @@ fn saturated(t: &Table) -> Result<()> {
 }
 
 fn step(g: &Graph, s: &Step) -> Result<()> {
-    names::check(s.name)?;
     shape(&s.shape.now)?;
     accumulator(g, &s.accumulator, &s.shape.now)?;
     step_kind(g, s)?;
@@ -385,8 +384,9 @@ fn accumulator(g: &Graph, a: &Accumulator, shape: &[u64]) -> Result<()> {
 fn product(g: &Graph, p: &Product, shape: &[u64]) -> Result<()> {
     require!(!wide(p.coefficient), "coefficient {} out of range", p.coefficient);
     require!(g.kind(p.a) != Kind::Empty && g.kind(p.b) != Kind::Empty, "operand has no entries");
-    let (mut dimensions, mut uses) = ([0; MOST_LABELS], [0; MOST_LABELS]);
+    let mut dimensions = [0; MOST_LABELS];
     dimensions[..shape.len()].copy_from_slice(shape);
+    let (mut used, mut twice) = (0u32, 0); // a bit for each label
     for (operand, labels) in [(p.a, &p.labels_a), (p.b, &p.labels_b)] {
         let operand = g.shape(operand);
         require!(operand.len() == labels.len(), "one label an axis");
@@ -396,11 +396,10 @@ fn product(g: &Graph, p: &Product, shape: &[u64]) -> Result<()> {
             let known = &mut dimensions[label as usize];
             require!(*known == 0 || *known == operand[i], "label {label} has dimensions {known} and {}", operand[i]);
             *known = operand[i];
-            uses[label as usize] += 1;
+            (used, twice) = (used | 1 << label, twice | used & 1 << label);
         }
     }
-    for (label, &n) in uses.iter().enumerate().skip(shape.len()) {
-        require!(n != 1, "contracted label {label} is in one operand only");
-    }
+    let once = (used & !twice) >> shape.len() << shape.len();
+    require!(once == 0, "contracted label {} is in one operand only", once.trailing_zeros());
     Ok(())
 }

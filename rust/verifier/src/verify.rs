@@ -275,7 +275,7 @@ impl<'a> Key<'a> {
         }
         segment::check(&header, self)?;
         self.graph.at(&header)?;
-        validate::check(&self.graph)?;
+        validate::check(&self.graph, true)?;
         cost::check_sizes(&self.graph)?;
         Ok((reader, header, frame))
     }

@@ -1,6 +1,6 @@
 //! Views: which output entries are wired to which source entries (docs/proof-format.md, "Views").
 
-use crate::field::{K, ONE, ZERO};
+use crate::field::{K, ONE, ZERO, sum_of_products};
 use crate::graph::{Graph, Group, Linear, Map, View};
 use crate::poly::{Eq, mask, split};
 use crate::shape::{pick, size, variables};
@@ -159,7 +159,7 @@ fn rows_product(a: &Eq, b: &Eq) -> K {
                 }
             }
             let n = row.len().min(rest.len());
-            let inner: K = row[..n].iter().zip(&rest[..n]).map(|(&x, &y)| x * y).sum();
+            let inner = sum_of_products(row[..n].iter().zip(&rest[..n]));
             sum += own * factor * inner;
             (row, rest) = (&row[n..], &rest[n..]);
         }
