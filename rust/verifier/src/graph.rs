@@ -352,7 +352,7 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
     let steps;
     [d.tensors, d.tables, steps] = wire::counts(body, [2, 3, 4]);
     let tensors = d.left.min(d.tensors as usize);
-    const ADDED: usize = 1 << 7; // which a proof of a model's own kind has at most, or nearly
+    const ADDED: usize = 1 << 9; // room for those that a proof adds, mostly counts of its chunks' look-ups
     g.tensors.reserve_exact(tensors + ADDED);
     g.steps.reserve_exact((d.left - tensors).min(steps as usize) + ADDED);
     while let Some((field, value)) = fields.next()? {

@@ -81,6 +81,7 @@ pub struct Value<'a> {
 
 impl<'a> Fields<'a> {
     /// The number of the next field and its content.
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Option<(usize, Value<'a>)>> {
         if self.body.is_empty() {
             return Ok(None);
