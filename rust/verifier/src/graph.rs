@@ -171,7 +171,22 @@ pub struct Step<'a> {
     pub chunk: usize,
 }
 
-impl Step<'_> {
+impl<'a> Step<'a> {
+    fn new() -> Step<'a> {
+        Step {
+            name: "",
+            kind: StepKind::Lookup,
+            shape: Shape::default(),
+            accumulator: Accumulator::default(),
+            shift: 0,
+            remainder: None,
+            table: None,
+            out: None,
+            divisor: None,
+            chunk: 0,
+        }
+    }
+
     /// The tensors that the step fills.
     pub fn results(&self) -> impl Iterator<Item = u32> {
         let none = self.kind == StepKind::Zero;
@@ -358,9 +373,9 @@ pub fn graph<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Graph<'a>> {
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => g.name = value.text()?,
-            2 => value.push(d, &mut g.tensors, tensor)?,
+            2 => value.fill(d, &mut g.tensors, Tensor::new(Kind::Input), tensor)?,
             3 => value.push(d, &mut g.tables, table)?,
-            4 => value.push(d, &mut g.steps, step)?,
+            4 => value.fill(d, &mut g.steps, Step::new(), step)?,
             5 => g.inputs = value.numbers(wire::identifier(d.tensors))?,
             6 => g.outputs = value.numbers(wire::identifier(d.tensors))?,
             7 => value.push(d, &mut g.free, free)?,
@@ -400,8 +415,7 @@ static TENSOR: [Field; 12] = [
     message("product"),
 ];
 
-fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
-    let mut t = Tensor::new(Kind::Input);
+fn tensor<'a>(d: &mut Decoder, body: &'a [u8], t: &mut Tensor<'a>) -> Result<()> {
     let mut fields = d.open(body, &TENSOR)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -420,7 +434,7 @@ fn tensor<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Tensor<'a>> {
         }
     }
     t.shape.keep_unit();
-    Ok(t)
+    Ok(())
 }
 
 impl<'a> Tensor<'a> {
@@ -606,19 +620,7 @@ static STEP: [Field; 10] = [
     bytes("scales"),
 ];
 
-fn step<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Step<'a>> {
-    let mut s = Step {
-        name: "",
-        kind: StepKind::Lookup,
-        shape: Shape::default(),
-        accumulator: Accumulator::default(),
-        shift: 0,
-        remainder: None,
-        table: None,
-        out: None,
-        divisor: None,
-        chunk: 0,
-    };
+fn step<'a>(d: &mut Decoder, body: &'a [u8], s: &mut Step<'a>) -> Result<()> {
     let mut accumulates = false;
     let mut fields = d.open(body, &STEP)?;
     while let Some((field, value)) = fields.next()? {
@@ -637,7 +639,7 @@ fn step<'a>(d: &mut Decoder, body: &'a [u8]) -> Result<Step<'a>> {
     }
     require!(accumulates, ".accumulator: is missing");
     s.shape.keep_unit();
-    Ok(s)
+    Ok(())
 }
 
 static TABLE: [Field; 8] = [

@@ -426,9 +426,9 @@ fn inner(block: &Block, axes: &[&[K]]) -> Vec<K> {
     block.parts.iter().zip(axes).flat_map(|(part, axis)| last(axis, part.bits)).copied().collect()
 }
 
-/// What claims have in common whose blocks differ in their places alone: the tree, the shape of the tensor, and where the point is in
-/// memory.
-type Like<'l> = (usize, &'l [u64], *const K);
+/// What claims have in common whose blocks differ in their places alone: where the point is in memory, the tree, and the shape of the
+/// tensor.
+type Like<'l> = (*const K, usize, &'l [u64]);
 
 /// Q of what all claims and unused ends together say of the table: Σ Table(x)·Q(x) = value.
 pub struct Combined<'c> {
@@ -474,7 +474,7 @@ impl<'c> Combined<'c> {
                 Where::Point(point) => {
                     let shape = self.g.shape(c.tensor);
                     let axes = || split(point, shape);
-                    let inside = alike.entry((located.tree, shape, point.as_ptr())).or_insert_with(|| insides(&axes(), shape, place.point));
+                    let inside = alike.entry((point.as_ptr(), located.tree, shape)).or_insert_with(|| insides(&axes(), shape, place.point));
                     let (mut short, mut long) = (Dot::default(), ZERO);
                     for ((b, &own), block) in located.places.iter().zip(inside.iter()).zip(located.blocks.iter()) {
                         if b.bits > place.bits {

@@ -322,16 +322,16 @@ fn lookup<'a>(name: &'static str, shape: &[u64], accumulator: Accumulator, table
 
 /// The intervals that look-ups, public values and formulas keep tensors to. Each is found once, whatever sums it is in.
 struct Ranges {
-    looked_up: BTreeMap<u32, usize>,                  // by tensor, the first look-up that it is a result of
+    looked_up: Vec<Option<usize>>,                    // by tensor, the first look-up that it is a result of
     sums: BTreeMap<(u32, usize), Option<(i64, i64)>>, // by virtual tensor and depth
 }
 
 impl Ranges {
     fn new(g: &Graph) -> Ranges {
-        let mut looked_up = BTreeMap::new();
+        let mut looked_up = vec![None; g.tensors.len()];
         for (i, s) in g.steps.iter().enumerate().filter(|(_, s)| s.kind == StepKind::Lookup) {
             for id in s.results() {
-                looked_up.entry(id).or_insert(i);
+                looked_up[id as usize].get_or_insert(i);
             }
         }
         Ranges { looked_up, sums: BTreeMap::new() }
@@ -349,7 +349,7 @@ impl Ranges {
                 self.sums.insert((id, depth), found);
                 found
             }
-            Kind::Witness => g.steps[*self.looked_up.get(&id)?].keeps(g, id),
+            Kind::Witness => g.steps[self.looked_up.get(id as usize).copied().flatten()?].keeps(g, id),
             _ => None,
         }
     }

@@ -129,6 +129,19 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
+    /// Adds an element to a list of large messages, which `read` fills where it is.
+    pub fn fill<T>(
+        &self,
+        d: &mut Decoder,
+        list: &mut Vec<T>,
+        new: T,
+        read: fn(&mut Decoder, &'a [u8], &mut T) -> Result<()>,
+    ) -> Result<()> {
+        let at = list.len();
+        list.push(new);
+        read(d, self.body, &mut list[at]).map_err(|e| e.at(format_args!(".{}[{at}]", self.field.name)))
+    }
+
     /// A number.
     pub fn number<T>(&self, of: impl FnOnce(u64) -> Result<T>) -> Result<T> {
         self.here(of(self.number))
