@@ -218,16 +218,7 @@ fn maximum(g: &Graph, i: usize) -> Result<()> {
         return fail!("a maximum that no look-ups follow");
     };
     let last = s.shape.now.len() as u32;
-    let affine = Group {
-        out: Vec::new(),
-        source: Vec::new(),
-        map: Map::Affine,
-        base: Scaled::default(),
-        strides: Vec::new(),
-        sums: Vec::new(),
-        index: Vec::new(),
-        ids: 0,
-    };
+    let affine = Group::new();
     let with = |group: Group| {
         let follow = |axis| Group { out: vec![axis], source: vec![axis], strides: vec![1], ..affine.clone() };
         Some(View { groups: (0..last).map(follow).chain([group]).collect(), fill: 0 })

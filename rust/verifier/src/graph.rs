@@ -119,6 +119,28 @@ pub struct Group {
     pub ids: u32,
 }
 
+impl Linear {
+    fn new() -> Linear {
+        Linear { coefficient: 0, source: 0, view: None }
+    }
+}
+
+impl Group {
+    /// An affine group without axes.
+    pub fn new() -> Group {
+        Group {
+            out: Vec::new(),
+            source: Vec::new(),
+            map: Map::Affine,
+            base: Scaled::default(),
+            strides: Vec::new(),
+            sums: Vec::new(),
+            index: Vec::new(),
+            ids: 0,
+        }
+    }
+}
+
 /// A number of a template: as it is at the present sizes, and with all of size 1.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Scaled {
@@ -425,7 +447,7 @@ fn tensor<'a>(d: &mut Decoder, body: &'a [u8], t: &mut Tensor<'a>) -> Result<()>
             4 => t.frac = value.number(wire::exponent)?,
             5 => t.min = value.number(wire::integer)?,
             6 => t.max = value.number(wire::integer)?,
-            7 => value.push(d, &mut t.definition, linear)?,
+            7 => value.fill(d, &mut t.definition, Linear::new(), linear)?,
             8 => t.shape.scales = value.numbers(wire::any32)?,
             9 => t.fracs = value.numbers(wire::exponent)?,
             10 => t.formula = Some(value.message(d, formula)?),
@@ -488,8 +510,7 @@ fn formula(d: &mut Decoder, body: &[u8]) -> Result<Formula> {
 
 static LINEAR: [Field; 3] = [number("coefficient"), number("source"), message("view")];
 
-fn linear(d: &mut Decoder, body: &[u8]) -> Result<Linear> {
-    let mut l = Linear { coefficient: 0, source: 0, view: None };
+fn linear(d: &mut Decoder, body: &[u8], l: &mut Linear) -> Result<()> {
     let mut fields = d.open(body, &LINEAR)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -499,7 +520,7 @@ fn linear(d: &mut Decoder, body: &[u8]) -> Result<Linear> {
         }
     }
     require!(d.tensors > 0, ".source: identifier 0 of 0");
-    Ok(l)
+    Ok(())
 }
 
 static VIEW: [Field; 2] = [messages("groups"), number("fill")];
@@ -509,7 +530,7 @@ fn view(d: &mut Decoder, body: &[u8]) -> Result<View> {
     let mut fields = d.open(body, &VIEW)?;
     while let Some((field, value)) = fields.next()? {
         match field {
-            1 => value.push(d, &mut v.groups, group)?,
+            1 => value.fill(d, &mut v.groups, Group::new(), group)?,
             _ => v.fill = value.number(wire::integer)?,
         }
     }
@@ -528,17 +549,7 @@ static GROUP: [Field; 9] = [
     number("ids"),
 ];
 
-fn group(d: &mut Decoder, body: &[u8]) -> Result<Group> {
-    let mut g = Group {
-        out: Vec::new(),
-        source: Vec::new(),
-        map: Map::Affine,
-        base: Scaled::default(),
-        strides: Vec::new(),
-        sums: Vec::new(),
-        index: Vec::new(),
-        ids: 0,
-    };
+fn group(d: &mut Decoder, body: &[u8], g: &mut Group) -> Result<()> {
     let mut fields = d.open(body, &GROUP)?;
     while let Some((field, value)) = fields.next()? {
         match field {
@@ -555,7 +566,7 @@ fn group(d: &mut Decoder, body: &[u8]) -> Result<Group> {
     }
     g.base.now = g.base.unit;
     require!(d.tensors > 0, ".ids: identifier 0 of 0");
-    Ok(g)
+    Ok(())
 }
 
 static SUM: [Field; 3] = [number("dimension"), number("stride"), number("scale")];
@@ -600,7 +611,7 @@ fn accumulator(d: &mut Decoder, body: &[u8]) -> Result<Accumulator> {
     while let Some((field, value)) = fields.next()? {
         match field {
             1 => a.constant = value.number(wire::integer)?,
-            2 => value.push(d, &mut a.linear, linear)?,
+            2 => value.fill(d, &mut a.linear, Linear::new(), linear)?,
             _ => value.push(d, &mut a.products, product)?,
         }
     }

@@ -500,3 +500,30 @@ impl<'c> Combined<'c> {
         sum
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poly::tests::some_point;
+    use crate::shape::shape_variables;
+
+    /// What blocks of a shape share is what each of them has by itself.
+    #[test]
+    fn insides_are_those_of_each_block() {
+        for shape in [vec![], vec![1], vec![7], vec![6, 1, 3], vec![5, 2, 7], vec![16, 11]] {
+            let point = some_point(shape_variables(&shape) + 9);
+            let (at, other) = point.split_at(shape_variables(&shape));
+            let axes = split(at, &shape);
+            let blocks = Cuts::default().of(&shape);
+            for short in [9, 3, 1, 0] {
+                let other = last(other, short);
+                let each = blocks.iter().map(|b| {
+                    let high = b.parts.iter().zip(&axes).map(|(p, axis)| eq_index(&axis[..axis.len() - p.bits], p.start >> p.bits));
+                    let (own, n) = (inner(b, &axes), b.bits.min(short));
+                    high.fold(eq(last(&own, n), last(other, n)), |value, x| value * x)
+                });
+                assert_eq!(insides(&axes, &shape, other), each.collect::<Vec<_>>(), "{shape:?} {short}");
+            }
+        }
+    }
+}

@@ -254,7 +254,7 @@ pub fn fold_leaf(weights: &[K], leaf: &[u32]) -> K {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::shape::shape_variables;
 

@@ -285,3 +285,43 @@ impl<'g> Wiring<'g> {
         bound
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Scaled, SumIndex};
+    use crate::poly::{eq_index, tests::some_point};
+    use crate::shape::shape_variables;
+    use alloc::vec;
+
+    /// The weight of an affine group with a sum is that of its pairs, one by one.
+    #[test]
+    fn weights_are_those_of_all_pairs() {
+        let scaled = |now: i64| Scaled { now, unit: now, scale: 0 };
+        let (out, source) = ([3, 5, 1], [6]);
+        let points = some_point(shape_variables(&out) + shape_variables(&source));
+        let (at, from) = points.split_at(shape_variables(&out));
+        for strides in [[0, 0, 0], [0, 0, 7], [0, 1, 0], [2, 0, 0], [-1, 1, 0]] {
+            for base in [-2, 0, 3, 6] {
+                for sums in [vec![], vec![(2, 1)], vec![(9, 0)], vec![(6, 1)], vec![(3, -1), (2, 2)]] {
+                    let sums: Vec<SumIndex> = sums.iter().map(|&(n, stride)| SumIndex { dimension: scaled(n), stride }).collect();
+                    let (out_axes, base) = (vec![0, 1, 2], scaled(base));
+                    let g = Group { out: out_axes, source: vec![0], strides: strides.to_vec(), base, sums, ..Group::new() };
+                    let (mut ones, mut both, mut first) = (ZERO, ZERO, false);
+                    for o in 0..15 {
+                        let own = eq_index(&at[..2], o / 5) * eq_index(&at[2..], o % 5);
+                        let begin = base.now + (o / 5) as i64 * strides[0] + (o % 5) as i64 * strides[1];
+                        g.wired(0, begin, 6, &mut |i| {
+                            (ones, both) = (ones + own, both + own * eq_index(from, i as u64));
+                            first |= i == 0;
+                        });
+                    }
+                    let (parts, none) = (split(at, &out), Inputs::new());
+                    assert_eq!(g.weight(&out, &source, &parts, None, &none), ones, "{g:?}");
+                    assert_eq!(g.weight(&out, &source, &parts, Some(&[from]), &none), both, "{g:?}");
+                    assert_eq!(g.is_wired(&out), first, "{g:?}");
+                }
+            }
+        }
+    }
+}
