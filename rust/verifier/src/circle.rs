@@ -68,18 +68,16 @@ pub fn functional(coefficient: K, z: K, point: &[K]) -> K {
 }
 
 /// The code of a row of 2^n elements of K at x in F: Σ_b row_b·Π_j t_j(x)^{b_j}. `room` is used again.
-pub fn code_value(row: &[K], mut x: u32, room: &mut Vec<K>) -> K {
+pub fn code_value(row: &[K], mut x: u32, room: &mut Vec<u32>) -> K {
     room.clear();
-    room.extend_from_slice(row);
-    let mut length = row.len();
-    while length > 1 {
-        length /= 2;
-        for i in 0..length {
-            room[i] = room[2 * i] + room[2 * i + 1].times(x);
+    room.push(1);
+    while room.len() < row.len() {
+        for i in 0..room.len() {
+            room.push(field::mul(room[i], x));
         }
         x = double(x);
     }
-    room[0]
+    field::dot(row, room)
 }
 
 #[cfg(test)]

@@ -237,7 +237,13 @@ pub fn sum_of_products<'k>(pairs: impl Iterator<Item = (&'k K, &'k K)>) -> K {
 /// Σ weights[j]·limbs[j].
 pub fn dot(weights: &[K], limbs: &[u32]) -> K {
     let mut sum = Dot::default();
-    for (&w, &x) in weights.iter().zip(limbs) {
+    for (w, x) in weights.chunks_exact(4).zip(limbs.chunks_exact(4)) {
+        // Four products are below 2^64.
+        let product = |j: usize, k: usize| w[j].0[k] as u64 * x[j] as u64;
+        sum.put(core::array::from_fn(|k| product(0, k) + product(1, k) + product(2, k) + product(3, k)));
+    }
+    let whole = weights.len().min(limbs.len()) / 4 * 4;
+    for (&w, &x) in weights[whole..].iter().zip(&limbs[whole..]) {
         sum.add(w, x);
     }
     sum.total()
