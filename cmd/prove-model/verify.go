@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -84,7 +83,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 				v.print(cmd.OutOrStdout())
 				return err
 			}
-			defer collectLate()()
+			defer collectLate(cfg.VK)()
 			v, err := verify(cfg)
 			if v == nil {
 				return err
@@ -296,20 +295,6 @@ func asked(cfg *config.Config) (*answered, *provemodel.VerifyOptions, error) {
 		opts.FirstValues = previewed // which are all that is shown
 	}
 	return answer, opts, nil
-}
-
-// collectLate has memory collected where there is much of it, and not from four megabytes
-// on, unless the environment says when: verifying takes some megabytes in all, for a
-// moment. What it returns undoes it.
-func collectLate() func() {
-	if collectorIsSet() {
-		return func() {}
-	}
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(256<<20)
-	return func() {
-		debug.SetMemoryLimit(limit)
-		debug.SetGCPercent(percent)
-	}
 }
 
 // reason says why a proof is not valid, and what could be done about it.
