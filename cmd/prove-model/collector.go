@@ -39,3 +39,27 @@ func collectFor(bytes int64) {
 }
 
 func collectorIsSet() bool { return os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" }
+
+// What a verification takes, in bytes for one of its key, and the most that is made ready for it. Small keys are not worth that.
+const (
+	heapPerKey = 48
+	largestLot = 256 << 20
+	smallKey   = 256 << 10
+)
+
+// collectLate has memory collected where there is much of it, and not from four megabytes
+// on, unless the environment says when: verifying takes some megabytes in all, for a
+// moment. What it returns undoes it.
+func collectLate(key string) func() {
+	if collectorIsSet() {
+		return func() {}
+	}
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(largestLot)
+	if st, err := os.Stat(key); err == nil && st.Size() >= smallKey {
+		onHugePages(int(min(heapPerKey*st.Size(), largestLot/2)))
+	}
+	return func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+	}
+}

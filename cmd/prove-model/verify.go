@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -72,7 +71,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 				v, err := verifyChain(cfg)
 				return show(cmd, cfg, v, err)
 			}
-			defer collectLate()()
+			defer collectLate(cfg.VK)()
 			v, err := verify(cfg)
 			return show(cmd, cfg, v, err)
 		}),
@@ -262,20 +261,6 @@ func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err er
 		opts.FirstValues = previewed // which are all that is shown
 	}
 	return answer, opts, nil
-}
-
-// collectLate has memory collected where there is much of it, and not from four megabytes
-// on, unless the environment says when: verifying takes some megabytes in all, for a
-// moment. What it returns undoes it.
-func collectLate() func() {
-	if collectorIsSet() {
-		return func() {}
-	}
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(256<<20)
-	return func() {
-		debug.SetMemoryLimit(limit)
-		debug.SetGCPercent(percent)
-	}
 }
 
 // reason says why a proof is not valid, and what could be done about it.
