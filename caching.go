@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -322,19 +323,14 @@ func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (*Key, prover.Tree
 }
 
 // restoreTrees returns the trees of a key: the last one is in the entry, and one before it is the base's.
-func restoreTrees(key *proof.Key, e *cache.Entry, base *whir.Tree) (prover.Trees, error) {
+func restoreTrees(key *proof.Key, e *cache.Entry, base *whir.Tree) (_ prover.Trees, err error) {
+	defer must.Catch(&err)
 	n := len(key.Trees)
 	if n == 0 {
 		return nil, nil
 	}
-	p, err := key.Plan(key.Circuit.Unit())
-	if err != nil {
-		return nil, err
-	}
-	tree, err := whir.FromLayers(p.FixedTrees()[n-1].Layout, e.Layers)
-	if err != nil {
-		return nil, err
-	}
+	p := must.Get(key.Plan(key.Circuit.Unit()))
+	tree := must.Get(whir.FromLayers(p.FixedTrees()[n-1].Layout, e.Layers))
 	trees := prover.Trees{tree}
 	if base != nil {
 		trees = prover.Trees{base, tree}

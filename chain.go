@@ -21,7 +21,8 @@ import (
 // verified, with the rule by which tokens were drawn (ProveOptions.Sampling), nil if each is the likeliest. stored has the keys and values of
 // the segments as files (chain.Chain.Stored). Where one is missing, or was altered, they are computed again from the tokens, and the observer is
 // warned. The circuit must be of a model that writes (MaxTokens), for texts of any length. stored and opts may be nil.
-func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts *ProveOptions) (*chain.Chain, error) {
+func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts *ProveOptions) (_ *chain.Chain, err error) {
+	defer must.Catch(&err)
 	o := orDefault(opts)
 	ch := &chain.Chain{By: o.Sampling}
 	if len(proofs) == 0 {
@@ -34,10 +35,7 @@ func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts
 		return nil, invalid(err)
 	}
 	for i, r := range found.Segments {
-		s, err := c.segment(ch, slices.Concat(r.Written.Prompt, r.Written.Tokens), len(r.Inputs[1]))
-		if err != nil {
-			return nil, err
-		}
+		s := must.Get(c.segment(ch, slices.Concat(r.Written.Prompt, r.Written.Tokens), len(r.Inputs[1])))
 		var file []byte
 		if i < len(stored) {
 			file = stored[i]
@@ -46,9 +44,7 @@ func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts
 		if err != nil {
 			w.warn("keys and values of segment %d: %v; they are computed again", i+1, err)
 			s.o, s.w, s.device = o, w, orProcessor(o.Device)
-			if own, err = s.again(ctx); err != nil {
-				return nil, err
-			}
+			own = must.Get(s.again(ctx))
 		}
 		ch.Add(r, own)
 	}
@@ -133,7 +129,8 @@ type ofSegment struct {
 }
 
 // segment is the proof of a chain's next segment, of these tokens with logits at the last n positions.
-func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (*proving, error) {
+func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (_ *proving, err error) {
+	defer must.Catch(&err)
 	if c.hiding != nil {
 		return nil, fmt.Errorf("%w: the key hides weights, and roots of keys and values would show what is known of them: prove the text as one", model.ErrSegment)
 	}
@@ -142,14 +139,9 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (*proving, error)
 		for _, id := range append(ch.Tokens(), ids...) {
 			all = append(all, float64(id))
 		}
-		if err := c.circuit.refuse(all); err != nil {
-			return nil, err
-		}
+		must.OK(c.circuit.refuse(all))
 	}
-	q, err := c.circuit.quantised.At(c.circuit.quantised.Circuit.Choose(ch.Instance(len(ids), n)))
-	if err != nil {
-		return nil, err
-	}
+	q := must.Get(c.circuit.quantised.At(c.circuit.quantised.Circuit.Choose(ch.Instance(len(ids), n))))
 	in := Input{make([]float64, len(ids)), make([]float64, n)}
 	for i, id := range ids {
 		in[0][i] = float64(id)

@@ -330,25 +330,22 @@ func (o *CertifyOptions) validate() error { return checkShare(o.MemoryBudget, o.
 // that no integer of the model is ever as large as the field, and need not trust
 // whoever issued the key for it. The certificate is verified before it is
 // returned. opts may be nil.
-func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) ([]byte, error) {
+func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) (_ []byte, err error) {
+	defer must.Catch(&err)
 	o := orDefault(opts)
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
+	must.OK(o.validate())
 	if c.hiding != nil {
 		return nil, errors.New("a key that hides weights has no certificate: it would state their sums and ranges")
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
 	var file bytes.Buffer
-	err := await(ctx, func() error {
+	err = await(ctx, func() error {
 		_, err := certify.Prove(ctx, c.key, c.trees, c.circuit.quantised.Weights, c.circuit.quantised.Blocks, &file, orProcessor(o.Device).prover(devices.Share{Memory: o.MemoryBudget, Workers: o.Workers}, w))
 		return err
 	})
 	w.end(err)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	err = w.run(ctx, phaseCheck, func() error {
 		check := &VerifyOptions{MinBits: 1, Certificate: bytes.NewReader(file.Bytes())}
 		return check.certified(c.key, c.circuit.quantised.Graph)

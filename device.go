@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
@@ -118,19 +119,16 @@ func OpenGPU(ctx context.Context, opts *GPUOptions) (*Device, error) {
 	return openGPU(ctx, orDefault(opts), func(o *GPUOptions) ([]devices.Found, error) { return devices.Find(o.Devices, o.All) })
 }
 
-func openGPU(ctx context.Context, o *GPUOptions, find func(*GPUOptions) ([]devices.Found, error)) (*Device, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
+func openGPU(ctx context.Context, o *GPUOptions, find func(*GPUOptions) ([]devices.Found, error)) (_ *Device, err error) {
+	defer must.Catch(&err)
+	must.OK(o.validate())
 	w := newWatch(o.Observer)
 	defer w.stop()
 	gpus, err := find(o)
 	set, err := devices.Open(ctx, gpus, err, devices.Options{
 		Required: o.Required, CheckMemory: o.CheckMemory, Threshold: o.Threshold, Streams: cmp.Or(o.Streams, defaultStreams), MemoryBudget: o.MemoryBudget,
 	}, func(ctx context.Context, f func() error) error { return w.run(ctx, phaseLoad, f) }, w.warn)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	return &Device{gpus: set}, nil
 }
 

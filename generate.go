@@ -464,6 +464,7 @@ type onDevice struct {
 }
 
 func (w *onDevice) set(ctx context.Context, token, position, n int) (err error) {
+	defer must.Catch(&err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.given = append(w.given, [3]int{token, position, n})
@@ -477,14 +478,9 @@ func (w *onDevice) set(ctx context.Context, token, position, n int) (err error) 
 		if !errors.Is(err, devices.ErrProcessor) {
 			return err
 		}
-		other, err := w.again(ctx)
-		if err != nil {
-			return err
-		}
+		other := must.Get(w.again(ctx))
 		for _, g := range w.given[:len(w.given)-1] {
-			if err := other.set(ctx, g[0], g[1], g[2]); err != nil {
-				return err
-			}
+			must.OK(other.set(ctx, g[0], g[1], g[2]))
 		}
 		w.other = other
 	}
@@ -572,19 +568,14 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 
 // prompted returns the circuit that is as long as a prompt, with logits at as few positions as there may be, and the inputs that say
 // the prompt.
-func (c *Circuit) prompted(prompt []int) (*quantise.Model, [][]int32, error) {
+func (c *Circuit) prompted(prompt []int) (_ *quantise.Model, _ [][]int32, err error) {
+	defer must.Catch(&err)
 	positions := c.writes
 	if c.freely() {
 		positions = 1
 	}
-	first, err := c.textInput(prompt, nil, 1, len(prompt), c.quantised.Circuit.Free[0].Bound, positions)
-	if err != nil {
-		return nil, nil, err
-	}
-	short, err := c.sized(first)
-	if err != nil {
-		return nil, nil, err
-	}
+	first := must.Get(c.textInput(prompt, nil, 1, len(prompt), c.quantised.Circuit.Free[0].Bound, positions))
+	short := must.Get(c.sized(first))
 	known, _, err := short.QuantiseInput(first)
 	return short, known, err
 }
@@ -644,19 +635,15 @@ type answering struct {
 var answerAxes, transcriptAxes = []int{-1, 0}, []int{1, -1}
 
 // answer begins to write in a circuit with the inputs of a whole answer.
-func (c *Circuit) answer(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int) (writer, error) {
+func (c *Circuit) answer(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int) (_ writer, err error) {
+	defer must.Catch(&err)
 	short, known, err := c.prompted(prompt)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	axes := answerAxes
 	if c.listens {
 		axes = transcriptAxes
 	}
-	rows, err := forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, axes, -1)
-	if err != nil {
-		return nil, err
-	}
+	rows := must.Get(forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, axes, -1))
 	w := &answering{c, rows, len(c.language.Start)}
 	return w, w.put(ctx, w.start-1, c.language.Start[w.start-1]) // whose logits are the first that are asked for
 }

@@ -344,10 +344,9 @@ func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 }
 
 // visitFloat runs a float model, shows visit all values, and returns the outputs.
-func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float64)) ([]Tensor, error) {
-	if err := runnable(g); err != nil {
-		return nil, err
-	}
+func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float64)) (_ []Tensor, err error) {
+	defer must.Catch(&err)
+	must.OK(runnable(g))
 	named := map[string][]float64{}
 	choices := map[string][]func(values []float64){}   // by scores, what is to be told of them
 	margins := map[string][]float64{}                  // by output
@@ -368,7 +367,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 			choices[x.Value] = append(choices[x.Value], func(values []float64) { beyond[name] += x.Count(values) })
 		}
 	}
-	err := g.VisitFloat(in, func(name string, values []float64) {
+	err = g.VisitFloat(in, func(name string, values []float64) {
 		if _, ok := named[name]; ok {
 			named[name] = values
 		}
@@ -377,9 +376,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 		}
 		visit(name, values)
 	})
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	var out []Tensor
 	for _, s := range outputsOf(g) {
 		t := tensor(s.Name, s.Shape, named[s.Name])

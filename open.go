@@ -114,24 +114,20 @@ func openONNX(path string, o *OpenOptions) (*Model, error) {
 const defaultContext = 1024
 
 // openPublished opens a folder in the Hugging Face layout, or a file of weights.
-func openPublished(path string, o *OpenOptions) (*Model, error) {
+func openPublished(path string, o *OpenOptions) (_ *Model, err error) {
+	defer must.Catch(&err)
 	var base *Model
 	if o.Adapter != "" {
 		alone := *o
 		alone.Adapter = ""
-		of, err := openPublished(path, &alone)
-		if err != nil {
-			return nil, err
-		}
+		of := must.Get(openPublished(path, &alone))
 		base = of
 	}
 	out, err := openAdapted(path, o)
 	if err != nil && base != nil {
 		base.Close()
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	out.base = base
 	return out, nil
 }

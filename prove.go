@@ -235,15 +235,11 @@ func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (_ *provin
 }
 
 // planned returns the plan of a proof with these options.
-func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (*plan.Plan, []committedInput, error) {
+func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (_ *plan.Plan, _ []committedInput, err error) {
+	defer must.Catch(&err)
 	in := q.Graph.Instance
-	if err := c.state(o, q, &in); err != nil {
-		return nil, nil, err
-	}
-	inputs, err := o.committed(q, &in)
-	if err != nil {
-		return nil, nil, err
-	}
+	must.OK(c.state(o, q, &in))
+	inputs := must.Get(o.committed(q, &in))
 	p, err := c.planOf(o, in)
 	return p, inputs, err
 }

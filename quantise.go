@@ -127,21 +127,16 @@ func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
 // size of its batch open, and only shapes depend on that size, the circuit leaves it open too,
 // and samples may be batches of any size. The same holds for the length of texts, up to
 // OpenOptions.Tokens. An error about nodes names all of them. opts may be nil.
-func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOptions) (*Circuit, error) {
+func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOptions) (_ *Circuit, err error) {
+	defer must.Catch(&err)
 	o := orDefault(opts)
-	settings, err := o.settings(m.open.most)
-	if err != nil {
-		return nil, err
-	}
+	settings := must.Get(o.settings(m.open.most))
 	if len(samples) == 0 && o.Ranges == nil {
 		return nil, errors.New("no samples to take ranges from")
 	}
 	w := newWatch(o.Observer)
 	defer w.stop()
-	base, err := m.quantiseBase(ctx, w, samples, o)
-	if err != nil {
-		return nil, err
-	}
+	base := must.Get(m.quantiseBase(ctx, w, samples, o))
 	settings.Base = base.asBase()
 	c, err := m.quantiseWith(ctx, w, samples, o, settings)
 	if err == nil {
@@ -367,19 +362,15 @@ func rangesOf(q *quantise.Model) ranges {
 
 // ranges decodes what codes has encoded, for a circuit with a free dimension or without. A wrong
 // number of codes, or an invalid one, is an error.
-func (m *Model) ranges(codes []uint32, free bool) (ranges, error) {
-	names, err := m.values(free)
-	if err != nil {
-		return nil, err
-	}
+func (m *Model) ranges(codes []uint32, free bool) (_ ranges, err error) {
+	defer must.Catch(&err)
+	names := must.Get(m.values(free))
 	if len(codes) != 3*len(names) {
 		return nil, fmt.Errorf("%d numbers, not 3 for each of %d values", len(codes), len(names))
 	}
 	r := ranges{}
 	for i, name := range names {
-		if r[name], err = quantise.RangeOf([3]uint32(codes[3*i:])); err != nil {
-			return nil, err
-		}
+		r[name] = must.Get(quantise.RangeOf([3]uint32(codes[3*i:])))
 	}
 	return r, nil
 }
@@ -642,30 +633,22 @@ type Run struct {
 }
 
 // Run runs the circuit without proving anything.
-func (c *Circuit) Run(ctx context.Context, in Input) (*Run, error) {
-	q, err := c.sized(in)
-	if err != nil {
-		return nil, err
-	}
+func (c *Circuit) Run(ctx context.Context, in Input) (_ *Run, err error) {
+	defer must.Catch(&err)
+	q := must.Get(c.sized(in))
 	r, wit, err := c.run(ctx, nil, q, in)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	wit.Close()
 	return r, nil
 }
 
 // run runs the circuit, in the size of the input, on a machine, nil for the CPU
 // alone.
-func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model, in Input) (*Run, *forward.Witness, error) {
+func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model, in Input) (_ *Run, _ *forward.Witness, err error) {
+	defer must.Catch(&err)
 	ints, clamped, err := q.QuantiseInput(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	wit, err := forward.RunOn(ctx, on, q.Graph, q.Weights, ints)
-	if err != nil {
-		return nil, nil, err
-	}
+	must.OK(err)
+	wit := must.Get(forward.RunOn(ctx, on, q.Graph, q.Weights, ints))
 	return c.readRounded(q, ints, clamped, wit), wit, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // DefaultFile is the settings file that is read when it is in the current
@@ -28,7 +30,8 @@ const envPrefix = "PROVE_MODEL"
 // AddFlags). Settings without a flag there come from the environment, the
 // settings file or their default. Errors name the setting and what it may be; beside an
 // error are the settings as far as they could be read, or nil.
-func Load(flags *pflag.FlagSet) (*Config, error) {
+func Load(flags *pflag.FlagSet) (_ *Config, err error) {
+	defer must.Catch(&err)
 	// No setting is nested, and a dot may be part of a key that is not ours.
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
 	v.SetEnvPrefix(envPrefix)
@@ -36,15 +39,11 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 	v.AutomaticEnv()
 
 	defaults := map[string]any{}
-	if err := mapstructure.Decode(Default(), &defaults); err != nil {
-		return nil, err
-	}
+	must.OK(mapstructure.Decode(Default(), &defaults))
 	for name, value := range defaults {
 		v.SetDefault(name, value)
 		if f := flags.Lookup(name); f != nil && f.Annotations[ours] != nil { // a command may have one of its own
-			if err := v.BindPFlag(name, f); err != nil {
-				return nil, err
-			}
+			must.OK(v.BindPFlag(name, f))
 		}
 	}
 	errs := []error{checkEnvironment(os.Environ()), readFile(v, flags)}

@@ -109,15 +109,12 @@ func PackRows(d Device, panels Ptr, n, vars int, r RowParts) error {
 // PackPoints makes panels of the weights of evaluation at n points (PointWeight, whose
 // Coef must be 1) of rows of 2^vars values, four points a panel, the vectors missing
 // from the last zero. scratch has PointScratch bytes.
-func PackPoints(d Device, panels Ptr, vars int, points Ptr, n int, scratch Ptr) error {
+func PackPoints(d Device, panels Ptr, vars int, points Ptr, n int, scratch Ptr) (err error) {
+	defer must.Catch(&err)
 	k := Kernel{"bytes", "pack_points"}
-	if err := checkPanels(k, n, vars); err != nil {
-		return err
-	}
+	must.OK(checkPanels(k, n, vars))
 	lower, upper, err := makePoints(d, vars, points, n, scratch)
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	return launchFor(d, k, (n+3)/4*panelPieces(vars)*pieceBytes/4, uint64(panels), uint64(n), uint64(vars), uint64(lower), uint64(upper))
 }
 
@@ -295,16 +292,11 @@ func setSegmentProducts(d Device, products []ByteProduct) error {
 	return launchProducts(d, Kernel{"bytes", "byte_products_segments"}, blockRows, products, blocks)
 }
 
-func launchProducts(d Device, k Kernel, rows int, products []ByteProduct, blocks []productBlock) error {
-	jobs, err := NewSlice(d, products)
-	if err != nil {
-		return err
-	}
+func launchProducts(d Device, k Kernel, rows int, products []ByteProduct, blocks []productBlock) (err error) {
+	defer must.Catch(&err)
+	jobs := must.Get(NewSlice(d, products))
 	defer d.Free(jobs)
-	work, err := NewSlice(d, blocks)
-	if err != nil {
-		return err
-	}
+	work := must.Get(NewSlice(d, blocks))
 	defer d.Free(work)
 	return d.Launch(k, Launch{GridX: len(blocks), Block: rows}, uint64(jobs), uint64(work))
 }

@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
@@ -71,7 +72,8 @@ func encode(d Device, dst, src, twiddles Ptr, rows, logTable, logDomain, node in
 }
 
 // Twiddles sets the 2^n words at dst to the twiddles of a domain of that size, doubled, for Encode.
-func Twiddles(d Device, dst Ptr, n int) error {
+func Twiddles(d Device, dst Ptr, n int) (err error) {
+	defer must.Catch(&err)
 	if n < 0 || n > code.MaxLogSize {
 		return fmt.Errorf("%w: twiddles of a domain of 2^%d points", ErrSize, n)
 	}
@@ -81,14 +83,9 @@ func Twiddles(d Device, dst Ptr, n int) error {
 		powers[2*i], powers[2*i+1] = g.A0, g.A1
 		g = g.Mul(g)
 	}
-	p, err := d.Alloc(len(powers) * SizeM31)
-	if err != nil {
-		return err
-	}
+	p := must.Get(d.Alloc(len(powers) * SizeM31))
 	defer d.Free(p)
-	if err := d.Upload(p, Bytes(powers[:])); err != nil {
-		return err
-	}
+	must.OK(d.Upload(p, Bytes(powers[:])))
 	return launchFor(d, Kernel{"code", "make_twiddles"}, 1<<n, uint64(dst), uint64(p), uint64(n))
 }
 

@@ -143,21 +143,17 @@ func (e *Executor) makeStream(priority int) (err error) {
 }
 
 // Stream is described at MultiStream.
-func (e *Executor) Stream(n int) (Device, error) {
+func (e *Executor) Stream(n int) (_ Device, err error) {
+	defer must.Catch(&err)
 	if n < 0 {
 		return nil, fmt.Errorf("stream %d", n)
 	}
 	e.lanesMu.Lock()
 	defer e.lanesMu.Unlock()
 	for len(e.streams) <= n {
-		if err := e.Err(); err != nil {
-			return nil, err
-		}
+		must.OK(e.Err())
 		l := &Executor{card: e.card}
-		release, err := l.Bind()
-		if err != nil {
-			return nil, err
-		}
+		release := must.Get(l.Bind())
 		err = l.makeStream(furtherPriority)
 		release()
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // A Matrix is a strided matrix of signed integers of Width bytes (1, 2 or 4)
@@ -89,18 +91,13 @@ func (p *MatMul) byRows() bool { return p.B.Column == 1 && p.B.Row == p.K }
 
 // MultiplyAddWith is MultiplyAdd for one of several products that may have the same B: kept holds
 // its planes between them. None of the products may write to memory that is a B.
-func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
+func MultiplyAddWith(d Device, p MatMul, kept *Planes) (err error) {
+	defer must.Catch(&err)
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 || p.Shifts != 0 {
 		return fmt.Errorf("a product of %d×%d and %d×%d, %d times, with shifts at %#x", p.M, p.K, p.N, p.K, p.Batches, p.Shifts)
 	}
-	typeA, err := typeName(p.A.Width)
-	if err != nil {
-		return err
-	}
-	typeB, err := typeName(p.B.Width)
-	if err != nil {
-		return err
-	}
+	typeA := must.Get(typeName(p.A.Width))
+	typeB := must.Get(typeName(p.B.Width))
 	vector, rows := p.Vector(), p.byRows()
 	switch {
 	case vector && rows:
@@ -269,16 +266,11 @@ func (p *planes) free(d Device) {
 }
 
 // multiplyPlanes is MultiplyAdd on the tensor cores, byte by byte.
-func multiplyPlanes(d Device, p MatMul, kept *Planes) error {
+func multiplyPlanes(d Device, p MatMul, kept *Planes) (err error) {
+	defer must.Catch(&err)
 	t := &p.Tables
-	b, err := kept.planes(d, planesOf{p.B, p.N, p.K, p.Batches, 31, t.BBatch, t.BRow, t.BColumn})
-	if err != nil {
-		return err
-	}
-	a, err := newPlanes(d, planesOf{p.A, p.M, p.K, p.Batches, p.XBits, t.ABatch, t.ARow, t.AColumn})
-	if err != nil {
-		return err
-	}
+	b := must.Get(kept.planes(d, planesOf{p.B, p.N, p.K, p.Batches, 31, t.BBatch, t.BRow, t.BColumn}))
+	a := must.Get(newPlanes(d, planesOf{p.A, p.M, p.K, p.Batches, p.XBits, t.ABatch, t.ARow, t.AColumn}))
 	defer a.free(d)
 	k := (p.K + 15) / 16 * 16 // beyond K one of the two has zeros
 	tiles := ((p.M-1)/gemmTile + 1) * ((p.N-1)/gemmTile + 1)

@@ -127,18 +127,14 @@ func (e *Executor) LaunchCooperative(k Kernel, l Launch, args ...uint64) error {
 
 type launcher func(ctx libcuda.Context, f libcuda.Function, grid, block [3]uint32, shared uint32, s libcuda.Stream, args []uint64) error
 
-func (e *Executor) launch(launch launcher, k Kernel, l Launch, args []uint64) error {
-	if err := e.Err(); err != nil {
-		return err
-	}
+func (e *Executor) launch(launch launcher, k Kernel, l Launch, args []uint64) (err error) {
+	defer must.Catch(&err)
+	must.OK(e.Err())
 	y := max(l.GridY, 1)
 	if l.GridX < 1 || l.GridX >= 1<<31 || y > 1<<16-1 || l.Block < 1 || l.Block > 1024 || l.Shared < 0 || len(args) > libcuda.MaxArgs {
 		return fmt.Errorf("launch of %s: %+v with %d arguments is out of range", k.Name, l, len(args))
 	}
-	f, err := e.function(k)
-	if err != nil {
-		return err
-	}
+	f := must.Get(e.function(k))
 	if err := e.reserve(f, l.Shared); err != nil {
 		return e.note(fmt.Errorf("launch of %s: %w", k.Name, err))
 	}

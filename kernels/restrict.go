@@ -110,16 +110,11 @@ func withSums(d Device, out Ptr, n int, f func(sums Ptr) error) (err error) {
 }
 
 // restrictTensor is RestrictInt on the tensor cores, for int8.
-func restrictTensor(d Device, out, in Ptr, b Binding) error {
-	packed, err := AllocSlice[uint32](d, (b.N+63)/64*256)
-	if err != nil {
-		return err
-	}
+func restrictTensor(d Device, out, in Ptr, b Binding) (err error) {
+	defer must.Catch(&err)
+	packed := must.Get(AllocSlice[uint32](d, (b.N+63)/64*256))
 	defer d.Free(packed)
-	err = d.Launch(Kernel{"restrict", "restrict_pack"}, Cover((b.N+63)/64*256), uint64(packed), uint64(b.Weights), uint64(b.N))
-	if err != nil {
-		return err
-	}
+	must.OK(d.Launch(Kernel{"restrict", "restrict_pack"}, Cover((b.N+63)/64*256), uint64(packed), uint64(b.Weights), uint64(b.N)))
 	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
 	const maxTerms = 1 << 16
 	var k Kernel

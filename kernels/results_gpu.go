@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"gorgonia.org/cu"
 )
@@ -115,15 +116,11 @@ func (m *pinnedBuffer) look(looked int, began time.Time) (waited bool, err error
 }
 
 // block waits for the queue without taking the processor.
-func (m *pinnedBuffer) block() error {
+func (m *pinnedBuffer) block() (err error) {
+	defer must.Catch(&err)
 	e := m.pinned.e
-	if err := e.Err(); err != nil {
-		return err
-	}
-	release, err := e.Bind()
-	if err != nil {
-		return err
-	}
+	must.OK(e.Err())
+	release := must.Get(e.Bind())
 	defer release()
 	if !m.hasEvent {
 		if m.event, err = cu.MakeEvent(cu.BlockingSyncEvent | cu.DisableTiming); err != nil {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Compiler opens NVRTC and returns where it is and its version, such as 12.9.
@@ -32,10 +34,8 @@ type compilation struct {
 // code it runs, else PTX; the driver loads both. log is the compiler's output, empty if it had no
 // warnings; an error contains it. A compilation that has begun runs to its end even if ctx ends.
 func Compile(ctx context.Context, src Source, arch string) (code []byte, log string, err error) {
-	lib, err := openLibrary()
-	if err != nil {
-		return nil, "", err
-	}
+	defer must.Catch(&err)
+	lib := must.Get(openLibrary())
 	target, err := target(arch, lib.archs)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", lib.path, err)
@@ -49,9 +49,7 @@ func Compile(ctx context.Context, src Source, arch string) (code []byte, log str
 		c.code, c.log = readCache(key)
 	}
 	if c.code == nil {
-		if err := ctx.Err(); err != nil {
-			return nil, "", err
-		}
+		must.OK(ctx.Err())
 		if code, log, err = lib.build(src, target); err != nil {
 			return nil, log, err
 		}

@@ -239,11 +239,9 @@ type source struct {
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // sourcesOf reads which models the flags name: NAME=PATH or PATH, where PATH may be a settings file.
-func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
-	named, err := flags.GetStringArray("model")
-	if err != nil {
-		return nil, err
-	}
+func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) (_ []source, err error) {
+	defer must.Catch(&err)
+	named := must.Get(flags.GetStringArray("model"))
 	if len(named) == 0 && cfg.Model != "" {
 		named = []string{cfg.Model}
 	}
@@ -261,9 +259,7 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) ([]source, error) {
 			return nil, job.WithHint(fmt.Errorf("two models are called %s", name), "give them names: --model NAME=PATH")
 		}
 		own, isArrays, err := ownSettings(*cfg, path)
-		if err != nil {
-			return nil, err
-		}
+		must.OK(err)
 		if isArrays {
 			arrays++
 		}
@@ -314,16 +310,12 @@ func nameAndPath(text string) (name, path string) {
 }
 
 // settingsOf reads a model's settings file.
-func settingsOf(path string) (*config.Config, error) {
+func settingsOf(path string) (_ *config.Config, err error) {
+	defer must.Catch(&err)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.AddFlags(flags)
-	if err := flags.Parse([]string{"--config", path}); err != nil {
-		return nil, err
-	}
-	cfg, err := config.Load(flags)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(flags.Parse([]string{"--config", path}))
+	cfg := must.Get(config.Load(flags))
 	if cfg.Model == "" {
 		return nil, fmt.Errorf("%s: it names no model", path)
 	}
@@ -351,22 +343,13 @@ func openModels(ctx context.Context, cmd *cobra.Command, cfg *config.Config, sou
 			release()
 		}
 	}()
+	defer must.Catch(&err)
 	ph := program.Progress(cmd, cfg)
-	unlimited, err := job.LimitMemory(cfg, ph)
-	if err != nil {
-		return nil, nil, err
-	}
-	ends = append(ends, unlimited)
-	var dev *provemodel.Device
-	if dev, err = job.OpenDevice(ctx, cfg, ph); err != nil {
-		return nil, nil, err
-	}
+	ends = append(ends, must.Get(job.LimitMemory(cfg, ph)))
+	dev := must.Get(job.OpenDevice(ctx, cfg, ph))
 	ends = append(ends, dev.Close)
 	for _, s := range sources {
-		m, err := models.Open(ctx, s.name, s.cfg, dev, ph)
-		if err != nil {
-			return nil, nil, err
-		}
+		m := must.Get(models.Open(ctx, s.name, s.cfg, dev, ph))
 		ends = append(ends, m.Close)
 		list = append(list, m)
 	}

@@ -61,18 +61,14 @@ not seen. Nothing is proved: a proof has the same integers.
 	return cmd
 }
 
-func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) error {
+func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) (err error) {
+	defer must.Catch(&err)
 	for _, name := range []string{"model", "test", "text", "limit", "input", "calibration", "ranges", "min-agreement"} {
 		if cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s is for a single model: folders have files of their own", name)
 		}
 	}
-	all, err := bench.MeasureFidelity(cmd.Context(), cfg, folders, program.Progress(cmd, cfg))
-	if err != nil {
-		return err
-	}
-	if err := printed(cmd, cfg, all, bench.FidelityTable); err != nil {
-		return err
-	}
+	all := must.Get(bench.MeasureFidelity(cmd.Context(), cfg, folders, program.Progress(cmd, cfg)))
+	must.OK(printed(cmd, cfg, all, bench.FidelityTable))
 	return bench.Misses(all)
 }

@@ -66,13 +66,9 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 	return cmd
 }
 
-func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits bench.Limits, runs, list int) error {
-	all, err := bench.Files(cmd.Context(), cfg, paths, limits, runs, list, program.Progress(cmd, cfg))
-	if err != nil {
-		return err
-	}
-	if err := printed(cmd, cfg, all, bench.ModelTable); err != nil {
-		return err
-	}
+func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits bench.Limits, runs, list int) (err error) {
+	defer must.Catch(&err)
+	all := must.Get(bench.Files(cmd.Context(), cfg, paths, limits, runs, list, program.Progress(cmd, cfg)))
+	must.OK(printed(cmd, cfg, all, bench.ModelTable))
 	return bench.Failures(all)
 }

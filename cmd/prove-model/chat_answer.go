@@ -128,7 +128,8 @@ func (c *conversation) answer(ctx context.Context, text string) (err error) {
 }
 
 // write has the model write an answer, until it was asked to stop.
-func (c *conversation) write(ctx context.Context, a *answer, prompt []int, most int, asked *atomic.Bool, times *writingTimes) error {
+func (c *conversation) write(ctx context.Context, a *answer, prompt []int, most int, asked *atomic.Bool, times *writingTimes) (err error) {
+	defer must.Catch(&err)
 	stream := c.tokenizer.Stream(prompt)
 	var text strings.Builder
 	cutter := &job.Cutter{Stops: c.cfg.Stop, Emit: func(s string) {
@@ -143,13 +144,8 @@ func (c *conversation) write(ctx context.Context, a *answer, prompt []int, most 
 		},
 		Stop: func() bool { return cutter.Stopped || asked.Load() },
 	})
-	if err != nil {
-		return err
-	}
-	rest, err := stream.Rest()
-	if err != nil {
-		return err
-	}
+	must.OK(err)
+	rest := must.Get(stream.Rest())
 	cutter.Add(rest)
 	cutter.End()
 	a.Text, a.PromptTokens, a.Tokens, a.Verdict, a.in = text.String(), w.Prompt, w.Tokens, verdict(w.Ended), in

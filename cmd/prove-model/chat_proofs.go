@@ -106,13 +106,11 @@ func (p *proofs) wait(ctx context.Context) {
 }
 
 // prove proves an answer. The first one has the model committed to.
-func (p *proofs) prove(ctx context.Context, a *answer) error {
+func (p *proofs) prove(ctx context.Context, a *answer) (err error) {
+	defer must.Catch(&err)
 	observer := &patient{warner{p.out}, p, ctx}
 	observer.wait(ctx)
-	c, err := p.key(ctx, observer)
-	if err != nil {
-		return err
-	}
+	c := must.Get(p.key(ctx, observer))
 	opts := p.opts.Prove
 	opts.Observer, opts.Sampling = observer, a.Sampling
 	segment := opts
@@ -124,10 +122,7 @@ func (p *proofs) prove(ctx context.Context, a *answer) error {
 		p.refused = true
 		p.out.say("answers are proved with all of the conversation before them: %v", err)
 	}
-	made, err := provemodel.Prove(ctx, c, a.in, &opts)
-	if err != nil {
-		return err
-	}
+	made := must.Get(provemodel.Prove(ctx, c, a.in, &opts))
 	a.files = [][]byte{made.File}
 	return nil
 }
@@ -135,13 +130,11 @@ func (p *proofs) prove(ctx context.Context, a *answer) error {
 // proveSegment proves the turn of an answer as a segment behind those before. Where the conversation does not begin with the tokens of
 // these, as it was cleared, or the template or the tokenizer writes an answer otherwise than the model did, another chain begins, with as
 // many of the segments as it does begin with.
-func (p *proofs) proveSegment(ctx context.Context, c *provemodel.Committed, a *answer, opts *provemodel.ProveOptions) error {
+func (p *proofs) proveSegment(ctx context.Context, c *provemodel.Committed, a *answer, opts *provemodel.ProveOptions) (err error) {
+	defer must.Catch(&err)
 	on, extends := p.chain, false
 	if on == nil {
-		var err error
-		if on, err = c.OpenChain(ctx, nil, nil, opts); err != nil {
-			return err
-		}
+		on = must.Get(c.OpenChain(ctx, nil, nil, opts))
 	} else {
 		// Something of the prompt is left for the segment.
 		n := on.Shared(a.PromptTokens[:len(a.PromptTokens)-1])
@@ -153,10 +146,7 @@ func (p *proofs) proveSegment(ctx context.Context, c *provemodel.Committed, a *a
 	}
 	n, before := on.Segments(), len(on.Tokens())
 	text := slices.Concat(a.PromptTokens, a.Tokens)[before:]
-	made, err := c.ProveSegment(ctx, on, text, len(a.PromptTokens)-before, opts)
-	if err != nil {
-		return err
-	}
+	made := must.Get(c.ProveSegment(ctx, on, text, len(a.PromptTokens)-before, opts))
 	if !extends {
 		p.chains++
 	}
@@ -213,14 +203,10 @@ func (c *conversation) proved(ctx context.Context, answers []*answer) error {
 }
 
 // verify verifies the proofs of the answers that are named: the last one, by number, or all.
-func (c *conversation) verify(ctx context.Context, which string) error {
-	list, err := c.named(which)
-	if err != nil {
-		return err
-	}
-	if err := c.proved(ctx, list); err != nil {
-		return err
-	}
+func (c *conversation) verify(ctx context.Context, which string) (err error) {
+	defer must.Catch(&err)
+	list := must.Get(c.named(which))
+	must.OK(c.proved(ctx, list))
 	for _, a := range list {
 		if a.err != nil {
 			return fmt.Errorf("answer %d could not be proved: %w", a.Number, a.err)

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
@@ -123,19 +124,14 @@ type checkedLink struct {
 }
 
 // checkLink checks the link of a key. When it does not hold there is an error that wraps ErrInvalid, and a result that says why.
-func checkLink(cfg *config.Config) (*checkedLink, error) {
+func checkLink(cfg *config.Config) (_ *checkedLink, err error) {
+	defer must.Catch(&err)
 	if cfg.Renew == "" || cfg.VK == "" || cfg.Model != "" {
 		err := errors.New("a link is checked with two keys, and without a model")
 		return nil, job.WithHint(err, "prove-model check-key --renew old.vk --vk new.vk")
 	}
-	from, err := readKey(cfg.Renew)
-	if err != nil {
-		return nil, err
-	}
-	to, err := readKey(cfg.VK)
-	if err != nil {
-		return nil, err
-	}
+	from := must.Get(readKey(cfg.Renew))
+	to := must.Get(readKey(cfg.VK))
 	f, err := job.OpenFile(linkPath(cfg, cfg.VK))
 	if err != nil {
 		return nil, fmt.Errorf("link: %w", err)

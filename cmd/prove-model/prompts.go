@@ -72,19 +72,14 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 
 // closeEnough returns an error if --max-error does not let one of several texts pass. Each is run by itself for that, which gives the
 // integers that are proved, before anything is.
-func (s *session) closeEnough(ctx context.Context) error {
+func (s *session) closeEnough(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	if s.cfg.MaxError == 0 {
 		return nil
 	}
 	for i, in := range s.job.Inputs {
-		float, err := s.job.FloatOf(ctx, in)
-		if err != nil {
-			return err
-		}
-		run, err := s.circuit.Run(ctx, in)
-		if err != nil {
-			return err
-		}
+		float := must.Get(s.job.FloatOf(ctx, in))
+		run := must.Get(s.circuit.Run(ctx, in))
 		for k, f := range float {
 			a, err := provemodel.Compare(run.Outputs[k], f)
 			if err != nil {
@@ -164,7 +159,8 @@ func (p *provedTexts) print(w io.Writer) {
 func printTextOf(w io.Writer, i, n int) { fmt.Fprintf(w, "text        %d of %d\n", i+1, n) }
 
 // readTexts reads the tokens of all texts of a statement, and holds the prompts against those that the settings want.
-func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) ([]*proven, error) {
+func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (_ []*proven, err error) {
+	defer must.Catch(&err)
 	if s.Several == 0 {
 		if cfg.Prompts != "" {
 			return nil, fmt.Errorf("%w: it is of one text, and --prompts has several", provemodel.ErrInvalid)
@@ -179,17 +175,12 @@ func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 		if err == nil {
 			texts[i], err = readText(&all, one, t)
 		}
-		if err != nil {
-			return nil, err
-		}
+		must.OK(err)
 	}
 	if cfg.Prompts == "" {
 		return texts, nil
 	}
-	want, err := job.EncodeAll(cfg, t, s.Text)
-	if err != nil {
-		return nil, err
-	}
+	want := must.Get(job.EncodeAll(cfg, t, s.Text))
 	if len(want) != len(texts) {
 		return nil, fmt.Errorf("%w: it is of %d texts, and --prompts has %d", provemodel.ErrInvalid, len(texts), len(want))
 	}

@@ -204,7 +204,8 @@ func (a *answered) textOf(cfg *config.Config, s *provemodel.Statement) (id int, 
 
 // hold compares a proof's statement with the receipt, and the receipt with the rest of the answer. An error that wraps ErrInvalid says that
 // they are not about the same.
-func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (*receiptSaid, error) {
+func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (_ *receiptSaid, err error) {
+	defer must.Catch(&err)
 	r := a.receipt
 	said := &receiptSaid{Answer: r.Answer, Model: r.Model, PublicKey: r.PublicKey, Created: r.Created, Compared: []string{}}
 	if r.Commitment != s.Commitment.String() {
@@ -226,18 +227,13 @@ func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenize
 		return nil, notWhat("the answer has another text than its receipt says")
 	}
 	if a.weighed != nil {
-		if err := a.weighed.hold(s); err != nil {
-			return nil, err
-		}
+		must.OK(a.weighed.hold(s))
 		said.Compared = append(said.Compared, "logprobs")
 	}
 	if t == nil {
 		return said, nil
 	}
-	text, err := t.After(s.Generated.Before(), s.Generated.Tokens)
-	if err != nil {
-		return nil, err
-	}
+	text := must.Get(t.After(s.Generated.Before(), s.Generated.Tokens))
 	if !isBeginning(text, r.AnswerSHA256) {
 		return nil, notWhat("the model wrote another text than the receipt says: %s", ui.Printable(text))
 	}

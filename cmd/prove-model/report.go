@@ -28,15 +28,10 @@ func createPage(files *outputs, setting, path string) (*output, error) {
 }
 
 // reportOf describes a proof that was just made.
-func reportOf(ctx context.Context, cfg *config.Config, j *job.Job, committed *provemodel.Committed, p *provemodel.Proof, made *proved) (*report.Report, error) {
-	described, err := inspect.OfProof(committed.Key(), bytes.NewReader(p.File))
-	if err != nil {
-		return nil, err
-	}
-	layers, err := committed.Circuit().Layers(ctx, j.Model, j.Input)
-	if err != nil {
-		return nil, err
-	}
+func reportOf(ctx context.Context, cfg *config.Config, j *job.Job, committed *provemodel.Committed, p *provemodel.Proof, made *proved) (_ *report.Report, err error) {
+	defer must.Catch(&err)
+	described := must.Get(inspect.OfProof(committed.Key(), bytes.NewReader(p.File)))
+	layers := must.Get(committed.Circuit().Layers(ctx, j.Model, j.Input))
 	r := &report.Report{
 		Title: "Proof of a run of " + made.Model, Layers: layers, Phases: made.Phases, Peak: made.PeakMemory,
 		Key: described.Key, Advice: made.Advice,

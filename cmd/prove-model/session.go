@@ -43,41 +43,22 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 			s.end()
 		}
 	}()
-	if s.vk, err = files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile); err != nil {
-		return nil, err
-	}
-	if s.ranges, err = createRanges(cfg, files); err != nil {
-		return nil, err
-	}
-	if s.words, err = createVocabulary(cfg, files); err != nil {
-		return nil, err
-	}
-	if err := hidesForProof(cfg); err != nil {
-		return nil, err
-	}
-	unlimited, err := job.LimitMemory(cfg, ph)
-	if err != nil {
-		return nil, err
-	}
-	s.ends = append(s.ends, unlimited)
+	defer must.Catch(&err)
+	s.vk = must.Get(files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile))
+	s.ranges = must.Get(createRanges(cfg, files))
+	s.words = must.Get(createVocabulary(cfg, files))
+	must.OK(hidesForProof(cfg))
+	s.ends = append(s.ends, must.Get(job.LimitMemory(cfg, ph)))
 	collectWhileReading(cfg.Model)
-	if s.device, err = job.OpenDevice(ctx, cfg, ph); err != nil {
-		return nil, err
-	}
+	s.device = must.Get(job.OpenDevice(ctx, cfg, ph))
 	s.ends = append(s.ends, s.device.Close)
-	if s.job, err = job.Open(cfg); err != nil {
-		return nil, err
-	}
+	s.job = must.Get(job.Open(cfg))
 	s.ends = append(s.ends, s.job.Close)
 	if s.job.Notes != "" {
 		ph.Warn(s.job.Notes)
 	}
-	if err := files.apartFrom(s.job.Model); err != nil {
-		return nil, err
-	}
-	if s.words, err = writeVocabulary(cfg, files, s.words, s.vk.path, s.job.Model); err != nil {
-		return nil, err
-	}
+	must.OK(files.apartFrom(s.job.Model))
+	s.words = must.Get(writeVocabulary(cfg, files, s.words, s.vk.path, s.job.Model))
 	s.opts = job.OptionsOf(cfg, ph, s.device)
 	return s, nil
 }

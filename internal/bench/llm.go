@@ -198,12 +198,11 @@ func sizeOfFolder(path string) int64 {
 }
 
 // LLMTable writes what was done once, and a row for each proof.
-func LLMTable(w io.Writer, m *LLM) error {
+func LLMTable(w io.Writer, m *LLM) (err error) {
+	defer must.Catch(&err)
 	fmt.Fprintf(w, "%s, %d layers, %d parameters, %s as stored; mode %s, formats %s\n", m.Shape, m.Layers, m.Parameters, ui.Bytes(m.Stored), m.Mode, m.Formats)
 	rows := append([][]string{{"open", fmt.Sprintf("%.3f", m.Open), ""}}, phaseRows(m.Phases)...)
-	if err := ui.Table(w, []string{"once", "seconds", "cpu seconds"}, rows); err != nil {
-		return err
-	}
+	must.OK(ui.Table(w, []string{"once", "seconds", "cpu seconds"}, rows))
 	fmt.Fprintln(w)
 	header := []string{"tokens"}
 	rows = nil
@@ -224,9 +223,7 @@ func LLMTable(w io.Writer, m *LLM) error {
 		rows = append(rows, row)
 	}
 	header = append(header, "all s", "cpu s", "verify ms", "proof KB", "error", "KL", "top-1")
-	if err := ui.Table(w, header, rows); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\npeak %s\n", ui.Bytes(m.PeakMemory))
+	must.OK(ui.Table(w, header, rows))
+	_, err = fmt.Fprintf(w, "\npeak %s\n", ui.Bytes(m.PeakMemory))
 	return err
 }

@@ -102,11 +102,10 @@ func writeOnce(ctx context.Context, c *provemodel.Circuit, prompt []int, on *pro
 }
 
 // WritingTable writes what was done once, and a row for each text.
-func WritingTable(out io.Writer, w *Writing) error {
+func WritingTable(out io.Writer, w *Writing) (err error) {
+	defer must.Catch(&err)
 	fmt.Fprintf(out, "%s, %d layers, %d parameters; mode %s; %d tokens after a prompt of %d\n", w.Shape, w.Layers, w.Parameters, w.Mode, w.Tokens, w.Prompt)
-	if err := ui.Table(out, []string{"once", "seconds", "cpu seconds"}, phaseRows(w.Phases)); err != nil {
-		return err
-	}
+	must.OK(ui.Table(out, []string{"once", "seconds", "cpu seconds"}, phaseRows(w.Phases)))
 	fmt.Fprintln(out)
 	var rows [][]string
 	for _, r := range w.Runs {
@@ -114,9 +113,7 @@ func WritingTable(out io.Writer, w *Writing) error {
 			fmt.Sprintf("%.3f", r.First), fmt.Sprintf("%.3f", r.FirstCPU), fmt.Sprintf("%.4f", r.Token), fmt.Sprintf("%.4f", r.TokenCPU), fmt.Sprintf("%.1f", r.PerSecond),
 		})
 	}
-	if err := ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, rows); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "\npeak %s\n", ui.Bytes(w.PeakMemory))
+	must.OK(ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, rows))
+	_, err = fmt.Fprintf(out, "\npeak %s\n", ui.Bytes(w.PeakMemory))
 	return err
 }

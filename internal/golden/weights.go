@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
@@ -46,11 +47,9 @@ func ReadWeights(r io.Reader, g *model.Graph) (model.Weights, error) {
 }
 
 // WriteWeights writes what ReadWeights reads.
-func WriteWeights(out io.Writer, g *model.Graph, w model.Weights) error {
-	z, err := gzip.NewWriterLevel(out, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+func WriteWeights(out io.Writer, g *model.Graph, w model.Weights) (err error) {
+	defer must.Catch(&err)
+	z := must.Get(gzip.NewWriterLevel(out, gzip.BestCompression))
 	for _, id := range g.FixedIDs() {
 		t := &g.Tensors[id]
 		b := make([]byte, 0, width(t)*w[id].Len())
@@ -67,9 +66,7 @@ func WriteWeights(out io.Writer, g *model.Graph, w model.Weights) error {
 				b = binary.LittleEndian.AppendUint32(b, uint32(v))
 			}
 		}
-		if _, err := z.Write(b); err != nil {
-			return err
-		}
+		must.Get(z.Write(b))
 	}
 	return z.Close()
 }

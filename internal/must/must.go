@@ -1,5 +1,6 @@
-// Package must is for commands, measurements and tools: long sequences of calls of which none is expected to fail, and the first error
-// ends them. It is a panic, which never leaves the package that makes the calls: each function that others call defers Catch.
+// Package must is for functions that are a sequence of calls, of which the first error is theirs. It ends them by a panic, which never
+// leaves the package: each function that others call, and each goroutine, defers Catch. Verifiers, and readers of keys and proofs, return
+// their errors instead.
 package must
 
 type failure struct{ err error }

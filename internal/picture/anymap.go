@@ -6,6 +6,8 @@ import (
 	"image"
 	"image/color"
 	"io"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // header reads the header of a portable any-map of bytes: P5 or P6, width, height and 255, with white space and
@@ -59,12 +61,11 @@ func anyMapConfig(r io.Reader) (image.Config, error) {
 }
 
 // anyMap reads a picture whose size has been checked.
-func anyMap(from io.Reader) (image.Image, error) {
+func anyMap(from io.Reader) (_ image.Image, err error) {
+	defer must.Catch(&err)
 	r := bufio.NewReader(from)
 	kind, c, err := header(r)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	size := image.Rect(0, 0, c.Width, c.Height)
 	if kind == '5' {
 		m := image.NewGray(size)
@@ -73,9 +74,7 @@ func anyMap(from io.Reader) (image.Image, error) {
 	}
 	m, row := image.NewRGBA(size), make([]byte, 3*c.Width)
 	for y := range c.Height {
-		if _, err := io.ReadFull(r, row); err != nil {
-			return nil, err
-		}
+		must.Get(io.ReadFull(r, row))
 		for x := range c.Width {
 			copy(m.Pix[m.PixOffset(x, y):], append(row[3*x:3*x+3:3*x+3], 255))
 		}

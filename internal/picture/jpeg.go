@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"image"
 	"io"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // This decoder is here, and the standard library's is not used, because pixels are inputs of proofs: they must be the same
@@ -50,15 +52,11 @@ type jpegDecoder struct {
 }
 
 // decodeJPEG is the decoder of a format.
-func decodeJPEG(r io.Reader) (image.Image, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
+func decodeJPEG(r io.Reader) (_ image.Image, err error) {
+	defer must.Catch(&err)
+	data := must.Get(io.ReadAll(r))
 	d := &jpegDecoder{data: data[2:]} // behind its magic
-	if err := d.read(); err != nil {
-		return nil, err
-	}
+	must.OK(d.read())
 	return d.picture()
 }
 
@@ -86,12 +84,11 @@ func (d *jpegDecoder) segment() (marker byte, content []byte, err error) {
 }
 
 // read reads all segments.
-func (d *jpegDecoder) read() error {
+func (d *jpegDecoder) read() (err error) {
+	defer must.Catch(&err)
 	for {
 		marker, content, err := d.segment()
-		if err != nil {
-			return err
-		}
+		must.OK(err)
 		switch marker {
 		case 0xc0, 0xc1, 0xc2:
 			d.progressive = marker == 0xc2
@@ -116,9 +113,7 @@ func (d *jpegDecoder) read() error {
 		case 0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcd, 0xce, 0xcf:
 			return errors.New("a kind of JPEG that is not decoded (lossless, hierarchical, or with arithmetic codes)")
 		}
-		if err != nil {
-			return err
-		}
+		must.OK(err)
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Bounds of a file: of its bytes, of its pixels, and of the scans of a JPEG, each of which passes over all pixels.
@@ -113,14 +115,12 @@ func (f *format) size(data []byte) (height, width int, err error) {
 // greens and blues; grey of colours is (299·red + 587·green + 114·blue)/1000, rounded. A picture that is not opaque,
 // or that has 16 bits a channel or four inks, is refused.
 func Decode(data []byte, order string) (height, width int, pixels []byte, err error) {
+	defer must.Catch(&err)
 	channels := Channels(order)
 	if channels == 0 {
 		return 0, 0, nil, fmt.Errorf("no order of channels: %q", order)
 	}
-	f, err := formatOf(data)
-	if err != nil {
-		return 0, 0, nil, err
-	}
+	f := must.Get(formatOf(data))
 	if height, width, err = f.size(data); err != nil {
 		return 0, 0, nil, err
 	}
@@ -131,10 +131,7 @@ func Decode(data []byte, order string) (height, width int, pixels []byte, err er
 	if b := m.Bounds(); b.Dx() != width || b.Dy() != height {
 		return 0, 0, nil, fmt.Errorf("a damaged %s picture: %d × %d pixels are said and %d × %d there", f.name, width, height, b.Dx(), b.Dy())
 	}
-	at, err := reader(m, f.name)
-	if err != nil {
-		return 0, 0, nil, err
-	}
+	at := must.Get(reader(m, f.name))
 	pixels = make([]byte, 0, height*width*channels)
 	for y := range height {
 		for x := range width {

@@ -59,7 +59,8 @@ func (s *scan) add(id int, first, rest byte) error {
 }
 
 // run reads the units of the scan: a block of one component, or blocks of all, interleaved.
-func (s *scan) run() error {
+func (s *scan) run() (err error) {
+	defer must.Catch(&err)
 	one := len(s.planes) == 1
 	p := s.planes[0]
 	across, down := (p.width+7)/8, (p.height+7)/8
@@ -77,17 +78,13 @@ func (s *scan) run() error {
 			s.begin()
 		}
 		if one {
-			if err := s.block(0, &p.blocks[unit/across*p.across+unit%across]); err != nil {
-				return err
-			}
+			must.OK(s.block(0, &p.blocks[unit/across*p.across+unit%across]))
 			continue
 		}
 		for i, p := range s.planes {
 			for k := range p.h * p.v {
 				y, x := unit/across*p.v+k/p.h, unit%across*p.h+k%p.h
-				if err := s.block(i, &p.blocks[y*p.across+x]); err != nil {
-					return err
-				}
+				must.OK(s.block(i, &p.blocks[y*p.across+x]))
 			}
 		}
 	}
@@ -139,16 +136,14 @@ func (s *scan) firstOf(i int, b *[64]int16) error {
 }
 
 // others reads the coefficients from s.from or 1 on, as runs of zeros and what follows them.
-func (s *scan) others(t *huffman, b *[64]int16) error {
+func (s *scan) others(t *huffman, b *[64]int16) (err error) {
+	defer must.Catch(&err)
 	if s.skip > 0 {
 		s.skip--
 		return nil
 	}
 	for k := max(s.from, 1); k <= s.to; k++ {
-		symbol, err := s.symbol(t)
-		if err != nil {
-			return err
-		}
+		symbol := must.Get(s.symbol(t))
 		run, n := int(symbol>>4), int(symbol&15)
 		if n == 0 && run < 15 { // no more in this block, nor in others
 			return s.end(run)
@@ -157,10 +152,7 @@ func (s *scan) others(t *huffman, b *[64]int16) error {
 			return errScan
 		}
 		if n > 0 {
-			v, err := s.signed(n)
-			if err != nil {
-				return err
-			}
+			v := must.Get(s.signed(n))
 			b[zigzag[k]] = int16(v << s.low)
 		}
 	}

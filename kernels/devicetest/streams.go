@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/kernels"
 )
 
@@ -359,13 +360,10 @@ func (s *Streams) Upload(dst kernels.Ptr, src []byte) error {
 }
 
 // Download waits for the queue.
-func (s *Streams) Download(dst []byte, src kernels.Ptr) error {
-	if err := s.ask("download"); err != nil {
-		return err
-	}
-	if err := s.wait(); err != nil {
-		return err
-	}
+func (s *Streams) Download(dst []byte, src kernels.Ptr) (err error) {
+	defer must.Catch(&err)
+	must.OK(s.ask("download"))
+	must.OK(s.wait())
 	return s.on.device.Download(dst, src)
 }
 

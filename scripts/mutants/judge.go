@@ -42,16 +42,11 @@ func newJudge(program string) (*judge, error) {
 	return &judge{proofs: proofs, links: links, causes: map[string]int{}}, err
 }
 
-func start(c *exec.Cmd) (*handed, error) {
+func start(c *exec.Cmd) (_ *handed, err error) {
+	defer must.Catch(&err)
 	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
+	in := must.Get(c.StdinPipe())
+	out := must.Get(c.StdoutPipe())
 	h := &handed{c, in, bufio.NewScanner(out)}
 	h.out.Buffer(nil, 1<<20)
 	return h, c.Start()

@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/resident"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -132,14 +133,10 @@ func (m *Model) readText(c *config.Config) error {
 	return nil
 }
 
-func (m *Model) commit(ctx context.Context) error {
-	circuit, err := m.job.Quantise(ctx, m.opts)
-	if err != nil {
-		return err
-	}
-	if m.committed, err = provemodel.Commit(ctx, circuit, &m.opts.Commit); err != nil {
-		return err
-	}
+func (m *Model) commit(ctx context.Context) (err error) {
+	defer must.Catch(&err)
+	circuit := must.Get(m.job.Quantise(ctx, m.opts))
+	m.committed = must.Get(provemodel.Commit(ctx, circuit, &m.opts.Commit))
 	m.Commitment, m.Committed = m.committed.Commitment().String(), time.Now()
 	return nil
 }
@@ -155,11 +152,10 @@ func (m *Model) Inputs() []provemodel.Spec  { return m.job.Model.Inputs() }
 func (m *Model) Outputs() []provemodel.Spec { return m.job.Model.Outputs() }
 
 // Prove makes the proof of a job of the model, with the help of others unless team is nil.
-func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progress func(phase string, done, total int)) ([]byte, error) {
+func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progress func(phase string, done, total int)) (_ []byte, err error) {
+	defer must.Catch(&err)
 	in, opts, err := m.asked(j)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	opts.Observer = &observer{tell: progress}
 	if team != nil {
 		opts.Together = team
@@ -168,10 +164,7 @@ func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progr
 	if j.Joint != nil {
 		prove = func() (*provemodel.Proof, error) { return provemodel.ProveTexts(ctx, m.committed, in, opts) }
 	}
-	p, err := prove()
-	if err != nil {
-		return nil, err
-	}
+	p := must.Get(prove())
 	return p.File, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // ErrTooLong is wrapped by the error about a prompt that has too many tokens.
@@ -94,7 +95,8 @@ type Written struct {
 }
 
 // Write has the model go on after a prompt, which CheckPrompt has passed.
-func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
+func (m *Model) Write(ctx context.Context, w *Writing) (_ *Written, err error) {
+	defer must.Catch(&err)
 	out := &Written{Finish: Cut}
 	var stream *tokenizer.Stream
 	if m.Tokenizer != nil {
@@ -122,14 +124,9 @@ func (m *Model) Write(ctx context.Context, w *Writing) (*Written, error) {
 		}
 	}
 	written, _, err := m.committed.Circuit().Generate(ctx, w.Prompt, opts)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	if stream != nil {
-		rest, err := stream.Rest()
-		if err != nil {
-			return nil, err
-		}
+		rest := must.Get(stream.Rest())
 		cutter.Add(rest)
 	}
 	cutter.End()

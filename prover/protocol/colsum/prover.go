@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -24,12 +25,10 @@ const perTask = 1 << 11
 // tree that ends at z. The claim must follow from what has been absorbed. An error comes from the
 // passes; what was written by then is not a proof. With a false claim, the value at the end is not
 // that of the columns.
-func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.Leaves, z []field.QM31, claim field.QM31, c Columns) (End, error) {
+func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.Leaves, z []field.QM31, claim field.QM31, c Columns) (_ End, err error) {
+	defer must.Catch(&err)
 	point := make([]field.QM31, Vars(g, l))
-	sums, err := newSums(ctx, g, l, z, c, len(point))
-	if err != nil {
-		return End{}, err
-	}
+	sums := must.Get(newSums(ctx, g, l, z, c, len(point)))
 	waiting := field.One // Π (1 − r_j) so far
 	for round := range point {
 		zero, top := field.Zero, field.Zero
@@ -46,26 +45,21 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 		r := w.Challenge()
 		point[round], claim = r, next(zero, top, claim, r)
 		waiting = waiting.Mul(field.One.Sub(r))
-		if err := advance(ctx, sums, round+1, point, c); err != nil {
-			return End{}, err
-		}
+		must.OK(advance(ctx, sums, round+1, point, c))
 	}
 	return End{point, transcript.Known(claim)}, nil
 }
 
 // Dry makes the passes of Prove for columns that only count their memory, at a point of the transcript's, and leaves out what the
 // processor alone computes. It writes nothing.
-func Dry(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns) (End, error) {
+func Dry(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns) (_ End, err error) {
+	defer must.Catch(&err)
 	point := w.Challenges(Vars(g, l))
 	sums, jobs := sumsOf(g, l, z, len(point))
-	if _, err := c.RowSums(ctx, jobs); err != nil {
-		return End{}, err
-	}
+	must.Get(c.RowSums(ctx, jobs))
 	for round := range point {
 		if _, jobs := columnSums(sums, round, point); len(jobs) > 0 {
-			if _, err := c.ColumnSums(ctx, jobs); err != nil {
-				return End{}, err
-			}
+			must.Get(c.ColumnSums(ctx, jobs))
 		}
 	}
 	return End{point, transcript.Known(field.Zero)}, nil

@@ -3,6 +3,7 @@ package sumcheck
 import (
 	"context"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -39,7 +40,8 @@ type Sums struct{ First, Top field.QM31 }
 //
 // A shape with more eq variables than variables is a programmer's error and
 // panics. A false claim gives a proof that Verify rejects.
-func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tables) ([]Final, error) {
+func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tables) (_ []Final, err error) {
+	defer must.Catch(&err)
 	if len(shapes) == 0 {
 		return nil, nil
 	}
@@ -51,10 +53,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 	challenges := make([]field.QM31, plan.rounds)
 	for round := range challenges {
 		var m message
-		sums, err := tables.Round(ctx, round, last)
-		if err != nil {
-			return nil, err
-		}
+		sums := must.Get(tables.Round(ctx, round, last))
 		for i, s := range states {
 			if plan.joins[i] == round {
 				claim = claim.Add(s.scale.Mul(s.claim))
@@ -76,10 +75,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 		}
 	}
 
-	ends, err := tables.Ends(ctx, last)
-	if err != nil {
-		return nil, err
-	}
+	ends := must.Get(tables.Ends(ctx, last))
 	finals := make([]Final, len(shapes))
 	for i, end := range ends {
 		finals[i] = Final{Point: challenges[plan.joins[i]:], A: end[0], B: end[1]}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -177,14 +178,10 @@ func NewTree(l Layout, nodes Nodes) *Tree {
 // FromLayers returns the tree over rows of that layout with layers that
 // [Tree.Layers] gave. Wrong digests are not noticed here; they give proofs that
 // no verifier accepts.
-func FromLayers(l Layout, layers [][]hash.Digest) (*Tree, error) {
-	if err := l.check(); err != nil {
-		return nil, err
-	}
-	nodes, err := merkle.FromLayers(layers)
-	if err != nil {
-		return nil, err
-	}
+func FromLayers(l Layout, layers [][]hash.Digest) (_ *Tree, err error) {
+	defer must.Catch(&err)
+	must.OK(l.check())
+	nodes := must.Get(merkle.FromLayers(layers))
 	if nodes.Depth() != l.LogDomain() {
 		return nil, fmt.Errorf("whir: a tree of depth %d for rows of 2^%d values at rate 2^-%d", nodes.Depth(), l.RowVars, l.LogBlowup)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -90,19 +91,14 @@ type Frame struct {
 
 // OfProof describes the proof read from r, made for key. The error says what
 // is malformed; the statement is not checked.
-func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
-	in, err := proof.NewReader(r)
-	if err != nil {
-		return nil, err
-	}
+func OfProof(key *proof.Key, r io.Reader) (_ *Proof, err error) {
+	defer must.Catch(&err)
+	in := must.Get(proof.NewReader(r))
 	header := in.Header()
 	if header.Key != key.Digest {
 		return nil, fmt.Errorf("the proof was made for another key (%x, not %x)", header.Key, key.Digest)
 	}
-	p, err := key.PlanOf(header)
-	if err != nil {
-		return nil, err
-	}
+	p := must.Get(key.PlanOf(header))
 	in.Limit(proof.LimitsFor(p))
 	d := &Proof{Key: describe(key, p), Texts: p.Graph.Texts}
 	for _, r := range p.Graph.Reveals {
