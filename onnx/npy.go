@@ -4,8 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -32,46 +30,43 @@ var npyHeader = sync.OnceValue(func() *regexp.Regexp {
 // parseNPY reads one array in NumPy's format, version 1 to 3
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 func parseNPY(data []byte) (Inputs, error) {
-	header, raw, err := npyParts(data)
-	if err != nil {
-		return nil, err
-	}
+	return refuse.Result(func() Inputs { return Inputs{npyArray(data)} })
+}
+
+func npyArray(data []byte) Input {
+	header, raw := npyParts(data)
 	if strings.Contains(header, "'|O'") {
-		return nil, errors.New("an array of Python objects, and a model takes numbers or strings: save it as such, as with a.astype(np.float32) or a.astype(str)")
+		refuse.With("an array of Python objects, and a model takes numbers or strings: save it as such, as with a.astype(np.float32) or a.astype(str)")
 	}
 	m := npyHeader().FindStringSubmatch(header)
 	if m == nil {
-		return nil, fmt.Errorf("NumPy header %s is not understood", graph.Quote(header))
+		refuse.With("NumPy header %s is not understood", graph.Quote(header))
 	}
 	order, code, byColumn := m[1], m[2], m[3] == "True"
 	dt, ok := npyTypes[code]
 	isText := code[0] == 'U' || code[0] == 'S'
 	if !ok && !isText || order == ">" {
-		return nil, fmt.Errorf("NumPy type %s%s is not supported", order, code)
+		refuse.With("NumPy type %s%s is not supported", order, code)
 	}
-	in := Input{}
-	if in.Shape, err = npyShape(m[4]); err != nil {
-		return nil, err
-	}
+	in := Input{Shape: npyShape(m[4])}
 	if isText {
-		in.DType = stringType
-		in.Strings, err = npyStrings(raw, graph.Size(in.Shape), code)
+		in.DType, in.Strings = stringType, npyStrings(raw, graph.Size(in.Shape), code)
 	} else {
 		t := &graph.Tensor{Shape: in.Shape, DType: dt}
-		err = refuse.Caught(func() { setRaw(t, raw) })
+		setRaw(t, raw)
 		in.Values = t.Float64s()
 	}
-	if err == nil && byColumn && len(in.Shape) > 1 {
+	if byColumn && len(in.Shape) > 1 {
 		in.Values, in.Strings = rowMajor(in.Values, in.Shape), rowMajor(in.Strings, in.Shape)
 	}
-	return Inputs{in}, err
+	return in
 }
 
 // npyParts cuts an array into the dictionary that describes it and the data.
-func npyParts(data []byte) (header string, raw []byte, err error) {
+func npyParts(data []byte) (header string, raw []byte) {
 	rest, ok := bytes.CutPrefix(data, []byte("\x93NUMPY"))
 	if !ok || len(rest) < 6 {
-		return "", nil, errors.New("not a NumPy array, or truncated")
+		refuse.With("not a NumPy array, or truncated")
 	}
 	major, rest := rest[0], rest[2:]
 	var n int
@@ -81,39 +76,35 @@ func npyParts(data []byte) (header string, raw []byte, err error) {
 	case 2, 3:
 		n, rest = int(binary.LittleEndian.Uint32(rest)), rest[4:]
 	default:
-		return "", nil, fmt.Errorf("NumPy format version %d is not known", major)
+		refuse.With("NumPy format version %d is not known", major)
 	}
 	if n > len(rest) {
-		return "", nil, errors.New("NumPy array is truncated")
+		refuse.With("NumPy array is truncated")
 	}
-	return string(rest[:n]), rest[n:], nil
+	return string(rest[:n]), rest[n:]
 }
 
 // npyShape reads sizes with commas between them.
-func npyShape(list string) ([]int, error) {
+func npyShape(list string) []int {
 	var dims []int64
 	for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
-		d, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return nil, err
-		}
-		dims = append(dims, d)
+		dims = append(dims, refuse.Must(strconv.ParseInt(s, 10, 64)))
 	}
-	return graph.CheckShape(dims)
+	return refuse.Must(graph.CheckShape(dims))
 }
 
 // npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes), each as long as the number behind it
 // says and filled up with zeros.
-func npyStrings(raw []byte, n int, code string) ([]string, error) {
+func npyStrings(raw []byte, n int, code string) []string {
 	width, err := strconv.Atoi(code[1:])
 	if err != nil || width > maxInputFile {
-		return nil, fmt.Errorf("NumPy type %s is not supported", code)
+		refuse.With("NumPy type %s is not supported", code)
 	}
 	if code[0] == 'U' {
 		width *= 4
 	}
 	if len(raw) != n*width {
-		return nil, fmt.Errorf("NumPy array of %d strings of type %s has %d bytes of data; it needs %d", n, code, len(raw), n*width)
+		refuse.With("NumPy array of %d strings of type %s has %d bytes of data; it needs %d", n, code, len(raw), n*width)
 	}
 	out := make([]string, n)
 	for i := range out {
@@ -128,10 +119,10 @@ func npyStrings(raw []byte, n int, code string) ([]string, error) {
 			out[i] = strings.TrimRight(string(chars), "\x00")
 		}
 		if !utf8.ValidString(out[i]) {
-			return nil, fmt.Errorf("string %d is not in UTF-8", i)
+			refuse.With("string %d is not in UTF-8", i)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // rowMajor reorders column-major values; nil stays nil.
@@ -157,38 +148,32 @@ var positional = sync.OnceValue(func() *regexp.Regexp {
 
 // parseNPZ reads a zip archive of arrays.
 func parseNPZ(data []byte) (Inputs, error) {
-	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return nil, err
-	}
-	var in Inputs
+	return refuse.Result(func() Inputs { return npzArrays(data) })
+}
+
+func npzArrays(data []byte) (in Inputs) {
+	z := refuse.Must(zip.NewReader(bytes.NewReader(data), int64(len(data))))
 	left := uint64(maxInputFile) // of what compressed members may grow to
 	for _, f := range z.File {   // before one is unpacked
 		if f.UncompressedSize64 > left {
-			return nil, fmt.Errorf("unpacks to more than %d bytes", maxInputFile)
+			refuse.With("unpacks to more than %d bytes", maxInputFile)
 		}
 		left -= f.UncompressedSize64
 	}
 	for _, f := range z.File {
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
-			return nil, fmt.Errorf("archive member %s is not a .npy file", graph.Quote(f.Name))
+			refuse.With("archive member %s is not a .npy file", graph.Quote(f.Name))
 		}
-		r, err := f.Open()
-		if err != nil {
-			return nil, err
-		}
-		member, err := io.ReadAll(r) // which ends with an error behind as many bytes as it says
-		r.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", graph.Quote(f.Name), err)
-		}
-		one, err := parseNPY(member)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", graph.Quote(f.Name), err)
-		}
-		one[0].Name, one[0].numbered = name, positional().MatchString(name)
-		in = append(in, one[0])
+		r := refuse.Must(f.Open())
+		refuse.Within(graph.Quote(f.Name), func() {
+			member, err := io.ReadAll(r) // which ends with an error behind as many bytes as it says
+			r.Close()
+			refuse.Check(err)
+			one := npyArray(member)
+			one.Name, one.numbered = name, positional().MatchString(name)
+			in = append(in, one)
+		})
 	}
-	return in, nil
+	return in
 }

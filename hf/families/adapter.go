@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Adapter is a low-rank adapter to linear layers (LoRA, Hu et al. 2021, https://arxiv.org/abs/2106.09685), as PEFT stores one: of a layer
@@ -47,6 +48,10 @@ const (
 
 // ReadAdapter reads the configuration of an adapter, adapter_config.json, which says what the tensors of the set are.
 func ReadAdapter(c *config.Config, set weights.Set) (*Adapter, error) {
+	return refuse.Result(func() *Adapter { return readAdapter(c, set) })
+}
+
+func readAdapter(c *config.Config, set weights.Set) *Adapter {
 	c.Is("peft_type", "LORA")
 	for _, off := range []string{"use_dora", "lora_bias", "use_qalora", "use_bdlora"} {
 		c.Is(off, false)
@@ -67,42 +72,33 @@ func ReadAdapter(c *config.Config, set weights.Set) (*Adapter, error) {
 	ranks, alphas := patternsOf(c, "rank_pattern"), patternsOf(c, "alpha_pattern")
 	root := c.Bool("use_rslora", false)
 	targeted := targetsOf(c)
-	if err := c.Done(); err != nil {
-		return nil, err
-	}
+	refuse.Check(c.Done())
 	a := &Adapter{src: &source{set: set, kept: map[string]*graph.Tensor{}, used: map[string]bool{}}, modules: map[string]*module{}}
 	for _, name := range set.Names() {
 		layer, ok := strings.CutSuffix(strings.TrimPrefix(name, adapterPrefix), loraA)
 		if !ok || !strings.HasPrefix(name, adapterPrefix) {
 			if !strings.HasSuffix(name, loraB) {
-				return nil, fmt.Errorf("tensor %s is none of a low-rank adapter of a linear layer; understood: %sLAYER%s and …%s", graph.Quote(name), adapterPrefix, loraA, loraB)
+				refuse.With("tensor %s is none of a low-rank adapter of a linear layer; understood: %sLAYER%s and …%s", graph.Quote(name), adapterPrefix, loraA, loraB)
 			}
 			continue
 		}
 		if !targeted(layer) {
-			return nil, fmt.Errorf("there are tensors of layer %s, which field \"target_modules\" does not name", graph.Quote(layer))
+			refuse.With("there are tensors of layer %s, which field \"target_modules\" does not name", graph.Quote(layer))
 		}
-		rank, err := ranks.of(layer, float64(r))
-		if err != nil {
-			return nil, err
-		}
-		own, err := alphas.of(layer, alpha)
-		if err != nil {
-			return nil, err
-		}
+		rank, own := ranks.of(layer, float64(r)), alphas.of(layer, alpha)
 		m := &module{rank: int(rank), s: own / rank}
 		if root {
 			m.s = own / math.Sqrt(rank)
 		}
 		if math.Abs(m.s) > mostScale {
-			return nil, fmt.Errorf("the adapter of layer %s is times %v, more than %d", graph.Quote(layer), m.s, mostScale)
+			refuse.With("the adapter of layer %s is times %v, more than %d", graph.Quote(layer), m.s, mostScale)
 		}
 		a.modules[layer] = m
 	}
 	if len(a.modules) == 0 {
-		return nil, fmt.Errorf("the adapter has no tensors %sLAYER%s", adapterPrefix, loraA)
+		refuse.With("the adapter has no tensors %sLAYER%s", adapterPrefix, loraA)
 	}
-	return a, nil
+	return a
 }
 
 // patterns are numbers by the ends of layers' names.
@@ -132,21 +128,21 @@ func patternsOf(c *config.Config, field string) patterns {
 }
 
 // of is the number of a layer, whose name ends with one of the patterns, or else otherwise.
-func (p patterns) of(layer string, otherwise float64) (float64, error) {
+func (p patterns) of(layer string, otherwise float64) float64 {
 	found := ""
 	for _, name := range sortedKeys(p.by) {
 		if layer != name && !strings.HasSuffix(layer, "."+name) {
 			continue
 		}
 		if found != "" && p.by[found] != p.by[name] {
-			return 0, fmt.Errorf("field %q has different numbers for %s and %s, which are both names of layer %s", p.field, graph.Quote(found), graph.Quote(name), graph.Quote(layer))
+			refuse.With("field %q has different numbers for %s and %s, which are both names of layer %s", p.field, graph.Quote(found), graph.Quote(name), graph.Quote(layer))
 		}
 		found = name
 	}
 	if found == "" {
-		return otherwise, nil
+		return otherwise
 	}
-	return p.by[found], nil
+	return p.by[found]
 }
 
 // targetsOf reads which layers the adapter is for: a list of names, and ends of names, or an expression.
