@@ -194,8 +194,8 @@ func (r *sharedRows) done(a *device.Scope, tables []sumOf) {
 	}
 }
 
-// chooseVars returns v, and the claims as they are taken.
-func (r *sharedRows) chooseVars(q *whir.Functional) (int, *open.Claims) {
+// chooseVars returns v, whether three more rounds come before the tables, and the claims as they are taken.
+func (r *sharedRows) chooseVars(q *whir.Functional) (vars int, three bool, _ *open.Claims) {
 	planes, count := 0, 0
 	for _, x := range append([]*open.Rows{r.Rows}, r.others...) {
 		for _, row := range x.At {
@@ -212,18 +212,21 @@ func (r *sharedRows) chooseVars(q *whir.Functional) (int, *open.Claims) {
 	if how.Tables == 0 {
 		room = max(room, r.free/open.FreeShare)
 	}
-	vars := open.SumVars(c.Spans(list, r.RowVars), open.RowTable{Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut}, room, 1+len(r.others))
+	vars, three = open.SumVars(c.Spans(list, r.RowVars), open.RowTable{
+		Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut,
+		Bytes: planes * r.Pitch, Twice: len(r.others) == 0 && !r.Passing(), Three: r.Stream.Context.ThreeRounds,
+	}, room, 1+len(r.others))
 	c.ByPlace(len(r.At) >> vars)
-	return vars, c
+	return vars, three, c
 }
 
 // begin computes the dots.
 func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *open.RowSums {
 	q = open.ShortenFunctional(q, r.Cut)
-	vars, c := r.chooseVars(q)
+	vars, three, c := r.chooseVars(q)
 	return withAll(r, func() *open.RowSums {
 		r.exchange(len(r.At) >> vars)
-		s := &open.RowSums{Mem: device.NewScope(r.Mem), Q: q, Vars: vars}
+		s := &open.RowSums{Mem: device.NewScope(r.Mem), Q: q, Vars: vars, Three: three}
 		made := false
 		defer func() {
 			if !made {
