@@ -330,9 +330,14 @@ func TestSettleSegments(t *testing.T) {
 	all := *m.Need(p)
 	m.SetMode(device.Mode{Rows: true, Keys: true, Values: true, Ahead: true})
 	none := *m.Need(p)
-	before, kept, grew := int64(0), int64(0), 0
+	before, kept, grew, as := int64(0), int64(0), 0, device.Mode{}
 	for room := none.Peak(); room < all.Peak(); room += (all.Peak() - none.Peak()) / 50 {
 		need := m.Settle(p, room, 0, 1)
+		how := m.Mode()
+		how.Kept, how.Tables = 0, 0
+		if how != as { // with more room rows are packed once, and fewer values are kept
+			before, kept, as = 0, 0, how
+		}
 		if need.Witness < before || need.Witness > all.Witness+none.Witness { // of two segments there may be values twice
 			t.Errorf("with room for %d values take %d, %d with less, and %d if all are kept", room, need.Witness, before, all.Witness)
 		}
@@ -418,7 +423,10 @@ func (s *plainly) settle(all, beside int64, runs int) (cuda.Need, device.Mode) {
 	}
 	for ; runs > 0; runs-- {
 		for _, several := range []bool{m.Streams > 1, false} {
-			fits := func(n cuda.Need) bool {
+			fits := func(n cuda.Need, packed bool) bool {
+				if packed {
+					n.Open += n.Open / 16
+				}
 				if several { // there are no other numbers of streams, and chunks of much the same size
 					n.Tasks = 2 * n.Tasks / 4 * 5
 				}
@@ -426,13 +434,13 @@ func (s *plainly) settle(all, beside int64, runs int) (cuda.Need, device.Mode) {
 				return (all == 0 || n.Fixed+working <= all) && (beside == 0 || working <= beside)
 			}
 			for _, how := range modes {
-				if !fits(s.need(how)) {
+				if !fits(s.need(how), how.Packed) {
 					continue
 				}
 				for n := 0; how.Values; n++ {
 					more := how
 					more.Kept = n + 1
-					if n > 100 || !fits(s.need(more)) {
+					if n > 100 || !fits(s.need(more), how.Packed) {
 						break
 					}
 					how = more

@@ -334,12 +334,18 @@ func (t *tasks) atOnce(streams int) int64 {
 	return max(int64(min(streams, largestAtOnce))*t.most, int64(min(streams, ordinaryAtOnce))*all[len(all)/2]) / 4 * 5
 }
 
+// holes is of which part of what an opening takes there may be holes between blocks of memory, where it packs the rows of segments.
+const holes = 16
+
 // fits returns Need.fits in a mode, with room for some chunks at once on so many streams.
 func (m *Machine) fits(how device.Mode, streams, runs int, all, beside int64) func(n *Need) bool {
 	return func(n *Need) bool {
 		more := *n
 		if tasks := m.needs.tasks[taskMode(how)]; tasks != nil {
 			more.Tasks = tasks.atOnce(streams)
+		}
+		if how.Packed {
+			more.Open += more.Open / holes
 		}
 		return more.fits(runs, all, beside)
 	}
