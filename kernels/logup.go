@@ -79,13 +79,16 @@ const topLayer = 1 << 10
 
 // LogUpTree adds up n > 4 leaves, to which 0/1 is added in thought up to a power of
 // two, 2^vars. num and den are heaps of 2^vars elements of K: layer k goes to entries
-// [2^k, 2^(k+1)), down to layer 0.
-func LogUpTree(d Device, num, den, leafNum, leafDen Ptr, n int) error {
+// [2^k, 2^(k+1)), down to layer 0. Unless all is set they are of half as many: the layer above the leaves is left out (LogUpAboveLeaves).
+func LogUpTree(d Device, num, den, leafNum, leafDen Ptr, n int, all bool) error {
 	if n <= 4 || n > 1<<40 {
 		return fmt.Errorf("tree over %d leaves", n)
 	}
-	half := 1 << (bits.Len(uint(n-1)) - 1)
-	err := d.Launch(Kernel{"logup", "logup_first_layers"}, Cover(half/4), uint64(num), uint64(den), uint64(leafNum), uint64(leafDen), uint64(half), uint64(n-half))
+	half, stored := 1<<(bits.Len(uint(n-1))-1), uint64(0)
+	if all {
+		stored = 1
+	}
+	err := d.Launch(Kernel{"logup", "logup_first_layers"}, Cover(half/4), uint64(num), uint64(den), uint64(leafNum), uint64(leafDen), uint64(half), uint64(n-half), stored)
 	for half /= 8; half > topLayer && err == nil; half /= 8 {
 		err = d.Launch(Kernel{"logup", "logup_layers"}, Cover(half/4), uint64(num), uint64(den), uint64(half))
 	}
@@ -93,6 +96,16 @@ func LogUpTree(d Device, num, den, leafNum, leafDen Ptr, n int) error {
 		return err
 	}
 	return d.Launch(Kernel{"logup", "logup_top"}, Launch{GridX: 1, Block: 512}, uint64(num), uint64(den), uint64(half))
+}
+
+// LogUpAboveLeaves makes the layer above the leaves of such a tree, of half as many entries as n filled up to a power of two. num and den are
+// its own.
+func LogUpAboveLeaves(d Device, num, den, leafNum, leafDen Ptr, n int) error {
+	if n <= 4 || n > 1<<40 {
+		return fmt.Errorf("tree over %d leaves", n)
+	}
+	half := 1 << (bits.Len(uint(n-1)) - 1)
+	return d.Launch(Kernel{"logup", "logup_above_leaves"}, Cover(half), uint64(num), uint64(den), uint64(leafNum), uint64(leafDen), uint64(half), uint64(n-half))
 }
 
 // LogUpRounds does the rounds of the sumcheck over one layer of the tree, of

@@ -100,7 +100,7 @@ func logupKernels(b *deviceBench) {
 	heapNum, heapDen := b.elements(leaves), b.elements(leaves)
 	sums := b.alloc(8 * kernels.SumcheckTwoRoundsWords)
 	b.kernel("fractions added up, 2^24", "fraction", leaves, leaves*(4+16+2*16+4), func() error {
-		return kernels.LogUpTree(b.dev, heapNum, heapDen, nums, dens, leaves)
+		return kernels.LogUpTree(b.dev, heapNum, heapDen, nums, dens, leaves, true)
 	})
 	heaps := b.heaps(vars - 2)
 	const n = leaves / 4

@@ -82,9 +82,9 @@ DEVICE fraction sum_of(const fraction &x, const fraction &y)
 // Three layers of a tree at once, of which the largest has `half` entries: a thread makes four of
 // its entries from eight below, that are half apart, two of the next and one of the third. Below(i)
 // is entry i of the largest, which lies in a heap, as do the others (layer k in entries 2^k … of num
-// and den).
+// and den). The largest is not stored if all is false.
 template <class F>
-DEVICE void three_layers(qm31 *num, qm31 *den, u64 half, F below)
+DEVICE void three_layers(qm31 *num, qm31 *den, u64 half, bool all, F below)
 {
     const u64 n = half / 4;
     auto put = [&](u64 i, const fraction &f) {
@@ -94,8 +94,11 @@ DEVICE void three_layers(qm31 *num, qm31 *den, u64 half, F below)
     for (u64 i = thread_index(); i < n; i += thread_count()) {
         fraction f[4];
 #pragma unroll
-        for (u32 k = 0; k < 4; k++)
-            put(half + k * n + i, f[k] = below(k * n + i));
+        for (u32 k = 0; k < 4; k++) {
+            f[k] = below(k * n + i);
+            if (all)
+                put(half + k * n + i, f[k]);
+        }
 #pragma unroll
         for (u32 k = 0; k < 2; k++)
             put(half / 2 + k * n + i, f[k] = sum_of(f[k], f[k + 2]));
@@ -103,25 +106,38 @@ DEVICE void three_layers(qm31 *num, qm31 *den, u64 half, F below)
     }
 }
 
-// The three layers above the leaves, the largest of half entries, 4 or more: its entry i is the sum of
-// the leaves i and half + i. Of the second half of the leaves only the first `stored` are there: the
-// others are 0/1.
-KERNEL __launch_bounds__(256) logup_first_layers(qm31 *num, qm31 *den, const u32 *leaf_num, const qm31 *leaf_den, u64 half, u64 stored)
+// Entry i of the layer of half entries above the leaves: the sum of the leaves i and half + i. Of the second half of the leaves only
+// the first `stored` are there: the others are 0/1.
+DEVICE fraction of_leaves(const u32 *leaf_num, const qm31 *leaf_den, u64 half, u64 stored, u64 i)
 {
-    three_layers(num, den, half, [&](u64 i) -> fraction {
-        u32 n0 = leaf_num[i];
-        qm31 d0 = leaf_den[i];
-        if (i >= stored)
-            return {qm31_from(n0), d0};
-        qm31 d1 = leaf_den[half + i];
-        return {qm31_add(qm31_mul_m31(d1, n0), qm31_mul_m31(d0, leaf_num[half + i])), qm31_mul(d0, d1)};
-    });
+    u32 n0 = leaf_num[i];
+    qm31 d0 = leaf_den[i];
+    if (i >= stored)
+        return {qm31_from(n0), d0};
+    qm31 d1 = leaf_den[half + i];
+    return {qm31_add(qm31_mul_m31(d1, n0), qm31_mul_m31(d0, leaf_num[half + i])), qm31_mul(d0, d1)};
+}
+
+// The three layers above the leaves, the largest of half entries, 4 or more, which is stored if all is not 0.
+KERNEL __launch_bounds__(256) logup_first_layers(qm31 *num, qm31 *den, const u32 *leaf_num, const qm31 *leaf_den, u64 half, u64 stored, u64 all)
+{
+    three_layers(num, den, half, all, [&](u64 i) { return of_leaves(leaf_num, leaf_den, half, stored, i); });
+}
+
+// The largest of these layers, at the beginning of num and den.
+KERNEL __launch_bounds__(256) logup_above_leaves(qm31 *num, qm31 *den, const u32 *leaf_num, const qm31 *leaf_den, u64 half, u64 stored)
+{
+    for (u64 i = thread_index(); i < half; i += thread_count()) {
+        fraction f = of_leaves(leaf_num, leaf_den, half, stored, i);
+        num[i] = f.num;
+        den[i] = f.den;
+    }
 }
 
 // The three layers above one of 2·half entries.
 KERNEL __launch_bounds__(256) logup_layers(qm31 *num, qm31 *den, u64 half)
 {
-    three_layers(num, den, half, [&](u64 i) {
+    three_layers(num, den, half, true, [&](u64 i) {
         const u64 j = 2 * half + i, k = j + half;
         return sum_of({num[j], den[j]}, {num[k], den[k]});
     });

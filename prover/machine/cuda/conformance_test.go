@@ -17,7 +17,7 @@ import (
 var full = flag.Bool("full", false, "try all openings with both suites on every machine, not each with one, and a quarter of them where rows are packed in pieces; make full does")
 
 // TestConformance: on the host or on a GPU, as devicetest says; with tensors that
-// stay on the device, small tables of an opening too, and with tensors that have no room
+// stay on the device, small tables of an opening too, after three rounds without them, and with tensors that have no room
 // there, where the CPU does what cannot be done in pieces; with rows packed in pieces, and cut, too.
 func TestConformance(t *testing.T) {
 	for name, limit := range map[string]int{"resident": 0, "no room": 4, "resident, in pieces": 0, "no room, in pieces": 4} {
@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 				only = conformance.Openings(*full, limit > 0)
 			}
 			if limit == 0 {
-				machine.HostPair, machine.ShortRow, machine.LowVars = 0, min(machine.ShortRow, 3), 6
+				machine.HostPair, machine.ShortRow, machine.LowVars, machine.ThreeRounds = 0, min(machine.ShortRow, 3), 6, -1e12
 			}
 			conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
 				b := machine.Backend(g, w)

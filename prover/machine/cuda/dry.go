@@ -69,7 +69,7 @@ func (d *dry) close() {
 func (d *dry) context() *device.Context {
 	c := device.New(kernels.NewDry(d.m.Dev.Multiprocessors()))
 	c.Piece, c.HostPair, c.ShortRow, c.LowVars, c.MostMoved, c.Streams = d.m.Piece, d.m.HostPair, d.m.ShortRow, d.m.LowVars, d.m.MostMoved, d.m.Streams
-	c.Dry = true
+	c.ThreeRounds, c.Dry = d.m.ThreeRounds, true
 	c.SetMode(d.mode)
 	for i := range d.g.Tensors {
 		if t := &d.g.Tensors[i]; t.Kind == model.Fixed && model.Size(t.Shape) > 0 {
@@ -204,7 +204,8 @@ func (d *dry) commit(c *backend.Commitment) (int64, error) {
 	})
 }
 
-// open returns what the opening of a proof takes at most, on any of the machines that share it.
+// open returns what the opening of a proof takes at most, on any of the machines that share it. Segments whose values are recomputed are
+// counted as values (needForward): what they take less in an opening, where one is there at a time, is the opening's.
 func (d *dry) open(p *plan.Plan, claims []plan.Claim) (int64, error) {
 	ctx, o := context.Background(), p.Opening()
 	trees := make([]*whir.Tree, len(p.Trees))
@@ -222,7 +223,10 @@ func (d *dry) open(p *plan.Plan, claims []plan.Claim) (int64, error) {
 	if p.Pads != nil { // whose weights are some others
 		terms = p.Pads.Terms(terms, w.Challenges(p.Pads.Elements()))
 	}
-	return d.shared(func(l *peers.Leader) error {
+	s.DropSegments()
+	before := d.on.Dev.Live()
+	d.on.Dev.Watch()
+	most, err := d.shared(func(l *peers.Leader) error {
 		passes, err := l.Opening(ctx, o)
 		if err != nil {
 			return err
@@ -230,4 +234,8 @@ func (d *dry) open(p *plan.Plan, claims []plan.Claim) (int64, error) {
 		defer passes.Close()
 		return whir.Open(ctx, w, o.Params, trees, passes, o.RowOffsets, terms, value)
 	})
+	if d.kept != nil && d.mode.Values {
+		most = max(0, d.on.Dev.Watched()-before-d.kept.Recomputed(d.mode.Together()))
+	}
+	return most, err
 }

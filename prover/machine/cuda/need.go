@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"maps"
+	"slices"
 	"sort"
 	"sync"
 
@@ -130,7 +132,8 @@ var partsOfNeed = []func(d *dry, p *plan.Plan, n *Need){
 	(*dry).needForward,
 	func(d *dry, p *plan.Plan, n *Need) {
 		if p.Params != nil {
-			n.Commit = remember(d.m.needs.commits, commitMode(d.mode), func() int64 { return d.commits(p) })
+			how := commitMode(d.mode)
+			n.Commit = remember(d.m.needs.commits, how, func() int64 { return d.m.dry(how).commits(p) })
 		}
 	},
 	func(d *dry, p *plan.Plan, n *Need) { n.Tasks = d.allTasks(p).most },
@@ -192,13 +195,14 @@ func taskMode(how device.Mode) device.Mode {
 	return how
 }
 
-// commitMode is what commitments depend on of a mode: keys are not committed to, and segments are the same whether they keep their
-// values or not.
+// commitMode is what commitments depend on of a mode: keys are not committed to, and of a segment that keeps its values a commitment has no
+// more at once than of one that recomputes them.
 func commitMode(how device.Mode) device.Mode { return device.Mode{Values: how.Values} }
 
 // openMode is what the opening depends on.
 func openMode(how device.Mode) device.Mode {
-	return device.Mode{Values: how.Values, Rows: how.Rows, Tables: how.Tables}
+	how.Keys = false
+	return how
 }
 
 // Stays is the device memory, in bytes, that a proof takes as long as it lasts, if all
@@ -238,8 +242,8 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork) (int64, error) {
 // device, and no more than `beside` bytes without the weights; 0 stands for no bound. The values of `runs` proofs, at
 // least one, are there at a time, or of fewer if they do not fit. It returns what one proof needs.
 //
-// Where values are recomputed, as many segments keep theirs as leave room for some chunks at once: each saves a part of
-// the forward pass for every time that values are wanted.
+// With less, as many segments keep their values as leave room for some chunks at once, and in the opening for the rows of the others: each
+// saves a part of the forward pass for every time that values are wanted.
 func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 	defer m.asked()()
 	n, how, runs := m.choose(p, all, beside, runs)
@@ -260,33 +264,55 @@ func (m *Machine) Would(p *plan.Plan, all, beside int64, runs int) *Need {
 
 // choose chooses the mode that Settle sets, and for how many runs there is room.
 func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, device.Mode, int) {
-	modes := []device.Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
-	if m.Sharing == 1 { // several GPUs have parts of a run each
-		modes = append(modes, device.Mode{Keys: true, Rows: true, Values: true, Ahead: true}, device.Mode{Keys: true, Rows: true, Values: true})
-	}
-	for i := range modes {
-		modes[i].Tables = beside / 2 // the rest is for what they are made of
-	}
-	if tight := modes[len(modes)-1]; beside > 0 { // and for what stays, such as the trees of many segments of a text
-		tight.Tables = beside / 4
-		modes = append(modes, tight)
-	}
+	modes := m.modes(all, beside)
 	for ; runs > 0; runs-- {
-		for _, how := range modes {
-			n := m.needIf(p, how, func(n *Need) bool { return n.fits(runs, all, beside) })
-			if n == nil {
-				continue
+		for _, streams := range []int{m.Streams, 1} { // with room for some chunks at once, or for one
+			for _, how := range modes {
+				fits := m.fits(how, streams, runs, all, beside)
+				n := m.needIf(p, how, fits)
+				if n == nil {
+					continue
+				}
+				if how.Values {
+					how.Kept = m.mostKept(p, how, fits)
+					n = m.needIn(p, how)
+				}
+				return n, how, runs
 			}
-			if how.Values {
-				how.Kept = m.mostKept(p, how, runs, all, beside)
-				n = m.needIn(p, how)
-			}
-			return n, how, runs
 		}
 	}
 	how := modes[len(modes)-1]
 	return m.needIn(p, how), how, 1
 }
+
+// modes lists those that may be chosen, that which recomputes least first.
+func (m *Machine) modes(all, beside int64) []device.Mode {
+	modes := []device.Mode{{}, {Rows: true}, {Keys: true}, {Keys: true, Rows: true}}
+	tables := beside / 2 // the rest is for what they are made of
+	for i := range modes {
+		modes[i].Tables = tables
+	}
+	if beside == 0 {
+		tables = all / tightTables
+		modes = append(modes, device.Mode{Keys: true, Rows: true, Tables: tables})
+	}
+	if m.Sharing == 1 { // several GPUs have parts of a run each
+		for _, packed := range []bool{true, false} {
+			for _, ahead := range []bool{true, false} {
+				modes = append(modes, device.Mode{Keys: true, Rows: true, Values: true, Ahead: ahead, Packed: packed, Tables: tables})
+			}
+		}
+	}
+	if tight := modes[len(modes)-1]; beside > 0 { // and for what stays, such as the trees of many segments of a text
+		tight.Tables = beside / 4
+		modes = append(modes, tight)
+	}
+	return modes
+}
+
+// tightTables is of which part of a GPU's memory the tables of an opening are at most where memory is short. Elsewhere they take a part of
+// the rows' bytes.
+const tightTables = 32
 
 // fits says whether a proof beside the values of others, runs in all, takes no more than so many
 // bytes, and beside the weights so many; 0 stands for no bound.
@@ -295,25 +321,44 @@ func (n *Need) fits(runs int, all, beside int64) bool {
 	return (all == 0 || n.Fixed+working <= all) && (beside == 0 || working <= beside)
 }
 
-// lanesBesideKept is how many chunks have room at once beside the segments that are kept. More
-// would have less of their work to do on the device while others wait for the host, but values to
-// be made again.
-const lanesBesideKept = 4
+// Beside what is kept there is room for so many of the largest chunks at once, or so many ordinary ones, whichever takes more. With more
+// the device waits less for the host, but values are recomputed.
+const largestAtOnce, ordinaryAtOnce = 2, 4
 
-// mostKept returns how many segments may keep their values where so many runs fit of which none
-// do: with room for some chunks at once, of which the scheduler books four fifths.
-func (m *Machine) mostKept(p *plan.Plan, how device.Mode, runs int, all, beside int64) int {
-	fits := func(n *Need) bool {
+// atOnce is what some chunks take that are proved at once on so many streams, with what the scheduler leaves free beside several.
+func (t *tasks) atOnce(streams int) int64 {
+	if streams == 1 || len(t.bytes) == 0 {
+		return t.most
+	}
+	all := slices.Sorted(maps.Values(t.bytes))
+	return max(int64(min(streams, largestAtOnce))*t.most, int64(min(streams, ordinaryAtOnce))*all[len(all)/2]) / 4 * 5
+}
+
+// holes is of which part of what an opening takes there may be holes between blocks of memory, where it packs the rows of segments.
+const holes = 16
+
+// fits returns Need.fits in a mode, with room for some chunks at once on so many streams.
+func (m *Machine) fits(how device.Mode, streams, runs int, all, beside int64) func(n *Need) bool {
+	return func(n *Need) bool {
 		more := *n
-		more.Tasks = max(more.Tasks, int64(min(m.Streams, lanesBesideKept))*more.Tasks/4*5)
+		if tasks := m.needs.tasks[taskMode(how)]; tasks != nil {
+			more.Tasks = tasks.atOnce(streams)
+		}
+		if how.Packed {
+			more.Open += more.Open / holes
+		}
 		return more.fits(runs, all, beside)
 	}
-	tasks, beyond := m.needs.tasks[taskMode(how)].most, m.needIn(p, how).Witness-m.needs.least.Bytes(how)
+}
+
+// mostKept returns how many segments may keep their values in a mode that fits if none do.
+func (m *Machine) mostKept(p *plan.Plan, how device.Mode, fits func(*Need) bool) int {
+	beyond := m.needIn(p, how).Witness - m.needs.least.Bytes(how)
 	most := func(of int, beyond int64) int { // that fit, if values take so much beyond what they must
 		return of - sort.Search(of, func(i int) bool {
 			how.Kept = of - i
 			n := m.estimate(p, how).Need
-			n.Tasks, n.Witness = tasks, n.Witness+beyond
+			n.Witness += beyond
 			return fits(&n)
 		})
 	}

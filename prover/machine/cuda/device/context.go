@@ -26,6 +26,7 @@ type Context struct {
 	HostPair    int // an opening's first rounds are made in the host's memory if their tables have no more entries
 	ShortRow    int // log2 of the length that an opening's longer rows are cut to
 	LowVars     int // an eq table of more variables is the product of one of so many, 6 at least, and another where rows are multiplied with it
+	ThreeRounds int // nanoseconds that three rounds before an opening's tables cost beside their passes: where that is less than it saves, they come
 	MostMoved   int // rows of an opening move between devices if they have no more bytes than this for each element that they fold to
 
 	// Rows is held by whoever uses the queue behind those of Streams, on which rows are computed (run.Rows).
@@ -62,7 +63,7 @@ type resident struct {
 func New(dev kernels.Device) *Context {
 	return &Context{
 		Dev: newCounted(dev), tensors: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{},
-		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, LowVars: 11, MostMoved: 4 * ElementBytes,
+		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, LowVars: 11, ThreeRounds: 1e6, MostMoved: 4 * ElementBytes,
 		boxes: map[kernels.Device][]kernels.ResultBuffer{}, closers: map[Closer]struct{}{},
 	}
 }
@@ -105,6 +106,14 @@ func (m *Context) FreeBytes() int {
 		return 0
 	}
 	return int(n)
+}
+
+// Trim waits for all queues and gives memory that its pool keeps unused back to the device, which makes other blocks of it.
+func (m *Context) Trim() error {
+	if d, ok := m.Dev.Device.(interface{ Trim() error }); ok {
+		return d.Trim()
+	}
+	return nil
 }
 
 // Drain waits for all that was enqueued on a stream.

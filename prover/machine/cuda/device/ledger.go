@@ -11,6 +11,7 @@ type ledger struct {
 	mu          sync.Mutex
 	live        map[kernels.Ptr]int
 	bytes, peak int64 // in live: now, at most
+	watched     int64 // at most since Watch
 }
 
 func newLedger() ledger { return ledger{live: map[kernels.Ptr]int{}} }
@@ -22,7 +23,7 @@ func (l *ledger) alloc(d kernels.Device, bytes int) (kernels.Ptr, error) {
 		l.mu.Lock()
 		l.live[p] = bytes
 		l.bytes += int64(bytes)
-		l.peak = max(l.peak, l.bytes)
+		l.most()
 		l.mu.Unlock()
 	}
 	return p, err
@@ -33,7 +34,26 @@ func (l *ledger) Book(bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bytes += int64(bytes)
-	l.peak = max(l.peak, l.bytes)
+	l.most()
+}
+
+// most notes what is allocated.
+func (l *ledger) most() {
+	l.peak, l.watched = max(l.peak, l.bytes), max(l.watched, l.bytes)
+}
+
+// Watch begins anew what Watched returns.
+func (l *ledger) Watch() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watched = l.bytes
+}
+
+// Watched returns the most bytes that were allocated at once since Watch.
+func (l *ledger) Watched() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.watched
 }
 
 // free frees what alloc gave.

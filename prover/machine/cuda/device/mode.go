@@ -7,6 +7,7 @@ type Mode struct {
 	Values bool // of the forward pass, and keys: those of a segment of the circuit together
 	Ahead  bool // the next segment's values too, while chunks of one are proved: streams need not wait for each other, and two segments have values at a time
 	Kept   int  // how many segments keep their values all the same: the first ones
+	Packed bool // an opening packs the rows of the other segments once, when it begins, and does not recompute them for each pass
 	// Tables bounds the bytes that an opening's tables over K take, as far as it can do with fewer; 0: no bound.
 	Tables int64
 }

@@ -100,7 +100,7 @@ func (p *packer) findRows(numbers []uint64, shift int) (rows []ByteRow, size int
 	for _, in := range p.inGroups(numbers, shift) {
 		for i := in.from; i < in.to; i++ {
 			from, n := in.entries(&p.C, numbers[i], shift)
-			if at, ok := p.stacks[in.group].inPlace(from, n); ok && shift == 0 && 1<<vars == pitch {
+			if at, ok := p.stacks[in.group].inPlace(from, n); ok && !p.leaving && shift == 0 && 1<<vars == pitch {
 				rows[i].At = at
 			}
 			rows[i].Width = max(p.stacks[in.group].Width(from, n), rows[i].Width)

@@ -84,9 +84,9 @@ type groupHasher struct {
 	Stream        *run.Stream
 	c             *backend.Commitment
 	arrivals      Arrivals
-	segments      [][]int       // groups whose values are on the device together, in order; nil if each is by itself
+	segments      []run.Groups  // in order; nil if the values of all groups are kept
 	packs         *device.Scope // of the packer
-	packer        *packer       // for the first of these
+	packer        *packer       // for the group in hand, and the others of its segment if that is recomputed
 	encoder       *encoder
 	n             int // rows at once
 	parts         int // of their codewords, of which one is there at a time
@@ -129,13 +129,15 @@ func (h *groupHasher) Next(groups []int) int {
 func (h *groupHasher) pack(group int) {
 	some := []int{group}
 	if h.segments != nil {
-		for !slices.Contains(h.segments[0], group) {
+		for !slices.Contains(h.segments[0].Of, group) {
 			h.packer, h.segments = nil, h.segments[1:]
 		}
-		if h.packer != nil {
-			return
+		if h.segments[0].Again {
+			if h.packer != nil {
+				return
+			}
+			some = h.segments[0].Of
 		}
-		some = h.segments[0]
 	}
 	for _, i := range some {
 		h.arrivals.Wait(h.c, i)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
@@ -27,7 +28,7 @@ func TestNextGroup(t *testing.T) {
 			t.Errorf("of %v the next one is %d, want %d", c.groups, got, c.want)
 		}
 	}
-	h.segments = [][]int{{0, 1, 2, 3}}
+	h.segments = []run.Groups{{Of: []int{0, 1, 2, 3}, Again: true}}
 	if got := h.Next([]int{0, 1, 2, 3}); got != 0 {
 		t.Errorf("of a segment the next one is %d", got)
 	}

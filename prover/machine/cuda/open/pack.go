@@ -19,6 +19,8 @@ type packer struct {
 	C      backend.Commitment
 	host   *cpu.Rows
 	stacks []*deviceStack // by group
+
+	leaving bool // the tensors do not stay: rows that are in them as they are have to be packed too
 }
 
 // deviceStack is a stack whose tensors are on the device, with its description there.

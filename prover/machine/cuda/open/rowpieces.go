@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
@@ -37,28 +38,33 @@ func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift
 	return rows
 }
 
-// each calls f with the rows on the device, some at a time: by places of long rows of n rows
-// (byPieces), then, with more, the rows of segments whose values are recomputed. These may have
-// parts of one row each: it is the sum of what the calls are given.
-func (r *Rows) each(n int, f func(from, to int, more bool)) {
+// each calls f with the rows at some places of long rows of n rows, increasing, on the device, some at a time (byPieces). Then it calls it,
+// with more, with the rows of segments whose values are recomputed for each pass. What f does adds up.
+func (r *Rows) each(n int, places []int, f func(from, to int, more bool)) {
 	all := r.At
 	defer func() { r.At = all }()
 	r.At = slices.Clone(all)
 	for i := range r.Trees {
-		if t := &r.Trees[i]; t.segments != nil {
-			for _, number := range t.numbers {
-				r.At[t.firstRow+number] = ByteRow{}
+		t := &r.Trees[i]
+		for _, s := range t.segments {
+			if r.passes(s) {
+				for _, number := range t.numbersOf(&t.C, s.Of) {
+					r.At[t.firstRow+number] = ByteRow{}
+				}
 			}
 		}
 	}
-	r.byPieces(n, func(from, to int) { f(from, to, false) })
+	r.byPieces(n, places, func(from, to int) { f(from, to, false) })
 	for i := range r.Trees {
 		t := &r.Trees[i]
-		for _, groups := range t.segments {
-			r.withSegment(t, groups, func(p *packer) {
+		for _, s := range t.segments {
+			if !r.passes(s) {
+				continue
+			}
+			r.withSegment(t.C, s.Of, func(p *packer) {
 				a := device.NewScope(r.Mem)
 				defer a.Close()
-				own := t.numbersOf(groups)
+				own := t.numbersOf(&t.C, s.Of)
 				r.At = make([]ByteRow, len(all))
 				for k, row := range p.tableRows(a, own, t.shift) {
 					r.At[t.firstRow+own[k]] = row
@@ -69,11 +75,14 @@ func (r *Rows) each(n int, f func(from, to int, more bool)) {
 	}
 }
 
+// passes says whether rows of groups are packed by each pass, after their values have been recomputed.
+func (r *Rows) passes(s run.Groups) bool { return s.Again && !r.once }
+
 // numbersOf lists the table rows that have some of the rows of groups.
-func (t *placed) numbersOf(groups []int) []uint64 {
+func (t *placed) numbersOf(c *backend.Commitment, groups []int) []uint64 {
 	var own []uint64
 	for _, i := range groups {
-		g := &t.C.Groups[i]
+		g := &c.Groups[i]
 		k, _ := slices.BinarySearch(t.numbers, g.First>>t.shift)
 		for ; k < len(t.numbers) && t.numbers[k] <= (g.First+uint64(g.Rows)-1)>>t.shift; k++ {
 			if n := len(own); n == 0 || own[n-1] < t.numbers[k] {
@@ -84,18 +93,18 @@ func (t *placed) numbersOf(groups []int) []uint64 {
 	return own
 }
 
-// withSegment calls f with a packer for groups of a tree, of one segment, while its values are on
+// withSegment calls f with a packer for groups of a commitment, of one segment, while its values are on
 // the device.
-func (r *Rows) withSegment(t *placed, groups []int, f func(p *packer)) {
+func (r *Rows) withSegment(c backend.Commitment, groups []int, f func(p *packer)) {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
 	defer r.Stream.LeaveSegments()
-	f(newPacker(r.Stream, a, t.C, groups)) // the values are the device's
+	f(newPacker(r.Stream, a, c, groups)) // the values are the device's
 }
 
-// byPieces calls f with ranges of the places in long rows of n rows, one behind the other, for
+// byPieces calls f with ranges of some places in long rows of n rows, increasing, and maybe others between them, for
 // as long as their rows are all on the device: one range if nothing is pending.
-func (r *Rows) byPieces(n int, f func(from, to int)) {
+func (r *Rows) byPieces(n int, places []int, f func(from, to int)) {
 	if !slices.ContainsFunc(r.At, ByteRow.Pending) {
 		f(0, n)
 		return
@@ -106,14 +115,15 @@ func (r *Rows) byPieces(n int, f func(from, to int)) {
 			bytes[i%n] += row.Width * r.Pitch
 		}
 	}
-	for from := 0; from < n; {
-		to, size := from+1, bytes[from]
-		for to < n && size+bytes[to] <= r.Stream.Context.Piece {
-			size += bytes[to]
-			to++
+	for len(places) > 0 {
+		k, size := 1, bytes[places[0]]
+		for k < len(places) && places[k] == places[0]+k && size+bytes[places[k]] <= r.Stream.Context.Piece {
+			size += bytes[places[k]]
+			k++
 		}
+		from, to := places[0], places[0]+k
 		r.withPlaces(n, from, to, func() { f(from, to) })
-		from = to
+		places = places[k:]
 	}
 }
 

@@ -58,7 +58,7 @@ func TestRowPieces(t *testing.T) {
 			for _, n := range []int{len(r.At), len(r.At) / 4, len(r.At) / 32} {
 				calls, next := 0, 0
 				before := m.Traffic().Live
-				r.byPieces(n, func(from, to int) {
+				r.byPieces(n, everyPlace(n), func(from, to int) {
 					if from != next || to <= from || to > n {
 						t.Fatalf("%s: places %d to %d of %d after %d", name, from, to, n, next)
 					}

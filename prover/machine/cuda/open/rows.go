@@ -26,6 +26,8 @@ type Rows struct {
 	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
 	Code    *encoder
 	groups  *groupsAhead
+	pieces  bool // rows that are not in their tensors are packed by each pass, some at a time (device.Mode)
+	once    bool // rows of segments that are recomputed are packed once, and not by each pass
 
 	weights, factored *weights // of the functional
 
@@ -34,9 +36,9 @@ type Rows struct {
 
 // placed is a tree's place in the table, and what there is of it.
 type placed struct {
-	*packer
-	segments [][]int // groups of each segment whose values are recomputed; nil if all are kept
-	shift    int     // see whir.Layout
+	*packer               // of the groups whose values are kept
+	segments []run.Groups // nil if the values of all are kept. A table row has rows of one segment alone: stacks of chunks begin with one.
+	shift    int          // see whir.Layout
 	firstRow uint64
 	numbers  []uint64 // of its table rows that are here
 	slots    []uint64 // whose rows are here
@@ -56,7 +58,8 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 // Load packs the rows of an owner that are not on the device as rows already, or leaves them
 // pending. owners are those of every tree's table rows.
 func (r *Rows) Load(o *backend.Opening, owners [][]int, owner int) {
-	inPieces := r.Stream.Context.Mode().Rows
+	how := r.Stream.Context.Mode()
+	r.pieces, r.once = how.Rows, how.Packed
 	for i := range o.Commitments {
 		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
@@ -85,27 +88,50 @@ func (r *Rows) Load(o *backend.Opening, owners [][]int, owner int) {
 			}
 		}
 		t.numbers = own
-		groups := groupsWith(&c, own, t.shift)
-		if t.segments = r.Stream.SegmentsOf(&c, groups); t.segments == nil {
-			t.packer = newPacker(r.Stream, r.Packed, c, groups)
-		} else {
-			t.packer = &packer{C: c}
-		}
-		var rows []ByteRow
-		switch {
-		case t.segments != nil:
-			rows = expectedRows(r.Stream.Graph, &c, own, t.shift)
-		case inPieces:
-			rows = t.unpacked(r.Stream.Graph, own, t.shift)
-		default:
-			rows = t.tableRows(r.Packed, own, t.shift)
-		}
-		for k, row := range rows {
-			r.At[t.firstRow+own[k]] = row
-		}
+		r.pack(&t, c)
 		r.Trees = append(r.Trees, t)
 	}
 	r.own = slices.Clone(r.At)
+	r.Stream.DropSegments()
+}
+
+// pack packs the rows of a tree that are here, or leaves them pending.
+func (r *Rows) pack(t *placed, c backend.Commitment) {
+	groups := groupsWith(&c, t.numbers, t.shift)
+	t.segments = r.Stream.SegmentsOf(&c, groups)
+	own := t.numbers
+	if t.segments != nil {
+		groups = nil
+		for _, s := range t.segments {
+			if !s.Again {
+				groups = append(groups, s.Of...)
+			}
+		}
+		own = t.numbersOf(&c, groups)
+	}
+	put := func(numbers []uint64, rows []ByteRow) {
+		for k, row := range rows {
+			r.At[t.firstRow+numbers[k]] = row
+		}
+	}
+	t.packer = newPacker(r.Stream, r.Packed, c, groups)
+	if t.segments != nil {
+		put(t.numbers, expectedRows(r.Stream.Graph, &c, t.numbers, t.shift))
+	}
+	if r.pieces {
+		put(own, t.unpacked(r.Stream.Graph, own, t.shift))
+	} else {
+		put(own, t.tableRows(r.Packed, own, t.shift))
+	}
+	for _, s := range t.segments {
+		if s.Again && r.once {
+			own := t.numbersOf(&c, s.Of)
+			r.withSegment(c, s.Of, func(p *packer) {
+				p.leaving = true
+				put(own, p.tableRows(r.Packed, own, t.shift))
+			})
+		}
+	}
 }
 
 // groupsWith lists the groups that have rows in some table rows.
@@ -138,7 +164,7 @@ func (r *Rows) Places(n int) []int {
 // FoldRows sets f to what the long rows fold to at some places, increasing.
 func (r *Rows) FoldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
 	n := len(r.At) / len(coefs)
-	r.each(n, func(from, to int, more bool) {
+	r.each(n, places, func(from, to int, more bool) {
 		has := make([]bool, n)
 		if more {
 			for i, row := range r.At {
@@ -358,8 +384,8 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 // eachRows calls f with the tree's rows that are here, some at a time in their order: those
 // of the table, or where these are longer others, packed for the call.
 func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
-	numbers := t.slots
-	if t.shift == 0 && t.segments == nil && !t.aside {
+	numbers, inTable := t.slots, t.shift == 0 && !t.aside
+	if inTable && t.segments == nil {
 		t.eachPacked(r, numbers, f)
 		return
 	}
@@ -376,12 +402,18 @@ func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
 		some(t.packer, numbers)
 		return
 	}
-	for _, groups := range t.segments {
-		r.withSegment(t, groups, func(p *packer) {
-			first, last := t.C.Groups[groups[0]], t.C.Groups[groups[len(groups)-1]]
-			from, _ := slices.BinarySearch(numbers, first.First)
-			to, _ := slices.BinarySearch(numbers, last.First+uint64(last.Rows))
-			some(p, numbers[from:to])
-		})
+	for _, s := range t.segments {
+		first, last := t.C.Groups[s.Of[0]], t.C.Groups[s.Of[len(s.Of)-1]]
+		from, _ := slices.BinarySearch(numbers, first.First)
+		to, _ := slices.BinarySearch(numbers, last.First+uint64(last.Rows))
+		own := numbers[from:to]
+		switch {
+		case inTable && !r.passes(s):
+			t.eachPacked(r, own, f)
+		case !s.Again:
+			some(t.packer, own)
+		default:
+			r.withSegment(t.C, s.Of, func(p *packer) { some(p, own) })
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package open
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -28,9 +29,12 @@ import (
 type RowSums struct {
 	Mem   *device.Scope // of the tables
 	Q     *whir.Functional
-	Vars  int // of v, those left
+	Vars  int  // of v, those left
+	Three bool // rounds come after them, before the tables (ThreeRounds)
 	Pair  pair
 	Point []field.QM31
+
+	grid kernels.Grid // of the three rounds, once they have begun
 }
 
 // A pair are two tables in the course of rounds: on the device (tables), or small ones in the
@@ -43,14 +47,40 @@ type pair interface {
 // Close gives the tables back.
 func (s *RowSums) Close() { s.Mem.Close() }
 
+// Continue has the sums of three more rounds follow.
+func (s *RowSums) Continue(g kernels.Grid) { s.Three, s.Vars, s.grid = false, octetVars, g }
+
+// Round returns the sums of the next round.
+func (s *RowSums) Round() whir.Sums {
+	if s.grid == nil {
+		return s.Pair.Round()
+	}
+	zero, _, top := s.grid.Values(nil)
+	return whir.Sums{Zero: zero, Top: top}
+}
+
+// Bind binds the first variable.
 func (s *RowSums) Bind(r field.QM31) {
-	s.Pair.Bind(r)
+	if s.grid == nil {
+		s.Pair.Bind(r)
+	} else {
+		s.grid = s.grid.Bind(r)
+	}
 	s.Point = append(s.Point, r)
 	s.Vars--
 }
 
 // MeanWidth returns how many planes rows have on average, 1 if there are none.
 func MeanWidth(planes, rows int) float64 { return float64(max(planes, 1)) / float64(max(rows, 1)) }
+
+// everyPlace lists the places of n in long rows.
+func everyPlace(n int) []int {
+	all := make([]int, n)
+	for l := range all {
+		all[l] = l
+	}
+	return all
+}
 
 // Products computes the dots of the rows that are here. first says that the table is to become that
 // of all machines.
@@ -62,7 +92,7 @@ func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int
 	if len(q.Parts) > 0 {
 		r.groupAhead(q, t.n)
 	}
-	r.each(t.n, func(from, to int, _ bool) {
+	r.each(t.n, everyPlace(t.n), func(from, to int, _ bool) {
 		t.on(from, to)
 		t.dots()
 		t.joinedDots(c.joined)
@@ -124,14 +154,17 @@ const FreeShare = 3
 type RowTable struct {
 	Rows, RowVars int
 	Planes        float64
-	Cut           int // log2 of how many were one row: so many variables that number rows are left
+	Cut           int  // log2 of how many were one row: so many variables that number rows are left
+	Bytes         int  // of all rows that there are
+	Twice         bool // they may be read once more, for three rounds (ThreeRounds)
+	Three         int  // nanoseconds that these cost besides
 }
 
 // SumVars returns the v with the least work for parts that span these places of a
-// table, of which the tables over K after it
-// fit into room, in bytes, if so many machines share the rows. Of tables that are split each has a part.
-// Only speed depends on the times.
-func SumVars(parts []span, t RowTable, room, machines int, split bool) int {
+// table, of which the tables over K after it, or three more rounds, fit into room, in bytes, if so
+// many machines share the rows. Of tables that are split each machine has a part. Only speed
+// depends on the times.
+func SumVars(parts []span, t RowTable, room, machines int, split bool) (v int, three bool) {
 	// Of an element of the tables: f and q are written once, and read and written some three times.
 	// What makes them goes by the rows and the parts, whatever v is.
 	perElement, share := 0.06, 1
@@ -142,20 +175,22 @@ func SumVars(parts []span, t RowTable, room, machines int, split bool) int {
 	case machines > 1:
 		perElement += 0.07 // most of f comes from others, and is added
 	}
-	best, least := 0, 0.0
+	const perByte = 1 / 1.5e3 // of the rows, in a pass
+	best, least := 0, math.Inf(1)
 	most := bits.TrailingZeros(uint(t.Rows)) - t.Cut
 	for v := range most + 1 {
 		n := t.Rows >> v
-		if v < most && (v < leastVars || 2*device.ElementBytes*n<<t.RowVars/share > room) {
-			continue
-		}
+		size := func(places int) int { return 2 * device.ElementBytes * places << t.RowVars / share }
 		cost := perElement * float64(n) * float64(int(1)<<t.RowVars)
 		for _, p := range parts {
 			cost += float64(min(n, p.rows)<<v) * p.dotCost(t.Planes) / float64(machines)
 		}
-		if best == 0 || cost < least {
-			best, least = v, cost
+		if (v == most || v >= leastVars && size(n) <= room) && cost < least {
+			best, least, three = v, cost, false
+		}
+		if cost += float64(t.Three) + perByte*float64(t.Bytes); t.Twice && v >= leastVars && v+octetVars <= most && size(placesAtOnce(n)) <= room && cost < least {
+			best, least, three = v, cost, true
 		}
 	}
-	return best
+	return best, three
 }

@@ -30,6 +30,12 @@ func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, e
 }
 
 func (b *Leader) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	b.s.DropSegments()             // of the chunks
+	if b.s.Context.Mode().Packed { // what is packed takes nearly all memory that there is, and blocks of the chunks may lie in its way
+		if err := b.s.Context.Trim(); err != nil {
+			return nil, err
+		}
+	}
 	a := device.NewScope(b.s.Dev)
 	made := false
 	defer func() {
@@ -136,6 +142,10 @@ func (o *opening) fold(ctx context.Context) {
 	if o.sums.Vars == 0 {
 		o.sums.Close()
 		coefs, q := poly.EqTable(o.sums.Point), o.sums.Q
+		if o.sums.Three {
+			o.sums.Continue(o.rows.ThreeRounds(coefs, q))
+			return
+		}
 		o.sums = nil
 		if o.rows.shares.n > 0 {
 			o.split = o.rows.foldSplit(ctx, coefs, q)
@@ -153,7 +163,7 @@ func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([]
 // Round implements whir.Passes.
 func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 	if o.sums != nil {
-		return device.Pass(ctx, o.sums.Pair.Round)
+		return device.Pass(ctx, o.sums.Round)
 	}
 	if o.split != nil {
 		return device.Pass(ctx, func() whir.Sums {

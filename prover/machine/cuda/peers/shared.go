@@ -199,8 +199,9 @@ func (r *sharedRows) done(a *device.Scope, tables []sumOf) {
 	}
 }
 
-// chooseVars returns v, and the claims as they are taken. split says that the tables will be (splitTables).
-func (r *sharedRows) chooseVars(q *whir.Functional, split bool) (int, *open.Claims) {
+// chooseVars returns v, whether three more rounds come before the tables, and the claims as they are taken. split says that the tables
+// will be (splitTables).
+func (r *sharedRows) chooseVars(q *whir.Functional, split bool) (vars int, three bool, _ *open.Claims) {
 	planes, count := 0, 0
 	for _, x := range append([]*open.Rows{r.Rows}, r.others...) {
 		for _, row := range x.At {
@@ -217,9 +218,12 @@ func (r *sharedRows) chooseVars(q *whir.Functional, split bool) (int, *open.Clai
 	if how.Tables == 0 {
 		room = max(room, r.free/open.FreeShare)
 	}
-	vars := open.SumVars(c.Spans(list, r.RowVars), open.RowTable{Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut}, room, 1+len(r.others), split)
+	vars, three = open.SumVars(c.Spans(list, r.RowVars), open.RowTable{
+		Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut,
+		Bytes: planes * r.Pitch, Twice: len(r.others) == 0 && !r.Passing(), Three: r.Stream.Context.ThreeRounds,
+	}, room, 1+len(r.others), split)
 	c.ByPlace(len(r.At) >> vars)
-	return vars, c
+	return vars, three, c
 }
 
 // begin computes the dots.
@@ -227,11 +231,11 @@ func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *open.RowSum
 	q = open.ShortenFunctional(q, r.Cut)
 	return withAll(r, func() *open.RowSums {
 		split := r.mayExchange()
-		vars, c := r.chooseVars(q, split)
+		vars, three, c := r.chooseVars(q, split)
 		if r.exchange(ctx, len(r.At)>>vars); split && r.shares.n == 0 {
-			vars, c = r.chooseVars(q, false)
+			vars, three, c = r.chooseVars(q, false)
 		}
-		s := &open.RowSums{Mem: device.NewScope(r.Mem), Q: q, Vars: vars}
+		s := &open.RowSums{Mem: device.NewScope(r.Mem), Q: q, Vars: vars, Three: three}
 		made := false
 		defer func() {
 			if !made {

@@ -35,7 +35,7 @@ func (s *segments) keep(n int) *segments {
 
 // leastSegments is how many there are about, at least: the values of one are on a device at a
 // time.
-const leastSegments = 24
+const leastSegments = 48
 
 // NewSegments divides the chunks of a circuit: where little is read beyond.
 func NewSegments(g *model.Graph) *segments {
@@ -338,30 +338,66 @@ func (s *Stream) LeaveSegments() {
 	clear(s.in)
 }
 
-// SegmentsOf divides groups of a commitment by the segments that make their values again, and
-// returns nil if they are kept. Groups that are no tensors' are in a segment of their own.
-func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) [][]int {
-	if s.Run == nil || s.Run.segments == nil || s.Run.part(s.Context) == nil {
+// Groups are groups of a commitment that follow each other: all have values that are kept, or some that one segment recomputes.
+type Groups struct {
+	Of    []int
+	Again bool // values are recomputed
+}
+
+// DropSegments gives the memory of segments back that nobody reads.
+func (s *Stream) DropSegments() {
+	if s.Run != nil && s.Run.segments != nil {
+		s.Run.mu.Lock()
+		defer s.Run.mu.Unlock()
+		s.Run.dropSegments(false)
+	}
+}
+
+// SegmentsOf divides groups of a commitment by the segments that recompute their values, and returns nil if all are kept.
+func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) []Groups {
+	if s.Run == nil || s.Run.segments == nil {
 		return nil
 	}
-	var all [][]int
-	const none = -1
-	last := none - 1
+	p := s.Run.part(s.Context)
+	if p == nil {
+		return nil
+	}
+	var all []Groups
+	last, again := 0, false
 	for _, i := range groups {
-		k := none
-		if c.Parts[i].Kind == backend.Tensors {
-			t := &s.Graph.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
-			if t.Kind != model.Witness {
-				return nil
-			}
-			k = s.Run.segments.Of[t.Chunk]
+		k := p.recomputing(c, i)
+		if len(all) == 0 || last != k {
+			all, last = append(all, Groups{Again: k >= 0}), k
 		}
-		if k != last {
-			all, last = append(all, nil), k
-		}
-		all[len(all)-1] = append(all[len(all)-1], i)
+		g := &all[len(all)-1]
+		g.Of, again = append(g.Of, i), again || g.Again
+	}
+	if !again {
+		return nil
 	}
 	return all
+}
+
+// recomputing returns the segment that recomputes values of a group of a commitment, −1 if all are kept.
+func (p *part) recomputing(c *backend.Commitment, group int) int {
+	part := &c.Parts[group]
+	if part.Kind != backend.Tensors {
+		return -1
+	}
+	from, blocks := uint64(part.First)<<c.RowVars, part.Stack.Blocks
+	to := from + uint64(c.Groups[group].Rows)<<c.RowVars
+	for i := range blocks {
+		if blocks[i].Offset >= to {
+			break
+		}
+		if i+1 < len(blocks) && blocks[i+1].Offset <= from {
+			continue
+		}
+		if s, ok := p.tensors[blocks[i].Tensor]; ok && !s.kept() {
+			return s.segment
+		}
+	}
+	return -1
 }
 
 // TensorNeed is what a tensor takes in the narrowest type that holds its range.

@@ -56,7 +56,7 @@ func blocks(n, size int) (g *model.Graph, w model.Weights, inputs [][]int32) {
 // TestSegments: segments end where little is read beyond, what is read in another one is kept,
 // and what is not is made again whenever it is wanted, in memory of one segment.
 func TestSegments(t *testing.T) {
-	const n, size = 40, 2000
+	const n, size = 80, 1000
 	g, w, inputs := blocks(n, size)
 	s := NewSegments(g)
 	kept := 0
@@ -151,7 +151,7 @@ func TestSegments(t *testing.T) {
 // Tensors that have a tree of their own, such as the keys and values of all layers of a segment of a text, are kept: the commitment to
 // them makes no segment's values again.
 func TestSegmentsApart(t *testing.T) {
-	g, w, inputs := blocks(40, 500)
+	g, w, inputs := blocks(80, 500)
 	s := NewSegments(g)
 	own := model.Apart{}
 	for k := range s.N {

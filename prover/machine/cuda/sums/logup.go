@@ -25,6 +25,11 @@ const minTreeVars = 5
 // A variable, for tests.
 var inLanes = kernels.FewQuads
 
+// leanVars is the number of variables from which a tree leaves out the layer above its leaves, which takes as much as all others together.
+// When that layer is wanted the others are not any more, and it is made again in their place. Smaller trees save a launch instead. A
+// variable, for tests; greater than upperVars + 1.
+var leanVars = 20
+
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
 	device.Results
@@ -34,6 +39,7 @@ type tree struct {
 	leafDen  kernels.Ptr
 	num, den kernels.Ptr // heaps of the layers above
 
+	lean   bool       // the layer above the leaves is not in the heaps, but made in their place
 	dry    bool       // as little as can be is done in the host's memory
 	upper  logup.Tree // layers up to upperVars
 	inHost bool       // the layer in hand is one of them
@@ -52,8 +58,12 @@ type tree struct {
 func newTree(a *device.Scope, box kernels.ResultBuffer, leafNum, leafDen kernels.Ptr, n int, dry bool) *tree {
 	vars := logup.NumVars(n)
 	t := &tree{Results: device.Results{Dev: a, Box: box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen, dry: dry}
-	t.num, t.den = device.NewArray[field.QM31](a, 1<<vars), device.NewArray[field.QM31](a, 1<<vars)
-	device.Check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n))
+	size := 1 << vars
+	if t.lean = vars >= leanVars; t.lean {
+		size /= 2
+	}
+	t.num, t.den = device.NewArray[field.QM31](a, size), device.NewArray[field.QM31](a, size)
+	device.Check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n, !t.lean))
 	heap := 2 << t.upperLayer()
 	t.upper = logup.UpperTree(device.Fetch[field.QM31](a, t.num, heap), device.Fetch[field.QM31](a, t.den, heap))
 	return t
@@ -89,15 +99,24 @@ func (t *tree) beginLayer(k int, eq []field.QM31, lambda field.QM31) {
 	n := 1 << k
 	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n, InLanes: inLanes}
 	t.eq, t.pending, t.ahead, t.tail = eq, nil, nil, nil
+	last := 0 // where the layer above the leaves lies
+	if !t.lean {
+		last = 1 << (t.vars - 1)
+	}
 	if k+1 == t.vars {
 		// The layer above, used up, has room for the numerators once they are
 		// elements of K.
 		t.rounds.Stored = t.n - n
-		t.rounds.LeafNum, t.rounds.N0, t.rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, n), t.leafDen
+		t.rounds.LeafNum, t.rounds.N0, t.rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, last), t.leafDen
 		return
 	}
-	t.rounds.N0, t.rounds.N1 = kernels.At[field.QM31](t.num, 2*n), kernels.At[field.QM31](t.num, 3*n)
-	t.rounds.D0, t.rounds.D1 = kernels.At[field.QM31](t.den, 2*n), kernels.At[field.QM31](t.den, 3*n)
+	at := 2 * n
+	if k+2 == t.vars && t.lean {
+		device.Check(kernels.LogUpAboveLeaves(t.Dev, t.num, t.den, t.leafNum, t.leafDen, t.n))
+		at = last
+	}
+	t.rounds.N0, t.rounds.N1 = kernels.At[field.QM31](t.num, at), kernels.At[field.QM31](t.num, at+n)
+	t.rounds.D0, t.rounds.D1 = kernels.At[field.QM31](t.den, at), kernels.At[field.QM31](t.den, at+n)
 }
 
 // Round implements logup.Tree.

@@ -18,12 +18,12 @@ import (
 func TestLogUp(t *testing.T) {
 	to := newSums(t)
 	dev := to.Dev
-	before, lanes := upperVars, inLanes
-	t.Cleanup(func() { upperVars, inLanes = before, lanes })
+	before, lanes, least := upperVars, inLanes, leanVars
+	t.Cleanup(func() { upperVars, inLanes, leanVars = before, lanes, least })
 	for _, n := range []int{17, 25, 32, 33, 63, 257, 300, 400, 510} {
-		for _, cut := range []struct{ upper, tail, lanes int }{{2, -1, 16}, {2, 0, 0}, {3, 2, 1 << 15}, {5, 20, 0}} {
+		for _, cut := range []struct{ upper, tail, lanes, lean int }{{2, -1, 16, 20}, {2, 0, 0, 4}, {3, 2, 1 << 15, 5}, {5, 20, 0, 7}} {
 			setTail(t, cut.tail)
-			upperVars, inLanes = cut.upper, cut.lanes
+			upperVars, inLanes, leanVars = cut.upper, cut.lanes, cut.lean
 			rng := rand.New(rand.NewPCG(uint64(n), uint64(cut.upper)))
 			num, den := make([]field.M31, n), randomVec(rng, n)
 			for i := range num { // look-ups have the numerators 1
