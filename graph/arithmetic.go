@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Arithmetic combines two operands element by element; they broadcast as in
@@ -66,15 +67,15 @@ func (k Arithmetic) eval(in []operand, shape []int) operand {
 	f := arithmetic[k]
 	if a, b := in[0], in[1]; a.i != nil && b.i != nil {
 		if f.ints == nil {
-			refuse("%s has no evaluation on integers", f.name)
+			refuse.With("%s has no evaluation on integers", f.name)
 		}
 		if (k == Div || k == Mod || k == Fmod) && slices.Contains(b.i, 0) {
-			refuse("division by zero")
+			refuse.With("division by zero")
 		}
 		return operand{shape: shape, i: zipWith(a.i, b.i, a.shape, b.shape, shape, f.ints)}
 	}
 	if f.floats == nil {
-		refuse("%s has no evaluation on floats", f.name)
+		refuse.With("%s has no evaluation on floats", f.name)
 	}
 	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, f.floats)}
 }
@@ -253,7 +254,7 @@ func (PRelu) takes() operands { return operands{2, 2, alike} }
 
 func (PRelu) infer(in []operandType) operandType {
 	if !slices.Equal(broadcast(in[0].shape, in[1].shape), in[0].shape) {
-		refuse("slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
+		refuse.With("slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
 	}
 	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }

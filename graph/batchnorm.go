@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // BatchNorm is x·scale + shift along axis 1.
@@ -17,11 +18,11 @@ func (BatchNorm) takes() operands { return operands{3, 3, floats} }
 func (BatchNorm) infer(in []operandType) operandType {
 	x := in[0].shape
 	if len(x) < 2 {
-		refuse("its input has shape %v, without a channel axis", x)
+		refuse.With("its input has shape %v, without a channel axis", x)
 	}
 	for _, t := range in[1:] {
 		if !slices.Equal(t.shape, x[1:2]) {
-			refuse("a factor of shape %v for an input of shape %v", t.shape, x)
+			refuse.With("a factor of shape %v for an input of shape %v", t.shape, x)
 		}
 	}
 	return operandType{shape: x, dtype: Float}

@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Bits is the N lowest binary digits of integers from 0 to 2^N − 1, in a new last axis, the
@@ -16,7 +18,7 @@ type Bits struct {
 
 func (t Bits) infer(in []operandType) operandType {
 	if in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits {
-		refuse("%d bits of its input of type %v", t.N, in[0].dtype)
+		refuse.With("%d bits of its input of type %v", t.N, in[0].dtype)
 	}
 	return operandType{shape: append(slices.Clone(in[0].shape), t.N), dtype: Bool}
 }
@@ -25,7 +27,7 @@ func (t Bits) eval(in []operand, shape []int) operand {
 	out := operand{shape: shape, i: make([]int64, 0, Size(shape))}
 	for i, x := range in[0].float64s() {
 		if v := int64(x); float64(v) != x || v < 0 || v >= 1<<t.N {
-			refuse("element %d is %.0f: bits are taken of integers from %d to %d, or of any that --fix makes part of the model", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
+			refuse.With("element %d is %.0f: bits are taken of integers from %d to %d, or of any that --fix makes part of the model", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
 		}
 		for k := range t.N {
 			out.i = append(out.i, int64(x)>>k&1)

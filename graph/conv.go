@@ -3,6 +3,7 @@ package graph
 import (
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/matmul"
 )
 
@@ -18,24 +19,24 @@ func (Conv) takes() operands { return operands{2, 3, floats} }
 func (c Conv) infer(in []operandType) operandType {
 	x, w := in[0].shape, in[1].shape
 	if len(x) < 3 || len(x) > 4 || len(w) != len(x) {
-		refuse("input and weights have shapes %v and %v; one or two spatial axes are supported", x, w)
+		refuse.With("input and weights have shapes %v and %v; one or two spatial axes are supported", x, w)
 	}
 	if !slices.Equal(c.Kernel, w[2:]) {
-		refuse("a kernel of %v, but the weights have shape %v", c.Kernel, w)
+		refuse.With("a kernel of %v, but the weights have shape %v", c.Kernel, w)
 	}
 	if g := c.Group; g < 1 || g > x[1] || x[1]%g != 0 || w[1] != x[1]/g || w[0]%g != 0 {
-		refuse("weights of shape %v in %d groups do not fit an input of shape %v", w, g, x)
+		refuse.With("weights of shape %v in %d groups do not fit an input of shape %v", w, g, x)
 	}
 	out := c.outputs(x[2:])
 	if len(in) > 2 && !slices.Equal(in[2].shape, w[:1]) {
-		refuse("bias of shape %v for weights of shape %v", in[2].shape, w)
+		refuse.With("bias of shape %v for weights of shape %v", in[2].shape, w)
 	}
 	padded := slices.Clone(x[:2])
 	for i, d := range x[2:] {
 		padded = append(padded, max(c.Begin[i]+d, c.reach(i, out[i])))
 	}
 	if err := checkInts(padded); err != nil || Size(padded) > 4*MaxActivations {
-		refuse("its padded input of shape %v is too large", padded)
+		refuse.With("its padded input of shape %v is too large", padded)
 	}
 	return operandType{shape: append([]int{x[0], w[0]}, out...), dtype: Float}
 }

@@ -3,6 +3,8 @@ package graph
 import (
 	"cmp"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Layers of experts: each row of a text, such as a token, uses a few matrices of many, those of the experts with the
@@ -16,7 +18,7 @@ type Slots struct{ Count int }
 func (s Slots) infer(in []operandType) operandType {
 	x := in[0]
 	if len(x.shape) != 2 || !x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1] {
-		refuse("%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
+		refuse.With("%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
 	}
 	return operandType{shape: []int{x.shape[0], s.Count, x.shape[1]}, dtype: Float}
 }
@@ -45,7 +47,7 @@ func (InSlots) takes() operands { return operands{2, 2, floats} }
 func (InSlots) infer(in []operandType) operandType {
 	x, s := in[0].shape, in[1].shape
 	if len(x) != 2 || len(s) != 3 || x[0] != s[0] || x[1] != s[2] {
-		refuse("its operands have shapes %v and %v", x, s)
+		refuse.With("its operands have shapes %v and %v", x, s)
 	}
 	return operandType{shape: s[:2], dtype: Float}
 }
@@ -71,7 +73,7 @@ func (Experts) takes() operands { return operands{3, 3, floats} }
 func (Experts) infer(in []operandType) operandType {
 	x, w, s := in[0].shape, in[1].shape, in[2].shape
 	if len(w) != 3 || len(s) != 3 || s[2] != w[0] || !slices.Equal(x, []int{s[0], w[2]}) && !slices.Equal(x, []int{s[0], s[1], w[2]}) {
-		refuse("its operands have shapes %v, %v and %v", x, w, s)
+		refuse.With("its operands have shapes %v, %v and %v", x, w, s)
 	}
 	return operandType{shape: []int{s[0], s[1], w[1]}, dtype: Float}
 }
@@ -120,7 +122,7 @@ func (MixSlots) takes() operands { return operands{2, 2, floats} }
 func (MixSlots) infer(in []operandType) operandType {
 	x, w := in[0].shape, in[1].shape
 	if len(x) != 3 || !slices.Equal(x[:2], w) {
-		refuse("its operands have shapes %v and %v", x, w)
+		refuse.With("its operands have shapes %v and %v", x, w)
 	}
 	return operandType{shape: []int{x[0], x[2]}, dtype: Float}
 }

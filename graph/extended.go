@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // A graph's arithmetic has only finite numbers. A value that may have others is represented
@@ -86,7 +88,7 @@ func (Finite) takes() operands { return operands{1, 1, floats} }
 
 func (f Finite) infer(in []operandType) operandType {
 	if !(f.Reach >= 0) {
-		refuse("a reach of %v", f.Reach)
+		refuse.With("a reach of %v", f.Reach)
 	}
 	return in[0]
 }
@@ -135,13 +137,13 @@ func (Extend) takes() operands { return operands{2, 4, nil} }
 
 func (e Extend) infer(in []operandType) operandType {
 	if len(in) != 1+len(e.Classes) {
-		refuse("%d operands for %d classes", len(in), len(e.Classes))
+		refuse.With("%d operands for %d classes", len(in), len(e.Classes))
 	}
 	floats(in[0])
 	bools(in[1:]...)
 	for _, t := range in[1:] {
 		if !slices.Equal(t.shape, in[0].shape) {
-			refuse("its operands have shapes %v and %v", in[0].shape, t.shape)
+			refuse.With("its operands have shapes %v and %v", in[0].shape, t.shape)
 		}
 	}
 	return in[0]

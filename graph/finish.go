@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Output makes v an output of the graph, under a name that no other value has.
@@ -50,7 +52,7 @@ func (b *Builder) Graph() (*Graph, error) {
 	}
 	b.foldChannels()
 	var g *Graph
-	err := try(func() { g = b.named() })
+	err := refuse.Caught(func() { g = b.named() })
 	return g, err
 }
 
@@ -60,7 +62,7 @@ func (b *Builder) named() *Graph {
 	owner := map[string]*value{}
 	keep := func(v *value) {
 		if o := owner[v.name]; o != nil && o != v {
-			refuse("two values are called %s", Quote(v.name))
+			refuse.With("two values are called %s", Quote(v.name))
 		}
 		owner[v.name] = v
 		g.Shapes[v.name], g.DTypes[v.name] = v.shape, v.dtype
@@ -70,14 +72,14 @@ func (b *Builder) named() *Graph {
 	}
 	for _, v := range b.inputs {
 		if owner[v.name] != nil {
-			refuse("two inputs are called %s", Quote(v.name))
+			refuse.With("two inputs are called %s", Quote(v.name))
 		}
 		keep(v)
 		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype, Numbers: v.numbers})
 	}
 	for _, o := range b.outputs {
 		if slices.Contains(g.Outputs, o.name) {
-			refuse("two outputs are called %s", Quote(o.name))
+			refuse.With("two outputs are called %s", Quote(o.name))
 		}
 		g.Outputs = append(g.Outputs, o.name)
 	}

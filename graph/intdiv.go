@@ -2,6 +2,8 @@ package graph
 
 import (
 	"math"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // FloorDiv is ⌊x/y⌋ for y > 0, broadcasting. The quotient is a whole number. 0 by 0 is 0;
@@ -17,7 +19,7 @@ func (division) infer(in []operandType) operandType {
 	if t := in[1].value; t != nil {
 		for i := range t.Len() {
 			if !(t.At(i) > 0) {
-				refuse("its divisor is %v", t.At(i))
+				refuse.With("its divisor is %v", t.At(i))
 			}
 		}
 	}

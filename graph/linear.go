@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Gemm is Alpha·A'·B' + Beta·C, where A' is A, transposed with TransA, and so on.
@@ -16,11 +18,11 @@ func (Gemm) takes() operands { return operands{2, 3, floats} }
 
 func (g Gemm) infer(in []operandType) operandType {
 	if f := g.Alpha + g.Beta; math.IsNaN(f) || math.IsInf(f, 0) {
-		refuse("alpha is %v, beta %v", g.Alpha, g.Beta)
+		refuse.With("alpha is %v, beta %v", g.Alpha, g.Beta)
 	}
 	a, b := in[0].shape, in[1].shape
 	if len(a) != 2 || len(b) != 2 {
-		refuse("its operands have shapes %v and %v, not two axes each", a, b)
+		refuse.With("its operands have shapes %v and %v, not two axes each", a, b)
 	}
 	m, k, kb, n := a[0], a[1], b[0], b[1]
 	if g.TransA {
@@ -30,12 +32,12 @@ func (g Gemm) infer(in []operandType) operandType {
 		kb, n = n, kb
 	}
 	if k != kb {
-		refuse("shapes %v and %v do not multiply", a, b)
+		refuse.With("shapes %v and %v do not multiply", a, b)
 	}
 	shape := []int{m, n}
 	if len(in) > 2 {
 		if s, ok := Broadcast(in[2].shape, shape); !ok || !slices.Equal(s, shape) {
-			refuse("its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
+			refuse.With("its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
 		}
 	}
 	return operandType{shape: shape, dtype: Float}
@@ -114,11 +116,11 @@ func (MatMul) infer(in []operandType) operandType {
 	a, b := in[0].shape, in[1].shape
 	ra, rb := len(a), len(b)
 	if ra < 2 || rb < 2 {
-		refuse("its operands have shapes %v and %v, not two axes or more", a, b)
+		refuse.With("its operands have shapes %v and %v, not two axes or more", a, b)
 	}
 	batch, ok := Broadcast(a[:ra-2], b[:rb-2])
 	if !ok || a[ra-1] != b[rb-2] {
-		refuse("shapes %v and %v do not multiply", a, b)
+		refuse.With("shapes %v and %v do not multiply", a, b)
 	}
 	return operandType{shape: append(batch, a[ra-2], b[rb-1]), dtype: Float}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // LogBands is log(max(Σ w·Σ x², Least) + Epsilon), with weights w of [bins, bands] that are not
@@ -21,11 +22,11 @@ func (l LogBands) infer(in []operandType) operandType {
 	last := len(x) - 1
 	switch {
 	case last < 1 || len(w) != 2 || w[0] != x[last-1]:
-		refuse("weights of shape %v do not fit %v", w, x)
+		refuse.With("weights of shape %v do not fit %v", w, x)
 	case in[1].value == nil:
-		refuse("its weights are not constant")
+		refuse.With("its weights are not constant")
 	case !(l.Least >= 0 && l.Epsilon >= 0 && l.Least+l.Epsilon > 0) || math.IsInf(l.Least+l.Epsilon, 0):
-		refuse("its bounds are %v and %v", l.Least, l.Epsilon)
+		refuse.With("its bounds are %v and %v", l.Least, l.Epsilon)
 	}
 	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}
 }

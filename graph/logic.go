@@ -1,5 +1,7 @@
 package graph
 
+import "github.com/prove-model/prove-model/internal/refuse"
+
 // Comparison compares two operands element by element, broadcasting, or combines
 // truth values. The result is 0 or 1. It serves constants only; for computed
 // operands [Builder.Compare] expands it.
@@ -56,7 +58,7 @@ func (c Comparison) eval(in []operand, shape []int) operand {
 func bools(in ...operandType) {
 	for _, t := range in {
 		if t.dtype != Bool {
-			refuse("an operand has type %v, not bool", t.dtype)
+			refuse.With("an operand has type %v, not bool", t.dtype)
 		}
 	}
 }
@@ -84,15 +86,15 @@ func (Where) takes() operands { return operands{3, 3, nil} }
 
 func (Where) infer(in []operandType) operandType {
 	if in[0].value == nil {
-		refuse("its condition depends on the model's input")
+		refuse.With("its condition depends on the model's input")
 	}
 	if in[0].dtype != Bool {
-		refuse("its condition has type %v", in[0].dtype)
+		refuse.With("its condition has type %v", in[0].dtype)
 	}
 	alike(in[1], in[2])
 	shape, ok := Broadcast(broadcast(in[1].shape, in[2].shape), in[0].shape)
 	if !ok {
-		refuse("condition of shape %v does not broadcast with %v and %v", in[0].shape, in[1].shape, in[2].shape)
+		refuse.With("condition of shape %v does not broadcast with %v and %v", in[0].shape, in[1].shape, in[2].shape)
 	}
 	return operandType{shape: shape, dtype: in[1].dtype}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // LogPower is log(Σ x² + Epsilon), the sum along the last axis, which the result does not
@@ -18,10 +19,10 @@ func (LogPower) takes() operands { return operands{1, 1, floats} }
 func (p LogPower) infer(in []operandType) operandType {
 	last := len(in[0].shape) - 1
 	if last < 0 {
-		refuse("its operand has no axes")
+		refuse.With("its operand has no axes")
 	}
 	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 0) {
-		refuse("its epsilon is %v", p.Epsilon)
+		refuse.With("its epsilon is %v", p.Epsilon)
 	}
 	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}
 }

@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Reshape gives the elements, in row-major order, another shape.
@@ -10,10 +12,10 @@ type Reshape struct{ Shape []int }
 
 func (r Reshape) infer(in []operandType) operandType {
 	if err := checkInts(r.Shape); err != nil {
-		refuse("%w", err)
+		refuse.With("%w", err)
 	}
 	if Size(r.Shape) != Size(in[0].shape) {
-		refuse("shape %v does not hold the elements of %v", r.Shape, in[0].shape)
+		refuse.With("shape %v does not hold the elements of %v", r.Shape, in[0].shape)
 	}
 	return operandType{shape: r.Shape, dtype: in[0].dtype}
 }
@@ -150,7 +152,7 @@ type Wraparound struct{ To DType }
 
 func (w Wraparound) infer(in []operandType) operandType {
 	if w.To.IsFloat() || w.To.Bits() > wrapped {
-		refuse("numbers do not wrap around in %v", w.To)
+		refuse.With("numbers do not wrap around in %v", w.To)
 	}
 	return operandType{shape: in[0].shape, dtype: w.To}
 }
@@ -271,7 +273,7 @@ type Transpose struct{ Perm []int }
 func (t Transpose) infer(in []operandType) operandType {
 	rank := len(in[0].shape)
 	if sorted := slices.Sorted(slices.Values(t.Perm)); !ascending(sorted) || len(sorted) != rank {
-		refuse("permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
+		refuse.With("permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
 	}
 	shape := make([]int, rank)
 	for j, p := range t.Perm {
@@ -299,7 +301,7 @@ type Slice struct{ Starts, Steps, Counts []int }
 func (s Slice) infer(in []operandType) operandType {
 	shape := in[0].shape
 	if n := len(shape); len(s.Starts) != n || len(s.Steps) != n || len(s.Counts) != n {
-		refuse("starts %v, steps %v and counts %v of shape %v", s.Starts, s.Steps, s.Counts, shape)
+		refuse.With("starts %v, steps %v and counts %v of shape %v", s.Starts, s.Steps, s.Counts, shape)
 	}
 	for i, d := range shape {
 		start, step, count := s.Starts[i], s.Steps[i], s.Counts[i]
@@ -308,7 +310,7 @@ func (s Slice) infer(in []operandType) operandType {
 			room, step = start, -step
 		}
 		if count < 0 || step <= 0 || count > 0 && (start < 0 || start >= d || count-1 > room/step) {
-			refuse("%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
+			refuse.With("%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
 		}
 	}
 	return operandType{shape: s.Counts, dtype: in[0].dtype}
@@ -360,7 +362,7 @@ func (g Gather) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
 	for _, i := range g.Indices {
 		if i < -1 || i >= shape[g.Axis] {
-			refuse("index %d of an axis of %d", i, shape[g.Axis])
+			refuse.With("index %d of an axis of %d", i, shape[g.Axis])
 		}
 	}
 	shape[g.Axis] = len(g.Indices)
@@ -405,11 +407,11 @@ type Pad struct {
 func (p Pad) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
 	if len(p.Begin) != len(shape) || len(p.End) != len(shape) {
-		refuse("pads %v and %v of shape %v", p.Begin, p.End, shape)
+		refuse.With("pads %v and %v of shape %v", p.Begin, p.End, shape)
 	}
 	for i := range shape {
 		if min(p.Begin[i], p.End[i]) < 0 || max(p.Begin[i], p.End[i]) > MaxElements {
-			refuse("pads %v and %v of shape %v", p.Begin, p.End, shape)
+			refuse.With("pads %v and %v of shape %v", p.Begin, p.End, shape)
 		}
 		shape[i] += p.Begin[i] + p.End[i]
 	}
@@ -532,7 +534,7 @@ type Expand struct{ Shape []int }
 
 func (e Expand) infer(in []operandType) operandType {
 	if s, ok := Broadcast(in[0].shape, e.Shape); !ok || !slices.Equal(s, e.Shape) {
-		refuse("shape %v does not broadcast to %v", in[0].shape, e.Shape)
+		refuse.With("shape %v does not broadcast to %v", in[0].shape, e.Shape)
 	}
 	return operandType{shape: e.Shape, dtype: in[0].dtype}
 }
@@ -566,11 +568,11 @@ type Tile struct{ Repeats []int }
 func (t Tile) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
 	if len(t.Repeats) != len(shape) {
-		refuse("repeats %v of shape %v", t.Repeats, shape)
+		refuse.With("repeats %v of shape %v", t.Repeats, shape)
 	}
 	for i, n := range t.Repeats {
 		if n < 0 || shape[i] > 0 && n > MaxElements/shape[i] {
-			refuse("repeats %v of shape %v are too many", t.Repeats, in[0].shape)
+			refuse.With("repeats %v of shape %v are too many", t.Repeats, in[0].shape)
 		}
 		shape[i] *= n
 	}
@@ -596,7 +598,7 @@ func (Concat) takes() operands { return operands{0, math.MaxInt, nil} }
 
 func (c Concat) infer(in []operandType) operandType {
 	if len(in) == 0 {
-		refuse("has no inputs")
+		refuse.With("has no inputs")
 	}
 	first := in[0]
 	checkAxes([]int{c.Axis}, len(first.shape))
@@ -604,11 +606,11 @@ func (c Concat) infer(in []operandType) operandType {
 	shape[c.Axis] = 0
 	for i, v := range in {
 		if len(v.shape) != len(shape) || v.dtype.IsFloat() != first.dtype.IsFloat() {
-			refuse("input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
+			refuse.With("input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
 		}
 		for j := range v.shape {
 			if j != c.Axis && v.shape[j] != shape[j] {
-				refuse("shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
+				refuse.With("shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
 			}
 		}
 		shape[c.Axis] += v.shape[c.Axis]

@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Norm divides by the root of the mean square along axes:
@@ -30,10 +32,10 @@ func (Norm) takes() operands { return operands{1, 1, floats} }
 func (n Norm) infer(in []operandType) operandType {
 	checkAxes(n.Axes, len(in[0].shape))
 	if len(n.Axes) == 0 {
-		refuse("it has no axes")
+		refuse.With("it has no axes")
 	}
 	if !(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 0) {
-		refuse("its epsilon is %v", n.Epsilon)
+		refuse.With("its epsilon is %v", n.Epsilon)
 	}
 	return in[0]
 }

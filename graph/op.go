@@ -1,8 +1,9 @@
 package graph
 
 import (
-	"fmt"
 	"reflect"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Op is the operator of a node, a plain value of one of the types that the package
@@ -53,7 +54,7 @@ func Kind(op Op) string {
 // infer checks that an operator takes the operands, and applies its shape rule. The shape is
 // within the limits.
 func infer(op Op, in []operandType) (t operandType, err error) {
-	err = try(func() { t = inferred(op, in) })
+	err = refuse.Caught(func() { t = inferred(op, in) })
 	return t, err
 }
 
@@ -63,48 +64,27 @@ func inferred(op Op, in []operandType) operandType {
 		takes = own.takes()
 	}
 	if n := len(in); n < takes.least || n > takes.most {
-		refuse("has %d operands; %d to %d are expected", n, takes.least, takes.most)
+		refuse.With("has %d operands; %d to %d are expected", n, takes.least, takes.most)
 	}
 	if takes.types != nil {
 		takes.types(in...)
 	}
 	t := op.infer(in)
 	if err := checkInts(t.shape); err != nil {
-		refuse("output: %w", err)
+		refuse.With("output: %w", err)
 	}
 	return t
 }
 
 // evaluate computes an operator's result.
 func evaluate(op Op, in []operand, shape []int) (out operand, err error) {
-	err = try(func() { out = op.eval(in, shape) })
+	err = refuse.Caught(func() { out = op.eval(in, shape) })
 	return out, err
-}
-
-// refusal is the panic of refuse.
-type refusal struct{ error }
-
-// refuse says why an operator cannot have its operands, or compute with them.
-func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
-
-// try calls f and returns the reason if it refuses. Any other panic goes on.
-func try(f func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			why, is := r.(refusal)
-			if !is {
-				panic(r)
-			}
-			err = why.error
-		}
-	}()
-	f()
-	return nil
 }
 
 // allowed calls f, and notes the reason as an error of the current node if it refuses.
 func (b *Builder) allowed(f func()) bool {
-	err := try(f)
+	err := refuse.Caught(f)
 	if err != nil {
 		b.Failf("%v", err)
 	}
@@ -121,7 +101,7 @@ func (b *Builder) hasAxes(x Value, axes ...int) bool {
 func floats(in ...operandType) {
 	for _, t := range in {
 		if !t.dtype.IsFloat() {
-			refuse("an operand has type %v", t.dtype)
+			refuse.With("an operand has type %v", t.dtype)
 		}
 	}
 }
@@ -130,7 +110,7 @@ func floats(in ...operandType) {
 func alike(in ...operandType) {
 	for _, t := range in[1:] {
 		if t.dtype.IsFloat() != in[0].dtype.IsFloat() {
-			refuse("its operands have types %v and %v", in[0].dtype, t.dtype)
+			refuse.With("its operands have types %v and %v", in[0].dtype, t.dtype)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // MaxPool is the greatest element of each window. Padding never wins.
@@ -15,7 +16,7 @@ func (p MaxPool) infer(in []operandType) operandType {
 	for i, n := range t.shape[2:] {
 		for j := range n {
 			if p.overlap(i, j, 0, in[0].shape[2+i]) == 0 {
-				refuse("its window at %d of spatial axis %d is all padding", j, i)
+				refuse.With("its window at %d of spatial axis %d is all padding", j, i)
 			}
 		}
 	}
@@ -91,10 +92,10 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
 func (w Window) infer(in []operandType) operandType {
 	s := in[0].shape
 	if !in[0].dtype.IsFloat() {
-		refuse("its input has type %v", in[0].dtype)
+		refuse.With("its input has type %v", in[0].dtype)
 	}
 	if len(s) < 3 || len(s) > 4 {
-		refuse("its input has shape %v; one or two spatial axes are supported", s)
+		refuse.With("its input has shape %v; one or two spatial axes are supported", s)
 	}
 	return operandType{shape: append(slices.Clone(s[:2]), w.outputs(s[2:])...), dtype: Float}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"reflect"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // recognise finds groups of small operators that compute a norm, a Softmax or its
@@ -34,7 +36,7 @@ func (b *Builder) recognise() error {
 			}
 		}
 		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {
-			if err := try(func() { b.unmask(n) }); err != nil {
+			if err := refuse.Caught(func() { b.unmask(n) }); err != nil {
 				refused = append(refused, NodeError{Op: Kind(n.op), Name: n.name, Reason: err.Error()})
 			}
 		}

@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Reduce combines the elements along axes.
@@ -70,7 +72,7 @@ func (r Reduce) infer(in []operandType) operandType {
 	x := in[0]
 	checkAxes(r.Axes, len(x.shape))
 	if !x.dtype.IsFloat() && x.value == nil && r.Func == Mean {
-		refuse("its input has type %v", x.dtype)
+		refuse.With("its input has type %v", x.dtype)
 	}
 	return operandType{shape: r.shape(x.shape), dtype: x.dtype}
 }
@@ -95,7 +97,7 @@ func (r Reduce) eval(in []operand, shape []int) operand {
 		return operand{shape: shape, f: combine(in[0].float64s(), in[0].shape, shape, r.Axes, f.floats)}
 	}
 	if f.ints.step == nil {
-		refuse("%s has no evaluation on integers", f.name)
+		refuse.With("%s has no evaluation on integers", f.name)
 	}
 	return operand{shape: shape, i: combine(in[0].i, in[0].shape, shape, r.Axes, f.ints)}
 }

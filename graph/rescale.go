@@ -2,6 +2,8 @@ package graph
 
 import (
 	"math"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Rescale is x·Factor, rounded to the nearest whole number, for whole numbers x.
@@ -13,7 +15,7 @@ func (Rescale) takes() operands { return operands{1, 1, floats} }
 
 func (r Rescale) infer(in []operandType) operandType {
 	if !(r.Factor > 0) || math.IsInf(r.Factor, 0) {
-		refuse("its factor is %v", r.Factor)
+		refuse.With("its factor is %v", r.Factor)
 	}
 	return in[0]
 }

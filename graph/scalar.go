@@ -2,6 +2,8 @@ package graph
 
 import (
 	"math"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Scalar applies a function of one number to every element of its operand.
@@ -139,15 +141,15 @@ func (s Scalar) constantsOnly() bool { return s.Func.Jumps }
 
 func (s Scalar) infer(in []operandType) operandType {
 	if len(s.Params) != len(s.Func.Params) {
-		refuse("%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
+		refuse.With("%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
 	}
 	for i, p := range s.Params {
 		if math.IsNaN(p) || math.IsInf(p, 0) && s.Func.Clamp == nil {
-			refuse("%s is %v", s.Func.Params[i].Name, p)
+			refuse.With("%s is %v", s.Func.Params[i].Name, p)
 		}
 	}
 	if x := in[0]; !x.dtype.IsFloat() && s.Func.Ints == nil && s.Func.Clamp == nil {
-		refuse("its input has type %v", x.dtype)
+		refuse.With("its input has type %v", x.dtype)
 	}
 	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }

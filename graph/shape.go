@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Limits on tensors. They are far above what can be proved, and small enough that products of
@@ -82,7 +84,7 @@ func Broadcast(a, b []int) ([]int, bool) {
 func broadcast(a, b []int) []int {
 	s, ok := Broadcast(a, b)
 	if !ok {
-		refuse("shapes %v and %v do not broadcast", a, b)
+		refuse.With("shapes %v and %v do not broadcast", a, b)
 	}
 	return s
 }
@@ -91,10 +93,10 @@ func broadcast(a, b []int) []int {
 func checkAxes(axes []int, rank int) {
 	for i, a := range axes {
 		if a < 0 || a >= rank {
-			refuse("axis %d of a tensor with %d axes", a, rank)
+			refuse.With("axis %d of a tensor with %d axes", a, rank)
 		}
 		if i > 0 && a <= axes[i-1] {
-			refuse("axes %v are not ascending", axes)
+			refuse.With("axes %v are not ascending", axes)
 		}
 	}
 }

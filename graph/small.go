@@ -2,6 +2,8 @@ package graph
 
 import (
 	"math"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // smallFormat describes a floating-point type of 8 bits or fewer. Its numbers have
@@ -164,7 +166,7 @@ func (Narrow) takes() operands { return operands{1, 1, floats} }
 
 func (n Narrow) infer(in []operandType) operandType {
 	if !n.To.IsHalf() {
-		refuse("%v is no floating-point type of 16 bits", n.To)
+		refuse.With("%v is no floating-point type of 16 bits", n.To)
 	}
 	return in[0]
 }

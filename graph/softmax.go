@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Softmax is exp(x), normalised to the sum 1 along the last axis. Further operands are
@@ -19,10 +20,10 @@ func (Softmax) takes() operands { return operands{1, 1 + mostMasks, nil} }
 
 func (s Softmax) infer(in []operandType) operandType {
 	if len(in[0].shape) == 0 {
-		refuse("its input is a scalar")
+		refuse.With("its input is a scalar")
 	}
 	if !in[0].dtype.IsFloat() {
-		refuse("its input has type %v", in[0].dtype)
+		refuse.With("its input has type %v", in[0].dtype)
 	}
 	for _, mask := range in[1:] {
 		checkMask(mask, in[0].shape, s.Empty)
@@ -34,10 +35,10 @@ func (s Softmax) infer(in []operandType) operandType {
 // not be empty, leaves something of every row.
 func checkMask(mask operandType, shape []int, empty bool) {
 	if mask.value != nil && mask.dtype != Bool {
-		refuse("its mask is a constant of another type than bool")
+		refuse.With("its mask is a constant of another type than bool")
 	}
 	if s, ok := Broadcast(mask.shape, shape); !ok || !slices.Equal(s, shape) {
-		refuse("its mask of shape %v does not broadcast to %v", mask.shape, shape)
+		refuse.With("its mask of shape %v does not broadcast to %v", mask.shape, shape)
 	}
 	if mask.value == nil || empty {
 		return
@@ -48,7 +49,7 @@ func checkMask(mask operandType, shape []int, empty bool) {
 	}
 	for row := mask.value.I64; len(row) > 0; row = row[keys:] {
 		if !slices.Contains(row[:keys], 1) {
-			refuse("a row of its scores is masked altogether")
+			refuse.With("a row of its scores is masked altogether")
 		}
 	}
 }
@@ -59,7 +60,7 @@ func (s Softmax) eval(operands []operand, shape []int) operand {
 		values := mask.float64s()
 		for i, m := range values {
 			if m != 0 && m != 1 {
-				refuse("element %d of its mask is %v: it takes 0 and 1", i, m)
+				refuse.With("element %d of its mask is %v: it takes 0 and 1", i, m)
 			}
 		}
 		in = zipWith(in, values, shape, mask.shape, shape, func(x, m float64) float64 {
@@ -78,7 +79,7 @@ func (s Softmax) eval(operands []operand, shape []int) operand {
 			if s.Empty {
 				continue
 			}
-			refuse("row %d of its scores is masked altogether", at/n)
+			refuse.With("row %d of its scores is masked altogether", at/n)
 		}
 		sum := 0.0
 		for i, v := range row {
@@ -173,12 +174,12 @@ func (b *Builder) leavesMasks(x Value) bool {
 			return v.parts != nil && !v.partial
 		}
 		if all != nil {
-			if try(func() { mask = both(all, mask) }) != nil {
+			if refuse.Caught(func() { mask = both(all, mask) }) != nil {
 				return true
 			}
 		}
 		all = mask
-		if try(func() { checkMask(operandType{shape: all.Shape, dtype: Bool, value: all}, x.v.shape, false) }) != nil {
+		if refuse.Caught(func() { checkMask(operandType{shape: all.Shape, dtype: Bool, value: all}, x.v.shape, false) }) != nil {
 			return true
 		}
 		if v = s; rest != nil { // what follows it is not looked at

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Take selects elements along an axis at computed indices, such as tokens. The second
@@ -15,10 +17,10 @@ func (t Take) infer(in []operandType) operandType {
 	x, at := in[0].shape, in[1].shape
 	checkAxes([]int{t.Axis}, len(x))
 	if d := in[1].dtype; d.IsFloat() || d == Bool {
-		refuse("its indices have type %v", d)
+		refuse.With("its indices have type %v", d)
 	}
 	if n := len(x) - 1 + len(at); n > MaxRank {
-		refuse("its output has %d axes", n)
+		refuse.With("its output has %d axes", n)
 	}
 	return operandType{shape: slices.Concat(x[:t.Axis], at, x[t.Axis+1:]), dtype: in[0].dtype}
 }
@@ -28,7 +30,7 @@ func (t Take) eval(in []operand, shape []int) operand {
 	rows := in[0].shape[t.Axis]
 	for i, v := range in[1].float64s() {
 		if v != float64(int64(v)) || v < -float64(rows) || v >= float64(rows) {
-			refuse("index %v of element %d: it takes whole numbers from %d to %d", v, i, -rows, rows-1)
+			refuse.With("index %v of element %d: it takes whole numbers from %d to %d", v, i, -rows, rows-1)
 		}
 		if at[i] = int(v); v < 0 {
 			at[i] += rows

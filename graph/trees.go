@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Exceeds compares elements of rows with thresholds, as decision trees do. For an
@@ -24,14 +26,14 @@ func (s Split) Holds(x float64) bool {
 func (e Exceeds) infer(in []operandType) operandType {
 	x := in[0]
 	if len(x.shape) != 2 || x.dtype == Bool {
-		refuse("its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
+		refuse.With("its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
 	}
 	for i, s := range e.Splits {
 		if s.Feature < 0 || s.Feature >= x.shape[1] {
-			refuse("split %d is on feature %d of %d", i, s.Feature, x.shape[1])
+			refuse.With("split %d is on feature %d of %d", i, s.Feature, x.shape[1])
 		}
 		if s.Value-s.Value != 0 {
-			refuse("split %d is at %v", i, s.Value)
+			refuse.With("split %d is at %v", i, s.Value)
 		}
 	}
 	return operandType{shape: []int{x.shape[0], len(e.Splits)}, dtype: Bool}
@@ -77,17 +79,17 @@ func (Forest) takes() operands { return operands{2, 2, nil} }
 func (f Forest) infer(in []operandType) operandType {
 	bits, w := in[0], in[1]
 	if len(bits.shape) != 2 || bits.dtype != Bool {
-		refuse("it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
+		refuse.With("it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
 	}
 	if w.value == nil || len(w.shape) != 2 || !w.dtype.IsFloat() {
-		refuse("the weights of its leaves must be a constant of floats, by leaf and target")
+		refuse.With("the weights of its leaves must be a constant of floats, by leaf and target")
 	}
 	if f.Base != nil && len(f.Base) != w.shape[1] {
-		refuse("%d base values for %d targets", len(f.Base), w.shape[1])
+		refuse.With("%d base values for %d targets", len(f.Base), w.shape[1])
 	}
 	f.checkTrees(bits.shape[1], w.shape[0])
 	if d := f.depth(); d*w.shape[0] > maxPlaces {
-		refuse("its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
+		refuse.With("its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
 	}
 	return operandType{shape: []int{bits.shape[0], w.shape[1]}, dtype: Float}
 }
@@ -101,9 +103,9 @@ func (f Forest) checkTrees(bits, leaves int) {
 			leaf, is := c.Leaf()
 			switch {
 			case seen[c]:
-				refuse("a node of a tree is below two others")
+				refuse.With("a node of a tree is below two others")
 			case is && leaf >= leaves || !is && (int(c) <= above || int(c) >= len(f.Branches)):
-				refuse("a tree has a node numbered %d", c)
+				refuse.With("a tree has a node numbered %d", c)
 			}
 			seen[c] = true
 		}
@@ -111,12 +113,12 @@ func (f Forest) checkTrees(bits, leaves int) {
 	below(-1, f.Roots...)
 	for i, b := range f.Branches {
 		if b.Bit < 0 || b.Bit >= bits {
-			refuse("branch %d is by bit %d of %d", i, b.Bit, bits)
+			refuse.With("branch %d is by bit %d of %d", i, b.Bit, bits)
 		}
 		below(i, b.Under, b.Over)
 	}
 	if len(seen) != len(f.Branches)+leaves {
-		refuse("a node is in no tree")
+		refuse.With("a node is in no tree")
 	}
 }
 

@@ -1,12 +1,16 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
+)
 
 // Validate checks that g is in normal form, and that shapes and types are those
 // that the operators' rules give. What a [Builder] returns is valid.
 func (g *Graph) Validate() error {
 	v := validation{Graph: g, types: map[string]operandType{}, used: map[string]bool{}}
-	return try(func() {
+	return refuse.Caught(func() {
 		v.inputs()
 		v.constants()
 		v.nodes()
@@ -25,14 +29,14 @@ type validation struct {
 // define notes a value, which is constant if t is not nil.
 func (v validation) define(name string, t *Tensor) {
 	if _, ok := v.types[name]; ok {
-		refuse("%s is defined twice", Quote(name))
+		refuse.With("%s is defined twice", Quote(name))
 	}
 	shape, ok := v.Shapes[name]
 	if err := checkInts(shape); err != nil || !ok || Size(shape) > MaxActivations && t == nil {
-		refuse("%s has shape %v", Quote(name), shape)
+		refuse.With("%s has shape %v", Quote(name), shape)
 	}
 	if !v.DTypes[name].Known() {
-		refuse("%s has %v", Quote(name), v.DTypes[name])
+		refuse.With("%s has %v", Quote(name), v.DTypes[name])
 	}
 	v.types[name] = operandType{shape: shape, dtype: v.DTypes[name], value: t}
 }
@@ -41,7 +45,7 @@ func (v validation) inputs() {
 	for _, in := range v.Inputs {
 		v.define(in.Name, nil)
 		if !slices.Equal(in.Shape, v.Shapes[in.Name]) || in.DType != v.DTypes[in.Name] || in.Symbols != nil && len(in.Symbols) != len(in.Shape) {
-			refuse("input %s has shape %v, type %v and symbols %q", Quote(in.Name), in.Shape, in.DType, in.Symbols)
+			refuse.With("input %s has shape %v, type %v and symbols %q", Quote(in.Name), in.Shape, in.DType, in.Symbols)
 		}
 		v.used[in.Name] = true // a model need not read its inputs
 	}
@@ -50,11 +54,11 @@ func (v validation) inputs() {
 func (v validation) constants() {
 	for name, t := range v.Consts {
 		if err := t.check(); err != nil {
-			refuse("constant %s: %w", Quote(name), err)
+			refuse.With("constant %s: %w", Quote(name), err)
 		}
 		v.define(name, t)
 		if !slices.Equal(t.Shape, v.Shapes[name]) || t.DType != v.DTypes[name] {
-			refuse("constant %s is of shape %v and type %v", Quote(name), t.Shape, t.DType)
+			refuse.With("constant %s is of shape %v and type %v", Quote(name), t.Shape, t.DType)
 		}
 	}
 }
@@ -63,11 +67,11 @@ func (v validation) nodes() {
 	names := map[string]bool{}
 	for _, n := range v.Nodes {
 		if n.Name == "" || names[n.Name] {
-			refuse("two nodes are called %s", Quote(n.Name))
+			refuse.With("two nodes are called %s", Quote(n.Name))
 		}
 		names[n.Name] = true
-		if err := try(func() { v.node(n) }); err != nil {
-			refuse("%w", NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()})
+		if err := refuse.Caught(func() { v.node(n) }); err != nil {
+			refuse.With("%w", NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()})
 		}
 		v.define(n.Output, nil)
 	}
@@ -75,11 +79,11 @@ func (v validation) nodes() {
 
 func (v validation) outputs() {
 	if len(v.Outputs) == 0 {
-		refuse("no outputs")
+		refuse.With("no outputs")
 	}
 	for i, out := range v.Outputs {
 		if t, ok := v.types[out]; !ok || t.value != nil || slices.Contains(v.Outputs[:i], out) {
-			refuse("output %s is not the output of one node", Quote(out))
+			refuse.With("output %s is not the output of one node", Quote(out))
 		}
 		v.used[out] = true
 	}
@@ -90,11 +94,11 @@ func (v validation) outputs() {
 func (v validation) allUsed() {
 	for name := range v.types {
 		if !v.used[name] {
-			refuse("nothing uses %s", Quote(name))
+			refuse.With("nothing uses %s", Quote(name))
 		}
 	}
 	if len(v.Shapes) != len(v.types) || len(v.DTypes) != len(v.types) {
-		refuse("%d shapes and %d types for %d values", len(v.Shapes), len(v.DTypes), len(v.types))
+		refuse.With("%d shapes and %d types for %d values", len(v.Shapes), len(v.DTypes), len(v.types))
 	}
 }
 
@@ -107,20 +111,20 @@ func (v validation) node(n *Node) {
 	for i, name := range n.Inputs {
 		t, ok := v.types[name]
 		if !ok {
-			refuse("reads %s, which is not defined before", Quote(name))
+			refuse.With("reads %s, which is not defined before", Quote(name))
 		}
 		in[i], v.used[name] = t, true
 		constant = constant && t.value != nil
 		v.numbers(n.Op, name)
 		if Size(t.shape) == 0 && !identity {
-			refuse("reads %s, which is empty", Quote(name))
+			refuse.With("reads %s, which is empty", Quote(name))
 		}
 	}
 	switch {
 	case constant && !identity && !extend:
-		refuse("has only constant operands")
+		refuse.With("has only constant operands")
 	case foldOnly(n.Op):
-		refuse("serves constants only")
+		refuse.With("serves constants only")
 	}
 	t := inferred(n.Op, in)
 	want := t.dtype.computed()
@@ -128,7 +132,7 @@ func (v validation) node(n *Node) {
 		want = t.dtype // the same value under another name
 	}
 	if !slices.Equal(t.shape, v.Shapes[n.Output]) || want != v.DTypes[n.Output] {
-		refuse("gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
+		refuse.With("gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
 	}
 }
 
@@ -139,7 +143,7 @@ func (v validation) numbers(op Op, name string) {
 	case Finite, Class:
 	default:
 		if v.Extended(name) {
-			refuse("reads %s, whose numbers may not be finite", Quote(name))
+			refuse.With("reads %s, whose numbers may not be finite", Quote(name))
 		}
 		return
 	}
@@ -150,6 +154,6 @@ func (v validation) numbers(op Op, name string) {
 		}
 	}
 	if has == FiniteNumbers || has == MaskingNumbers && (op == ClassNaN || op == ClassPosInf) {
-		refuse("reads %s, which has no such numbers", Quote(name))
+		refuse.With("reads %s, which has no such numbers", Quote(name))
 	}
 }

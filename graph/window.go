@@ -1,5 +1,7 @@
 package graph
 
+import "github.com/prove-model/prove-model/internal/refuse"
+
 // Window is how a kernel moves over one or two spatial axes; every list has one
 // entry an axis. Output j of an axis sees the inputs j·stride + t·dilation − begin
 // for t < kernel; those beyond the input are padding.
@@ -18,24 +20,24 @@ func (w Window) outputs(in []int) []int {
 	out := make([]int, n)
 	for _, list := range [][]int{w.Kernel, w.Strides, w.Dilations, w.Begin, w.End} {
 		if len(list) != n {
-			refuse("its window %v does not have an entry for each of %d spatial axes", list, n)
+			refuse.With("its window %v does not have an entry for each of %d spatial axes", list, n)
 		}
 	}
 	for i, d := range in {
 		if min(w.Kernel[i], w.Strides[i], w.Dilations[i]) < 1 || max(w.Kernel[i], w.Strides[i], w.Dilations[i]) > maxStep {
-			refuse("kernel %v, strides %v, dilations %v", w.Kernel, w.Strides, w.Dilations)
+			refuse.With("kernel %v, strides %v, dilations %v", w.Kernel, w.Strides, w.Dilations)
 		}
 		reach := (w.Kernel[i]-1)*w.Dilations[i] + 1
 		if min(w.Begin[i], w.End[i]) < 0 || max(w.Begin[i], w.End[i]) > max(reach, 2*maxStep) {
-			refuse("pads %v and %v", w.Begin, w.End)
+			refuse.With("pads %v and %v", w.Begin, w.End)
 		}
 		free := d + w.Begin[i] + w.End[i] - reach
 		if free < 0 {
-			refuse("a kernel of reach %d is larger than its padded input, %d", reach, d+w.Begin[i]+w.End[i])
+			refuse.With("a kernel of reach %d is larger than its padded input, %d", reach, d+w.Begin[i]+w.End[i])
 		}
 		out[i] = free/w.Strides[i] + 1
 		if out[i] > MaxActivations {
-			refuse("%d outputs along a spatial axis are too many", out[i])
+			refuse.With("%d outputs along a spatial axis are too many", out[i])
 		}
 	}
 	return out

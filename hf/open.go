@@ -17,6 +17,7 @@ import (
 	"github.com/prove-model/prove-model/hf/safetensors"
 	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -100,10 +101,10 @@ func (m *Model) adapt(dir string) {
 		refuse.With("its weights are pickled (adapter_model.bin), which runs code when it is read; convert them to SafeTensors")
 	}
 	set, err := safetensors.Open(path)
-	refuse.Check(of(path, err))
+	must.OK(of(path, err))
 	m.files = append(m.files, set.Files()...)
 	a, err := families.ReadAdapter(c, set)
-	refuse.Check(of(adapterConfig, err))
+	must.OK(of(adapterConfig, err))
 	m.Weights = families.Adapted{Set: m.Weights, Adapter: a}
 }
 
@@ -158,7 +159,7 @@ func (m *Model) read(dir string) {
 	}
 	m.Kind = c.Text("model_type", "")
 	model, err := families.New(c, m.Weights, modules)
-	refuse.Check(of("config.json", err))
+	must.OK(of("config.json", err))
 	if m.Model = model; m.Speech != nil {
 		m.listens(dir)
 	} else if m.Start != nil {
@@ -171,7 +172,7 @@ const maxSmall = 1 << 26
 
 // small reads a small file and adds it to the model's files.
 func (m *Model) small(path string) []byte {
-	f := refuse.Must(mapped.Open(path))
+	f := must.Get(mapped.Open(path))
 	m.files = append(m.files, f)
 	if len(f.Bytes()) > maxSmall {
 		refuse.With("%s: more than %d bytes", path, maxSmall)
@@ -182,7 +183,7 @@ func (m *Model) small(path string) []byte {
 // config reads a configuration in a folder of the model.
 func (m *Model) config(dir, name string) *config.Config {
 	c, err := config.Parse(m.small(filepath.Join(dir, name)))
-	return refuse.Must(c, of(name, err))
+	return must.Get(c, of(name, err))
 }
 
 // modules reads the pooling and normalisation of a sentence encoder.
@@ -191,7 +192,7 @@ func (m *Model) modules(dir, path string) *families.Modules {
 		Path string `json:"path"`
 		Type string `json:"type"`
 	}
-	refuse.Check(of(path, json.Unmarshal(m.small(path), &list)))
+	must.OK(of(path, json.Unmarshal(m.small(path), &list)))
 	out := &families.Modules{}
 	for i, module := range list {
 		switch kind := module.Type[strings.LastIndex(module.Type, ".")+1:]; {
@@ -226,7 +227,7 @@ func (m *Model) pooling(dir string, out *families.Modules) {
 	if out.Mean == out.CLS {
 		c.Failf("tokens are pooled neither by their mean nor by the first alone")
 	}
-	refuse.Check(of(dir, c.Done()))
+	must.OK(of(dir, c.Done()))
 }
 
 // openGGUF opens a GGUF file.

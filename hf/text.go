@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/gguf"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -77,8 +78,8 @@ func readFields(dir, name string, fields any) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	refuse.Check(err)
-	refuse.Check(of(name, json.Unmarshal(data, fields)))
+	must.OK(err)
+	must.OK(of(name, json.Unmarshal(data, fields)))
 }
 
 // startOf returns the tokens that an encoder–decoder's answers begin with: the one that its configuration says, or, before
@@ -111,7 +112,7 @@ func startIn(vocabulary int, start []int) []int {
 }
 
 func endsOfGGUF(path string) (ends []int) {
-	f := refuse.Must(gguf.Open(path))
+	f := must.Get(gguf.Open(path))
 	defer f.Close()
 	for _, name := range []string{"eos_token_id", "eot_token_id", "eom_token_id"} {
 		if id, ok := f.Meta["tokenizer.ggml."+name].(int64); ok && id >= 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/narrow"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -22,10 +23,10 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 		if t.Segment != nil {
 			refuse.With("segmented tensors are not supported")
 		}
-		out := &graph.Tensor{Shape: refuse.Must(graph.CheckShape(t.Dims)), DType: dt}
+		out := &graph.Tensor{Shape: must.Get(graph.CheckShape(t.Dims)), DType: dt}
 		switch {
 		case t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL:
-			setRaw(out, refuse.Must(external(t)))
+			setRaw(out, must.Get(external(t)))
 		case len(t.RawData) > 0:
 			setRaw(out, t.RawData)
 		default:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
@@ -50,7 +51,7 @@ func (o Options) withData(declared []graph.Input) Options {
 		o = o.describe(given)
 	}
 	if o.Samples != nil {
-		o = o.sampledBy(Options{}.describe(refuse.Must(o.Samples.assign(declared))))
+		o = o.sampledBy(Options{}.describe(must.Get(o.Samples.assign(declared))))
 	}
 	for i, w := range declared { // before a size is taken from the count of the numbers
 		checkInputs((Input{Shape: inputShape(o, i)}).fits(w))

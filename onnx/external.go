@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -71,11 +72,11 @@ func (s *source) open(name string) (*mapped.File, error) {
 		return f, nil
 	}
 	return refuse.Result(func() *mapped.File {
-		root := refuse.Must(os.OpenRoot(s.dir))
+		root := must.Get(os.OpenRoot(s.dir))
 		defer root.Close()
-		f := refuse.Must(regular.OpenIn(root, name))
+		f := must.Get(regular.OpenIn(root, name))
 		defer f.Close()
-		s.files[name] = refuse.Must(mapped.Read(f))
+		s.files[name] = must.Get(mapped.Read(f))
 		return s.files[name]
 	})
 }

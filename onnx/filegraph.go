@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
@@ -49,7 +50,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) *fileGraph
 	if chosen != nil {
 		f.choose(chosen, defined)
 	}
-	f.nodes, f.uses = neededNodes(p.Node, refuse.Must(sortNodes(p.Node, producer)), producer, f.outputs)
+	f.nodes, f.uses = neededNodes(p.Node, must.Get(sortNodes(p.Node, producer)), producer, f.outputs)
 	maps.DeleteFunc(f.initializers, func(name string, _ *onnxpb.TensorProto) bool { return f.uses[name] == 0 })
 	if chosen != nil {
 		f.inputs = slices.DeleteFunc(f.inputs, func(v *onnxpb.ValueInfoProto) bool { return f.uses[v.GetName()] == 0 })

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -139,10 +140,10 @@ func readFile(path string) Inputs {
 	}
 	read, ok := formats[strings.ToLower(filepath.Ext(path))]
 	if !ok {
-		refuse.Must(regular.Open(path)).Close() // a file that is missing, or a folder, is the greater mistake
+		must.Get(regular.Open(path)).Close() // a file that is missing, or a folder, is the greater mistake
 		refuse.With("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png, .jpg, .bmp, .tiff, .webp, .pgm and .ppm files", path)
 	}
-	return parseInputs(path, refuse.Must(regular.Read(path, maxInputFile)), read)
+	return parseInputs(path, must.Get(regular.Read(path, maxInputFile)), read)
 }
 
 // extensionOf is that of a file with this content: JSON begins with a bracket, a table is text, and what nothing else

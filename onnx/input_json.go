@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -21,7 +22,7 @@ func parseJSON(data []byte) (Inputs, error) {
 		if trimmed[0] == '{' {
 			return parseObject(trimmed)
 		}
-		refuse.Check(json.Unmarshal(trimmed, new(json.RawMessage)))
+		must.OK(json.Unmarshal(trimmed, new(json.RawMessage)))
 		return Inputs{parseNested(trimmed)}
 	})
 }
@@ -64,13 +65,13 @@ func parseObject(data []byte) Inputs {
 
 // members lists the keys of an object, in its order, with their values.
 func members(data []byte) (keys []string, values []json.RawMessage) {
-	refuse.Check(json.Unmarshal(data, &map[string]json.RawMessage{})) // the whole text
+	must.OK(json.Unmarshal(data, &map[string]json.RawMessage{})) // the whole text
 	dec := json.NewDecoder(bytes.NewReader(data))
-	refuse.Must(dec.Token())
+	must.Get(dec.Token())
 	for dec.More() {
-		key := refuse.Must(dec.Token())
+		key := must.Get(dec.Token())
 		var value json.RawMessage
-		refuse.Check(dec.Decode(&value))
+		must.OK(dec.Decode(&value))
 		keys, values = append(keys, key.(string)), append(values, value)
 	}
 	return keys, values
@@ -83,7 +84,7 @@ func parseData(data []byte) Inputs {
 		Data   []json.RawMessage `json:"input_data"`
 		Shapes [][]int64         `json:"input_shapes"`
 	}
-	refuse.Check(json.Unmarshal(data, &file))
+	must.OK(json.Unmarshal(data, &file))
 	if len(file.Data) == 0 {
 		refuse.With(`"input_data" holds no inputs`)
 	}
@@ -119,7 +120,7 @@ func parseList(raw []byte) Input {
 		if err == io.EOF {
 			return l.flat()
 		}
-		l.add(refuse.Must(tok, err))
+		l.add(must.Get(tok, err))
 	}
 }
 
@@ -200,7 +201,7 @@ func (l *nestedLists) flat() Input {
 	if whole && len(l.texts) > 0 {
 		in.Strings = l.texts
 	} else if l.some {
-		refuse.Check(noNumber(l.odd))
+		must.OK(noNumber(l.odd))
 	}
 	return in
 }

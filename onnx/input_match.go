@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -18,7 +19,7 @@ func (e *InputsError) Error() string { return e.Reason.Error() }
 // checkInputs refuses arrays that do not fit, if there is an error.
 func checkInputs(err error) {
 	if err != nil {
-		refuse.Check(&InputsError{err})
+		must.OK(&InputsError{err})
 	}
 }
 
@@ -65,12 +66,12 @@ func (in Inputs) merge() Inputs {
 // Of an input's axes those with a symbol, and those of size 0, may have any size.
 func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
 	return refuse.Result(func() Inputs {
-		out := slices.Clone(refuse.Must(in.assign(wanted)))
+		out := slices.Clone(must.Get(in.assign(wanted)))
 		for i, v := range out {
 			if len(out) != len(wanted) { // whoever counts them says so
 				break
 			}
-			refuse.Check(v.fits(wanted[i]))
+			must.OK(v.fits(wanted[i]))
 			if v.pictures != nil {
 				out[i].Values, out[i].pictures = v.scale.numbers(v.pictures, wanted[i]), nil
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -45,7 +46,7 @@ func tableOf(data []byte) *table {
 	if errors.Is(err, io.EOF) {
 		refuse.With("is empty: the first line names the columns, and each further one is a row of numbers")
 	}
-	refuse.Check(err)
+	must.OK(err)
 	t := &table{at: map[string]int{}}
 	for i, name := range first {
 		name = strings.TrimSpace(name)
@@ -67,7 +68,7 @@ func tableOf(data []byte) *table {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		refuse.Check(err)
+		must.OK(err)
 		row := make([]float64, len(record))
 		for i, cell := range record {
 			if row[i], err = number(strings.TrimSpace(cell)); err != nil && t.odd[i] == nil {
@@ -127,7 +128,7 @@ func (t *table) whole(w graph.Input) Input {
 		return in
 	}
 	for _, err := range t.odd {
-		refuse.Check(err)
+		must.OK(err)
 	}
 	in.Values = slices.Concat(t.rows...)
 	return in
@@ -179,7 +180,7 @@ func (t *table) inputs(wanted []graph.Input) Inputs {
 	}
 	alone := len(wanted) == 1 && len(t.columns) > 1
 	if len(missing) == 0 && len(wanted) > 0 && !(alone && graph.Size(wanted[0].Shape[min(1, len(wanted[0].Shape)):]) != 1) {
-		refuse.Check(odd)
+		must.OK(odd)
 		return in
 	}
 	if len(wanted) == 1 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
@@ -116,7 +117,7 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 		f := newFileGraph(m, src, opts.Outputs)
 		f.fix(opts.Fixed)
 		f.markFiles()
-		return refuse.Must(lower(f, opset, opts))
+		return must.Get(lower(f, opset, opts))
 	})
 }
 

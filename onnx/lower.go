@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
@@ -36,8 +37,8 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 		r.Limit(opts.Memory)
 	}
 	err := refuse.Caught(func() {
-		refuse.Check(f.sizePictures(opts))
-		inputs = refuse.Must(inputValues(f.inputs, opts))
+		must.OK(f.sizePictures(opts))
+		inputs = must.Get(inputValues(f.inputs, opts))
 		r.reserveNames()
 		for _, v := range inputs {
 			if v.DType == stringType || v.DType == fileType {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -88,9 +89,9 @@ func npyParts(data []byte) (header string, raw []byte) {
 func npyShape(list string) []int {
 	var dims []int64
 	for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
-		dims = append(dims, refuse.Must(strconv.ParseInt(s, 10, 64)))
+		dims = append(dims, must.Get(strconv.ParseInt(s, 10, 64)))
 	}
-	return refuse.Must(graph.CheckShape(dims))
+	return must.Get(graph.CheckShape(dims))
 }
 
 // npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes), each as long as the number behind it
@@ -152,7 +153,7 @@ func parseNPZ(data []byte) (Inputs, error) {
 }
 
 func npzArrays(data []byte) (in Inputs) {
-	z := refuse.Must(zip.NewReader(bytes.NewReader(data), int64(len(data))))
+	z := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))
 	left := uint64(maxInputFile) // of what compressed members may grow to
 	for _, f := range z.File {   // before one is unpacked
 		if f.UncompressedSize64 > left {
@@ -165,11 +166,11 @@ func npzArrays(data []byte) (in Inputs) {
 		if !ok {
 			refuse.With("archive member %s is not a .npy file", graph.Quote(f.Name))
 		}
-		r := refuse.Must(f.Open())
+		r := must.Get(f.Open())
 		refuse.Within(graph.Quote(f.Name), func() {
 			member, err := io.ReadAll(r) // which ends with an error behind as many bytes as it says
 			r.Close()
-			refuse.Check(err)
+			must.OK(err)
 			one := npyArray(member)
 			one.Name, one.numbered = name, positional().MatchString(name)
 			in = append(in, one)

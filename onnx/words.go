@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/picture"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -529,7 +530,7 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 			wanted[i].DType = fileType
 		}
 	}
-	arrays := refuse.Must(in.assign(wanted))
+	arrays := must.Get(in.assign(wanted))
 	if len(arrays) != len(wanted) {
 		refuse.With("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
 	}
@@ -543,7 +544,7 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 		if a.Strings == nil {
 			refuse.With("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
 		}
-		refuse.Check(a.fits(wanted[i]))
+		must.OK(a.fits(wanted[i]))
 		texts = append(texts, vocabulary.Array{Name: wanted[i].Name, Shape: a.shapeAs(wanted[i].Shape), Strings: a.Strings})
 	}
 	mapped := func(r vocabulary.Array) Input { return Input{Name: r.Name, Shape: r.Shape, Values: r.Numbers} }
@@ -557,7 +558,7 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) []vocabulary
 		samples = len(texts[0].Strings)
 	}
 	if samples == 1 {
-		return refuse.Must(v.Map(texts, picture.Decode))
+		return must.Get(v.Map(texts, picture.Decode))
 	}
 	var all []vocabulary.Array
 	for k := range samples {

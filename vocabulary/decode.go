@@ -1,5 +1,7 @@
 package vocabulary
 
+import "github.com/prove-model/prove-model/internal/refuse"
+
 // Decode is ImageDecoder: the pixels of the picture that a file has.
 type Decode struct {
 	Order string `json:"order"` // of the channels: RGB, BGR or Grayscale
@@ -13,29 +15,29 @@ type Decoder func(file []byte, order string) (height, width int, pixels []byte, 
 func (o *Decode) check() {
 	channels := map[string]int{"RGB": 3, "BGR": 3, "Grayscale": 1}[o.Order]
 	if len(o.Shape) != 3 || channels == 0 || o.Shape[2] != channels || min(o.Shape[0], o.Shape[1]) < 1 {
-		refuse("pictures of shape %v, %q", o.Shape, o.Order)
+		refuse.With("pictures of shape %v, %q", o.Shape, o.Order)
 	}
 	size(o.Shape)
 }
 
 func (o *Decode) shapes(in [][]Dim) [][]Dim {
 	if len(in[0]) != 0 {
-		refuse("it takes one file")
+		refuse.With("it takes one file")
 	}
 	return [][]Dim{known(o.Shape)}
 }
 
 func (o *Decode) run(in []Array, shape []int, b *budget) []Array {
 	if b.decode == nil {
-		refuse("this program decodes no pictures")
+		refuse.With("this program decodes no pictures")
 	}
 	out := b.ofNumbers(shape)
 	height, width, pixels, err := b.decode([]byte(in[0].Strings[0]), o.Order)
 	if err != nil {
-		refuse("%w", err)
+		refuse.With("%w", err)
 	}
 	if height != o.Shape[0] || width != o.Shape[1] || len(pixels) != len(out.Numbers) {
-		refuse("a picture of %d × %d pixels (width × height), and the key is of pictures of %d × %d", width, height, o.Shape[1], o.Shape[0])
+		refuse.With("a picture of %d × %d pixels (width × height), and the key is of pictures of %d × %d", width, height, o.Shape[1], o.Shape[0])
 	}
 	for i, p := range pixels {
 		out.Numbers[i] = float64(p)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Array is a dense, row-major tensor of strings or of numbers.
@@ -39,7 +41,7 @@ func size(shape []int) int {
 	n := 1
 	for _, d := range shape {
 		if d < 0 || d != 0 && n > maxNumbers/d {
-			panic(refusal{errBudget})
+			must.OK(errBudget)
 		}
 		n *= d
 	}
@@ -48,7 +50,7 @@ func size(shape []int) int {
 
 func take(from *int, n int) {
 	if n > *from {
-		panic(refusal{errBudget})
+		must.OK(errBudget)
 	}
 	*from -= n
 }
@@ -83,7 +85,7 @@ func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
 	values := map[string]Array{}
 	for _, a := range strings {
 		n := 0
-		if err := try(func() { n = size(a.Shape) }); err != nil || n != len(a.Strings) {
+		if err := refuse.Caught(func() { n = size(a.Shape) }); err != nil || n != len(a.Strings) {
 			return nil, fmt.Errorf("input %s has %d strings for shape %v", quote.Name(a.Name), len(a.Strings), a.Shape)
 		}
 		if a.Strings == nil {
@@ -107,7 +109,7 @@ func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
 	}
 	b := &budget{maxNumbers, maxStrings, maxBytes, decode}
 	for i := range v.Steps {
-		if err := try(func() { v.Steps[i].apply(values, b) }); err != nil {
+		if err := refuse.Caught(func() { v.Steps[i].apply(values, b) }); err != nil {
 			return nil, fmt.Errorf("mapping to numbers, %s: %w", quote.Name(v.Steps[i].Out[0]), err)
 		}
 	}
@@ -129,7 +131,7 @@ func (s *Step) apply(values map[string]Array, b *budget) {
 	for i, name := range s.In {
 		a, ok := values[name]
 		if !ok || !a.isStrings() {
-			refuse("it reads %s, which is not of strings", quote.Name(name))
+			refuse.With("it reads %s, which is not of strings", quote.Name(name))
 		}
 		in[i], dims[i] = a, known(a.Shape)
 	}
@@ -153,7 +155,7 @@ type Dim struct {
 
 // Shapes returns the shapes of a step's results, from those of its operands.
 func (s *Step) Shapes(in [][]Dim) (out [][]Dim, err error) {
-	err = try(func() { out = s.operation().shapes(in) })
+	err = refuse.Caught(func() { out = s.operation().shapes(in) })
 	return out, err
 }
 

@@ -1,6 +1,11 @@
 package vocabulary
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
+)
 
 // lengths are those of axes; all are known.
 func lengths(dims []Dim) []int {
@@ -23,7 +28,7 @@ func known(shape []int) []Dim {
 // reshaped is the result of an operation that keeps the order of entries: its shape says all of it.
 func reshaped(in []Array, shape []int) []Array {
 	if size(shape) != len(in[0].Strings) {
-		refuse("shape %v cannot become %v", in[0].Shape, shape)
+		refuse.With("shape %v cannot become %v", in[0].Shape, shape)
 	}
 	return []Array{{Shape: shape, Strings: in[0].Strings}}
 }
@@ -66,14 +71,14 @@ func (o *Reshape) check() {
 	open := 0
 	for _, n := range o.Shape {
 		if n < -1 || n > maxNumbers {
-			refuse("shape %v", o.Shape)
+			refuse.With("shape %v", o.Shape)
 		}
 		if n == -1 {
 			open++
 		}
 	}
 	if open > 1 || len(o.Shape) > maxRank {
-		refuse("shape %v", o.Shape)
+		refuse.With("shape %v", o.Shape)
 	}
 }
 
@@ -85,7 +90,7 @@ func (o *Reshape) shapes(in [][]Dim) [][]Dim {
 			open = i
 			continue
 		case n == 0 && i >= len(in[0]):
-			refuse("shape %v cannot become %v", lengths(in[0]), o.Shape)
+			refuse.With("shape %v cannot become %v", lengths(in[0]), o.Shape)
 		case n == 0:
 			out[i].N = in[0][i].N
 		default:
@@ -102,7 +107,7 @@ func (o *Reshape) shapes(in [][]Dim) [][]Dim {
 		if all != Unknown && rest > 0 && all%rest == 0 {
 			out[open].N = all / rest
 		} else if all != Unknown && rest != Unknown {
-			refuse("shape %v cannot become %v", lengths(in[0]), o.Shape)
+			refuse.With("shape %v cannot become %v", lengths(in[0]), o.Shape)
 		}
 	}
 	return [][]Dim{named(in[0], out)}
@@ -121,7 +126,7 @@ func (o *Flatten) shapes(in [][]Dim) [][]Dim {
 		at += len(in[0])
 	}
 	if at < 0 || at > len(in[0]) {
-		refuse("axis %d of %d", o.Axis, len(in[0]))
+		refuse.With("axis %d of %d", o.Axis, len(in[0]))
 	}
 	out := []Dim{{N: product(in[0][:at])}, {N: product(in[0][at:])}}
 	if at == 1 {
@@ -142,7 +147,7 @@ func axesOf(list []int, rank int) []int {
 			a += rank
 		}
 		if a < 0 || a >= rank || slices.Contains(out[:i], a) {
-			refuse("axes %v of %d", list, rank)
+			refuse.With("axes %v of %d", list, rank)
 		}
 		out[i] = a
 	}
@@ -159,7 +164,7 @@ func (o *Squeeze) shapes(in [][]Dim) [][]Dim {
 	for i, d := range in[0] {
 		gone := slices.Contains(axes, i) || o.Axes == nil && d.N == 1 && d.Symbol == ""
 		if gone && (d.N != 1 || d.Symbol != "") {
-			refuse("axis %d has length %d", i, d.N)
+			refuse.With("axis %d has length %d", i, d.N)
 		}
 		if !gone {
 			out = append(out, d)
@@ -176,14 +181,14 @@ type Unsqueeze struct {
 
 func (o *Unsqueeze) check() {
 	if len(o.Axes) > maxRank {
-		refuse("%d axes", len(o.Axes))
+		refuse.With("%d axes", len(o.Axes))
 	}
 }
 
 func (o *Unsqueeze) shapes(in [][]Dim) [][]Dim {
 	rank := len(in[0]) + len(o.Axes)
 	if rank > maxRank {
-		refuse("%d axes more for %d", len(o.Axes), len(in[0]))
+		refuse.With("%d axes more for %d", len(o.Axes), len(in[0]))
 	}
 	axes := axesOf(o.Axes, rank)
 	out, next := make([]Dim, rank), 0
@@ -208,7 +213,7 @@ func (o *Transpose) check() { axesOf(o.Order, len(o.Order)) }
 
 func (o *Transpose) shapes(in [][]Dim) [][]Dim {
 	if len(o.Order) != len(in[0]) {
-		refuse("an order of %d axes for %d", len(o.Order), len(in[0]))
+		refuse.With("an order of %d axes for %d", len(o.Order), len(in[0]))
 	}
 	out := make([]Dim, len(in[0]))
 	for i, a := range o.Order {
@@ -263,7 +268,7 @@ type Gather struct {
 
 func (o *Gather) check() {
 	if size(o.Shape) != len(o.Index) || len(o.Shape) > maxRank {
-		refuse("%d indices for shape %v", len(o.Index), o.Shape)
+		refuse.With("%d indices for shape %v", len(o.Index), o.Shape)
 	}
 }
 
@@ -271,11 +276,11 @@ func (o *Gather) shapes(in [][]Dim) [][]Dim {
 	axis := axisOf(o.Axis, len(in[0]))
 	n := in[0][axis].N
 	if slices.ContainsFunc(o.Index, func(i int) bool { return n != Unknown && (i < -n || i >= n) }) {
-		refuse("an index that is not among %d entries", n)
+		refuse.With("an index that is not among %d entries", n)
 	}
 	out := slices.Concat(in[0][:axis], known(o.Shape), in[0][axis+1:])
 	if len(out) > maxRank {
-		refuse("%d axes", len(out))
+		refuse.With("%d axes", len(out))
 	}
 	return [][]Dim{out}
 }
@@ -301,7 +306,7 @@ func (o *Concat) shapes(in [][]Dim) [][]Dim {
 	axis, out := axisOf(o.Axis, len(in[0])), slices.Clone(in[0])
 	for _, dims := range in[1:] {
 		if len(dims) != len(out) {
-			refuse("operands of %d and %d axes", len(out), len(dims))
+			refuse.With("operands of %d and %d axes", len(out), len(dims))
 		}
 		for i, d := range dims {
 			switch {
@@ -311,7 +316,7 @@ func (o *Concat) shapes(in [][]Dim) [][]Dim {
 				out[i] = Dim{N: out[i].N + d.N}
 			case d.N == Unknown || out[i].N == Unknown:
 			case d.N != out[i].N:
-				refuse("operands of lengths %d and %d along axis %d", out[i].N, d.N, i)
+				refuse.With("operands of lengths %d and %d along axis %d", out[i].N, d.N, i)
 			}
 		}
 	}
@@ -344,7 +349,7 @@ func broadcast(in [][]Dim) [][]Dim {
 				out[len(out)-1-i] = d
 			case d.N == 1 || d.N == have.N || d.N == Unknown || have.N == Unknown:
 			default:
-				refuse("operands whose shapes do not fit")
+				refuse.With("operands whose shapes do not fit")
 			}
 		}
 	}
@@ -354,7 +359,7 @@ func broadcast(in [][]Dim) [][]Dim {
 // eachPair has f called with the strings of two operands that belong together at entry i of a shape that both broadcast to.
 func eachPair(in []Array, shape []int, b *budget, f func(i int, x, y string)) {
 	if size(shape) > b.strings {
-		panic(refusal{errBudget})
+		must.OK(errBudget)
 	}
 	var at [2][]int
 	for k := range at {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Count is TfIdfVectorizer without weights: how often each of a list of n-grams occurs in a text, which is a row of tokens.
@@ -26,26 +27,26 @@ const maxGram = 1 << 6
 
 func (o *Count) check() {
 	if o.Least < 1 || o.Most < o.Least || o.Most > maxGram || o.Skip < 0 || o.Skip > 1<<16 || len(o.Starts) < o.Most || len(o.Starts) > maxGram {
-		refuse("n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, len(o.Starts))
+		refuse.With("n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, len(o.Starts))
 	}
 	grams := 0
 	ends := append(slices.Clone(o.Starts), len(o.Pool))[1:]
 	for i, from := range o.Starts {
 		to := ends[i]
 		if from < 0 || to < from || to > len(o.Pool) || (to-from)%(i+1) != 0 || i == 0 && from != 0 {
-			refuse("the list of n-grams of %d tokens begins at %d and ends at %d", i+1, from, to)
+			refuse.With("the list of n-grams of %d tokens begins at %d and ends at %d", i+1, from, to)
 		}
 		grams += (to - from) / (i + 1)
 	}
 	if grams != len(o.Index) || grams == 0 || slices.ContainsFunc(o.Index, func(at int) bool { return at < 0 || at >= 1<<22 }) {
-		refuse("%d n-grams, and %d places of them", grams, len(o.Index))
+		refuse.With("%d n-grams, and %d places of them", grams, len(o.Index))
 	}
 }
 
 func (o *Count) shapes(in [][]Dim) [][]Dim {
 	n := len(in[0])
 	if n < 1 || n > 2 {
-		refuse("it takes shape [n] or [m, n], not %v", lengths(in[0]))
+		refuse.With("it takes shape [n] or [m, n], not %v", lengths(in[0]))
 	}
 	return [][]Dim{append(slices.Clone(in[0][:n-1]), Dim{N: slices.Max(o.Index) + 1})}
 }
@@ -135,7 +136,7 @@ type Replace struct {
 
 func (o *Replace) check() {
 	if len(o.Keys) == 0 || len(o.Numbers)+len(o.Strings) != len(o.Keys) || len(o.Numbers) != 0 && len(o.Strings) != 0 {
-		refuse("%d keys for %d values", len(o.Keys), len(o.Numbers)+len(o.Strings))
+		refuse.With("%d keys for %d values", len(o.Keys), len(o.Numbers)+len(o.Strings))
 	}
 }
 
@@ -173,7 +174,7 @@ type OneHot struct {
 
 func (o *OneHot) check() {
 	if len(o.Categories) == 0 {
-		refuse("it has no categories")
+		refuse.With("it has no categories")
 	}
 }
 
@@ -191,7 +192,7 @@ func (o *OneHot) run(in []Array, shape []int, b *budget) []Array {
 		if k, ok := at[s]; ok {
 			out.Numbers[i*n+k] = 1
 		} else if o.Known {
-			refuse("%s is none of the model's %d categories", quote.Name(s), n)
+			refuse.With("%s is none of the model's %d categories", quote.Name(s), n)
 		}
 	}
 	return []Array{out}
@@ -207,7 +208,7 @@ func (o *Parse) run(in []Array, shape []int, b *budget) []Array {
 	return b.numbersOf(in[0], func(s string) float64 {
 		x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) || o.Whole && (x != math.Trunc(x) || math.Abs(x) > 1<<53) {
-			refuse("%s is not a number", quote.Name(s))
+			refuse.With("%s is not a number", quote.Name(s))
 		}
 		if !o.Whole {
 			x = float64(float32(x))

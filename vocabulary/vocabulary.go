@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prove-model/prove-model/internal/quote"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Vocabulary is the part of a model that is about strings.
@@ -95,7 +96,7 @@ func (s *Step) operation() operation {
 		}
 	}
 	if n != 1 {
-		refuse("%d operations in one step", n)
+		refuse.With("%d operations in one step", n)
 	}
 	if o, is := found.(interface{ check() }); is {
 		o.check()
@@ -112,31 +113,9 @@ func (s *Step) operation() operation {
 		out = 2
 	}
 	if len(s.In) != in || len(s.Out) != out {
-		refuse("%d operands and %d results, not %d and %d", len(s.In), len(s.Out), in, out)
+		refuse.With("%d operands and %d results, not %d and %d", len(s.In), len(s.Out), in, out)
 	}
 	return found
-}
-
-// refusal is the panic of refuse.
-type refusal struct{ error }
-
-// refuse says why an operation cannot be run: the try around it returns the reason.
-func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
-
-// try calls f and returns the reason if it refuses. Any other panic goes on. Exported functions call it, so that no
-// refusal leaves the package.
-func try(f func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			why, is := r.(refusal)
-			if !is {
-				panic(r)
-			}
-			err = why.error
-		}
-	}()
-	f()
-	return nil
 }
 
 const (
@@ -232,7 +211,7 @@ func (v *Vocabulary) check() error {
 	}
 	for i := range v.Steps {
 		s := &v.Steps[i]
-		if err := try(func() { s.operation() }); err != nil {
+		if err := refuse.Caught(func() { s.operation() }); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
 		for _, name := range s.In {

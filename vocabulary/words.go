@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Constant is an array of strings.
@@ -16,7 +18,7 @@ type Constant struct {
 
 func (o *Constant) check() {
 	if size(o.Shape) != len(o.Strings) || len(o.Shape) > maxRank {
-		refuse("%d strings for shape %v", len(o.Strings), o.Shape)
+		refuse.With("%d strings for shape %v", len(o.Strings), o.Shape)
 	}
 }
 
@@ -48,13 +50,13 @@ func cased(s, to string) string {
 
 func (o *Normalise) check() {
 	if !slices.Contains([]string{"LOWER", "UPPER", "NONE"}, o.Case) {
-		refuse("case %q", o.Case)
+		refuse.With("case %q", o.Case)
 	}
 }
 
 func (o *Normalise) shapes(in [][]Dim) [][]Dim {
 	if n := len(in[0]); n != 1 && (n != 2 || in[0][0].N != 1) {
-		refuse("it takes shape [n] or [1, n], not %v", lengths(in[0]))
+		refuse.With("it takes shape [n] or [1, n], not %v", lengths(in[0]))
 	}
 	out := sameShapes(in)
 	if len(o.Stop) > 0 {
@@ -104,11 +106,11 @@ type Tokenise struct {
 func compiled(expression string) *regexp.Regexp {
 	r, err := regexp.Compile(expression)
 	if err != nil {
-		refuse("%w", err)
+		refuse.With("%w", err)
 	}
 	r.Longest()
 	if r.MatchString("") {
-		refuse("the expression %q matches no characters", expression)
+		refuse.With("the expression %q matches no characters", expression)
 	}
 	return r
 }
@@ -132,14 +134,14 @@ func (o *Tokenise) expressions() (list []*regexp.Regexp) {
 
 func (o *Tokenise) check() {
 	if (o.Expression == "") == (len(o.Separators) == 0) || o.Least < 1 || len(o.Separators) > 1<<8 {
-		refuse("it has an expression for tokens or separators, and tokens of at least one character")
+		refuse.With("it has an expression for tokens or separators, and tokens of at least one character")
 	}
 	o.expressions()
 }
 
 func (o *Tokenise) shapes(in [][]Dim) [][]Dim {
 	if n := len(in[0]); n < 1 || n > 2 {
-		refuse("it takes shape [n] or [m, n], not %v", lengths(in[0]))
+		refuse.With("it takes shape [n] or [m, n], not %v", lengths(in[0]))
 	}
 	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown})}
 }
@@ -214,7 +216,7 @@ type Split struct {
 
 func (o *Split) check() {
 	if o.Most < -1 {
-		refuse("it splits %d times", o.Most)
+		refuse.With("it splits %d times", o.Most)
 	}
 }
 
@@ -275,7 +277,7 @@ type Match struct {
 func (o *Match) compiled() *regexp.Regexp {
 	r, err := regexp.Compile(`\A(?:` + o.Expression + `)\z`)
 	if err != nil {
-		refuse("%w", err)
+		refuse.With("%w", err)
 	}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -72,7 +73,7 @@ func readAdapter(c *config.Config, set weights.Set) *Adapter {
 	ranks, alphas := patternsOf(c, "rank_pattern"), patternsOf(c, "alpha_pattern")
 	root := c.Bool("use_rslora", false)
 	targeted := targetsOf(c)
-	refuse.Check(c.Done())
+	must.OK(c.Done())
 	a := &Adapter{src: &source{set: set, kept: map[string]*graph.Tensor{}, used: map[string]bool{}}, modules: map[string]*module{}}
 	for _, name := range set.Names() {
 		layer, ok := strings.CutSuffix(strings.TrimPrefix(name, adapterPrefix), loraA)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -172,7 +173,7 @@ func (r *reader) describe(t *info) {
 	}
 	number := r.u32()
 	t.offset = r.u64()
-	t.shape = refuse.Must(graph.CheckShape(dims))
+	t.shape = must.Get(graph.CheckShape(dims))
 	kind, ok := types[number]
 	switch {
 	case !ok:

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/internal/refuse"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // entry is a tensor as the header describes it.
@@ -79,7 +79,7 @@ func (p *parser) refuse(format string, args ...any) {
 	if p.tensor != "" {
 		err = fmt.Errorf("tensor %s: %w", graph.Quote(p.tensor), err)
 	}
-	refuse.Check(err)
+	must.OK(err)
 }
 
 // object calls f for each key of an object, which are all different. f reads the value.

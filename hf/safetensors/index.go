@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 )
@@ -24,11 +25,11 @@ func OpenIndex(path string) (weights.Set, error) {
 		var index struct {
 			Map map[string]string `json:"weight_map"`
 		}
-		refuse.Check(json.Unmarshal(refuse.Must(regular.Read(path, maxHeader)), &index))
+		must.OK(json.Unmarshal(must.Get(regular.Read(path, maxHeader)), &index))
 		if len(index.Map) == 0 {
 			refuse.With(`it has no "weight_map"`)
 		}
-		root := refuse.Must(os.OpenRoot(filepath.Dir(path)))
+		root := must.Get(os.OpenRoot(filepath.Dir(path)))
 		defer root.Close()
 		add(t, root, index.Map)
 	})
@@ -49,7 +50,7 @@ func add(t *weights.Tensors, root *os.Root, where map[string]string) {
 		names[file] = true
 	}
 	for _, file := range slices.Sorted(maps.Keys(names)) {
-		f := refuse.Must(openShard(root, file))
+		f := must.Get(openShard(root, file))
 		t.From = append(t.From, f)
 		var shard map[string]*weights.Tensor
 		refuse.Within("shard "+graph.Quote(file), func() { shard = parse(f.Bytes(), f) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/quote"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -53,7 +54,7 @@ func fromGGUF(meta map[string]any) *Tokenizer {
 		func() { t, refused = refuse.Result(func() *Tokenizer { return ggufModel(meta, name, tokens, kinds) }) },
 		func() { write(digest, name, key("pre"), tokens, kinds, key("merges"), key("scores")) },
 	)
-	refuse.Check(refused)
+	must.OK(refused)
 	t.plain = nil // special tokens are tokens in any text
 	for _, part := range []struct {
 		add, id string

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/quote"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
@@ -76,7 +77,7 @@ func parsed[T any](raw json.RawMessage) (part T) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(&part)
-	return refuse.Must(part, err)
+	return must.Get(part, err)
 }
 
 // typed is embedded where the field "type" is known.

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/quote"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
@@ -14,6 +15,6 @@ func unknown(what, name string) {
 
 // unmarshalled reads JSON of which fields may be unknown.
 func unmarshalled[T any](raw json.RawMessage) (v T) {
-	refuse.Check(json.Unmarshal(raw, &v))
+	must.OK(json.Unmarshal(raw, &v))
 	return v
 }

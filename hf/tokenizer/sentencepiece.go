@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -279,7 +280,7 @@ func (s *modelSpec) check() {
 func fields(data []byte, f func(number protowire.Number, v uint64, b []byte)) {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
-		refuse.Must(n, protowire.ParseError(n))
+		must.Get(n, protowire.ParseError(n))
 		data = data[n:]
 		var v uint64
 		var b []byte
@@ -297,7 +298,7 @@ func fields(data []byte, f func(number protowire.Number, v uint64, b []byte)) {
 		default:
 			refuse.With("field %d of wire type %d", number, kind)
 		}
-		refuse.Must(n, protowire.ParseError(n))
+		must.Get(n, protowire.ParseError(n))
 		data = data[n:]
 		f(number, v, b)
 	}

@@ -1,10 +1,10 @@
 package fixed
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -65,28 +65,6 @@ func (b *Builder) Entries(shape []int) int {
 		n /= b.Batch
 	}
 	return n
-}
-
-// refusal is the panic of Refuse.
-type refusal struct{ err error }
-
-// Refuse says why steps cannot be made: the Try around returns the reason.
-func Refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
-
-// Try calls a function that makes steps, and returns the reason if it refuses to (Refuse). Any
-// other panic goes on.
-func Try(f func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			why, is := r.(refusal)
-			if !is {
-				panic(r)
-			}
-			err = why.err
-		}
-	}()
-	f()
-	return nil
 }
 
 // StepNeed is a StepReport with the table size the step would need for its
@@ -175,13 +153,13 @@ func (b *Builder) Witness(name string, shape []int, frac int, lo, hi int64) mode
 // Add adds a tensor, if its rank and its values are within the limits of circuits.
 func (b *Builder) Add(t model.Tensor) model.TensorID {
 	if len(t.Shape) > model.MaxRank {
-		Refuse("an intermediate tensor of rank %d is over %d", len(t.Shape), model.MaxRank)
+		refuse.With("an intermediate tensor of rank %d is over %d", len(t.Shape), model.MaxRank)
 	}
 	if t.Min <= -model.Bound || t.Max >= model.Bound {
-		Refuse("values up to %d may not be within ±2^30", max(-t.Min, t.Max))
+		refuse.With("values up to %d may not be within ±2^30", max(-t.Min, t.Max))
 	}
 	if lo, hi := t.Finite(); lo > hi && !b.Draft {
-		Refuse("a value is at least %d, where its range and its format end at %d: give it a wider range", lo, hi)
+		refuse.With("a value is at least %d, where its range and its format end at %d: give it a wider range", lo, hi)
 	}
 	b.Circuit.Tensors = append(b.Circuit.Tensors, t)
 	return model.TensorID(len(b.Circuit.Tensors) - 1)

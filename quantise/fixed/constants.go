@@ -3,6 +3,7 @@ package fixed
 import (
 	"math"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
@@ -182,7 +183,7 @@ func (b *Builder) Constant(name string, shape []int, values []float64, frac int)
 	}
 	scale := Pow2(frac)
 	if a := math.Max(-lo, hi) * scale; a >= model.Bound-1 {
-		Refuse("constant %q: %g is too large beside the values it meets", name, math.Max(-lo, hi))
+		refuse.With("constant %q: %g is too large beside the values it meets", name, math.Max(-lo, hi))
 	}
 	if id, ok := b.byFormula(name, shape, values, frac); ok {
 		return id

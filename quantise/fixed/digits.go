@@ -3,6 +3,7 @@ package fixed
 import (
 	"math/big"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -44,7 +45,7 @@ func (b *Builder) digits(name string, w wide, most *big.Int) []model.TensorID {
 			rest.Sub(rest, new(big.Int).Lsh(big.NewInt(offset), uint(t.exp)))
 		}
 		if e.Max >= model.Bound {
-			Refuse("%s: a sum of up to %d does not fit in 30 bits", name, e.Max)
+			refuse.With("%s: a sum of up to %d does not fit in 30 bits", name, e.Max)
 		}
 		at, exp := t.exp/digitBits, t.exp%digitBits
 		for i, part := range b.pieces(name, e, digitBits-exp) {

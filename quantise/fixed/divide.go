@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -39,7 +40,7 @@ type Quotient struct {
 func (b *Builder) Divide(d Quotient) model.TensorID {
 	den := b.Circuit.Tensors[d.Den]
 	if den.Min < 1 {
-		Refuse("a divisor may be %d", den.Min)
+		refuse.With("a divisor may be %d", den.Min)
 	}
 	denOf := func(c int64) model.Linear { return model.Linear{Coef: c, Src: d.Den, View: d.View} }
 	num := d.Num.Times(2 << d.Shift).Plus(&Int{Acc: model.Acc{Linear: []model.Linear{denOf(1)}}, Min: den.Min, Max: den.Max})
@@ -47,13 +48,13 @@ func (b *Builder) Divide(d Quotient) model.TensorID {
 	last := d.First + int64(1)<<d.Bits - 1
 	bits := model.Log2Ceil(int(2 * den.Max))
 	if spread := 2 * float64(den.Max) * math.Max(math.Abs(float64(d.First)), float64(last+1)); num.Abs() >= model.Bound || spread >= model.Bound || bits+d.Bits > 30 {
-		Refuse("a division of up to %d by up to %d does not fit in 30 bits", num.Abs(), den.Max)
+		refuse.With("a division of up to %d by up to %d does not fit in 30 bits", num.Abs(), den.Max)
 	}
 	// Honest quotients are within the table.
 	for _, n := range []int64{d.Num.Min, d.Num.Max} {
 		for _, by := range []int64{den.Min, den.Max} {
 			if q := floorDiv(n*(2<<d.Shift)+by, 2*by); q < d.First || q > last {
-				Refuse("a quotient may be %d, outside of [%d, %d]", q, d.First, last)
+				refuse.With("a quotient may be %d, outside of [%d, %d]", q, d.First, last)
 			}
 		}
 	}
@@ -110,7 +111,7 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 	least := b.Circuit.Tensors[d.Den].Min
 	step := min(29-model.Log2Ceil(int(d.Most)), mostDigit)
 	if step < 1 || e.Abs() >= model.Bound/2 {
-		Refuse("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
+		refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
 	}
 	// As many digits below the first as leave its quotient no more bits than they have.
 	count := 0
@@ -122,7 +123,7 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 		lo, hi := e.Min>>(step*count), e.Max>>(step*count)
 		bits := max(TableBits(lo, hi), min(FormatTable, 30-step*count))
 		if bits > model.MaxTableBits || bits+step*count > 30 {
-			Refuse("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
+			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
 		}
 		top := b.Witness(name+", high", shape, 0, lo, hi)
 		rest := b.Cut(e, step*count, b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits), top)

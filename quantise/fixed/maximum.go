@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -64,7 +65,7 @@ func (b *Builder) ReluTable(spread int64) model.TableID {
 	}
 	bits := model.Log2Ceil(int(spread+1)) + 1
 	if bits > model.MaxTableBits {
-		Refuse("values of %d bits are too wide to compare", bits)
+		refuse.With("values of %d bits are too wide to compare", bits)
 	}
 	return b.PiecewiseOf(Keep, 0, 1<<(bits-1)-1, bits)
 }
@@ -125,7 +126,7 @@ func (b *Builder) top(id model.TensorID, width int, spread, lo, hi int64) (top, 
 
 	bits := model.Log2Ceil(int(spread) + 1)
 	if bits > model.MaxTableBits {
-		Refuse("values of %d bits are too wide to compare", bits)
+		refuse.With("values of %d bits are too wide to compare", bits)
 	}
 	bits = max(bits, 1)
 	name := fmt.Sprintf("is 0, %d", bits)

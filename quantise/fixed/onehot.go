@@ -1,12 +1,16 @@
 package fixed
 
-import "github.com/prove-model/prove-model/prover/circuit/model"
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+
+	"github.com/prove-model/prove-model/internal/refuse"
+)
 
 // OneHot is 1 where e = 0 and 0 elsewhere, along the last axis, on which e is 0 exactly once. A zero step says that
 // the entries of a row add up to 1, so that the verifier knows as well that one is 1 and all others are 0.
 func (b *Builder) OneHot(name string, e *Int) model.TensorID {
 	if TableBits(e.Min, e.Max) > directBits {
-		Refuse("places up to %d are too many", e.Abs())
+		refuse.With("places up to %d are too many", e.Abs())
 	}
 	out := b.Witness(name, e.Shape, 0, 0, 1)
 	b.LookupDirect(e, b.ZeroTable(directBits), out)

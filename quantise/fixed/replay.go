@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	static "github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -53,7 +54,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	a.Given[b.Of] = static.Interval{Min: of.Min, Max: of.Max}
 	// The steps of numbers that make no sense are refused.
 	var other error
-	if err := Try(func() { other = b.lower(l, a) }); err != nil {
+	if err := refuse.Caught(func() { other = b.lower(l, a) }); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrOtherSteps, err)
 	} else if other != nil {
 		return nil, nil, other

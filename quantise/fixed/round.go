@@ -1,6 +1,7 @@
 package fixed
 
 import (
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -251,7 +252,7 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	}
 	tooWide := shift > model.MaxShift || e.Abs()+1<<(shift-1) >= model.Bound || shift+b.Circuit.Tables[table].Bits > 30
 	if tooWide && !b.Draft {
-		Refuse("an accumulator of up to %d cannot be rounded by %d bits", e.Abs(), shift)
+		refuse.With("an accumulator of up to %d cannot be rounded by %d bits", e.Abs(), shift)
 	}
 	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<shift-1)
 	// Half a unit is added, so that keys are rounded; less where the greatest accumulator
@@ -274,9 +275,9 @@ func (b *Builder) fit(acc *Int, shift int, table model.TableID) {
 	switch {
 	case b.Draft: // which nobody runs
 	case acc.Abs() >= model.Bound:
-		Refuse("an accumulator of up to %d may not be within ±2^30", acc.Abs())
+		refuse.With("an accumulator of up to %d may not be within ±2^30", acc.Abs())
 	case !t.Contains(first) || !t.Contains(last):
-		Refuse("keys from %d to %d do not fit in a table of 2^%d rows from %d", first, last, t.Bits, t.Min)
+		refuse.With("keys from %d to %d do not fit in a table of 2^%d rows from %d", first, last, t.Bits, t.Min)
 	}
 }
 
@@ -289,7 +290,7 @@ func (b *Builder) InRange(e *Int, bits int) {
 		return
 	}
 	if bits > 30 {
-		Refuse("a range of %d bits", bits)
+		refuse.With("a range of %d bits", bits)
 	}
 	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<k-1)
 	b.look(e, k, lo, b.RangeTable(bits-k), model.None)

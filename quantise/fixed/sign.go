@@ -1,6 +1,7 @@
 package fixed
 
 import (
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -18,7 +19,7 @@ func (b *Builder) NotNegative(name string, e *Int) model.TensorID {
 		return out
 	}
 	if bits > 30 && !b.Draft {
-		Refuse("the sign of an accumulator of up to %d, which is beyond ±2^29", e.Abs())
+		refuse.With("the sign of an accumulator of up to %d, which is beyond ±2^29", e.Abs())
 	}
 	shift := max(min(b.Plan.Shift(), bits-1), bits-model.MaxTableBits)
 	rest := b.Cut(e, shift, b.signTable(max(bits-shift, directBits)), out)

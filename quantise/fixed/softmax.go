@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -38,7 +39,7 @@ func (b *Builder) KeysOf(m Scores) int {
 func (b *Builder) LoweredScores(m Scores, mask model.TensorID, labels []int) Scores {
 	t := b.Circuit.Tensors[m.ID]
 	if t.Frac < 0 || t.Frac > FinestKey {
-		Refuse("scores on a scale of %d bits are not lowered", t.Frac)
+		refuse.With("scores on a scale of %d bits are not lowered", t.Frac)
 	}
 	gap := b.Gap(m)
 	m.Keys = b.KeysOf(m)
@@ -125,7 +126,7 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 	}
 	keyFrac := t.Frac + fine
 	if rows(fine) > model.MaxTableBits {
-		Refuse("scores from %d to %d are too many to have a table of exponentials", t.Min, t.Max)
+		refuse.With("scores from %d to %d are too many to have a table of exponentials", t.Min, t.Max)
 	}
 	first := -int64(1) << rows(fine)
 	table := func(bits int) model.TableID {
@@ -272,7 +273,7 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 	// Rounded to the scale of keys.
 	shift := LogBits - frac
 	if shift < 0 {
-		Refuse("logarithms on a scale of %d bits", frac)
+		refuse.With("logarithms on a scale of %d bits", frac)
 	}
 	e := b.logOfDigits(w.shape, digits, expBits)
 	e.Max = max(most, 8) << shift

@@ -3,6 +3,7 @@ package fixed
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -116,7 +117,7 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 	high := b.Witness(name+", high", e.Shape, frac-k, lo, hi)
 	table := TableBits(kmin, kmax)
 	if table > model.MaxTableBits || e.Abs()+half >= model.Bound || shift+k+table > 30 || shift+k > model.MaxShift {
-		Refuse("an accumulator of up to %d cannot be rounded to limbs", e.Abs())
+		refuse.With("an accumulator of up to %d cannot be rounded to limbs", e.Abs())
 	}
 	rest := b.Witness("low bits", e.Shape, 0, 0, int64(1)<<(shift+k)-1)
 	clamp := b.highTable(f, frac, k, lo, hi, kmin, kmax)

@@ -1,6 +1,7 @@
 package fixed
 
 import (
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -18,7 +19,7 @@ func (b *Builder) Floor(name string, e *Int) (down *Int, rest []*Int) {
 		lo, hi := down.Min>>shift, down.Max>>shift
 		bits := max(TableBits(lo, hi), FormatTable)
 		if bits > model.MaxTableBits || bits+shift > 30 {
-			Refuse("values of up to %d cannot be rounded to whole numbers", down.Abs())
+			refuse.With("values of up to %d cannot be rounded to whole numbers", down.Abs())
 		}
 		out := b.Witness(name, e.Shape, 0, lo, hi)
 		low := b.Cut(down, shift, b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits), out)
@@ -33,7 +34,7 @@ func (b *Builder) Floor(name string, e *Int) (down *Int, rest []*Int) {
 // below that, and what is left of e.
 func (b *Builder) floorParts(name string, e *Int, shift, k int) (high, low, rest *Int) {
 	if e.Abs() >= model.Bound {
-		Refuse("values of up to %d cannot be rounded to whole numbers", e.Abs())
+		refuse.With("values of up to %d cannot be rounded to whole numbers", e.Abs())
 	}
 	lo, hi := e.Min>>(shift+k), e.Max>>(shift+k)
 	id := b.Witness(name+", high", e.Shape, 0, lo, hi)
@@ -63,7 +64,7 @@ func (b *Builder) Trunc(name string, e *Int) *Int {
 	sum := e.Plus(up)
 	sum.Min, sum.Max = e.Min, max(e.Max, c)
 	if sum.Max >= model.Bound-c {
-		Refuse("values of up to %d cannot be rounded to whole numbers", e.Abs())
+		refuse.With("values of up to %d cannot be rounded to whole numbers", e.Abs())
 	}
 	down, _ := b.Floor(name, sum)
 	return down
@@ -76,7 +77,7 @@ func (b *Builder) Round2even(name string, e *Int) *Int {
 		return &Int{Shape: e.Shape} // nothing but 0
 	}
 	if e.Abs()+1<<(e.Frac-1) >= model.Bound {
-		Refuse("values of up to %d cannot be rounded to whole numbers", e.Abs())
+		refuse.With("values of up to %d cannot be rounded to whole numbers", e.Abs())
 	}
 	up, rest := b.Floor(name, e.PlusConst(int64(1)<<(e.Frac-1)))
 	// The parts are not negative, so their sum is 0 where each of them is.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
@@ -145,7 +146,7 @@ func (l *lowering) plusConstant(e *fixed.Int, name string, shape []int, values n
 		return e.Plus(c)
 	}
 	if values.most() >= infinity {
-		fixed.Refuse("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)
+		refuse.With("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)
 	}
 	id := l.constantOf(name, shape, values, e.Frac)
 	if part != nil {

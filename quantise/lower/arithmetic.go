@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -31,7 +32,7 @@ func lowerArithmetic(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) 
 	case graph.Div:
 		lowerDiv(l, n, op, v)
 	default:
-		fixed.Refuse("operator not supported")
+		refuse.With("operator not supported")
 	}
 }
 
@@ -95,7 +96,7 @@ func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
 			t.e = l.View(l.RoundTo(t.v.name, was, target), nil, was.Shape)
 		}
 		if t.e.Frac >= was.Frac && t.e.Abs() >= was.Abs() {
-			fixed.Refuse("operands of too different scales: the sum does not fit in 30 bits")
+			refuse.With("operands of too different scales: the sum does not fit in 30 bits")
 		}
 	}
 }

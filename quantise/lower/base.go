@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 // Base is a quantised model that others are adapters to: the same computation, with more added to some values. Their circuits
@@ -80,7 +80,7 @@ func (l *lowering) baseScales(w weighting) []int {
 func (b *Base) has(name, suffix string, t *graph.Tensor, shape []int, frac int) {
 	same := func(own int, _ int64) bool { return own == frac }
 	if isMatrix(t) && b.knows(name, shape) && len(b.scalesOf(name+suffix, shape, same)) == 0 {
-		fixed.Refuse("%s of the base would be in units of 2^%d, and there it is not", graph.Quote(name+suffix), -frac)
+		refuse.With("%s of the base would be in units of 2^%d, and there it is not", graph.Quote(name+suffix), -frac)
 	}
 }
 
@@ -141,7 +141,7 @@ func (l *lowering) basedOn(v, x *value, id model.TensorID, w weighting, frac int
 			return id, frac
 		}
 	}
-	fixed.Refuse("weights %s of the base leave no room for what they multiply, which reaches further with the adapter", graph.Quote(w.name))
+	refuse.With("weights %s of the base leave no room for what they multiply, which reaches further with the adapter", graph.Quote(w.name))
 	return id, frac
 }
 

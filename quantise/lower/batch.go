@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -119,7 +120,7 @@ func sameFixed(a, b *lowering) {
 			continue
 		}
 		if t := &a.Circuit.Tensors[x.ID]; !sameFill(x.Fill, y.Fill, model.Size(t.Shape)) {
-			fixed.Refuse("the values of %q depend on it", t.Name)
+			refuse.With("the values of %q depend on it", t.Name)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -25,7 +26,7 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 	// A key's ranges are rounded outwards: the float model refuses what is beyond.
 	if e.Frac < 0 || x.rng.Min < 0 || x.rng.Max > float64(top)*(1+1./(1<<15)) {
 		zero := float64(op.Zero)
-		fixed.Refuse("bits of integers from %.10g to %.10g: exact ones from %d to %d are taken apart", x.rng.Min+zero, x.rng.Max+zero, op.Zero, top+op.Zero)
+		refuse.With("bits of integers from %.10g to %.10g: exact ones from %d to %d are taken apart", x.rng.Min+zero, x.rng.Max+zero, op.Zero, top+op.Zero)
 	}
 	if e.Min < 0 || e.Max > top {
 		if bits := max(fixed.TableBits(e.Min, e.Max), fixed.FormatTable); bits > model.MaxTableBits {

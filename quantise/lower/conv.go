@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/weights"
@@ -31,7 +32,7 @@ func windows(g graph.Window) []fixed.Window {
 func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	x, name := l.values[n.Inputs[0]], n.Inputs[1]
 	if x == nil {
-		fixed.Refuse("a constant input is not supported")
+		refuse.With("a constant input is not supported")
 	}
 	kernel := l.fg.Shapes[name]
 	group, ws := op.Group, windows(op.Window)
@@ -93,7 +94,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	}
 	count := model.Size(kernel[1:])
 	if len(n.Inputs) > 2 && l.fg.Consts[n.Inputs[2]] == nil {
-		fixed.Refuse("only a constant bias is supported")
+		refuse.With("only a constant bias is supported")
 	}
 	if t := l.fg.Consts[name]; t != nil {
 		w := weighting{
@@ -133,7 +134,7 @@ func magnitudeOf(values []float64) float64 {
 func lowerBatchNorm(l *lowering, n *graph.Node, _ graph.BatchNorm, v *value) {
 	x, scale, shift := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]], l.fg.Consts[n.Inputs[2]]
 	if x == nil || scale == nil || shift == nil {
-		fixed.Refuse("only constant scale and shift are supported")
+		refuse.With("only constant scale and shift are supported")
 	}
 	l.alongAxis(v, x, 1, n.Inputs[1], l.constant(scale), n.Inputs[2], l.numbersOf(shift))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -73,7 +74,7 @@ func (l *lowering) divByConstant(v, a *value, name string) {
 	inverse := &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: make([]float32, t.Len())}
 	for i := range inverse.F32 {
 		if of.At(i) == 0 {
-			fixed.Refuse("division by the constant 0")
+			refuse.With("division by the constant 0")
 		}
 		inverse.F32[i] = float32(1 / of.At(i))
 	}
@@ -142,7 +143,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	numBits := bits
 	for !fits(int64(1)<<numBits, 0) {
 		if numBits--; numBits < 4 {
-			fixed.Refuse("the quotients' range cannot be held in 30 bits")
+			refuse.With("the quotients' range cannot be held in 30 bits")
 		}
 	}
 	num := l.narrowed(a, numBits)

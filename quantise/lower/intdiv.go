@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -41,7 +42,7 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	den := l.View(idb, nil, b.shape)
 	den = den.Times(1 << (frac - den.Frac))
 	if den.Max < 1 {
-		fixed.Refuse("its divisor is not positive")
+		refuse.With("its divisor is not positive")
 	}
 	least := int64(1)
 	if !l.integers(v.name) { // what calibration has met says more of floats

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -30,7 +31,7 @@ func (l *lowering) commitInteger(v *value, e *fixed.Int) model.TensorID {
 }
 
 func refuseInteger(most float64) {
-	fixed.Refuse("its integers may be as large as %.10g, by the ranges of what they are computed from: a circuit holds exact ones within ±2^30", most)
+	refuse.With("its integers may be as large as %.10g, by the ranges of what they are computed from: a circuit holds exact ones within ±2^30", most)
 }
 
 // keepInteger checks what an operator has made of a value of integer type.
@@ -164,7 +165,7 @@ func (l *lowering) plusIntegers(e *fixed.Int, name string, sign int64) *fixed.In
 	t, part := l.whole(name)
 	values := numbers{shown: t.Float64s()}.times(float64(sign))
 	if most := values.most(); most >= model.Bound-1 {
-		fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
 	}
 	return l.plusConstant(e, name, t.Shape, values, part)
 }
@@ -201,7 +202,7 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 	values := t.Float64s()
 	most := magnitudeOf(values)
 	if most >= model.Bound-1 {
-		fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
 	}
 	if bits := l.wrapsTo(v); bits > 0 && part == nil && float64(l.Magnitude(l.tensor(x)))*most >= model.Bound/2 {
 		const k = 8

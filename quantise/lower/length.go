@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -100,7 +101,7 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memo
 // a list beside them, the positions of logits, say, until so many are within the limits of a circuit.
 func boundTexts(t *model.Template) {
 	if _, err := t.At(t.Unit()); err != nil {
-		fixed.Refuse("of 1: %w", err)
+		refuse.With("of 1: %w", err)
 	}
 	for {
 		var most []int
@@ -112,7 +113,7 @@ func boundTexts(t *model.Template) {
 			return
 		}
 		if len(most) == 1 || most[1] == 1 {
-			fixed.Refuse("of %d: %w", most[0], err)
+			refuse.With("of %d: %w", most[0], err)
 		}
 		t.Free[1].Bound /= 2
 	}
@@ -122,7 +123,7 @@ func boundTexts(t *model.Template) {
 // which compute the same values.
 func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
 	if most < 2 || most > fixed.LongestText {
-		fixed.Refuse("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
+		refuse.With("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
 	}
 	var list []sized
 	for i, n := range append([]int{most}, shortTexts...) {
@@ -146,7 +147,7 @@ func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
 	}
 	for _, b := range list[1:] { // which compute the same values in the same order
 		if !slices.EqualFunc(list[0].graph.Nodes, b.graph.Nodes, same) {
-			fixed.Refuse("the model is made of other nodes")
+			refuse.With("the model is made of other nodes")
 		}
 	}
 	return &variants{fg, list, wholeConstants(list)}
@@ -256,7 +257,7 @@ func wholeConstants(list []sized) map[string]*graph.Tensor {
 				continue
 			}
 			if !begins(all, part) {
-				fixed.Refuse("the values of %q depend on it", name)
+				refuse.With("the values of %q depend on it", name)
 			}
 			whole[name] = all
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/weights"
@@ -24,7 +25,7 @@ func lowerLogBands(l *lowering, n *graph.Node, op graph.LogBands, v *value) {
 	x := l.values[n.Inputs[0]]
 	r := fixed.RowsOf(x.shape, []int{len(x.shape) - 1})
 	if r.Count > graph.MaxComponents {
-		fixed.Refuse("the squares of %d numbers are over %d", r.Count, graph.MaxComponents)
+		refuse.With("the squares of %d numbers are over %d", r.Count, graph.MaxComponents)
 	}
 	id := l.tensor(x)
 	if over := l.PowerExcess(id, r.Count); over > 0 {
@@ -72,7 +73,7 @@ func (l *lowering) digitSums(w *weighting, digits []model.TensorID) (sums []fixe
 			frac--
 		}
 		if frac < 2-fixed.FloorLog2(stats.Most) {
-			fixed.Refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
+			refuse.With("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
 		}
 	}
 	scaled := l.scaledBy(stats, frac)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/weights"
@@ -161,7 +162,7 @@ func (l *lowering) run() {
 // refuseIf refuses with an error, if there is one.
 func refuseIf(err error) {
 	if err != nil {
-		fixed.Refuse("%w", err)
+		refuse.With("%w", err)
 	}
 }
 
@@ -195,7 +196,7 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 			return false, nil
 		}
 	}
-	err = fixed.Try(func() {
+	err = refuse.Caught(func() {
 		l.hideable(n)
 		switch s := l.chains[n.Output]; {
 		case s == nil:
@@ -221,11 +222,11 @@ func (l *lowering) empty(v *value) model.TensorID {
 func (l *lowering) outputTensor(name string) (id model.TensorID) {
 	v := l.values[name]
 	if v == nil {
-		fixed.Refuse("output %q is not computed from the inputs", name)
+		refuse.With("output %q is not computed from the inputs", name)
 	}
 	l.at(&graph.Node{Name: name, Op: graph.Identity{}})
-	if err := fixed.Try(func() { id = l.tensor(v) }); err != nil {
-		fixed.Refuse("output %q: %w", name, err)
+	if err := refuse.Caught(func() { id = l.tensor(v) }); err != nil {
+		refuse.With("output %q: %w", name, err)
 	}
 	return id
 }
@@ -253,7 +254,7 @@ func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	}
 	var err error
 	if m.Graph, err = t.At(in); err != nil {
-		fixed.Refuse("quantised graph: %w", err)
+		refuse.With("quantised graph: %w", err)
 	}
 	m.Making = weights.NewRecipe(l.Circuit, l.FixedTensors, m.Weights)
 	return m

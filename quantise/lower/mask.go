@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -15,7 +16,7 @@ func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int)
 	labels, kept := fixed.BroadcastLabels(part, shape)
 	least, most, ok := l.memory.diagonals(whole)
 	if r := len(kept); r != 2 || !ok {
-		fixed.Refuse("its mask %s of a free length is no band of diagonals", graph.Quote(name))
+		refuse.With("its mask %s of a free length is no band of diagonals", graph.Quote(name))
 	}
 	// Diagonal d has the entries (i, i + d).
 	upTo := func(d int) model.TensorID {
@@ -115,7 +116,7 @@ func (l *lowering) maskOf(name string, shape []int) (model.TensorID, []int) {
 	}
 	id := l.tensor(l.values[name])
 	if t := &l.Circuit.Tensors[id]; t.Frac != 0 || t.Min < 0 || t.Max > 1 {
-		fixed.Refuse("its mask %s may be other than 0 and 1", graph.Quote(name))
+		refuse.With("its mask %s may be other than 0 and 1", graph.Quote(name))
 	}
 	return l.Squeezed(id, shape)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -74,7 +75,7 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 	id := l.tensor(x)
 	value := op.Value
 	if math.IsInf(value, 0) || math.IsNaN(value) {
-		fixed.Refuse("padding with %g", value)
+		refuse.With("padding with %g", value)
 	}
 	if most := fixed.Pow2(l.Plan.Bits + 3); !l.integers(v.name) && math.Abs(value)*fixed.Pow2(l.Circuit.Tensors[id].Frac) > most {
 		// The padding sets the scale.

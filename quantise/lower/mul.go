@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -33,7 +34,7 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 	c, same := l.uniform(t)
 	// A mask is one number; of several, and of whole ones, labels are made of.
 	if most := l.numbersOf(t).most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
-		fixed.Refuse("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
+		refuse.With("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
 	if same {
 		l.mulScalar(v, x, c)
@@ -122,7 +123,7 @@ func (l *lowering) scale(x *value, e *fixed.Int, c float64, rng Range) *fixed.In
 		s--
 	}
 	if e.Linear() && len(e.Acc.Linear) <= 1 && e.Abs() <= 1<<max(l.Plan.Bits, l.narrowBitsOf(x)) {
-		fixed.Refuse("no room to multiply by %g", c)
+		refuse.With("no room to multiply by %g", c)
 	}
 	id := l.roundTerm(x, e)
 	return l.scale(x, l.View(id, nil, e.Shape), c, rng)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -27,7 +28,7 @@ func lowerNorm(l *lowering, n *graph.Node, op graph.Norm, v *value) {
 	x := l.values[n.Inputs[0]]
 	count := op.Count(v.shape)
 	if count > fixed.MaxNorm {
-		fixed.Refuse("rows of %d elements are over %d", count, fixed.MaxNorm)
+		refuse.With("rows of %d elements are over %d", count, fixed.MaxNorm)
 	}
 	r := fixed.RowsOf(v.shape, op.Axes)
 	id, times := l.narrowEnough(x, op.Centred), 1
@@ -64,7 +65,7 @@ func lowerLogPower(l *lowering, n *graph.Node, op graph.LogPower, v *value) {
 	axes := []int{len(x.shape) - 1}
 	r := fixed.RowsOf(x.shape, axes)
 	if r.Count > fixed.MaxNorm {
-		fixed.Refuse("rows of %d elements are over %d", r.Count, fixed.MaxNorm)
+		refuse.With("rows of %d elements are over %d", r.Count, fixed.MaxNorm)
 	}
 	id := l.narrowEnough(x, false)
 	l.Begin(fixed.Block{Kind: fixed.LogPowerBlock, Of: id, Mask: model.None, Axes: axes, Epsilon: op.Epsilon})

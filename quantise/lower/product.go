@@ -3,6 +3,7 @@ package lower
 import (
 	"math"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -169,7 +170,7 @@ func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model
 		}
 		bits := model.Log2Ceil(int(l.Magnitude(*wide))) - loss
 		if bits < 4 {
-			fixed.Refuse("a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
+			refuse.With("a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
 		}
 		*wide = l.narrowed(v, bits)
 	}

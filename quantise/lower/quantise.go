@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
-	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 // held lists the tensors that hold values of the float graph.
@@ -31,17 +31,17 @@ func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memor
 	}
 	var oneBatch error
 	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
-		if err = fixed.Try(func() { m = quantiseLength(fg, ranges, opts, memory, symbol) }); err != nil {
+		if err = refuse.Caught(func() { m = quantiseLength(fg, ranges, opts, memory, symbol) }); err != nil {
 			err = fmt.Errorf("dimension %q: %w", symbol, err)
 		}
 		return m, err
 	} else if batch := Batch(fg); batch != "" {
-		if err = fixed.Try(func() { m = quantiseFree(fg, ranges, opts, memory, batch) }); err == nil {
+		if err = refuse.Caught(func() { m = quantiseFree(fg, ranges, opts, memory, batch) }); err == nil {
 			return m, nil
 		}
 		oneBatch = fmt.Errorf("dimension %q: %w", batch, err)
 	}
-	err = fixed.Try(func() {
+	err = refuse.Caught(func() {
 		checkRanges(fg, ranges)
 		l := newLowering(fg, ranges, opts, memory).choose()
 		m = l.finish(&model.Template{Graph: l.Circuit}, model.Instance{})
@@ -67,18 +67,18 @@ func Values(fg *graph.Graph) []string {
 func checkRanges(fg *graph.Graph, ranges map[string]Range) {
 	for _, in := range fg.Inputs {
 		if r, ok := ranges[in.Name]; !ok {
-			fixed.Refuse("no calibrated range for input %q", in.Name)
+			refuse.With("no calibrated range for input %q", in.Name)
 		} else if r.Abs() >= infinity {
-			fixed.Refuse("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
+			refuse.With("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
 		}
 	}
 	for _, n := range fg.Nodes {
 		r, ok := ranges[n.Output]
 		if !ok {
-			fixed.Refuse("no calibrated range for %q", n.Output)
+			refuse.With("no calibrated range for %q", n.Output)
 		}
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
-			fixed.Refuse("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
+			refuse.With("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
 		}
 	}
 }

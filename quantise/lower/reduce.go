@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -25,7 +26,7 @@ func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 		lowerGreatest(l, n, op, v)
 		return
 	default:
-		fixed.Refuse("operator not supported")
+		refuse.With("operator not supported")
 	}
 	x := l.values[n.Inputs[0]]
 	count := 1
@@ -74,7 +75,7 @@ func (l *lowering) summable(x *value, count int, room float64, whole bool) model
 	for float64(l.Magnitude(id))*float64(count) > room {
 		bits := model.Log2Ceil(int(l.Magnitude(id))) - 1
 		if bits < 4 {
-			fixed.Refuse("a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
+			refuse.With("a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
 		}
 		id = l.narrowed(x, bits)
 	}
@@ -137,7 +138,7 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	lo := t.Min << shift
 	bits := max(model.Log2Ceil(int(t.Max<<shift-lo)+1), 1)
 	if bits > model.MaxTableBits {
-		fixed.Refuse("means of %d bits are too wide to look up", bits)
+		refuse.With("means of %d bits are too wide to look up", bits)
 	}
 	hi := lo + 1<<bits - 1 // all that the look-up of the quotient says
 	q := l.Witness(v.name, v.shape, t.Frac+shift, lo, hi)
@@ -157,7 +158,7 @@ func (l *lowering) lowerOpenReduce(v, x *value, w *model.View, op graph.Reduce, 
 	count = l.most(count)
 	if op.Func == graph.Mean {
 		if len(axes) > 1 {
-			fixed.Refuse("a mean along several axes of free length: take it along one after the other")
+			refuse.With("a mean along several axes of free length: take it along one after the other")
 		}
 		l.openMean(v, x, w, axes[0], count)
 		return

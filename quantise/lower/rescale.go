@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -25,7 +26,7 @@ func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
 	// The division's range and quotient, and its numerator, fit in 30 bits.
 	limit := math.Min(fixed.Pow2(28)/reach, fixed.Pow2(26-model.Log2Ceil(int(math.Min(reach, fixed.Pow2(26))))))
 	if limit < 16 {
-		fixed.Refuse("results of up to %g are too large", reach)
+		refuse.With("results of up to %g are too large", reach)
 	}
 	num, den := fraction(factor, int64(math.Min(limit, 1<<18)), int64((model.Bound/2-1)/most))
 	if num == 0 {
@@ -71,7 +72,7 @@ func fraction(x float64, most, mostNum int64) (num, den int64) {
 func (l *lowering) quotientOf(v *value, e *fixed.Int, den model.TensorID, most int64) model.TensorID {
 	first, last, fits := l.Quotients(e, den, most)
 	if !fits {
-		fixed.Refuse("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), most)
+		refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), most)
 	}
 	bits := max(fixed.TableBits(first, last), fixed.LeastQuotients)
 	den = l.Repeated(den, e.Shape)

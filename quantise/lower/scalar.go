@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -36,7 +37,7 @@ func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 	case wholes(op):
 		lowerWhole(l, n, op, v)
 	case op.Func.Jumps:
-		fixed.Refuse("operator not supported")
+		refuse.With("operator not supported")
 	default:
 		lowerFunction(l, n, op, v)
 	}
@@ -218,7 +219,7 @@ func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reac
 	if reach > 0 && !(values.most <= 2*reach) {
 		most = reach
 	} else if reach == 0 && most > model.Bound {
-		fixed.Refuse("the function has values of up to %g, and calibration gives it no range", most)
+		refuse.With("the function has values of up to %g, and calibration gives it no range", most)
 	}
 	top := int64(1)<<bits - 1
 	out := 0
@@ -324,7 +325,7 @@ func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 	case graph.Round:
 		v.acc = l.Round2even(v.name, e)
 	default:
-		fixed.Refuse("%s is no way to round to whole numbers", op.Func.Name)
+		refuse.With("%s is no way to round to whole numbers", op.Func.Name)
 	}
 }
 

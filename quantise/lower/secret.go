@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/weights"
@@ -142,7 +143,7 @@ func (l *lowering) constant(t *graph.Tensor) *weights.Constant {
 // revealed refuses a node that has read a stand-in's numbers: they would decide on the circuit.
 func (l *lowering) revealed() {
 	if s := l.read.Swap(nil); s != nil {
-		fixed.Refuse("its constant %s would be part of the circuit, which is public, and not of what is hidden", graph.Quote(s.name))
+		refuse.With("its constant %s would be part of the circuit, which is public, and not of what is hidden", graph.Quote(s.name))
 	}
 }
 
@@ -154,11 +155,11 @@ func (l *lowering) hideable(n *graph.Node) {
 	}
 	switch n.Op.(type) {
 	case graph.Forest, graph.Exceeds:
-		fixed.Refuse("its thresholds would be part of the circuit, which is public, and not of what is hidden")
+		refuse.With("its thresholds would be part of the circuit, which is public, and not of what is hidden")
 	}
 	for _, name := range n.Inputs {
 		if t := l.fg.Consts[name]; t != nil && !t.DType.IsFloat() && t.DType != graph.Bool && t.Len() > 1 && !t.Public && !slices.Contains(l.opts.Public, name) {
-			fixed.Refuse("its constant %s has whole numbers, which would be public: they are not hidden", graph.Quote(name))
+			refuse.With("its constant %s has whole numbers, which would be public: they are not hidden", graph.Quote(name))
 		}
 	}
 }
@@ -253,7 +254,7 @@ func (l *lowering) constantOf(name string, shape []int, x numbers, frac int) mod
 	scale := fixed.Pow2(frac)
 	top := math.Round(x.most() * scale)
 	if top >= model.Bound-1 {
-		fixed.Refuse("constant %q: %g is too large beside the values it meets", name, x.most())
+		refuse.With("constant %q: %g is too large beside the values it meets", name, x.most())
 	}
 	values := sync.OnceValue(x.secret)
 	return l.Fixed(name, shape, frac, -int64(top), int64(top), func(dst []int32, from int) {

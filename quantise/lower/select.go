@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -17,7 +18,7 @@ func init() {
 func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	x, slope := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]]
 	if x == nil || slope == nil {
-		fixed.Refuse("only a computed input with a constant slope is supported")
+		refuse.With("only a computed input with a constant slope is supported")
 	}
 	if c, same := l.uniform(slope); same {
 		l.apply(v, x, graph.Kind(n.Op), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
@@ -43,7 +44,7 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	cond := l.fg.Consts[n.Inputs[0]]
 	if cond == nil {
-		fixed.Refuse("only a constant condition is supported")
+		refuse.With("only a constant condition is supported")
 	}
 	mask := cond.Float64s() // of 0 and 1
 	var terms []term
@@ -75,7 +76,7 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 		terms = append(terms, term{x, e})
 	}
 	if len(terms) == 0 {
-		fixed.Refuse("both branches are constant")
+		refuse.With("both branches are constant")
 	}
 	most := 0.0
 	for _, b := range constants {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/weights"
@@ -18,11 +19,11 @@ func init() { register(lowerTake, always[graph.Take](Traits{})) }
 func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 	at := l.values[n.Inputs[1]]
 	if at == nil {
-		fixed.Refuse("its indices are constant, and its operand is not") // a Gather
+		refuse.With("its indices are constant, and its operand is not") // a Gather
 	}
 	ids := l.raw(at)
 	if t := &l.Circuit.Tensors[ids]; t.Kind != model.Input {
-		fixed.Refuse("its indices %s must be an input of the model, possibly reshaped; they are computed", graph.Quote(n.Inputs[1]))
+		refuse.With("its indices %s must be an input of the model, possibly reshaped; they are computed", graph.Quote(n.Inputs[1]))
 	}
 	var id model.TensorID
 	var rank int
@@ -80,7 +81,7 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	}
 	if !t.DType.IsFloat() {
 		if frac = 0; most >= model.Bound {
-			fixed.Refuse("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+			refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
 		}
 	}
 	reach := int64(math.Round(most * fixed.Pow2(frac)))

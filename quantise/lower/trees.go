@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -114,7 +115,7 @@ func lowerExceeds(l *lowering, n *graph.Node, op graph.Exceeds, v *value) {
 	thresholds := l.Fixed(v.name+", thresholds", []int{len(limits)}, 0, lo, hi, func(dst []int32, from int) { copy(dst, limits[from:]) })
 	e := &fixed.Int{Shape: v.shape, Min: t.Min - hi - 1, Max: t.Max - lo - 1}
 	if e.Abs() >= model.Bound {
-		fixed.Refuse("features of up to %d cannot be compared with thresholds of up to %d", max(-t.Min, t.Max), max(-lo, hi))
+		refuse.With("features of up to %d cannot be compared with thresholds of up to %d", max(-t.Min, t.Max), max(-lo, hi))
 	}
 	e.Acc.Const = -1
 	e.Acc.Linear = []model.Linear{

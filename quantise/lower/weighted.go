@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/weights"
@@ -111,7 +112,7 @@ func (l *lowering) shared(v, x *value, id model.TensorID, w weighting, stats *we
 		bits = fixed.FloorLog2(stats.Most*fixed.Pow2(frac)) + 1
 	}
 	if bits < 2 {
-		fixed.Refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
+		refuse.With("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
 	}
 	return id, frac
 }
@@ -126,7 +127,7 @@ func (l *lowering) weighs(v *value, id model.TensorID, w weighting, stats *weigh
 		up, down = u, d
 	}
 	if math.Max(up, down) >= model.Bound || scaled.Rounded().Size >= model.Bound {
-		fixed.Refuse("the accumulator does not fit in 30 bits")
+		refuse.With("the accumulator does not fit in 30 bits")
 	}
 	e := w.product(l, id, w.fixed(l, frac), down, up)
 	if len(w.bias.shown) > 0 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -78,14 +80,11 @@ func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (c *RowCir
 	}
 	at := "" // what is being made
 	defer func() {
-		if r := recover(); r != nil {
-			why, is := r.(manyRows)
-			if !is {
-				panic(r)
-			}
-			c, err = nil, fmt.Errorf("%s: %w", at, why.error)
+		if err != nil {
+			c, err = nil, fmt.Errorf("%s: %w", at, err)
 		}
 	}()
+	defer must.Catch(&err)
 	for i := range g.Steps {
 		at = fmt.Sprintf("step %d (%s)", i, g.Steps[i].Name)
 		b.step(i)
@@ -94,7 +93,7 @@ func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (c *RowCir
 		at = fmt.Sprintf("output %q", g.Tensors[id].Name)
 		axis := single(b.of(id))
 		if axis < 0 {
-			refuse("it has no axis of rows")
+			refuse.With("it has no axis of rows")
 		}
 		out.Outputs = append(out.Outputs, b.row(id, axis, b.of(id).input))
 	}
@@ -110,12 +109,6 @@ func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (c *RowCir
 	b.c.Weights = append(b.c.Weights, make(model.Weights, len(out.Tensors)-len(b.c.Weights))...)
 	return b.c, nil
 }
-
-// manyRows is the panic of refuse, which leaves NewRowCircuit as an error.
-type manyRows struct{ error }
-
-// refuse says which rows something reads that a circuit of one row cannot have.
-func refuse(format string, args ...any) { panic(manyRows{fmt.Errorf(format, args...)}) }
 
 // rowBuilder makes a RowCircuit. Tensors have the ids that they have in the other circuit, and new ones are added.
 type rowBuilder struct {
@@ -162,7 +155,7 @@ func (b *rowBuilder) step(i int) {
 	same := input == nothing && s.Kind != model.StepZero && (s.Out != model.None && b.live[s.Out] || s.Lo != model.None && b.live[s.Lo])
 	switch {
 	case axis == whole:
-		refuse("all rows change with one")
+		refuse.With("all rows change with one")
 	case axis == none && !same:
 		return
 	}
@@ -261,7 +254,7 @@ func (b *rowBuilder) group(g *model.Group, src model.TensorID, shape []int, axis
 			why = "picked by entries of several axes"
 		}
 	}
-	refuse("rows of %q that are %s", b.g.Tensors[src].Name, why)
+	refuse.With("rows of %q that are %s", b.g.Tensors[src].Name, why)
 	return -1
 }
 
@@ -275,7 +268,7 @@ func (b *rowBuilder) row(id model.TensorID, axis, input int) model.TensorID {
 		return id
 	case c.input >= 0 && t.Kind != model.Virtual:
 		if single(c) != axis || c.input == input {
-			refuse("rows of %q along two axes", t.Name)
+			refuse.With("rows of %q along two axes", t.Name)
 		}
 	}
 	key := rowKey{id, axis, input}
@@ -318,10 +311,10 @@ func (b *rowBuilder) whole(id model.TensorID) model.TensorID {
 	}
 	axis := single(c)
 	if axis < 0 {
-		refuse("all rows of %q, which has several axes of them", t.Name)
+		refuse.With("all rows of %q, which has several axes of them", t.Name)
 	}
 	if t.Product != nil {
-		refuse("all rows of %q, which is a product", t.Name)
+		refuse.With("all rows of %q, which is a product", t.Name)
 	}
 	x := *t
 	if t.Kind == model.Virtual {
