@@ -56,7 +56,7 @@ func collectLate(key string) func() {
 	}
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(largestLot)
 	if st, err := os.Stat(key); err == nil && st.Size() >= smallKey {
-		onHugePages(int(min(heapPerKey*st.Size(), largestLot/2)))
+		onHugePages(int(heapPerKey * min(st.Size(), largestLot/2/heapPerKey)))
 	}
 	return func() {
 		debug.SetMemoryLimit(limit)

@@ -55,9 +55,9 @@ pub struct Fork<'v, 's, T: Tape> {
     pub claims: Vec<Claim>,
     pub values: Vec<T::Value>, // of the claims
     challenges: Vec<K>,
-    known: Vec<BTreeMap<Box<[u32]>, T::Value>>,  // by tensor and point
-    points: BTreeMap<Box<[u32]>, Rc<[K]>>,       // of claims
-    masks: BTreeMap<(&'v [u64], Box<[u32]>), K>, // of constants, by shape and point
+    known: BTreeMap<u32, BTreeMap<Box<[u32]>, T::Value>>, // by tensor and point
+    points: BTreeMap<Box<[u32]>, Rc<[K]>>,                // of claims
+    masks: BTreeMap<(&'v [u64], Box<[u32]>), K>,          // of constants, by shape and point
     queue: Vec<Sum<'v, T::Value>>,
     weights: Vec<(Weighted<'v>, K)>,
 }
@@ -95,7 +95,6 @@ const MOST_WEIGHTS: usize = 64;
 impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     pub fn new(name: String, stream: Stream, shared: &'s mut Shared<'v>) -> Result<Fork<'v, 's, T>> {
         shared.cost.fork()?;
-        let known = shared.graph.tensors.iter().map(|_| BTreeMap::new()).collect();
         Ok(Fork {
             name,
             stream,
@@ -104,7 +103,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
             claims: Vec::new(),
             values: Vec::new(),
             challenges: Vec::new(),
-            known,
+            known: BTreeMap::new(),
             points: BTreeMap::new(),
             masks: BTreeMap::new(),
             queue: Vec::new(),
@@ -159,7 +158,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     /// The value of a tensor at a point. Tensors by which virtual ones are defined come before them, and only so many are
     /// upon each other.
     pub fn evaluate(&mut self, tensor: u32, point: &[u32]) -> Result<T::Value> {
-        if let Some(&value) = self.known[tensor as usize].get(point) {
+        if let Some(&value) = self.known.get(&tensor).and_then(|points| points.get(point)) {
             return Ok(value);
         }
         let g = self.shared.graph;
@@ -199,7 +198,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
                 T::known(evaluate(&self.shared.elements[&tensor], shape, &self.at(point)))
             }
         };
-        self.known[tensor as usize].insert(point.into(), value);
+        self.known.entry(tensor).or_default().insert(point.into(), value);
         Ok(value)
     }
 
@@ -442,7 +441,7 @@ impl<'v, 's, T: Tape> Fork<'v, 's, T> {
     /// A sum ended in this value of a tensor.
     fn bind(&mut self, tensor: u32, point: &[u32], value: T::Value) -> Result<()> {
         if matches!(self.shared.graph.kind(tensor), Kind::Fixed | Kind::Witness) {
-            if let Entry::Vacant(unknown) = self.known[tensor as usize].entry(point.into()) {
+            if let Entry::Vacant(unknown) = self.known.entry(tensor).or_default().entry(point.into()) {
                 unknown.insert(value);
                 self.shared.cost.node(0)?;
                 return self.claim(tensor, point, value);
