@@ -50,7 +50,9 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	ok, err := r.execute(ctx, inputs, f.Watch)
 	if err != nil || !ok {
 		for _, part := range p.parts {
-			_ = part.m.Dev.Sync() // others may be reading there; err is the first error
+			if part.m.Dev.Sync() != nil { // others may be reading there; err is the first error
+				_ = part.m.Dev.Sync() // what stands behind the call that failed
+			}
 		}
 		r.Close()
 		return nil, err
