@@ -3,7 +3,6 @@ package kernels
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/must"
@@ -13,34 +12,39 @@ import (
 
 // ByteRows says how rows of integers lie in memory as bytes, one row behind the other:
 // Width planes of Pitch bytes each, plane j of which has byte j of the entries, less 128
-// in all planes but the last. So every byte is signed, and an entry is Σ_j 256^j·(byte
-// j) plus PlaneBias.
-type ByteRows struct{ Width, Pitch int }
+// in all planes but the last, and of Natural rows, which have no negative entries, in the last
+// one too. So every byte is signed, and an entry is Σ_j 256^j·(byte j) plus PlaneBias.
+type ByteRows struct {
+	Width, Pitch int
+	Natural      bool
+}
 
 // RowPitch is the least Pitch of rows of n entries that the kernels take: what they
 // read beyond the entries has weight zero.
 func RowPitch(n int) int { return max(n, pieceBytes) }
 
 // PlaneBias is what the bytes of an entry of that width lack.
-func PlaneBias(width int) uint32 {
+func PlaneBias(width int, natural bool) uint32 {
 	var bias uint32
-	for j := range width - 1 {
-		bias += 128 << (8 * j)
+	for j := range width {
+		if natural || j+1 < width {
+			bias += 128 << (8 * j)
+		}
 	}
 	return bias
 }
 
 // PackedRows are Rows rows of a table, one behind the other from Dst on, in Width planes each
-// (ByteRows). Of their slots (whir.Layout), numbered from slot 0 of the first row on, Slots are of
+// (ByteRows), Natural if that is 1. Of their slots (whir.Layout), numbered from slot 0 of the first row on, Slots are of
 // a stack, from slot First on: the first of these begins with the stack's entry From.
 type PackedRows struct {
-	block                           uint64 // of threads, the first
-	Dst                             Ptr
-	Width, Rows, First, Slots, From uint64
+	block                                    uint64 // of threads, the first
+	Dst                                      Ptr
+	Width, Natural, Rows, First, Slots, From uint64
 }
 
-// packTile is TILE of bytes.cu.
-const packTile = 1 << 12
+// log2 of TILE and of TILES of bytes.cu.
+const packTileVars, packTilesVars = 12, 2
 
 // PackPlanes sets what rows of tables have of a stack, and nothing else of them: rows of 2^shift
 // slots of 2^rowVars entries each, in planes of so many bytes. No entry is that of two jobs.
@@ -51,12 +55,15 @@ func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack)
 	if rowVars < 0 || shift < 0 || rowVars+shift > code.MaxLogSize {
 		return fmt.Errorf("%w: %s of 2^%d slots of 2^%d entries", ErrSize, k.Name, shift, rowVars)
 	}
-	blocks := 0
+	blocks, tile := 0, packTileVars
+	if shift == 0 {
+		tile += packTilesVars
+	}
 	list := slices.Clone(jobs)
 	for i := range list {
 		must.OK(positive(k, int(list[i].Width), int(list[i].Rows)))
 		list[i].block = uint64(blocks)
-		blocks += int(list[i].Rows) << max(0, rowVars+shift-bits.Len(packTile-1))
+		blocks += int(list[i].Rows) << max(0, rowVars+shift-tile)
 	}
 	at := must.Get(NewSlice(d, list))
 	defer d.Free(at)

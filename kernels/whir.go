@@ -2,6 +2,8 @@ package kernels
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/code"
@@ -79,10 +81,10 @@ func MakeWeights(d Device, tables, parts, factors Ptr, n int, eq bool) error {
 }
 
 // DotJob is the sum of 2^Vars entries, every 2^Stride-th from Bytes on, of a row in
-// planes (ByteRows), times weight Part.
+// planes (ByteRows), which lack Bias, times weight Part.
 type DotJob struct {
-	Bytes                      Ptr
-	Part, Stride, Width, Pitch uint64
+	Bytes                            Ptr
+	Part, Stride, Width, Pitch, Bias uint64
 }
 
 // Dots adds the sums of n jobs to as many sums of four words, by multiply-adds. first, on the device,
@@ -114,9 +116,41 @@ type RowPart struct {
 	Coef           field.QM31
 }
 
-// RowParts are sums of parts, one a row, on the device: row r has the RowParts at All from
-// number First[r] to First[r+1] − 1, of weights with these Parts and Tables (MakeWeights).
+// RowParts are sums of parts, one a row, on the device, as ListParts has them, of weights with these Parts and Tables (MakeWeights).
 type RowParts struct{ First, All, Parts, Tables Ptr }
+
+// nearVars is NEAR of weights.cuh.
+const nearVars = 12
+
+// PartLists is how many lists of parts a row of 2^vars elements has: one of those that reach over more than 2^12 elements, and one for
+// each 2^12 elements of those that lie within them. So an element looks at no short parts but those that may reach it.
+func PartLists(vars int) int { return 1 + max(1, 1<<vars>>nearVars) }
+
+// ListParts lists parts of rows of 2^vars elements, of which `parts` gives the rows, with weights over 2^vars[p.Part] indexes: list i has
+// those of all from number first[i] to first[i+1] − 1. There is one part at least, as there is no empty memory.
+func ListParts(rows, vars int, weights []int, parts iter.Seq2[int, RowPart]) (first []uint64, all []RowPart) {
+	each := PartLists(vars)
+	list := func(row int, p *RowPart) int {
+		if weights[p.Part]+int(p.Stride) > nearVars {
+			return row * each
+		}
+		return row*each + 1 + int(p.Column)>>nearVars
+	}
+	first = make([]uint64, rows*each+1)
+	for row, p := range parts {
+		first[list(row, &p)+1]++
+	}
+	for i := range rows * each {
+		first[i+1] += first[i]
+	}
+	all, next := make([]RowPart, max(1, first[rows*each])), slices.Clone(first)
+	for row, p := range parts {
+		at := &next[list(row, &p)]
+		all[*at] = p
+		*at++
+	}
+	return first, all
+}
 
 // FillRows sets n rows of 2^vars elements of K each at out to sums of parts.
 func FillRows(d Device, out Ptr, n, vars int, r RowParts) error {

@@ -103,6 +103,7 @@ func TestPackStack(t *testing.T) {
 			{0, 0, kernels.PackedRows{Rows: 70, First: 1, Slots: 66, From: 5}},
 			{4, 0, kernels.PackedRows{Rows: 9, First: 2, Slots: 6, From: 32}},
 			{14, 0, kernels.PackedRows{Rows: 6, First: 1, Slots: 4}},
+			{15, 0, kernels.PackedRows{Rows: 2, Slots: 2, From: 1 << 15}},
 			{12, 0, kernels.PackedRows{Rows: 30, Slots: 29, From: 3 << 12}},
 			{4, 2, kernels.PackedRows{Rows: 5, First: 3, Slots: 9, From: 16}},
 			{2, 3, kernels.PackedRows{Rows: 3, First: 5, Slots: 19}},
@@ -116,12 +117,17 @@ func TestPackStack(t *testing.T) {
 	}
 }
 
-// testPlanes packs rows as they are given, in 4 planes and in 2, and once more, each of the table rows
-// in a job of its own, in 1.
+// testPlanes packs rows as they are given, in 4 planes and in 3 and 2, with negative entries and without, and once more, each of the
+// table rows in a job of its own, in 1.
 func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift int, r kernels.PackedRows) {
 	t.Helper()
-	for _, width := range []int{4, 2, 1} {
-		as := kernels.ByteRows{Width: width, Pitch: kernels.RowPitch(1 << (rowVars + shift))}
+	for _, as := range []kernels.ByteRows{{Width: 4}, {Width: 3}, {Width: 3, Natural: true}, {Width: 2}, {Width: 2, Natural: true}, {Width: 1}, {Width: 1, Natural: true}} {
+		width := as.Width
+		as.Pitch = kernels.RowPitch(1 << (rowVars + shift))
+		r := r
+		if as.Natural {
+			r.Natural = 1
+		}
 		const untouched = 0x55
 		want := make([]int8, int(r.Rows)*as.Width*as.Pitch)
 		for i := range want {
@@ -137,7 +143,9 @@ func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift in
 			}
 			s.fill(r.From+uint64(k)<<rowVars, row)
 			for i, v := range row {
-				v = v << (32 - 8*width) >> (32 - 8*width)
+				if v = v << (32 - 8*width) >> (32 - 8*width); as.Natural {
+					v &= 1<<(8*width) - 1
+				}
 				putEntry(want[slot>>shift*as.Width*as.Pitch+i<<shift+part:], as, v)
 			}
 		}
@@ -148,7 +156,7 @@ func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift in
 			for i := range r.Rows {
 				first, end := max(r.First, i<<shift), min(r.First+r.Slots, (i+1)<<shift)
 				if first < end {
-					own := kernels.PackedRows{Dst: out.Offset(int(i), as.Width*as.Pitch), Width: 1, Rows: 1, First: first - i<<shift, Slots: end - first}
+					own := kernels.PackedRows{Dst: out.Offset(int(i), as.Width*as.Pitch), Width: 1, Natural: r.Natural, Rows: 1, First: first - i<<shift, Slots: end - first}
 					own.From = r.From + (first-r.First)<<rowVars
 					jobs = append(jobs, own)
 				}
@@ -163,7 +171,7 @@ func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift in
 
 // putEntry writes an entry of a row, the first of which is that at dst, as ByteRows says.
 func putEntry(dst []int8, as kernels.ByteRows, v int32) {
-	rest := int64(v) - int64(kernels.PlaneBias(as.Width))
+	rest := int64(v) - int64(kernels.PlaneBias(as.Width, as.Natural))
 	for j := range as.Width {
 		dst[j*as.Pitch] = int8(rest)
 		rest = (rest - int64(int8(rest))) >> 8
@@ -229,7 +237,7 @@ func TestDots(t *testing.T) {
 	var jobs []kernels.DotJob
 	for i, part := range parts {
 		stride := i % 3
-		jobs = append(jobs, kernels.DotJob{Bytes: p.Offset(i%5, 1), Part: uint64(part), Stride: uint64(stride), Width: 4, Pitch: uint64(as.Pitch)})
+		jobs = append(jobs, kernels.DotJob{Bytes: p.Offset(i%5, 1), Part: uint64(part), Stride: uint64(stride), Width: 4, Pitch: uint64(as.Pitch), Bias: uint64(kernels.PlaneBias(4, false))})
 	}
 	first, l := w.launch(parts)
 	sums := upload(t, d, make([]uint64, kernels.SumWords*len(jobs)))
@@ -280,8 +288,7 @@ func TestAddWeights(t *testing.T) {
 // the rows that they add up to: small ones and some of whole rows, some with strides, none in
 // the second row.
 func sumsOfParts(t *testing.T, d kernels.Device, rng *rand.Rand, w *weightTables, rows, vars int) (kernels.RowParts, [][]field.QM31) {
-	var all []kernels.RowPart
-	first := []uint64{0}
+	all := make([][]kernels.RowPart, rows)
 	want := make([][]field.QM31, rows)
 	for r := range want {
 		want[r] = make([]field.QM31, 1<<vars)
@@ -302,19 +309,26 @@ func sumsOfParts(t *testing.T, d kernels.Device, rng *rand.Rand, w *weightTables
 				to := &want[r][int(p.Column)+i<<p.Stride]
 				*to = to.Add(v.Mul(p.Coef))
 			}
-			all = append(all, p)
+			all[r] = append(all[r], p)
 		}
-		first = append(first, uint64(len(all)))
 	}
-	all = append(all, kernels.RowPart{}) // there may be none
-	return kernels.RowParts{First: upload(t, d, first), All: upload(t, d, all), Parts: w.parts, Tables: w.tables}, want
+	first, list := kernels.ListParts(rows, vars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+		for r, parts := range all {
+			for _, p := range parts {
+				if !yield(r, p) {
+					return
+				}
+			}
+		}
+	})
+	return kernels.RowParts{First: upload(t, d, first), All: upload(t, d, list), Parts: w.parts, Tables: w.tables}, want
 }
 
 func TestFillRows(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(53, 54))
-	w := newWeightTables(t, d, rng, []int{0, 1, 2, 5, 8, 9, 12}, true)
-	for _, vars := range []int{0, 1, 5, 10, 12} {
+	w := newWeightTables(t, d, rng, []int{0, 1, 2, 5, 8, 9, 12, 13}, true)
+	for _, vars := range []int{0, 1, 5, 10, 12, 14} {
 		parts, want := sumsOfParts(t, d, rng, w, 5, vars)
 		out := alloc[field.QM31](t, d, 5<<vars)
 		must(t, kernels.FillRows(d, out, 5, vars, parts))

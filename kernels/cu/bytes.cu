@@ -1,72 +1,107 @@
 // Rows of integers as bytes, and products with them on the tensor cores.
 //
-// A row's entry is a signed integer of 1, 2 or 4 bytes, which lie in as many planes:
-// byte j of all entries, plane j, is one plane behind that of byte j - 1. In all but
-// the last plane 128 is taken from the byte, so that all bytes are signed: the entry
-// is the sum of 256^j times byte j, plus 128·(256^0 + … + 256^(w-2)).
+// A row's entry is an integer of up to 4 bytes, which lie in as many planes: byte j of all entries, plane j, is one
+// plane behind that of byte j - 1. In all but the last plane 128 is taken from the byte, of a row without negative
+// entries mostly in all, so that all bytes are signed: the entry is the sum of 256^j times byte j, plus 128·256^j for
+// each plane of which it was taken.
 #include "mma.cuh"
 #include "stack.cuh"
 #include "sum.cuh"
 #include "weights.cuh"
 
+// plane_bias is what has to be taken from each of four bytes of plane j.
+DEVICE u32 plane_bias(u64 j, u64 width, u64 natural) { return j + 1 < width || natural ? 0x80808080u : 0; }
+
 // store_planes sets 4 entries of a row, the first of which is at dst in plane 0.
-DEVICE void store_planes(i8 *dst, u64 pitch, u64 width, const i32 (&v)[4])
+DEVICE void store_planes(i8 *dst, u64 pitch, u64 width, u64 natural, const i32 (&v)[4])
 {
     for (u64 j = 0; j < width; j++) {
         u32 word = 0;
         for (u32 i = 0; i < 4; i++) word |= ((u32)(v[i] >> 8 * j) & 0xff) << 8 * i;
-        if (j + 1 < width) word ^= 0x80808080u;
-        *(u32 *)(dst + j * pitch) = word;
+        *(u32 *)(dst + j * pitch) = word ^ plane_bias(j, width, natural);
     }
 }
 
 // A pack_job is some rows of a table to be set from a stack. There are 2^shift slots in each, and in each slot
 // 2^row_vars entries (package whir, layout.go): it sets those of slots `first` to first + slots - 1 of `rows` rows,
 // which begin with slot 0, the first of which begins with entry `from` of the stack. Rows lie one behind the other,
-// of `width` planes each.
+// of `width` planes each, from all of which 128 is taken if they are `natural`.
 struct pack_job {
     u64 first_block; // of threads
     i8 *dst;
-    u64 width, rows, first, slots, from;
+    u64 width, natural, rows, first, slots, from;
 };
 
 #define TILE 4096     // entries of a row that a block takes
+#define TILES 4       // of them, where slots are rows
 #define TILE_SHIFT 10 // slots of a row of which a block has places of all
 
+// sixteen_planes sets 16 entries of a row, which lie behind each other at `at`, 16 bytes aligned, with WIDTH bytes each.
+template <u32 WIDTH> DEVICE void sixteen_planes(i8 *to, u64 pitch, u32 width, u32 natural, const uint4 *at)
+{
+    u32 words[4 * WIDTH], out[WIDTH][4];
+#pragma unroll
+    for (u32 i = 0; i < WIDTH; i++) {
+        uint4 w = at[i];
+        words[4 * i] = w.x, words[4 * i + 1] = w.y, words[4 * i + 2] = w.z, words[4 * i + 3] = w.w;
+    }
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) { // four entries
+        const u32 *w = words + WIDTH * i;
+        if constexpr (WIDTH == 1) {
+            out[0][i] = w[0];
+        } else if constexpr (WIDTH == 2) {
+            out[0][i] = __byte_perm(w[0], w[1], 0x6420), out[1][i] = __byte_perm(w[0], w[1], 0x7531);
+        } else {
+            u32 even = __byte_perm(w[0], w[1], 0x5140), odd = __byte_perm(w[2], w[3], 0x5140);
+            out[0][i] = __byte_perm(even, odd, 0x5410), out[1][i] = __byte_perm(even, odd, 0x7632);
+            even = __byte_perm(w[0], w[1], 0x7362), odd = __byte_perm(w[2], w[3], 0x7362);
+            out[2][i] = __byte_perm(even, odd, 0x5410), out[3][i] = __byte_perm(even, odd, 0x7632);
+        }
+    }
+#pragma unroll
+    for (u32 j = 0; j < WIDTH; j++) {
+        if (j >= width) break;
+        u32 bias = (u32)plane_bias(j, width, natural);
+        *(uint4 *)(to + j * pitch) = make_uint4(out[j][0] ^ bias, out[j][1] ^ bias, out[j][2] ^ bias, out[j][3] ^ bias);
+    }
+}
+
 // copy_tile sets TILE entries of a row from entries e and on of a stack, of which `in` is the block if they are all one's.
-DEVICE void copy_tile(i8 *to, u64 pitch, u32 width, u64 e, u32 in, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+DEVICE void copy_tile(i8 *to, u64 pitch, u32 width, u32 natural, u64 e, u32 in, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
 {
     if (in == NO_BLOCK) {
         for (u32 x = 4 * threadIdx.x; x < TILE; x += 4 * blockDim.x) {
             i32 v[4];
             stack_four(v, e + x, in, offsets, blocks, count, axes);
-            store_planes(to + x, pitch, width, v);
+            store_planes(to + x, pitch, width, natural, v);
         }
         return;
     }
     stack_block b = blocks[in];
     e -= offsets[in];
-    if (width == 2 && b.width == 2 && b.run >= 3) {
-        for (u32 x = 8 * threadIdx.x; x < TILE; x += 8 * blockDim.x) {
-            u64 at = (u64)b.values + 2 * stack_address(b, e + x, axes);
-            if (at % 16 != 0) {
-                for (u32 i = 0; i < 8; i += 4) {
-                    i32 v[4];
-                    stack_four(v, b, e + x + i, axes);
-                    store_planes(to + x + i, pitch, 2, v);
+    for (u32 x = 16 * threadIdx.x; x < TILE; x += 16 * blockDim.x) {
+        if (b.run >= 4 && width <= b.width) {
+            u64 at = (u64)b.values + b.width * stack_address(b, e + x, axes);
+            if (at % 16 == 0) {
+                switch (b.width) {
+                case 1:
+                    sixteen_planes<1>(to + x, pitch, width, natural, (const uint4 *)at);
+                    break;
+                case 2:
+                    sixteen_planes<2>(to + x, pitch, width, natural, (const uint4 *)at);
+                    break;
+                default:
+                    sixteen_planes<4>(to + x, pitch, width, natural, (const uint4 *)at);
                 }
                 continue;
             }
-            uint4 w = *(const uint4 *)at;
-            *(uint2 *)(to + x) = make_uint2(__byte_perm(w.x, w.y, 0x6420) ^ 0x80808080u, __byte_perm(w.z, w.w, 0x6420) ^ 0x80808080u);
-            *(uint2 *)(to + pitch + x) = make_uint2(__byte_perm(w.x, w.y, 0x7531), __byte_perm(w.z, w.w, 0x7531));
         }
-        return;
-    }
-    for (u32 x = 4 * threadIdx.x; x < TILE; x += 4 * blockDim.x) {
-        i32 v[4];
-        stack_four(v, b, e + x, axes);
-        store_planes(to + x, pitch, width, v);
+        for (u32 i = 0; i < 16; i += 4) {
+            i32 v[4];
+            stack_four(v, b, e + x + i, axes);
+            store_planes(to + x + i, pitch, width, natural, v);
+        }
     }
 }
 
@@ -78,32 +113,29 @@ KERNEL __launch_bounds__(256) pack_planes(const pack_job *jobs, u64 n, u64 pitch
     __shared__ i32 values[TILE + (1 << TILE_SHIFT)];
     __shared__ u32 in[1 << TILE_SHIFT]; // the block that has the values of a slot
     __shared__ pack_job job;
-    if (threadIdx.x == 0) {
-        u64 low = 0;
-        for (u64 high = n; high - low > 1;) {
-            u64 middle = (low + high) / 2;
-            if (jobs[middle].first_block <= blockIdx.x) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        job = jobs[low];
+    if (threadIdx.x < 32) {
+        u64 own = warp_last([&](u64 i) { return jobs[i].first_block <= blockIdx.x; }, n);
+        if (threadIdx.x == 0) job = jobs[own];
     }
     __syncthreads();
-    u64 vars = row_vars + shift, size = min((u64)TILE, (u64)1 << vars), tiles = ((u64)1 << vars) / size;
+    u64 vars = row_vars + shift, size = min((u64)(shift == 0 ? TILES * TILE : TILE), (u64)1 << vars), tiles = ((u64)1 << vars) / size;
     u64 block = blockIdx.x - job.first_block, row = block / tiles, start = block % tiles * size;
     u64 all = (u64)1 << shift, mask = all - 1, each = size >> shift; // slots, and values of each
     auto slot_of = [&](u64 i) { return shift == 0 ? (u64)0 : (u64)__brev((u32)(i & mask)) >> (32 - shift); };
     auto has = [&](u64 slot) { return row * all + slot >= job.first && row * all + slot - job.first < job.slots; };
     auto entry = [&](u64 slot) { return job.from + ((row * all + slot - job.first) << row_vars) + (start >> shift); };
     i8 *to = job.dst + row * job.width * pitch + start;
-    if (shift == 0 && size == TILE) { // as it lies, and mostly of one block
+    if (shift == 0 && size >= TILE) { // as it lies, and mostly of one block
         if (!has(0)) return;
         u64 e = entry(0);
-        if (threadIdx.x == 0) in[0] = stack_block_with(e, TILE, offsets, count);
+        u32 warp = threadIdx.x / 32;
+        if (warp * TILE < size) {
+            u32 own = stack_block_of_warp(e + warp * TILE, TILE, offsets, count);
+            if (threadIdx.x % 32 == 0) in[warp] = own;
+        }
         __syncthreads();
-        copy_tile(to, pitch, (u32)job.width, e, in[0], offsets, blocks, count, axes);
+        for (u32 x = 0; x < size; x += TILE)
+            copy_tile(to + x, pitch, (u32)job.width, (u32)job.natural, e + x, in[x / TILE], offsets, blocks, count, axes);
         return;
     }
     if (shift > TILE_SHIFT) { // short rows in many slots: one by one
@@ -111,7 +143,7 @@ KERNEL __launch_bounds__(256) pack_planes(const pack_job *jobs, u64 n, u64 pitch
             u64 slot = slot_of(start + i);
             if (!has(slot)) continue;
             i32 v = stack_value(entry(slot) + (i >> shift), offsets, blocks, count, axes);
-            for (u64 j = 0; j < job.width; j++) to[j * pitch + i] = (i8)(v >> 8 * j ^ (j + 1 < job.width ? 0x80 : 0));
+            for (u64 j = 0; j < job.width; j++) to[j * pitch + i] = (i8)(v >> 8 * j ^ (i32)plane_bias(j, job.width, job.natural));
         }
         return;
     }
@@ -145,12 +177,12 @@ KERNEL __launch_bounds__(256) pack_planes(const pack_job *jobs, u64 n, u64 pitch
             own |= 1 << i;
         }
         if (own == 15) {
-            store_planes(to + x, pitch, job.width, v);
+            store_planes(to + x, pitch, job.width, job.natural, v);
             continue;
         }
         for (u32 i = 0; i < 4; i++)
             for (u64 j = 0; j < job.width && (own >> i & 1); j++)
-                to[j * pitch + x + i] = (i8)(v[i] >> 8 * j ^ (j + 1 < job.width ? 0x80 : 0));
+                to[j * pitch + x + i] = (i8)(v[i] >> 8 * j ^ (i32)plane_bias(j, job.width, job.natural));
     }
 }
 
@@ -205,14 +237,14 @@ KERNEL pack_parts(u32 *panels, const u64 *numbers, u64 count, u64 vars, const we
 }
 
 // pack_rows makes a panel of each row of weights over 2^vars indexes that is the sum of
-// parts first[row] to first[row + 1] - 1: its limbs are the vectors. With fewer than 64 indexes
+// parts (fill_rows): its limbs are the vectors. With fewer than 64 indexes
 // the others have weight 0. A block takes four indexes a thread of one row.
-KERNEL __launch_bounds__(FOUR_BLOCK) pack_rows(u32 *panels, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+KERNEL __launch_bounds__(FOUR_BLOCK) pack_rows(u32 *panels, const u64 *lists, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
     u64 n = max((u64)64, (u64)1 << vars), blocks = (n + 4 * blockDim.x - 1) / (4 * blockDim.x);
     u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;
     qm31 v[4];
-    four_weights(v, k, first[row], first[row + 1], all, parts, tables);
+    four_weights(v, k, lists + row * part_lists((u64)1 << vars), all, parts, tables);
     if (k >= n) return;
     u32 w[4][4];
 #pragma unroll

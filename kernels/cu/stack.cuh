@@ -19,6 +19,19 @@ DEVICE u64 last_not_after(const u64 *first, u64 n, u64 v)
     return lo;
 }
 
+// warp_last returns the last i below n, at least 1, for which `is` holds, which holds for 0 and for no i behind one for
+// which it does not. All lanes of a warp look at once, with the same arguments.
+template <typename F> DEVICE u64 warp_last(F is, u64 n)
+{
+    u64 lo = 0, lane = threadIdx.x % 32;
+    while (n > 1) { // from lo on
+        u64 step = (n + 31) / 32;
+        u64 last = 31 - __clz(__ballot_sync(~0u, lane * step < n && is(lo + lane * step)));
+        lo += last * step, n = min(step, n - last * step);
+    }
+    return lo;
+}
+
 // A stack_block is a block of a stack: entry i of it is in a dense tensor at
 // values + (i mod 2^run) + the sum over the axes, the last first, of the axis's
 // bits of i / 2^run times its stride.
@@ -76,6 +89,13 @@ DEVICE u32 stack_block_with(u64 e, u64 n, const u64 *offsets, u64 count)
 {
     if (e + n > offsets[count]) return NO_BLOCK;
     u64 k = last_not_after(offsets, count, e);
+    return e + n <= offsets[k + 1] ? (u32)k : NO_BLOCK;
+}
+
+// The same, by all lanes of a warp.
+DEVICE u32 stack_block_of_warp(u64 e, u64 n, const u64 *offsets, u64 count)
+{
+    u64 k = warp_last([&](u64 i) { return offsets[i] <= e; }, count);
     return e + n <= offsets[k + 1] ? (u32)k : NO_BLOCK;
 }
 

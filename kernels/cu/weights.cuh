@@ -25,6 +25,7 @@ struct row_part {
     qm31 coef;
 };
 
+#define NEAR 12     // log2 of the entries of a row of which the short parts are listed together
 #define AT_ONCE 128 // parts of a row that a block looks at
 #define FOUR_BLOCK 256 // its threads
 
@@ -49,10 +50,14 @@ DEVICE void add_product(wide_qm31 &sum, qm31 x, const qm31_factor &y)
     sum.d += half_reduced((u64)x.a * y.d + (u64)x.b * y.c + (u64)x.c * y.b + (u64)x.d * y.a);
 }
 
-// four_weights sets v to entries k to k + 3 of a row, k a multiple of 4: the sums of its parts,
-// those from `from` to `to` - 1. A block of FOUR_BLOCK threads has consecutive k of one row; all
-// of them call it, those beyond the row too.
-DEVICE void four_weights(qm31 (&v)[4], u64 k, u64 from, u64 to, const row_part *all, const weight_part *parts, const qm31 *tables)
+// part_lists is how many lists of parts a row of so many entries has: one of those that reach over more than 2^NEAR entries, and
+// one for each 2^NEAR entries of those that lie within them.
+DEVICE u64 part_lists(u64 entries) { return 1 + max((u64)1, entries >> NEAR); }
+
+// four_weights sets v to entries k to k + 3 of a row, k a multiple of 4: the sums of its parts, those of list i from number
+// lists[i] to lists[i + 1] - 1. A block of FOUR_BLOCK threads has consecutive k of one row; all of them call it, those beyond the
+// row too.
+DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
     __shared__ live_part some[AT_ONCE];
     // Of a part that has all entries of the block next to each other: its coefficient times
@@ -63,47 +68,51 @@ DEVICE void four_weights(qm31 (&v)[4], u64 k, u64 from, u64 to, const row_part *
     u64 first = k - 4 * threadIdx.x, last = first + entries - 1;
     auto whole = [&](const live_part &p) { return p.row.stride == 0 && (u64)1 << p.weight.vars >= entries; };
     wide_qm31 sum[4] = {};
-    for (; from < to; from += AT_ONCE) {
-        __syncthreads(); // the parts before are done with
-        if (threadIdx.x == 0) count = 0;
-        __syncthreads();
-        for (u64 i = from + threadIdx.x; i < min(to, from + AT_ONCE); i += FOUR_BLOCK) {
-            live_part p;
-            p.row = all[i];
-            p.weight = parts[p.row.part];
-            u64 span = (u64)1 << (p.weight.vars + p.row.stride), begin = p.row.column & ~(span - 1);
-            if (begin <= last && first < begin + span) some[atomicAdd(&count, 1u)] = p;
-        }
-        __syncthreads();
-        for (u32 i = threadIdx.x; i < uppers * count; i += FOUR_BLOCK) {
-            const live_part &p = some[i / uppers];
-            if (!whole(p)) continue;
-            qm31 high = tables[p.weight.high + ((first - p.row.column) >> LOW) + i % uppers];
-            common[i / uppers][i % uppers] = qm31_prepare(qm31_mul(high, p.row.coef));
-        }
-        __syncthreads();
-        for (u32 i = 0; i < count; i++) {
-            const live_part &p = some[i];
-            const weight_part &w = p.weight;
-            u32 l = low_vars(w.vars);
-            if (whole(p)) {
-                const qm31 *low = tables + w.low + (k & ((1u << LOW) - 1));
-                qm31_factor f = common[i][(4 * threadIdx.x) >> LOW];
-#pragma unroll
-                for (u32 j = 0; j < 4; j++) add_product(sum[j], low[j], f);
-                continue;
+    const u64 near = 1 + (first >> NEAR);
+    for (u32 list = 0; list < 2; list++) {
+        const u64 to = lists[list ? near + 1 : 1];
+        for (u64 from = lists[list ? near : 0]; from < to; from += AT_ONCE) {
+            __syncthreads(); // the parts before are done with
+            if (threadIdx.x == 0) count = 0;
+            __syncthreads();
+            for (u64 i = from + threadIdx.x; i < min(to, from + AT_ONCE); i += FOUR_BLOCK) {
+                live_part p;
+                p.row = all[i];
+                p.weight = parts[p.row.part];
+                u64 span = (u64)1 << (p.weight.vars + p.row.stride), begin = p.row.column & ~(span - 1);
+                if (begin <= last && first < begin + span) some[atomicAdd(&count, 1u)] = p;
             }
-            u64 upper = ~(u64)0; // which `high` is for
-            qm31_factor high = {};
+            __syncthreads();
+            for (u32 i = threadIdx.x; i < uppers * count; i += FOUR_BLOCK) {
+                const live_part &p = some[i / uppers];
+                if (!whole(p)) continue;
+                qm31 high = tables[p.weight.high + ((first - p.row.column) >> LOW) + i % uppers];
+                common[i / uppers][i % uppers] = qm31_prepare(qm31_mul(high, p.row.coef));
+            }
+            __syncthreads();
+            for (u32 i = 0; i < count; i++) {
+                const live_part &p = some[i];
+                const weight_part &w = p.weight;
+                u32 l = low_vars(w.vars);
+                if (whole(p)) {
+                    const qm31 *low = tables + w.low + (k & ((1u << LOW) - 1));
+                    qm31_factor f = common[i][(4 * threadIdx.x) >> LOW];
 #pragma unroll
-            for (u32 j = 0; j < 4; j++) {
-                u64 d = k + j - p.row.column, x = d >> p.row.stride; // far beyond the weight's end before the column
-                if (x >> w.vars || x << p.row.stride != d) continue;
-                if (x >> l != upper) {
-                    upper = x >> l;
-                    high = qm31_prepare(qm31_mul(tables[w.high + upper], p.row.coef));
+                    for (u32 j = 0; j < 4; j++) add_product(sum[j], low[j], f);
+                    continue;
                 }
-                add_product(sum[j], tables[w.low + (x & ((1u << l) - 1))], high);
+                u64 upper = ~(u64)0; // which `high` is for
+                qm31_factor high = {};
+#pragma unroll
+                for (u32 j = 0; j < 4; j++) {
+                    u64 d = k + j - p.row.column, x = d >> p.row.stride; // far beyond the weight's end before the column
+                    if (x >> w.vars || x << p.row.stride != d) continue;
+                    if (x >> l != upper) {
+                        upper = x >> l;
+                        high = qm31_prepare(qm31_mul(tables[w.high + upper], p.row.coef));
+                    }
+                    add_product(sum[j], tables[w.low + (x & ((1u << l) - 1))], high);
+                }
             }
         }
     }

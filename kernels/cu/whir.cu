@@ -74,18 +74,18 @@ KERNEL make_weights(qm31 *tables, const weight_part *parts, const qm31 *factors,
 #define PIECE 32
 
 // A dot_job is the sum of every 2^stride-th entry of a row from a column on times a
-// weight. The row is of bytes in `width` planes, each `pitch` behind the one before
+// weight. The row is of bytes in `width` planes, each `pitch` behind the one before, which lack `bias`
 // (bytes.cu).
 struct dot_job {
     const i8 *bytes;
-    u64 part, stride, width, pitch;
+    u64 part, stride, width, pitch, bias;
 };
 
 // The entry of a dot_job's row that is i bytes on.
 DEVICE i64 dot_entry(const dot_job &job, u64 i)
 {
-    i32 v = 0;
-    for (u64 j = 0; j < job.width; j++) v += (job.bytes[j * job.pitch + i] + (j + 1 < job.width ? 128 : 0)) * (1 << 8 * j);
+    i32 v = (i32)job.bias;
+    for (u64 j = 0; j < job.width; j++) v += job.bytes[j * job.pitch + i] * (1 << 8 * j);
     return v;
 }
 
@@ -148,14 +148,14 @@ KERNEL __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_j
     for (; h < end; h++) q[h << step] = qm31_add(q[h << step], qm31_mul(tables[p.high + h], w));
 }
 
-// fill_rows sets rows of 2^vars elements: row r is the sum of parts first[r] to
-// first[r + 1] - 1. A block takes four elements a thread of one row.
-KERNEL __launch_bounds__(FOUR_BLOCK) fill_rows(qm31 *out, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+// fill_rows sets rows of 2^vars elements to the sums of their parts, which lie in `lists`, those of one row behind those of
+// another. A block takes four elements a thread of one row.
+KERNEL __launch_bounds__(FOUR_BLOCK) fill_rows(qm31 *out, const u64 *lists, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
     u64 size = (u64)1 << vars, blocks = (size + 4 * blockDim.x - 1) / (4 * blockDim.x);
     u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;
     qm31 v[4];
-    four_weights(v, k, first[row], first[row + 1], all, parts, tables);
+    four_weights(v, k, lists + row * part_lists(size), all, parts, tables);
     for (u32 j = 0; j < 4 && k + j < size; j++) out[row * size + k + j] = v[j];
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
@@ -12,12 +13,42 @@ import (
 // A ByteRow is a row on the device as kernels.ByteRows has it, in as many planes as its
 // entries have bytes. The zero value is a row of zeros.
 type ByteRow struct {
-	At    kernels.Ptr
-	Width int
+	At      kernels.Ptr
+	Width   int
+	Natural bool // it has no negative entries (kernels.ByteRows)
 }
 
 // bias is what the bytes of an entry of the row lack.
-func (r ByteRow) bias() uint32 { return kernels.PlaneBias(r.Width) }
+func (r ByteRow) bias() uint32 { return kernels.PlaneBias(r.Width, r.Natural) }
+
+// valueRange bounds entries of rows, zeros among them.
+type valueRange struct{ lo, hi int64 }
+
+// rangeOf returns what bounds the entries of a tensor that is on the device with so many bytes each: its own range, if it states one.
+func rangeOf(t *model.Tensor, width int) valueRange {
+	half := int64(1) << (8*width - 1)
+	r := valueRange{-half, half - 1}
+	if t.Min != 0 || t.Max != 0 {
+		r = valueRange{max(r.lo, t.Min), min(r.hi, t.Max)}
+	}
+	return r
+}
+
+// or returns what bounds the entries of both.
+func (r valueRange) or(x valueRange) valueRange { return valueRange{min(r.lo, x.lo), max(r.hi, x.hi)} }
+
+// row returns a row of such entries, in as few planes as hold them.
+func (r valueRange) row() ByteRow {
+	w := 1
+	for ; w < 4; w++ {
+		if all := int64(1) << (8 * w); r.lo >= -all/2 && r.hi < all/2 {
+			break
+		} else if r.lo >= 0 && r.hi < all {
+			return ByteRow{Width: w, Natural: true}
+		}
+	}
+	return ByteRow{Width: w}
+}
 
 // appendPlanes appends the planes of rows, those of the i-th with target i. There are none
 // of rows of zeros.
@@ -77,7 +108,7 @@ func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 			takes := func(i int) bool { return pack[i] && !(zeros && in.fills(&p.C, numbers[i], shift)) }
 			for i := in.from; i < in.to; {
 				n := 1 // rows that are packed at once
-				for i+n < in.to && rows[i+n].Width == rows[i].Width && takes(i+n) == takes(i) && numbers[i+n] == numbers[i]+uint64(n) {
+				for i+n < in.to && rows[i+n].Width == rows[i].Width && rows[i+n].Natural == rows[i].Natural && takes(i+n) == takes(i) && numbers[i+n] == numbers[i]+uint64(n) {
 					n++
 				}
 				if takes(i) {
@@ -96,14 +127,16 @@ func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 func (p *packer) findRows(numbers []uint64, shift int) (rows []ByteRow, size int) {
 	vars := p.C.RowVars + shift
 	pitch := kernels.RowPitch(1 << vars)
-	rows = make([]ByteRow, len(numbers))
+	rows, ranges := make([]ByteRow, len(numbers)), make([]valueRange, len(numbers))
 	for _, in := range p.inGroups(numbers, shift) {
 		for i := in.from; i < in.to; i++ {
 			from, n := in.entries(&p.C, numbers[i], shift)
 			if at, ok := p.stacks[in.group].inPlace(from, n); ok && !p.leaving && shift == 0 && 1<<vars == pitch {
-				rows[i].At = at
+				rows[i] = ByteRow{At: at, Width: 1}
+				continue
 			}
-			rows[i].Width = max(p.stacks[in.group].Width(from, n), rows[i].Width)
+			ranges[i] = ranges[i].or(p.stacks[in.group].valueRange(from, n))
+			rows[i] = ranges[i].row()
 		}
 	}
 	for _, r := range rows {
@@ -159,6 +192,9 @@ func (in inGroup) fills(c *backend.Commitment, r uint64, shift int) bool {
 func (p *packer) packed(row ByteRow, group int, r uint64, n, shift int, zeros bool) kernels.PackedRows {
 	in, s := inGroup{group: group}, p.stacks[group]
 	as := kernels.PackedRows{Dst: row.At, Width: uint64(row.Width), Rows: uint64(n)}
+	if row.Natural {
+		as.Natural = 1
+	}
 	if zeros { // which is what is behind the stack
 		as.Slots, as.From = uint64(n)<<shift, s.offsets[len(s.offsets)-1]
 		return as
@@ -179,7 +215,7 @@ func (p *packer) uploadRows(a *device.Scope, numbers []uint64, shift int) []Byte
 	for i, r := range numbers {
 		p.C.FillTableRow(p.host, shift, r, 0, values)
 		w := ints.WidthOf(values)
-		rows[i] = ByteRow{device.NewArray[int8](a, w*pitch), w}
+		rows[i] = ByteRow{At: device.NewArray[int8](a, w*pitch), Width: w}
 		device.Check(kernels.UploadSlice(a, wide, values))
 		device.Check(kernels.SplitPlanes(a, rows[i].At, wide, kernels.ByteRows{Width: w, Pitch: pitch}, n))
 	}

@@ -212,17 +212,15 @@ func placeRuns(q *whir.Functional, parts []int, n int) []placeRun {
 // rows have.
 func (r *Rows) rowParts(a *device.Scope, q *whir.Functional, joined []joinedRow) kernels.RowParts {
 	w := r.weightsOf(q)
-	n := 0
-	for _, j := range joined {
-		n += len(j.parts)
-	}
-	first, all := make([]uint64, 1, len(joined)+1), make([]kernels.RowPart, 0, n)
-	for _, j := range joined {
-		for _, i := range j.parts {
-			all = append(all, w.rowPart(q, i, q.Parts[i].RowWeights[0]))
+	first, all := kernels.ListParts(len(joined), r.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+		for k, j := range joined {
+			for _, i := range j.parts {
+				if !yield(k, w.rowPart(q, i, q.Parts[i].RowWeights[0])) {
+					return
+				}
+			}
 		}
-		first = append(first, uint64(len(all)))
-	}
+	})
 	return kernels.RowParts{First: device.NewCopy(a, first), All: device.NewCopy(a, all), Parts: w.parts, Tables: w.tables}
 }
 

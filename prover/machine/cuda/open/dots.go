@@ -213,7 +213,7 @@ func (t *DotTable) lightDots(groups []int) {
 				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: uint64(t.first[i] + x.column + l - x.from)})
 				for h := range t.some {
 					row := t.At[(t.long+h)*t.n+l]
-					jobs = append(jobs, kernels.DotJob{Bytes: row.At.Offset(p.Column, 1), Part: uint64(weight), Stride: uint64(p.Stride), Width: uint64(row.Width), Pitch: uint64(t.Pitch)})
+					jobs = append(jobs, kernels.DotJob{Bytes: row.At.Offset(p.Column, 1), Part: uint64(weight), Stride: uint64(p.Stride), Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias())})
 					vars = append(vars, w.vars[weight])
 				}
 			}
@@ -532,7 +532,7 @@ func (t *DotTable) joinedDots(all []joinedRow) {
 	for from := 0; from < len(joined); from += atOnce {
 		to := min(from+atOnce, len(joined))
 		some := parts
-		some.First = kernels.At[uint64](parts.First, from)
+		some.First = kernels.At[uint64](parts.First, from*kernels.PartLists(t.RowVars))
 		device.Check(kernels.PackRows(a, panels, to-from, t.RowVars, some))
 		var jobs []kernels.ByteProduct
 		for _, p := range places {

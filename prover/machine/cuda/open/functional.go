@@ -177,32 +177,18 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 			}
 		}
 	})
-	first := make([]uint64, len(places)+1)
-	for i := range groups {
-		for _, x := range groups[i].runs {
-			for l := x.from; l < x.to; l++ {
-				if k := at[l]; k > 0 {
-					first[k]++
-				}
-			}
-		}
-	}
-	for k := range places {
-		first[k+1] += first[k]
-	}
 	w := r.weightsOf(q)
-	all := make([]kernels.RowPart, max(1, first[len(places)])) // there is no empty memory
-	next := slices.Clone(first)
-	for i := range groups {
-		for _, x := range groups[i].runs {
-			for l := x.from; l < x.to; l++ {
-				if k := at[l]; k > 0 {
-					all[next[k-1]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
-					next[k-1]++
+	first, all := kernels.ListParts(len(places), q.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+		for i := range groups {
+			for _, x := range groups[i].runs {
+				for l := x.from; l < x.to; l++ {
+					if k := at[l]; k > 0 && !yield(k-1, w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])) {
+						return
+					}
 				}
 			}
 		}
-	}
+	})
 	a := device.NewScope(r.Mem)
 	defer a.Close()
 	device.Check(kernels.FillRows(a, table, len(places), q.RowVars, kernels.RowParts{First: device.NewCopy(a, first), All: device.NewCopy(a, all), Parts: w.parts, Tables: w.tables}))

@@ -45,6 +45,7 @@ func secretStack(c *backend.Commitment, group int) *hostStack {
 	return &hostStack{
 		offsets: []uint64{begin, end},
 		blocks:  []kernels.StackBlock{{Width: kernels.SizeM31, Run: uint64(bits.Len64(end - begin - 1))}},
+		ranges:  []valueRange{{0, field.P - 1}},
 		axes:    make([]kernels.StackAxis, 1),
 	}
 }
@@ -179,7 +180,7 @@ func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weight
 				}
 				list := newFoldLists(1<<shift, longest)
 				for k, slot := range some {
-					row := ByteRow{planes.Offset(kernels.TailPlanes*k, pitch), kernels.TailPlanes}
+					row := ByteRow{At: planes.Offset(kernels.TailPlanes*k, pitch), Width: kernels.TailPlanes}
 					list.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])
 				}
 				rows, folded := list.on(a), device.NewArray[field.QM31](a, 1<<(run.vars()+shift))

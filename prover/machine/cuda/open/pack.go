@@ -77,6 +77,7 @@ func newDeviceStack(b *run.Stream, a *device.Scope, s *model.Stack, begin, end u
 type hostStack struct {
 	offsets []uint64
 	blocks  []kernels.StackBlock
+	ranges  []valueRange // of the blocks' entries
 	axes    []kernels.StackAxis
 }
 
@@ -106,6 +107,7 @@ func newHostStack(g *model.Graph, s *model.Stack, begin, end uint64, find func(m
 		k, own := describe(blk, g.Tensors[blk.Tensor].Shape, t)
 		k.FirstAxis = uint64(len(h.axes))
 		h.offsets, h.blocks, h.axes = append(h.offsets, blk.Offset), append(h.blocks, k), append(h.axes, own...)
+		h.ranges = append(h.ranges, rangeOf(&g.Tensors[blk.Tensor], t.Width))
 	}
 	h.offsets = append(h.offsets, next)
 	if len(h.axes) == 0 {
@@ -123,13 +125,12 @@ func (h *hostStack) block(entry uint64) int {
 	return i
 }
 
-// Width returns the bytes that n entries need, 1 where there are none.
-func (h *hostStack) Width(from, n uint64) int {
-	w := 1
+// valueRange bounds n entries.
+func (h *hostStack) valueRange(from, n uint64) (r valueRange) {
 	for k := h.block(from); k < len(h.blocks) && h.offsets[k] < from+n; k++ {
-		w = max(w, int(h.blocks[k].Width))
+		r = r.or(h.ranges[k])
 	}
-	return w
+	return r
 }
 
 // rowAlignment is that of rows that kernels read 16 bytes at a time.

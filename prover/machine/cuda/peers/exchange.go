@@ -138,9 +138,8 @@ func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr, ext
 	all, end := stretches(y.At, func(row int) bool { return s.of(row%s.n) == to }, r.Pitch, extents), at
 	for _, b := range all {
 		for _, row := range b.rows {
-			width := y.At[row].Width
-			x.At[row], y.At[row] = open.ByteRow{At: end, Width: width}, open.ByteRow{}
-			end = end.Offset(width, r.Pitch)
+			x.At[row], y.At[row] = y.At[row], open.ByteRow{}
+			x.At[row].At, end = end, end.Offset(x.At[row].Width, r.Pitch)
 		}
 	}
 	if len(all) > 0 { // now, and not when y's queue copies rows to others
