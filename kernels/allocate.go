@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Alloc is described at Device. Where the device is full, the error is an
-// ErrMemory.
+// Alloc is described at Device. Where the device is full, also without what the pool holds unused in blocks that are too small, the error
+// is an ErrMemory.
 func (e *Executor) Alloc(bytes int) (Ptr, error) {
 	if bytes <= 0 {
 		return 0, fmt.Errorf("allocation of %d bytes", bytes)
@@ -23,8 +23,13 @@ func (e *Executor) Alloc(bytes int) (Ptr, error) {
 	p, size := e.small.take(bytes)
 	if p == 0 {
 		addr, err := e.pool.Alloc(e.ctx, size, e.stream)
-		var d *libcuda.Error
-		if errors.As(err, &d) && d.OutOfMemory() {
+		if isFull(err) {
+			if err := e.pool.Trim(e.ctx, e.stream); err != nil {
+				return 0, e.note(err)
+			}
+			addr, err = e.pool.Alloc(e.ctx, size, e.stream)
+		}
+		if isFull(err) {
 			return 0, fmt.Errorf("%w: %d bytes on %s: %w", ErrMemory, bytes, e.info.Name, err)
 		}
 		if err != nil {
@@ -38,6 +43,12 @@ func (e *Executor) Alloc(bytes int) (Ptr, error) {
 	e.peak = max(e.peak, e.live)
 	e.mu.Unlock()
 	return p, nil
+}
+
+// isFull says whether an error is that of a device without room.
+func isFull(err error) bool {
+	var d *libcuda.Error
+	return errors.As(err, &d) && d.OutOfMemory()
 }
 
 // Free is described at Device.

@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 				only = slices.DeleteFunc(only, func(part string) bool { return strings.HasPrefix(part, "other ") })
 			}
 			if strings.HasSuffix(name, "in pieces") {
-				machine.SetMode(device.Mode{Rows: true})
+				machine.SetMode(device.Mode{Rows: true, Stay: 3 << 11})
 				machine.MaxResident, machine.Piece, machine.ShortRow = limit, 1<<11, 5
 				only = conformance.Openings(*full, limit > 0)
 			}

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"sync"
@@ -87,6 +88,7 @@ func (m *Machine) needIf(p *plan.Plan, how device.Mode, fits func(*Need) bool) *
 
 // estimate returns what is known for a mode.
 func (m *Machine) estimate(p *plan.Plan, how device.Mode) *estimate {
+	how.Stay = 0
 	n := &m.needs
 	if n.plan != p {
 		n.plan, n.least, n.wholes, n.tasks = p, run.NewLeast(p.Graph), map[device.Mode]*estimate{}, map[device.Mode]*tasks{}
@@ -109,6 +111,7 @@ func (m *Machine) estimate(p *plan.Plan, how device.Mode) *estimate {
 
 // dry returns a run in a mode, which is there until the question is answered.
 func (m *Machine) dry(how device.Mode) *dry {
+	how.Stay = 0
 	d := m.needs.runs[how.Forward()]
 	if d == nil {
 		d = m.newDry(m.needs.plan.Graph, how)
@@ -201,7 +204,7 @@ func commitMode(how device.Mode) device.Mode { return device.Mode{Values: how.Va
 
 // openMode is what the opening depends on.
 func openMode(how device.Mode) device.Mode {
-	how.Keys = false
+	how.Keys, how.Stay = false, 0
 	return how
 }
 
@@ -277,12 +280,55 @@ func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, devi
 					how.Kept = m.mostKept(p, how, fits)
 					n = m.needIn(p, how)
 				}
+				if how.Rows && runs == 1 {
+					how, n = m.widest(p, how, n, fits, beside > 0)
+					how.Stay = max(0, n.besideOpening(how, all, beside))
+				}
 				return n, how, runs
 			}
 		}
 	}
 	how := modes[len(modes)-1]
 	return m.needIn(p, how), how, 1
+}
+
+// widest doubles what tables of an opening may take, unless a budget says what that is, for as long as a proof fits in the mode: products
+// with rows are the fewer the larger the tables are.
+func (m *Machine) widest(p *plan.Plan, how device.Mode, n *Need, fits func(*Need) bool, budget bool) (device.Mode, *Need) {
+	for how.Tables > 0 && !budget {
+		wider := how
+		wider.Tables *= 2
+		more := m.needIf(p, wider, fits)
+		if more == nil || more.Open <= n.Open {
+			break
+		}
+		how, n = wider, more
+	}
+	return how, n
+}
+
+// stayMargin is of which part of the memory an opening leaves free where rows stay that need not.
+const stayMargin = 32
+
+// besideOpening is what an opening leaves free in a mode: rows that passes would pack anew may stay there.
+func (n *Need) besideOpening(how device.Mode, all, beside int64) int64 {
+	working := n.Witness + n.Trees + openWith(how, n.Open)
+	free := int64(math.MaxInt64)
+	if all > 0 {
+		free = all - n.Fixed - working - all/stayMargin
+	}
+	if beside > 0 {
+		free = min(free, beside-working-beside/stayMargin)
+	}
+	return free
+}
+
+// openWith is what an opening that takes so many bytes needs in a mode, with holes between blocks of memory where that packs rows of segments.
+func openWith(how device.Mode, bytes int64) int64 {
+	if how.Packed {
+		bytes += bytes / holes
+	}
+	return bytes
 }
 
 // modes lists those that may be chosen, that which recomputes least first.
@@ -344,9 +390,7 @@ func (m *Machine) fits(how device.Mode, streams, runs int, all, beside int64) fu
 		if tasks := m.needs.tasks[taskMode(how)]; tasks != nil {
 			more.Tasks = tasks.atOnce(streams)
 		}
-		if how.Packed {
-			more.Open += more.Open / holes
-		}
+		more.Open = openWith(how, more.Open)
 		return more.fits(runs, all, beside)
 	}
 }

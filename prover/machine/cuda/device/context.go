@@ -108,14 +108,6 @@ func (m *Context) FreeBytes() int {
 	return int(n)
 }
 
-// Trim waits for all queues and gives memory that its pool keeps unused back to the device, which makes other blocks of it.
-func (m *Context) Trim() error {
-	if d, ok := m.Dev.Device.(interface{ Trim() error }); ok {
-		return d.Trim()
-	}
-	return nil
-}
-
 // Drain waits for all that was enqueued on a stream.
 func (m *Context) Drain(stream int) error {
 	dev, err := kernels.StreamOf(m.Dev, stream)

@@ -10,6 +10,8 @@ type Mode struct {
 	Packed bool // an opening packs the rows of the other segments once, when it begins, and does not recompute them for each pass
 	// Tables bounds the bytes that an opening's tables over K take, as far as it can do with fewer; 0: no bound.
 	Tables int64
+	// Stay is how many bytes of rows, of those that Rows packs for each pass, are packed once all the same, and stay until the opening is done.
+	Stay int64
 }
 
 // Together is how many segments have values on the device at a time.

@@ -141,6 +141,15 @@ func WidthOfRange(lo, hi int64) int {
 // DefaultPiece is the size of a piece, in bytes, where no other is set.
 const DefaultPiece = 1 << 28
 
+// RowPiece is how many bytes of rows an opening packs at a time: with a piece that a budget has set no more than that, else more, since the
+// host lists the products of every piece.
+func (m *Context) RowPiece() int {
+	if m.Piece == DefaultPiece {
+		return 4 * DefaultPiece
+	}
+	return m.Piece
+}
+
 // PieceRows returns how many indexes of the first axis make a piece of at most
 // so many bytes, a power of two.
 func PieceRows(rowBytes, piece int) int {

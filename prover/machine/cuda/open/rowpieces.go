@@ -1,8 +1,11 @@
 package open
 
 import (
+	"context"
+	"errors"
 	"slices"
 
+	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
@@ -36,6 +39,36 @@ func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift
 		rows[i].At = 0
 	}
 	return rows
+}
+
+// keptAtOnce is how many bytes of rows are packed at a time that stay: in memory of their own, for which there may be room where there is
+// none for all together.
+const keptAtOnce = 1 << 29
+
+// keep packs the first of a tree's pending table rows, as many as there is room for, which then stay.
+func (r *Rows) keep(t *placed, own []uint64, put func(numbers []uint64, rows []ByteRow)) {
+	for t.host == nil && len(own) > 0 {
+		n, size := 0, 0
+		for ; n < len(own); n++ {
+			if row := r.At[t.firstRow+own[n]]; row.Pending() {
+				if more := size + row.Width*r.Pitch; more > r.room || size > 0 && more > keptAtOnce {
+					break
+				}
+				size += row.Width * r.Pitch
+			}
+		}
+		if size == 0 {
+			return
+		}
+		rows, err := device.Pass(context.Background(), func() []ByteRow { return t.tableRows(r.Packed, own[:n], t.shift) })
+		if errors.Is(err, kernels.ErrMemory) { // the others are packed by each pass
+			r.room = 0
+			return
+		}
+		device.Check(err)
+		put(own[:n], rows)
+		r.room, own = r.room-size, own[n:]
+	}
 }
 
 // each calls f with the rows at some places of long rows of n rows, increasing, on the device, some at a time (byPieces). Then it calls it,
@@ -117,7 +150,7 @@ func (r *Rows) byPieces(n int, places []int, f func(from, to int)) {
 	}
 	for len(places) > 0 {
 		k, size := 1, bytes[places[0]]
-		for k < len(places) && places[k] == places[0]+k && size+bytes[places[k]] <= r.Stream.Context.Piece {
+		for k < len(places) && places[k] == places[0]+k && size+bytes[places[k]] <= r.Stream.Context.RowPiece() {
 			size += bytes[places[k]]
 			k++
 		}
@@ -165,7 +198,7 @@ func (t *placed) eachPacked(r *Rows, numbers []uint64, f func(rows []ByteRow, pi
 		for ; to < len(numbers); to++ {
 			if x := row(numbers[to]); x.Pending() {
 				bytes := x.Width * r.Pitch
-				if len(packed) > 0 && size+bytes > r.Stream.Context.Piece {
+				if len(packed) > 0 && size+bytes > r.Stream.Context.RowPiece() {
 					break
 				}
 				packed, size = append(packed, numbers[to]), size+bytes

@@ -28,6 +28,7 @@ type Rows struct {
 	groups  *groupsAhead
 	pieces  bool // rows that are not in their tensors are packed by each pass, some at a time (device.Mode)
 	once    bool // rows of segments that are recomputed are packed once, and not by each pass
+	room    int  // bytes of rows that stay nevertheless once they are packed (keep)
 
 	weights, factored *weights // of the functional
 
@@ -59,7 +60,7 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 // pending. owners are those of every tree's table rows.
 func (r *Rows) Load(o *backend.Opening, owners [][]int, owner int) {
 	how := r.Stream.Context.Mode()
-	r.pieces, r.once = how.Rows, how.Packed
+	r.pieces, r.once, r.room = how.Rows, how.Packed, int(how.Stay)
 	for i := range o.Commitments {
 		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
@@ -120,6 +121,7 @@ func (r *Rows) pack(t *placed, c backend.Commitment) {
 	}
 	if r.pieces {
 		put(own, t.unpacked(r.Stream.Graph, own, t.shift))
+		r.keep(t, own, put)
 	} else {
 		put(own, t.tableRows(r.Packed, own, t.shift))
 	}
@@ -204,8 +206,8 @@ func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add b
 	for k, l := range places {
 		for h, w := range coefs {
 			row := r.At[h*n+l]
-			if row.Width > 1 {
-				list.constants[k] = list.constants[k].Add(w.MulM31(field.M31(row.bias())))
+			if bias := row.bias(); bias != 0 {
+				list.constants[k] = list.constants[k].Add(w.MulM31(field.M31(bias)))
 			}
 			list.add(k, row, r.Pitch, w)
 		}

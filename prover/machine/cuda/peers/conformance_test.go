@@ -68,7 +68,7 @@ func conforms(t *testing.T, d kernels.Device, count int, name string, fault func
 			m.ShortRow = 3
 		}
 		if inPieces {
-			m.SetMode(device.Mode{Rows: true})
+			m.SetMode(device.Mode{Rows: true, Stay: int64(count%2) << 11})
 			m.MaxResident, m.Piece = 0, 1<<11
 		}
 		streams, machines = append(streams, s), append(machines, m)

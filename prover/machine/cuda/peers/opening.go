@@ -30,12 +30,7 @@ func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, e
 }
 
 func (b *Leader) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
-	b.s.DropSegments()             // of the chunks
-	if b.s.Context.Mode().Packed { // what is packed takes nearly all memory that there is, and blocks of the chunks may lie in its way
-		if err := b.s.Context.Trim(); err != nil {
-			return nil, err
-		}
-	}
+	b.s.DropSegments() // of the chunks
 	a := device.NewScope(b.s.Dev)
 	made := false
 	defer func() {
