@@ -471,7 +471,7 @@ const (
 	tallyWarps  = 16
 	tallyRows   = 1 << 14
 	tallyReads  = 4
-	tallyPieces = 1 << 16
+	tallyPieces = 1 << 14
 	leastPiece  = 1 << 12
 )
 

@@ -308,9 +308,9 @@ func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 // Machine returns what runs forward passes over a plan's graph. A step runs on the GPU that its
 // chunk is proved on, where its weights and values are then.
 func (d *Set) Machine(s Share, p *plan.Plan, warn Log) forward.Machine {
-	m := &forwards{Set: d, warn: warn}
+	m := &forwards{Set: d, warn: warn, plan: p}
 	if len(d.gpus) > 1 {
-		m.affinity, m.plan = d.machines(s, warn).Affinities(p), p
+		m.affinity = d.machines(s, warn).Affinities(p)
 	}
 	return m
 }
@@ -319,7 +319,7 @@ type forwards struct {
 	*Set
 	warn     Log
 	affinity []int      // devices by chunk
-	plan     *plan.Plan // that the run is for, if several GPUs run it
+	plan     *plan.Plan // that the run is for
 }
 
 // watch has the values of a run of g committed to while it goes on, if it is what the plan is for.

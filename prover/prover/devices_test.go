@@ -540,7 +540,13 @@ func TestValuesAgain(t *testing.T) {
 			if !*full && (try < 3 && b == all || try > 0 && try < 3 && i == 1) { // the host takes long, and the last one has every kind of step as well
 				continue
 			}
-			r := rig{capacities: []int{1 << 26}, workers: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }}
+			var made atomic.Bool // for a commitment
+			r := rig{capacities: []int{1 << 26}, workers: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }, fault: func(op string, _ int) error {
+				if op == "launch" && within("(*Leader).commit") && within("(*Run).enter") {
+					made.Store(true)
+				}
+				return nil
+			}}
 			l, machines, streams, closeAll := r.open(dev)
 			how := device.Mode{Rows: again, Values: again, Ahead: try >= 2}
 			if try == 3 {
@@ -549,7 +555,6 @@ func TestValuesAgain(t *testing.T) {
 			machines[0].SetMode(how)
 			machines[0].MaxResident, machines[0].Piece = 0, 1<<12
 			on := b.runOn(t, l, machines, key, wit)
-			kept[try] = machines[0].Traffic().Live
 			var buf bytes.Buffer
 			if _, err := Prove(t.Context(), key, b.g.Instance, tree, on, &buf, Options{Pool: l}); err != nil {
 				t.Fatal(err)
@@ -566,6 +571,10 @@ func TestValuesAgain(t *testing.T) {
 			}
 			if of, together := machines[0].Segments(p); again && (slices.Max(of) < 1 || together != min(try, 2)) {
 				t.Errorf("circuit %d: segments %v, %d together", i, of, together)
+			}
+			kept[try] = machines[0].Traffic().Live // and the weights
+			if made.Load() {
+				t.Errorf("circuit %d: values are made again for the commitment, which could be hashed while the circuit was run", i)
 			}
 			on.Close()
 			closeAll()

@@ -192,8 +192,8 @@ func (h *groupHasher) addTails(group, n, part int) {
 	device.Check(kernels.AddTails(h.a, h.values, h.tails, h.c.RowVars, h.c.Groups[group].Tail, n, tau))
 }
 
-// leafHasher makes the leaves of columns from the digests of their groups, in order.
-type leafHasher struct {
+// LeafHasher makes the leaves of columns from the digests of their groups, in order.
+type LeafHasher struct {
 	a        *device.Scope
 	suite    hash.Suite
 	columns  int
@@ -205,8 +205,8 @@ type leafHasher struct {
 }
 
 // NewLeafHasher returns one for the leaves of so many columns of a commitment, from one on.
-func NewLeafHasher(a *device.Scope, c *backend.Commitment, leaves kernels.Ptr, first, columns int) *leafHasher {
-	l := &leafHasher{a: a, suite: c.Hash, columns: columns, leaves: leaves, groups: len(c.Groups)}
+func NewLeafHasher(a *device.Scope, c *backend.Commitment, leaves kernels.Ptr, first, columns int) *LeafHasher {
+	l := &LeafHasher{a: a, suite: c.Hash, columns: columns, leaves: leaves, groups: len(c.Groups)}
 	if c.Salted() {
 		l.groups, l.salted = l.groups+1, true
 		const each = len(hash.Digest{})
@@ -218,7 +218,7 @@ func NewLeafHasher(a *device.Scope, c *backend.Commitment, leaves kernels.Ptr, f
 
 // Absorb absorbs the digests of the next group, which may be where the leaves will be, and
 // are there if it is the only one.
-func (l *leafHasher) Absorb(digests kernels.Ptr) {
+func (l *LeafHasher) Absorb(digests kernels.Ptr) {
 	if l.groups > 1 {
 		if l.state == 0 {
 			l.state = device.NewArray[uint8](l.a, l.columns*kernels.DigestState(l.suite, l.groups))
@@ -228,15 +228,37 @@ func (l *leafHasher) Absorb(digests kernels.Ptr) {
 	l.absorbed++
 }
 
-// HashLeaves makes the leaves of all columns on one machine.
-func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, leaves kernels.Ptr) {
-	all := make([]int, len(c.Groups))
-	for i := range all {
-		all[i] = i
+// Absorbed is how many groups have been absorbed, salts not counted.
+func (l *LeafHasher) Absorbed() int {
+	if l.salted {
+		return l.absorbed - 1
 	}
-	h := NewGroupHasher(b, a, come, c, all)
-	l := NewLeafHasher(a, c, leaves, 0, 1<<c.LogDomain())
-	for _, i := range all {
+	return l.absorbed
+}
+
+// moveTo has the leaves made in other memory, of a, from what there is of them.
+func (l *LeafHasher) moveTo(a *device.Scope, leaves kernels.Ptr) {
+	device.Check(a.Copy(leaves, l.leaves, l.columns*kernels.SizeDigest))
+	l.a, l.leaves = a, leaves
+}
+
+// HashLeaves makes the leaves of all columns on one machine. begun has absorbed some groups, nil none.
+func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, begun *LeafHasher, leaves kernels.Ptr) {
+	l := begun
+	if l == nil {
+		l = NewLeafHasher(a, c, leaves, 0, 1<<c.LogDomain())
+	} else {
+		l.moveTo(a, leaves)
+	}
+	var left []int
+	for i := l.Absorbed(); i < len(c.Groups); i++ {
+		left = append(left, i)
+	}
+	if len(left) == 0 {
+		return
+	}
+	h := NewGroupHasher(b, a, come, c, left)
+	for _, i := range left {
 		h.Digests(ctx, leaves, i)
 		l.Absorb(leaves)
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 // A forward pass is on one machine at a time. Meanwhile the others hash what they have computed of it: the groups of rows whose
-// values are complete, on a queue beside that of the pass. The commitment takes their digests, and hashes what is left.
+// values are complete, on a queue beside that of the pass. The commitment takes their digests, and hashes what is left. A single
+// machine whose run does not keep all values hashes them before they are dropped, so that the commitment need not make them again.
 
 // Ahead are the digests of groups of commitments to the values of a run, made while it goes on.
 type Ahead struct {
@@ -31,6 +32,7 @@ var _ run.Watcher = (*Ahead)(nil)
 // aheadTree is a commitment with the digests of some groups.
 type aheadTree struct {
 	c       backend.Commitment
+	alone   bool           // one machine hashes all groups, in their order
 	missing []map[int]bool // by group, the chunks that it waits for; none of one that is hashed, or is not to be
 	on      map[*device.Context]*aheadMachine
 }
@@ -41,29 +43,34 @@ type aheadMachine struct {
 	stream  *run.Stream
 	a       *device.Scope // of what follows
 	hash    func(ctx context.Context, dst kernels.Ptr, group int)
-	digests map[int]kernels.Ptr // by group
+	digests map[int]kernels.Ptr // by group, of one of several machines
+	leaves  *open.LeafHasher    // of the only machine: digests are absorbed at once
+	at      kernels.Ptr         // where they are made
 }
 
-// NewAhead returns what makes digests of commitments to the values of a run of g that begins, nil if one machine runs all of it, or one
-// has too little memory or values of other runs: when these proofs take theirs is not known. Commitments of fewer values than `least`
-// are not shared (Group).
+// NewAhead returns what makes digests of commitments to the values of a run of g that begins, nil if one machine runs all of it and keeps
+// all values, or one has too little memory or values of other runs: when these proofs take theirs is not known. Commitments of fewer values
+// than `least` are not shared (Group).
 func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) *Ahead {
 	a := &Ahead{graph: g}
-	if !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] }) {
-		return nil
-	}
+	alone := !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] })
 	digests, rows := map[*device.Context]int{}, map[*device.Context]int{} // bytes, of all groups and of the largest
 	for _, c := range list {
 		if c.Rows()<<c.RowVars < least || len(c.Groups) == 1 || c.Salted() {
 			continue
 		}
-		t := &aheadTree{c: c, missing: make([]map[int]bool, len(c.Groups)), on: map[*device.Context]*aheadMachine{}}
+		if alone && !r.Drops(&c) {
+			continue
+		}
+		t := &aheadTree{c: c, alone: alone, missing: make([]map[int]bool, len(c.Groups)), on: map[*device.Context]*aheadMachine{}}
 		for i := range c.Groups {
 			if t.missing[i] = chunksOf(g, &c, i); len(t.missing[i]) == 0 {
 				continue
 			}
 			at := homeOf(r, g, &c, i)
-			digests[at] += kernels.SizeDigest << c.LogDomain()
+			if digests[at] += kernels.SizeDigest << c.LogDomain(); alone {
+				digests[at] = (kernels.SizeDigest + kernels.DigestState(c.Hash, len(c.Groups))) << c.LogDomain()
+			}
 			rows[at] = max(rows[at], min(at.Piece, c.Groups[i].Rows*kernels.SizeM31<<c.LogDomain()))
 		}
 		a.trees = append(a.trees, t)
@@ -133,7 +140,7 @@ func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
 	}
 }
 
-// add enqueues the hashing of a group.
+// add enqueues the hashing of a group. One machine alone leaves those behind one that is not complete in its turn to the commitment.
 func (t *aheadTree) add(ctx context.Context, r *run.Run, g *model.Graph, group int) {
 	at := homeOf(r, g, &t.c, group)
 	m := t.on[at]
@@ -149,10 +156,24 @@ func (t *aheadTree) add(ctx context.Context, r *run.Run, g *model.Graph, group i
 			}
 		}
 		m.hash = open.NewGroupHasher(s, m.a, m, &t.c, groups).Digests
+		if t.alone {
+			columns := 1 << t.c.LogDomain()
+			m.at = device.NewArray[hash.Digest](m.a, columns)
+			m.leaves = open.NewLeafHasher(m.a, &t.c, m.at, 0, columns)
+		}
+	}
+	if t.alone && m.leaves.Absorbed() != group {
+		return
 	}
 	device.Check(kernels.After(m.stream.Dev, at.Dev))
-	m.digests[group] = device.NewArray[hash.Digest](m.a, 1<<t.c.LogDomain())
-	m.hash(ctx, m.digests[group], group)
+	if !t.alone {
+		m.digests[group] = device.NewArray[hash.Digest](m.a, 1<<t.c.LogDomain())
+		m.hash(ctx, m.digests[group], group)
+		return
+	}
+	m.hash(ctx, m.at, group)
+	m.leaves.Absorb(m.at)
+	device.Check(kernels.After(at.Dev, m.stream.Dev)) // the run's next values may take the place of these
 }
 
 // aheadQueue is the number of the queue that hashes, behind those of streams, rows and arrivals.
@@ -234,6 +255,16 @@ func (t *aheadTree) of(s *run.Stream) map[int]kernels.Ptr {
 	m := t.on[s.Context]
 	device.Check(kernels.After(s.Dev, m.stream.Dev))
 	return m.digests
+}
+
+// begun returns the leaves of which a machine alone has absorbed some groups, with its queue waiting for that; nil if there are none.
+func (t *aheadTree) begun(s *run.Stream) *open.LeafHasher {
+	if t == nil || t.on[s.Context] == nil || !t.alone {
+		return nil
+	}
+	m := t.on[s.Context]
+	device.Check(kernels.After(s.Dev, m.stream.Dev))
+	return m.leaves
 }
 
 // ahead returns what there is of a commitment to the values of the leader's run.

@@ -14,7 +14,7 @@ import (
 
 // Where the keys of look-ups come from. Those that are a tensor, but for a constant, are read
 // there. A run keeps the others unless its mode says that keys are recomputed (device.Mode): then the stream
-// that wants them computes them from the run's values.
+// that wants them computes them from the run's values. Those of a segment whose values are recomputed are made with these.
 
 // KeyTensor returns the tensor that the keys of a look-up step are, less a constant, if there
 // is one.
@@ -45,11 +45,15 @@ type keyPlace struct {
 // keys notes where the keys of a look-up are, and how they are recomputed: with its products, in
 // room of their own.
 func (c *compiler) keys(p *part, i int, x *kernels.Step, products []multiplication) {
-	k := keyPlace{slot: slot{Integers: x.Keys.Integers, n: x.N}}
+	k := keyPlace{slot: slot{x.Keys.Integers, x.N, c.segment}}
+	// Of a segment that keeps its values the keys are there until they are counted.
+	counted := !k.kept() && c.segment < c.segments.kept
 	if id, plus, ok := keyTensor(c.g, i); ok {
 		k.slot, k.plus = p.tensors[id], plus
-	} else if x.Keys.At == 0 {
+	} else if x.Keys.At == 0 || counted {
+		k.At = 0
 		alone := *x
+		alone.Keys.At = 0
 		if len(products) > 0 {
 			alone.Acc, k.sums = kernels.AccOfLaunch, x.N
 			k.again = append(k.again, func(w *work) error { return w.dev.Clear(w.acc, 8*x.N) })
@@ -213,6 +217,10 @@ func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
 			kept[p] = append(kept[p], i)
 			continue
 		}
+		if n, ok := r.answered(p, q); ok {
+			counts[i] = n
+			continue
+		}
 		n, ok, err := r.counted(q, rows)
 		if err != nil {
 			return nil, err
@@ -353,7 +361,7 @@ type stepKeys struct {
 // they were the stream's, so that what it takes does not depend on where they come from.
 func (b *Stream) loadKeys(step int) *stepKeys {
 	if b.Run != nil {
-		if t := b.Run.KeptKeys(b.Context, step); t != nil {
+		if t := b.ofRun(ofKeys(step)); t != nil {
 			b.Dev.Book(t.Len * t.Width)
 			return &stepKeys{t, true}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/ints"
@@ -46,6 +47,7 @@ type part struct {
 	sums                   int // accumulators that products take
 	tensors                map[model.TensorID]slot
 	keys                   map[int]keyPlace
+	answers                map[forward.KeyRange]int // where in small, of keys that are not kept
 	pieces                 map[model.TableID]kernels.Ptr
 	puts                   []put
 }
@@ -106,6 +108,7 @@ type compiler struct {
 	sums     int         // the most accumulators of a step
 	segment  int         // that it is in
 	used     int         // memory of the segment so far
+	asked    []question  // of its keys
 	row      *rowProgram // of a row circuit: what its program has besides; else nil
 }
 
@@ -124,11 +127,11 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 				keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}})
 		}
 	}
-	c.counts()
 	if p := c.parts[0]; p.mode.Values && len(c.parts) == 1 && InOrder(g) {
 		c.segments = NewSegments(g).keep(p.mode.Kept)
 		c.again = make([][]launch, c.segments.N)
 	}
+	c.counts()
 	for i := range g.Steps {
 		if s := &g.Steps[i]; productsOf(g, s) {
 			c.sums = max(c.sums, model.Size(s.Shape))
@@ -185,6 +188,9 @@ func (c *compiler) counts() {
 		p := c.part(c.Contexts[m.Chunk])
 		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4)
 	}
+	if c.segments != nil {
+		c.placeAnswers(c.parts[0])
+	}
 	for _, p := range c.parts {
 		p.smallZeros, p.largeZeros = p.small, p.large
 	}
@@ -210,6 +216,11 @@ func (c *compiler) value(p *part, id model.TensorID, width int) slot {
 	if c.segments == nil || c.segments.inner[id] < 0 || n < c.host {
 		return c.room(p, n, width)
 	}
+	return c.roomAgain(p, n, width)
+}
+
+// roomAgain returns a place for n entries in memory of the segment in hand.
+func (c *compiler) roomAgain(p *part, n, width int) slot {
 	s := slot{kernels.Integers{At: kernels.InAgain | kernels.Ptr(c.used), Width: width}, n, c.segment}
 	c.used += slotSize(n, width)
 	p.again = max(p.again, c.used)
@@ -261,6 +272,7 @@ func (c *compiler) flush() {
 			c.again[c.segment] = append(c.again[c.segment], l)
 		}
 	}
+	c.answer(p)
 	c.schedule = nil
 	c.complete.flushed(len(c.ops))
 }
@@ -331,8 +343,14 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 		}
 	}
 	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
-	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil && (!p.mode.Keys && c.segments == nil || x.N < c.host) {
-		x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
+	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil {
+		switch {
+		case x.N < c.host || c.segments == nil && !p.mode.Keys:
+			x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
+		case c.segments != nil:
+			x.Keys.Integers = c.roomAgain(p, x.N, x.Keys.Width).Integers
+			c.ask(i, x)
+		}
 	}
 	switch {
 	case s.Out == model.None:

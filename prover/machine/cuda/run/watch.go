@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
 // A Watcher works on what a run has computed while the run goes on.
@@ -37,8 +38,29 @@ func (r *Run) unwatch() {
 	}
 }
 
-// On returns a tensor that a run computes on a machine, nil if it is not kept there.
-func (r *Run) On(m *device.Context, id model.TensorID) *device.Tensor { return r.find(m, ofTensor(id)) }
+// On returns a tensor that a run computes on a machine, nil if it is not there: one that is not kept is only there until all that the run
+// computes in its segment has been told of.
+func (r *Run) On(m *device.Context, id model.TensorID) *device.Tensor {
+	p := r.part(m)
+	if p == nil {
+		return nil
+	}
+	x, ok := p.tensors[id]
+	if !ok {
+		return nil
+	}
+	return r.tensorAt(p, &x, r.of(p).again)
+}
+
+// Drops says whether a run does not keep all values of a commitment.
+func (r *Run) Drops(c *backend.Commitment) bool {
+	for i := range c.Groups {
+		if r.segments != nil && r.parts[0].recomputing(c, i) >= 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // Stream returns a queue of a machine, of that number, through which values of a run are found while it goes on.
 func (r *Run) Stream(m *device.Context, queue int) (*Stream, error) {
