@@ -310,11 +310,9 @@ func (e *entry) commitment(c *Circuit, base *whir.Tree) *Committed {
 	return &Committed{circuit: c, key: key, file: found.Key, trees: trees, cached: true}
 }
 
-func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (*Key, prover.Trees, error) {
-	key, err := proof.DecodeKey(found.Key)
-	if err != nil {
-		return nil, nil, err
-	}
+func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (_ *Key, _ prover.Trees, err error) {
+	defer must.Catch(&err)
+	key := must.Get(proof.DecodeKey(found.Key))
 	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !says(key, said(c.language, c.words)) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}

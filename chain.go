@@ -63,15 +63,13 @@ func readersOf(files [][]byte) []io.Reader {
 // Begun returns what a chain has of its text, for a text that goes on from it (GenerateOptions.Prefix): the processor does not compute it
 // again. Of keys and values that the model cannot have it has nothing. What is written with others than the model's does not hold with the
 // chain's proofs: ProveSegment refuses it.
-func (c *Committed) Begun(ch *chain.Chain) (*Pass, error) {
+func (c *Committed) Begun(ch *chain.Chain) (_ *Pass, err error) {
+	defer must.Catch(&err)
 	p := &Pass{text: keptText{circuit: c.circuit, caches: c.circuit.caches()}}
 	if ch.Segments() == 0 || p.text.caches == nil {
 		return p, nil
 	}
-	g, err := c.circuit.quantised.Circuit.At(c.circuit.quantised.Circuit.Choose(ch.Instance(1, 1)))
-	if err != nil {
-		return nil, err
-	}
+	g := must.Get(c.circuit.quantised.Circuit.At(c.circuit.quantised.Circuit.Choose(ch.Instance(1, 1))))
 	own := g.Apart[g.OwnTree()].Tensors
 	values, tokens := ch.Values(), ch.Tokens()
 	var caches []forward.RowCache
@@ -99,15 +97,14 @@ func (c *Committed) Begun(ch *chain.Chain) (*Pass, error) {
 }
 
 // again computes the keys and values of a segment that has been proved.
-func (r *proving) again(ctx context.Context) ([][]int32, error) {
+func (r *proving) again(ctx context.Context) (_ [][]int32, err error) {
+	defer must.Catch(&err)
 	p, _, err := r.planned(r.o, r.model)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	set := r.device.set()
 	set.Reserve(p, 1, r.w.warn)
 	var made [][]int32
-	if err := await(ctx, func() error {
+	must.OK(await(ctx, func() error {
 		wit, err := forward.RunOn(ctx, set.Machine(r.o.share(), p, r.w.warn), r.model.Graph, r.model.Weights, r.segment.behind(r.ints))
 		if err != nil {
 			return err
@@ -115,9 +112,7 @@ func (r *proving) again(ctx context.Context) ([][]int32, error) {
 		defer wit.Close()
 		made = r.own(wit)
 		return set.Kept(wit, r.w.warn)
-	}); err != nil {
-		return nil, err
-	}
+	}))
 	return made, nil
 }
 
@@ -153,9 +148,7 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (_ *proving, err 
 	if err == nil {
 		err = c.key.CheckStatement(&q.Graph.Instance, ints)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("no proof of this segment is valid: %w", err)
-	}
+	must.OKAs(err, "no proof of this segment is valid")
 	return &proving{Committed: c, model: q, ints: ints, segment: &ofSegment{imports: ch.Values()}}, nil
 }
 

@@ -207,14 +207,12 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (_ *Committed,
 
 // commitBase returns the tree of the weights that the circuit is an adapter to, nil for others: that of a commitment of their own,
 // made once for all adapters.
-func (c *Circuit) commitBase(ctx context.Context, o *CommitOptions) (*whir.Tree, error) {
+func (c *Circuit) commitBase(ctx context.Context, o *CommitOptions) (_ *whir.Tree, err error) {
+	defer must.Catch(&err)
 	if c.base == nil {
 		return nil, nil
 	}
-	of, err := Commit(ctx, c.base, o)
-	if err != nil {
-		return nil, fmt.Errorf("the base of the adapter: %w", err)
-	}
+	of := must.GetAs(Commit(ctx, c.base, o))("the base of the adapter")
 	if k := c.baseKey; k != nil && (len(k.Trees) != 1 || k.Trees[0] != of.key.Trees[0]) {
 		return nil, errors.New("the weights of the base are not those that its key commits to, or the key asks for another security, hash or soundness than this one is to")
 	}

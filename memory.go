@@ -345,20 +345,16 @@ func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *
 }
 
 // estimateUnit is the estimate of a commitment, with the least sizes.
-func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (*Estimate, *plan.Plan, error) {
-	p, err := prover.Plan(c.quantised.Circuit, sec)
-	if err != nil {
-		return nil, nil, err
-	}
+func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (_ *Estimate, _ *plan.Plan, err error) {
+	defer must.Catch(&err)
+	p := must.Get(prover.Plan(c.quantised.Circuit, sec))
 	e, err := c.estimatePlan(d, p)
 	return e, p, err
 }
 
 // estimatePlan is the estimate of the commitment of a plan.
-func (c *Circuit) estimatePlan(d *Device, p *plan.Plan) (*Estimate, error) {
-	q, err := c.quantised.At(p.Graph.Instance)
-	if err != nil {
-		return nil, err
-	}
+func (c *Circuit) estimatePlan(d *Device, p *plan.Plan) (_ *Estimate, err error) {
+	defer must.Catch(&err)
+	q := must.Get(c.quantised.At(p.Graph.Instance))
 	return c.estimate(&ProveOptions{Device: d}, q, p), nil
 }

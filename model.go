@@ -213,7 +213,8 @@ func (m *Model) MostTokens() int { return m.open.most }
 
 // sized returns the float graph for a batch of n, or texts of that length, or the only
 // one there is. It has logits at so many positions, if their number is open.
-func (m *Model) sized(n, written int) (*graph.Graph, error) {
+func (m *Model) sized(n, written int) (_ *graph.Graph, err error) {
+	defer must.Catch(&err)
 	if m.open.written == "" {
 		written = 0
 	}
@@ -227,10 +228,7 @@ func (m *Model) sized(n, written int) (*graph.Graph, error) {
 		if written > 0 {
 			sizes[m.open.written] = written
 		}
-		g, err := m.graph.Rebind(sizes)
-		if err != nil {
-			return nil, err
-		}
+		g := must.Get(m.graph.Rebind(sizes))
 		m.other.size, m.other.written, m.other.graph = n, written, g
 	}
 	return m.other.graph, nil
@@ -322,9 +320,10 @@ func (m *Model) Random(seed int64) Input {
 // Run runs the float model and returns its outputs, in float64, with values rounded where
 // an ONNX file casts them to floating-point types of 16 bits. If the model leaves the size
 // of its batch open, or the length of texts, the input may have any.
-func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
+func (m *Model) Run(ctx context.Context, in Input) (_ []Tensor, err error) {
+	defer must.Catch(&err)
 	var out []Tensor
-	err := m.while(ctx, func() error {
+	must.OK(m.while(ctx, func() error {
 		g, err := m.sizedFor(in)
 		if err != nil {
 			return err
@@ -336,10 +335,7 @@ func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 		}
 		out, err = visitFloat(g, in, func(string, []float64) {})
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	return out, nil
 }
 
@@ -421,12 +417,9 @@ func (m *Model) Input(arrays Arrays) (_ Input, err error) {
 }
 
 // arrays are those for the inputs of the graph, with strings mapped to numbers.
-func (m *Model) arrays(given Arrays) (Arrays, error) {
-	given, err := given.Mapped(m.graph.Vocabulary)
-	if err != nil {
-		return nil, err
-	}
-	return given.For(m.wanted())
+func (m *Model) arrays(given Arrays) (_ Arrays, err error) {
+	defer must.Catch(&err)
+	return must.Get(given.Mapped(m.graph.Vocabulary)).For(m.wanted())
 }
 
 // Samples matches arrays with inputs as Input does, and cuts each into as many
@@ -455,23 +448,18 @@ func (m *Model) Samples(arrays Arrays) (_ []Input, err error) {
 // encoder that leaves their length open. A model that gives logits at some positions alone
 // gives them at the last ones; if their number is open, at judgedPositions of them at most. An encoder–decoder reads each and
 // writes how it begins.
-func (m *Model) TextSamples(texts [][]int) ([]Input, error) {
+func (m *Model) TextSamples(texts [][]int) (_ []Input, err error) {
+	defer must.Catch(&err)
 	if !m.open.isText() || len(m.graph.Inputs) > 2 {
 		return nil, errors.New("the model does not take texts of any length as tokens")
 	}
 	samples := make([]Input, len(texts))
 	for i, ids := range texts {
 		if start := m.Start(); start != nil {
-			var err error
-			if samples[i], err = answerSample(ids, start, min(m.open.most, len(start)+judgedPositions)); err != nil {
-				return nil, fmt.Errorf("text %d: %w", i, err)
-			}
+			samples[i] = must.GetAs(answerSample(ids, start, min(m.open.most, len(start)+judgedPositions)))("text %d", i)
 			continue
 		}
-		g, err := m.text(len(ids), min(len(ids), judgedPositions))
-		if err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
-		}
+		g := must.GetAs(m.text(len(ids), min(len(ids), judgedPositions)))("text %d", i)
 		samples[i] = Input{make([]float64, len(ids))}
 		for j, id := range ids {
 			samples[i][0][j] = float64(id)

@@ -212,9 +212,7 @@ func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (_ *provin
 		err = c.circuit.roomForTexts(o, q.Graph, len(in))
 	}
 	must.OK(err)
-	if err := c.key.CheckStatement(&q.Graph.Instance, ints); err != nil {
-		return nil, fmt.Errorf("no proof of this input is valid: %w", err)
-	}
+	must.OKAs(c.key.CheckStatement(&q.Graph.Instance, ints), "no proof of this input is valid")
 	p, inputs, err := c.planned(o, q)
 	must.OK(err)
 	if p.Pads != nil {
@@ -300,6 +298,7 @@ func (c *Committed) coarse(o *ProveOptions, in []Input) (_ []Input, err error) {
 
 // committed opens the commitments to hidden inputs, and puts them into an instance.
 func (o *ProveOptions) committed(q *quantise.Model, in *model.Instance) (list []committedInput, err error) {
+	defer must.Catch(&err)
 	name := func(at int) string { return q.Graph.Tensors[q.Graph.Inputs[at]].Name }
 	for of := range o.InputCommitments {
 		switch at := slices.IndexFunc(in.HiddenInputs, func(at int) bool { return name(at) == of }); {
@@ -316,10 +315,7 @@ func (o *ProveOptions) committed(q *quantise.Model, in *model.Instance) (list []
 				continue
 			}
 		}
-		c, err := hiding.OpenInput(file)
-		if err != nil {
-			return nil, fmt.Errorf("option InputCommitments: %w", err)
-		}
+		c := must.GetAs(hiding.OpenInput(file))("option InputCommitments")
 		t := &q.Graph.Tensors[q.Graph.Inputs[at]]
 		if !slices.Equal(t.Shape, c.Shape) {
 			return nil, fmt.Errorf("option InputCommitments: %s is of an input of shape %v, and %q has %v", file, c.Shape, t.Name, t.Shape)
@@ -357,7 +353,8 @@ func (c *Circuit) asTokens(in model.Instance) model.Instance {
 }
 
 // hide puts what the options hide into an instance.
-func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance) error {
+func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance) (err error) {
+	defer must.Catch(&err)
 	inputs := make([]string, len(q.Graph.Inputs))
 	entries := func(id model.TensorID) bool { return q.Graph.Tensors[id].Kind != model.Empty }
 	for i, id := range q.Graph.Inputs {
@@ -367,16 +364,10 @@ func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance)
 	for i, s := range c.circuit.outputs {
 		outputs[i] = s.Name
 	}
-	var err error
-	if in.HiddenInputs, err = places(o.HideInputs, inputs, func(i int) bool { return entries(q.Graph.Inputs[i]) }); err != nil {
-		return fmt.Errorf("option HideInputs: %w", err)
-	}
-	revealed := func(i int) bool {
-		return slices.ContainsFunc(in.Reveals, func(r model.Reveal) bool { return r.Output == i })
-	}
-	if in.HiddenOutputs, err = places(o.HideOutputs, outputs, func(i int) bool { return entries(q.Graph.Outputs[i]) && !revealed(i) }); err != nil {
-		return fmt.Errorf("option HideOutputs: %w", err)
-	}
+	in.HiddenInputs = must.GetAs(places(o.HideInputs, inputs, func(i int) bool { return entries(q.Graph.Inputs[i]) }))("option HideInputs")
+	in.HiddenOutputs = must.GetAs(places(o.HideOutputs, outputs, func(i int) bool {
+		return entries(q.Graph.Outputs[i]) && !slices.ContainsFunc(in.Reveals, func(r model.Reveal) bool { return r.Output == i })
+	}))("option HideOutputs")
 	return nil
 }
 
@@ -397,7 +388,8 @@ func places(names, all []string, may func(i int) bool) (list []int, err error) {
 
 // restate computes what a proof has beside the run: which entries are the greatest, and that no others are, and that hidden inputs
 // are in their ranges.
-func (r *proving) restate(ctx context.Context) error {
+func (r *proving) restate(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	g := r.plan.Graph
 	if len(g.Reveals) == 0 && !g.Instance.Hides() {
 		return nil
@@ -405,13 +397,10 @@ func (r *proving) restate(ctx context.Context) error {
 	run := r.wit
 	r.wit = nil
 	var wit *forward.Witness
-	err := await(ctx, func() (err error) {
+	must.OK(await(ctx, func() (err error) {
 		wit, err = forward.Restate(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), run, g)
 		return err
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	r.wit = wit
 	return r.device.set().Kept(r.wit, r.w.warn)
 }
@@ -564,10 +553,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	all := *o
 	all.Device = orProcessor(o.Device)
 	o, device := &all, all.Device
-	first, err := c.of(o, w, len(inputs), inputs[0])
-	if err != nil {
-		return nil, fmt.Errorf("input 1: %w", err)
-	}
+	first := must.GetAs(c.of(o, w, len(inputs), inputs[0]))("input 1")
 	release := must.Get(o.bounded(c.circuit.estimate(o, first.model, first.plan), w))
 	defer release()
 	proofs := make([]*Proof, len(inputs))
@@ -675,9 +661,7 @@ func (c *Circuit) rounded(in []Input) (q *quantise.Model, ints [][]int32, clampe
 	ints = make([][]int32, len(in[0]))
 	for i, text := range in {
 		own, n, err := one.QuantiseInput(text)
-		if err != nil {
-			return nil, nil, 0, fmt.Errorf("text %d: %w", i+1, err)
-		}
+		must.OKAs(err, "text %d", i+1)
 		for k := range ints {
 			ints[k] = append(ints[k], own[k]...)
 		}

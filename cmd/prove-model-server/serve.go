@@ -56,17 +56,9 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 	log := logger(cmd.ErrOrStderr(), cfg)
 	sources := must.Get(sourcesOf(cmd.Flags(), cfg))
 	opts := must.Get(serveOptions(cfg, log))
-	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
-		return fmt.Errorf("--data: %w", err)
-	}
-	signing, err := receipt.OpenKey(filepath.Join(cfg.Data, "receipts.pem"))
-	if err != nil {
-		return fmt.Errorf("--data: %w", err)
-	}
-	listener, err := net.Listen("tcp", cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
+	must.OKAs(os.MkdirAll(cfg.Data, 0o700), "--data")
+	signing := must.GetAs(receipt.OpenKey(filepath.Join(cfg.Data, "receipts.pem")))("--data")
+	listener := must.GetAs(net.Listen("tcp", cfg.Listen))("--listen")
 	defer listener.Close()
 	if a, ok := listener.Addr().(*net.TCPAddr); ok {
 		opts.Local = a.IP.IsLoopback() && opts.Keys == nil
@@ -204,7 +196,8 @@ func openTraces(ctx context.Context, cfg *config.Config, log *slog.Logger) (stop
 }
 
 // openQueue opens the store of the settings: the cluster's, or one of the process's own. A worker joins the one that servers have made.
-func openQueue(ctx context.Context, cfg *config.Config, join bool) (*queue.Queue, error) {
+func openQueue(ctx context.Context, cfg *config.Config, join bool) (_ *queue.Queue, err error) {
+	defer must.Catch(&err)
 	opts := queue.Options{Join: join, Keep: time.Duration(cfg.KeepHours * float64(time.Hour)), Replicas: cfg.Replicas, Bucket: cfg.Bucket}
 	if cfg.Cluster == "" {
 		return queue.Embedded(ctx, filepath.Join(cfg.Data, "store"), opts)
@@ -214,10 +207,7 @@ func openQueue(ctx context.Context, cfg *config.Config, join bool) (*queue.Queue
 		how = append(how, nats.UserCredentials(cfg.ClusterCreds))
 	}
 	if cfg.ClusterNKey != "" {
-		nkey, err := nats.NkeyOptionFromSeed(cfg.ClusterNKey)
-		if err != nil {
-			return nil, fmt.Errorf("--cluster-nkey: %w", err)
-		}
+		nkey := must.GetAs(nats.NkeyOptionFromSeed(cfg.ClusterNKey))("--cluster-nkey")
 		how = append(how, nkey)
 	}
 	if cfg.ClusterCA != "" {
@@ -278,12 +268,10 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) (_ []source, err error)
 
 // ownSettings are a model's settings, of those of the process, and whether it is one that runs on arrays and has no file of its own.
 func ownSettings(own config.Config, path string) (cfg *config.Config, arrays bool, err error) {
+	defer must.Catch(&err)
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case ext == ".yaml" || ext == ".yml":
-		read, err := settingsOf(path)
-		if err != nil {
-			return nil, false, err
-		}
+		read := must.Get(settingsOf(path))
 		own = ofModel(own, read)
 	case hf.Is(path):
 		own.Model = path

@@ -157,9 +157,7 @@ func runChain(cmd *cobra.Command, cfg *config.Config, files *outputs, ph *ui.Pha
 func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (_ *provedChain, err error) {
 	defer must.Catch(&err)
 	must.OK(chainAlone(cfg))
-	if err := os.MkdirAll(cfg.Chain, 0o777); err != nil {
-		return nil, fmt.Errorf("--chain: %w", err)
-	}
+	must.OKAs(os.MkdirAll(cfg.Chain, 0o777), "--chain")
 	proofs := must.Get(readChain(cfg.Chain))
 	own := *cfg
 	own.VK, own.NoResume = chainKey(cfg), true
@@ -285,10 +283,7 @@ func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 		}
 		opts.From = (*provemodel.Commitment)(&from)
 	}
-	vk, err := job.OpenFile(chainKey(cfg))
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
+	vk := must.GetAs(job.OpenFile(chainKey(cfg)))("key")
 	defer vk.Close()
 	key, err := provemodel.ReadKey(vk)
 	if errors.Is(err, provemodel.ErrInvalid) {

@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
 )
 
@@ -66,15 +67,13 @@ const chatHelp = `/verify [N|all]  verify the proof of the last answer, of answe
 /help            this list`
 
 // talk has a conversation until its input ends.
-func talk(cmd *cobra.Command, cfg *config.Config) error {
+func talk(cmd *cobra.Command, cfg *config.Config) (err error) {
+	defer must.Catch(&err)
 	out := &chatPrinter{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), json: cfg.JSON, quiet: cfg.Quiet}
 	if f, ok := cmd.InOrStdin().(*os.File); ok && !cfg.JSON {
 		out.terminal = term.IsTerminal(int(f.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 	}
-	c, err := openConversation(cmd.Context(), cfg, program.Progress(cmd, cfg), out)
-	if err != nil {
-		return err
-	}
+	c := must.Get(openConversation(cmd.Context(), cfg, program.Progress(cmd, cfg), out))
 	// From here on an interrupt ends an answer, and not the command.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	signals := make(chan os.Signal, 1)

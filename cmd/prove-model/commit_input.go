@@ -69,9 +69,7 @@ func commitInput(ctx context.Context, cfg *config.Config) (_ *committedInput, er
 			return nil, job.WithHint(fmt.Errorf("%s is there, and a commitment takes the place of no other", f), "name another file with --input-commitment")
 		}
 	}
-	if err := ledger.Possible(hiding.SecretOf(file)); err != nil {
-		return nil, fmt.Errorf("the secret of the input cannot be kept: %w", err)
-	}
+	must.OKAs(ledger.Possible(hiding.SecretOf(file)), "the secret of the input cannot be kept")
 	made, clamped, err := hiding.CommitInputOf(ctx, key, name, arrays, cfg.Proofs, file)
 	must.OK(err)
 	b := must.Get(made.Budget(key.Security))
@@ -89,7 +87,8 @@ func (c *committedInput) print(w io.Writer) {
 }
 
 // expectedInput is the commitment that a proof must be of, nil if none is asked for: that in a file, or one of 64 digits.
-func expectedInput(cfg *config.Config) (*provemodel.Commitment, error) {
+func expectedInput(cfg *config.Config) (_ *provemodel.Commitment, err error) {
+	defer must.Catch(&err)
 	_, file := cfg.InputOf()
 	if file == "" {
 		return nil, nil
@@ -98,10 +97,7 @@ func expectedInput(cfg *config.Config) (*provemodel.Commitment, error) {
 	if b, err := hex.DecodeString(file); err == nil && len(b) == len(c) {
 		return (*provemodel.Commitment)(b), nil
 	}
-	made, err := hiding.ReadInput(file)
-	if err != nil {
-		return nil, err
-	}
+	made := must.Get(hiding.ReadInput(file))
 	c = made.Digest()
 	return &c, nil
 }

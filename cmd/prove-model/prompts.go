@@ -81,10 +81,7 @@ func (s *session) closeEnough(ctx context.Context) (err error) {
 		float := must.Get(s.job.FloatOf(ctx, in))
 		run := must.Get(s.circuit.Run(ctx, in))
 		for k, f := range float {
-			a, err := provemodel.Compare(run.Outputs[k], f)
-			if err != nil {
-				return fmt.Errorf("text %d: %w", i+1, err)
-			}
+			a := must.GetAs(provemodel.Compare(run.Outputs[k], f))("text %d", i+1)
 			if a.RangeError > s.cfg.MaxError {
 				return fmt.Errorf("text %d: %w", i+1, &provemodel.AccuracyError{
 					Output: f.Name, Accuracy: a, Value: run.Outputs[k].Values[a.At], Float: f.Values[a.At], Limit: s.cfg.MaxError, Saturated: run.Saturated,

@@ -171,9 +171,7 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 		if err == nil {
 			err = r.Write(page)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("--report: %w", err)
-		}
+		must.OKAs(err, "--report")
 	}
 	must.OK(errors.Join(s.vk.write(s.committed.KeyFile()), file.write(p.File)))
 	must.OK(files.place())
@@ -223,14 +221,12 @@ func (s *session) proved(p *provemodel.Proof, file *output, input string, output
 }
 
 // compare holds the proof's outputs against the float model's.
-func compare(got, float []provemodel.Tensor, words *vocabulary.Vocabulary) ([]compared, error) {
+func compare(got, float []provemodel.Tensor, words *vocabulary.Vocabulary) (_ []compared, err error) {
+	defer must.Catch(&err)
 	outputs := make([]compared, len(float))
 	statement.Name(got, words)
 	for i, f := range float {
-		a, err := provemodel.Compare(got[i], f)
-		if err != nil {
-			return nil, err
-		}
+		a := must.Get(provemodel.Compare(got[i], f))
 		outputs[i] = compared{got[i], f.Values, a, labelRegret(got[i], f)}
 	}
 	return outputs, nil

@@ -16,14 +16,12 @@ import (
 )
 
 // createPage begins the page that a setting asks for; nil if it asks for none.
-func createPage(files *outputs, setting, path string) (*output, error) {
+func createPage(files *outputs, setting, path string) (_ *output, err error) {
+	defer must.Catch(&err)
 	if path == "" {
 		return nil, nil
 	}
-	page, err := files.create(setting, path, pageFile)
-	if err != nil {
-		return nil, err
-	}
+	page := must.Get(files.create(setting, path, pageFile))
 	return page, page.write([]byte(pageMark))
 }
 

@@ -165,14 +165,12 @@ func checkText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 }
 
 // checkAudio fails if the settings ask for another audio than the statement has.
-func checkAudio(cfg *config.Config, s *provemodel.Statement) error {
+func checkAudio(cfg *config.Config, s *provemodel.Statement) (err error) {
+	defer must.Catch(&err)
 	if cfg.Audio == "" {
 		return nil
 	}
-	sound, err := audio.Read(cfg.Audio)
-	if err != nil {
-		return fmt.Errorf("--audio: %w", err)
-	}
+	sound := must.GetAs(audio.Read(cfg.Audio))("--audio")
 	at := slices.IndexFunc(s.Inputs, func(t provemodel.Tensor) bool { return t.Name == families.Audio })
 	if at < 0 {
 		return fmt.Errorf("%w: it does not state what the model listened to", provemodel.ErrInvalid)

@@ -155,22 +155,13 @@ func verify(cfg *config.Config) (_ *verified, err error) {
 	must.OK(err)
 	opts.ExpectInput = must.Get(expectedInput(cfg))
 	if cfg.Cert != "" {
-		cert, err := job.OpenFile(cfg.Cert)
-		if err != nil {
-			return nil, fmt.Errorf("certificate: %w", err)
-		}
+		cert := must.GetAs(job.OpenFile(cfg.Cert))("certificate")
 		defer cert.Close()
 		opts.Certificate = cert
 	}
-	vk, err := job.OpenFile(cfg.VK)
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
+	vk := must.GetAs(job.OpenFile(cfg.VK))("key")
 	defer vk.Close()
-	file, err := job.OpenFile(cfg.Proof)
-	if err != nil {
-		return nil, fmt.Errorf("proof: %w", err)
-	}
+	file := must.GetAs(job.OpenFile(cfg.Proof))("proof")
 	defer file.Close()
 
 	var tokens *tokenizer.Tokenizer
@@ -252,9 +243,7 @@ func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err er
 	}
 	must.OK(expectBase(cfg, opts))
 	if len(cfg.Input) > 0 {
-		if opts.Input, err = job.Read(cfg, cfg.Input); err != nil {
-			return nil, nil, fmt.Errorf("input: %w", err)
-		}
+		opts.Input = must.GetAs(job.Read(cfg, cfg.Input))("input")
 	}
 	opts.Vocabulary = must.Get(readVocabulary(cfg))
 	if !cfg.JSON && answer == nil && cfg.TextID == 0 && cfg.Audio == "" {

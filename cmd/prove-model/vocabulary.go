@@ -9,6 +9,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/vocabulary"
@@ -50,13 +51,10 @@ func writeVocabulary(cfg *config.Config, files *outputs, file *output, vk string
 }
 
 // readVocabulary reads the vocabulary that is named; or else the one beside the key, if it is there and the key's. nil is none.
-func readVocabulary(cfg *config.Config) ([]byte, error) {
+func readVocabulary(cfg *config.Config) (_ []byte, err error) {
+	defer must.Catch(&err)
 	if cfg.Vocabulary != "" {
-		file, err := regular.Read(cfg.Vocabulary, vocabulary.MaxSize)
-		if err != nil {
-			return nil, fmt.Errorf("vocabulary: %w", err)
-		}
-		return file, nil
+		return must.GetAs(regular.Read(cfg.Vocabulary, vocabulary.MaxSize))("vocabulary"), nil
 	}
 	path := vocabularyPath(cfg, cfg.VK)
 	if _, err := os.Stat(path); err != nil {
@@ -66,10 +64,7 @@ func readVocabulary(cfg *config.Config) ([]byte, error) {
 	if err != nil {
 		return nil, nil // nobody has named it
 	}
-	vk, err := job.OpenFile(cfg.VK)
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
+	vk := must.GetAs(job.OpenFile(cfg.VK))("key")
 	defer vk.Close()
 	key, err := provemodel.ReadKey(vk)
 	if err != nil || key.Vocabulary() == nil || *key.Vocabulary() != vocabulary.Digest(file) {

@@ -44,9 +44,7 @@ func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *u
 	j := must.Get(job.Open(cfg))
 	defer j.Close()
 	samples, labels, err := readTest(j.Model, test)
-	if err != nil {
-		return nil, fmt.Errorf("test set %s: %w", test, err)
-	}
+	must.OKAs(err, "test set %s", test)
 	c := must.Get(j.Quantise(ctx, job.OptionsOf(cfg, ph, nil)))
 	a := &Accuracy{Model: j.Model.Name(), Samples: len(samples)}
 	err = bothOn(ctx, ph, j.Model, c, samples, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {

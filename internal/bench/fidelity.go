@@ -56,13 +56,11 @@ type Fidelity struct {
 // MeasureFidelity quantises the model of each folder, network.onnx, with the samples
 // of calibration.npz, and holds the integer model against the float one on those of
 // test.npz. Nothing is proved: a proof has the same integers.
-func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, ph *ui.Phases) ([]*Fidelity, error) {
+func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, ph *ui.Phases) (_ []*Fidelity, err error) {
+	defer must.Catch(&err)
 	var all []*Fidelity
 	for _, folder := range folders {
-		f, err := measureFolder(ctx, cfg, folder, ph)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", folder, err)
-		}
+		f := must.GetAs(measureFolder(ctx, cfg, folder, ph))("%s", folder)
 		ph.Printf("%s done", f.Model)
 		all = append(all, f)
 	}
@@ -76,19 +74,14 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 		return nil, job.WithHint(err, "a folder holds network.onnx, calibration.npz, test.npz and bars.json")
 	}
 	var bars Bars
-	if err := json.Unmarshal(data, &bars); err != nil {
-		return nil, fmt.Errorf("bars.json: %w", err)
-	}
+	must.OKAs(json.Unmarshal(data, &bars), "bars.json")
 	local := *cfg
 	local.Model, local.Calibration = filepath.Join(folder, "network.onnx"), []string{filepath.Join(folder, "calibration.npz")}
 	local.NoCache = true
 	j := must.Get(job.Open(&local))
 	defer j.Close()
 	arrays := must.Get(provemodel.ReadArrays(filepath.Join(folder, "test.npz")))
-	tests, err := j.Model.Samples(arrays)
-	if err != nil {
-		return nil, fmt.Errorf("test.npz: %w", err)
-	}
+	tests := must.GetAs(j.Model.Samples(arrays))("test.npz")
 	start := time.Now()
 	c := must.Get(j.Quantise(ctx, job.OptionsOf(&local, ph, nil)))
 	f := &Fidelity{Model: filepath.Base(folder), Mode: local.Mode, Samples: len(tests), Quantise: time.Since(start).Seconds(), Cosine: 1}
@@ -107,16 +100,14 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 }
 
 // add counts the outputs of one sample.
-func (f *Fidelity) add(float []provemodel.Tensor, run *provemodel.Run, bars Bars) error {
+func (f *Fidelity) add(float []provemodel.Tensor, run *provemodel.Run, bars Bars) (err error) {
+	defer must.Catch(&err)
 	for _, s := range run.Saturated {
 		f.Saturated += s.Count
 	}
 	for i, want := range float {
 		got := run.Outputs[i]
-		a, err := provemodel.Compare(got, want)
-		if err != nil {
-			return err
-		}
+		a := must.Get(provemodel.Compare(got, want))
 		f.RangeError, f.Cosine = math.Max(f.RangeError, a.RangeError), math.Min(f.Cosine, a.Cosine)
 		if bars.KL == 0 && bars.Top1 == 0 && bars.Margin == 0 {
 			continue

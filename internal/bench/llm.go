@@ -98,10 +98,7 @@ func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Ph
 	c := commitTo(ctx, float, randomTokens(rng, vocabulary, min(calibrated, m.MostTokens)), opts)
 	m.Phases, m.KeyBytes, m.Formats = ph.All()[len(before):], len(c.KeyFile()), histogram(c.Circuit().Report().Chosen)
 	for _, n := range o.Tokens {
-		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, dev, &opts.Prove, ph)
-		if err != nil {
-			return nil, fmt.Errorf("%d tokens: %w", n, err)
-		}
+		runs := must.GetAs(measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, dev, &opts.Prove, ph))("%d tokens", n)
 		m.Runs = append(m.Runs, runs...)
 	}
 	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/resident"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -38,13 +39,11 @@ type Scaling struct {
 
 // Scale measures perceptrons of all sizes, smallest first, so that the peak memory is
 // each one's own; those that would take more memory than there is are refused.
-func Scale(ctx context.Context, cfg *config.Config, s Scaling, ph *ui.Phases, report func(ScaleRow)) error {
+func Scale(ctx context.Context, cfg *config.Config, s Scaling, ph *ui.Phases, report func(ScaleRow)) (err error) {
+	defer must.Catch(&err)
 	for log := s.From; log <= s.To; log++ {
 		for _, tokens := range s.Tokens {
-			g, err := Perceptron(s.Layers, widthFor(s.Layers, log), tokens)
-			if err != nil {
-				return err
-			}
+			g := must.Get(Perceptron(s.Layers, widthFor(s.Layers, log), tokens))
 			for _, n := range s.on(cfg) {
 				row := ScaleRow{Log: log, Tokens: tokens, Devices: n}
 				local := *cfg

@@ -90,18 +90,10 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	if err == nil && k == nil {
 		err = errors.New("the model comes without a tokenizer")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("--text: %w", err)
-	}
-	ids, err := k.Encode(string(data))
-	if err != nil {
-		return nil, fmt.Errorf("--text: %w", err)
-	}
+	must.OKAs(err, "--text")
+	ids := must.GetAs(k.Encode(string(data)))("--text")
 	pieces := cutText(ids, local.Tokens, limit)
-	inputs, err := j.Model.TextSamples(pieces)
-	if err != nil {
-		return nil, fmt.Errorf("--text: %w", err)
-	}
+	inputs := must.GetAs(j.Model.TextSamples(pieces))("--text")
 	c := must.Get(j.Quantise(ctx, job.OptionsOf(&local, ph, nil)))
 	f := &TextFidelity{Model: j.Model.Name(), Mode: local.Mode, Formats: histogram(c.Report().Chosen), Pieces: len(pieces)}
 	for _, m := range margins {
@@ -129,14 +121,12 @@ func cutText(ids []int, n, limit int) [][]int {
 }
 
 // add counts the logits of one piece.
-func (f *TextFidelity) add(ids []int, float []provemodel.Tensor, run *provemodel.Run) error {
+func (f *TextFidelity) add(ids []int, float []provemodel.Tensor, run *provemodel.Run) (err error) {
+	defer must.Catch(&err)
 	for _, s := range run.Saturated {
 		f.Saturated += s.Count
 	}
-	a, err := provemodel.Compare(run.Outputs[0], float[0])
-	if err != nil {
-		return err
-	}
+	a := must.Get(provemodel.Compare(run.Outputs[0], float[0]))
 	f.RangeError = math.Max(f.RangeError, a.RangeError)
 	got, want := run.Outputs[0].Values, float[0].Values
 	size := len(want) / len(ids)

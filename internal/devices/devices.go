@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
@@ -167,11 +168,9 @@ func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx contex
 
 // FreeMemory returns the bytes of a GPU's memory that are free now, of that number as
 // the driver counts. The error says why it cannot be used.
-func FreeMemory(gpu int) (int64, error) {
-	dev, err := kernels.CachedFor(gpu)
-	if err != nil {
-		return 0, err
-	}
+func FreeMemory(gpu int) (_ int64, err error) {
+	defer must.Catch(&err)
+	dev := must.Get(kernels.CachedFor(gpu))
 	n, ok := available(dev)
 	if !ok {
 		return 0, errors.New("it does not tell its memory")

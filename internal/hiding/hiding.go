@@ -135,21 +135,17 @@ func (k *Key) Budget(of *proof.Key) (*ledger.Budget, error) {
 	return budget(k.ledger, of)
 }
 
-func budget(l *ledger.Ledger, of *proof.Key) (*ledger.Budget, error) {
-	b, err := l.Budget()
-	if err != nil {
-		return nil, err
-	}
+func budget(l *ledger.Ledger, of *proof.Key) (_ *ledger.Budget, err error) {
+	defer must.Catch(&err)
+	b := must.Get(l.Budget())
 	b.Each = of.MostPositions()
 	return b, nil
 }
 
 // ReadBudget returns the budget of a key by the file of its secret.
-func ReadBudget(of *proof.Key, file string) (*ledger.Budget, error) {
-	l, err := open(of, file)
-	if err != nil {
-		return nil, err
-	}
+func ReadBudget(of *proof.Key, file string) (_ *ledger.Budget, err error) {
+	defer must.Catch(&err)
+	l := must.Get(open(of, file))
 	return budget(l, of)
 }
 

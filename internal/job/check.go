@@ -2,10 +2,10 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/onnxruntime"
 )
 
@@ -16,7 +16,8 @@ type check struct {
 }
 
 // run returns the outputs on an input, in the model's order.
-func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Input) ([]provemodel.Tensor, error) {
+func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Input) (_ []provemodel.Tensor, err error) {
+	defer must.Catch(&err)
 	arrays := map[string]onnxruntime.Array{}
 	for _, a := range c.fixed {
 		arrays[a.Name] = onnxruntime.Array{Shape: a.Shape, Values: a.Values}
@@ -28,14 +29,9 @@ func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Inpu
 	for _, spec := range m.Outputs() {
 		names = append(names, spec.Name)
 	}
-	out, err := onnxruntime.Run(ctx, c.path, arrays, names)
-	if err != nil {
-		return nil, fmt.Errorf("--check: %w", err)
-	}
+	out := must.GetAs(onnxruntime.Run(ctx, c.path, arrays, names))("--check")
 	own, err := m.Run(ctx, in) // which knows types, and what was chosen by how much
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	for i := range out {
 		out[i].Integers, out[i].Margins, out[i].Edges, out[i].NearWhole = own[i].Integers, own[i].Margins, own[i].Edges, own[i].NearWhole
 		out[i].Beyond = own[i].Beyond

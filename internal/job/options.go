@@ -7,6 +7,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -79,11 +80,9 @@ func Sampling(cfg *config.Config) *provemodel.Sampling {
 // OpenDevice opens what the settings ask for. A GPU that is wished for and
 // cannot be had is warned about, or an error if it is required. The caller
 // closes the device.
-func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*provemodel.Device, error) {
-	numbers, err := cfg.DeviceNumbers()
-	if err != nil {
-		return nil, err
-	}
+func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *provemodel.Device, err error) {
+	defer must.Catch(&err)
+	numbers := must.Get(cfg.DeviceNumbers())
 	if cfg.GPU == config.GPUOff && !cfg.MultiGPU && numbers == nil {
 		return &provemodel.Device{}, nil
 	}

@@ -47,11 +47,9 @@ func inputsOf(m *models.Model) []tensorInfo {
 }
 
 // vocabulary sends the file of what a model says of strings. Its digest is in the key, so that it need not be trusted.
-func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.named(r.PathValue("model"))
-	if err != nil {
-		return err
-	}
+func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	m := must.Get(s.named(r.PathValue("model")))
 	file := m.VocabularyFile()
 	if file == nil {
 		return &apiError{Status: http.StatusNotFound, Type: invalidRequest, Code: "no_vocabulary", Message: "the model says nothing of strings"}
@@ -83,11 +81,9 @@ func (s *Server) arraysModel(r *http.Request) (*models.Model, error) {
 	return m, err
 }
 
-func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.arraysModel(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	m := must.Get(s.arraysModel(r))
 	writeJSON(w, http.StatusOK, map[string]any{
 		"name": m.Name, "versions": []string{m.Commitment}, "platform": "prove-model", "inputs": inputsOf(m), "outputs": tensorsOf(m.Outputs()),
 		"model_commitment": m.Commitment,

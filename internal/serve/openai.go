@@ -45,11 +45,9 @@ func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-func (s *Server) showModel(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.named(r.PathValue("model"))
-	if err != nil {
-		return err
-	}
+func (s *Server) showModel(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	m := must.Get(s.named(r.PathValue("model")))
 	writeJSON(w, http.StatusOK, infoOf(m))
 	return nil
 }

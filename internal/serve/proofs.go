@@ -14,22 +14,18 @@ import (
 )
 
 // record returns what is known of the proof that a request names, if it is the asker's.
-func (s *Server) record(r *http.Request) (*queue.Record, error) {
-	rec, err := s.queue.Record(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) record(r *http.Request) (_ *queue.Record, err error) {
+	defer must.Catch(&err)
+	rec := must.Get(s.queue.Record(r.Context(), r.PathValue("id")))
 	if rec.Owner != ownerOf(r) {
 		return nil, queue.ErrUnknown
 	}
 	return rec, nil
 }
 
-func (s *Server) proof(w http.ResponseWriter, r *http.Request) error {
-	rec, err := s.record(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) proof(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	rec := must.Get(s.record(r))
 	writeJSON(w, http.StatusOK, rec)
 	return nil
 }
@@ -112,11 +108,9 @@ func (s *Server) placed(w http.ResponseWriter, r *http.Request) (err error) {
 }
 
 // proofEvents streams what becomes of a proof: an event "proof" with the record as often as it changes, and "progress" in between.
-func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
-	rec, err := s.record(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	rec := must.Get(s.record(r))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	go func() {
@@ -141,11 +135,9 @@ func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) key(w http.ResponseWriter, r *http.Request) error {
-	file, err := s.queue.Key(r.Context(), r.PathValue("commitment"))
-	if err != nil {
-		return err
-	}
+func (s *Server) key(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	file := must.Get(s.queue.Key(r.Context(), r.PathValue("commitment")))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "private, immutable")
 	_, _ = w.Write(file)

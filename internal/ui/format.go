@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Bytes returns n in the largest unit that leaves it at least 1, in powers of
@@ -23,11 +25,9 @@ func Bytes(n int64) string {
 }
 
 // JSON writes v on w as one indented document, in printable characters.
-func JSON(w io.Writer, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
+func JSON(w io.Writer, v any) (err error) {
+	defer must.Catch(&err)
+	b := must.Get(json.Marshal(v))
 	return indent(w, escapeJSON(b))
 }
 

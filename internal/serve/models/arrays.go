@@ -6,6 +6,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -41,11 +42,9 @@ func (m *Model) TextInput(ids []int) (provemodel.Arrays, provemodel.Input, error
 }
 
 // Run returns what the quantised model gives on an input.
-func (m *Model) Run(ctx context.Context, in provemodel.Input) ([]provemodel.Tensor, error) {
-	r, err := m.committed.Circuit().Run(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+func (m *Model) Run(ctx context.Context, in provemodel.Input) (_ []provemodel.Tensor, err error) {
+	defer must.Catch(&err)
+	r := must.Get(m.committed.Circuit().Run(ctx, in))
 	statement.Name(r.Outputs, m.words)
 	return r.Outputs, nil
 }

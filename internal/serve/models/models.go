@@ -58,27 +58,21 @@ const (
 
 // Open reads, quantises and commits to the model that settings name. Its numbers are those of `prove-model commit` with the same settings.
 // The caller closes it.
-func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.Device, ph *ui.Phases) (*Model, error) {
+func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.Device, ph *ui.Phases) (_ *Model, err error) {
+	defer must.Catch(&err)
 	c := *cfg
 	if c.Hide != "" {
 		return nil, job.WithHint(fmt.Errorf("model %s: servers make no proofs that hide weights", name), "without hide in the settings proofs say something of the weights; with it, prove with the command alone")
 	}
-	if _, err := os.Stat(c.Model); err != nil {
-		return nil, fmt.Errorf("model %s: %w", name, err)
-	}
+	must.GetAs(os.Stat(c.Model))("model %s", name)
 	m := &Model{Name: name}
 	if hf.Is(c.Model) {
-		if err := m.readText(&c); err != nil {
-			return nil, err
-		}
+		must.OK(m.readText(&c))
 	} else if len(c.Calibration) == 0 && c.Ranges == "" {
 		return nil, job.WithHint(fmt.Errorf("model %s: nothing says what its values are like, so that its key would be that of a made up input", name),
 			"give samples with --calibration, or the ranges that an earlier run wrote with --ranges")
 	}
-	j, err := job.Open(&c)
-	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", name, err)
-	}
+	j := must.GetAs(job.Open(&c))("model %s", name)
 	m.job, m.opts = j, job.OptionsOf(&c, ph, dev)
 	m.opts.Prove.NoSelfCheck = true // the proof is verified before it counts: VerifyJob
 	if out := j.Model.Outputs(); len(out) == 1 && out[0].Name == families.Sentence {
@@ -95,11 +89,9 @@ func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.
 }
 
 // readText reads what comes with a language model, and sets what settings leave open.
-func (m *Model) readText(c *config.Config) error {
-	h, err := hf.Open(c.Model)
-	if err != nil {
-		return fmt.Errorf("model %s: %w", m.Name, err)
-	}
+func (m *Model) readText(c *config.Config) (err error) {
+	defer must.Catch(&err)
+	h := must.GetAs(hf.Open(c.Model))("model %s", m.Name)
 	context, writes, start := h.Context, h.Next, h.Start
 	h.Close()
 	if start != nil {

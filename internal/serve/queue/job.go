@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Job is a run of a model that was answered with, and all that its proof is made from: whoever proves it gets the same bytes.
@@ -53,11 +54,9 @@ func (j *Job) Texts() []*Text {
 
 // ID is what the proof of a job is called: 64 hexadecimal digits, the SHA-256 of the job. The same job, of the same owner,
 // is proved once.
-func (j *Job) ID() (string, error) {
-	data, err := j.encode()
-	if err != nil {
-		return "", err
-	}
+func (j *Job) ID() (_ string, err error) {
+	defer must.Catch(&err)
+	data := must.Get(j.encode())
 	d := sha256.Sum256(append([]byte("prove-model job\n"), data...))
 	return hex.EncodeToString(d[:]), nil
 }

@@ -181,9 +181,7 @@ func (q *Queue) enterJoint(ctx context.Context, list []*taken) (in []bool, err e
 	j := jointOf(list)
 	id := must.Get(j.ID())
 	data := must.Get(j.encode())
-	if err := q.files.put(ctx, jobFile(id), data); err != nil {
-		return nil, fmt.Errorf("the store of proofs: %w", err)
-	}
+	must.OKAs(q.files.put(ctx, jobFile(id), data), "the store of proofs")
 	r := must.Get(q.enter(ctx, &Record{ID: id, State: Queued, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner, Texts: len(list)}))
 	must.OK(q.publish(ctx, r, ""))
 	in = make([]bool, len(list))

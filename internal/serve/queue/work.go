@@ -192,11 +192,9 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 	return q.leave(ctx, out)
 }
 
-func (q *Queue) leave(ctx context.Context, r *result) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
+func (q *Queue) leave(ctx context.Context, r *result) (err error) {
+	defer must.Catch(&err)
+	data := must.Get(json.Marshal(r))
 	return persist(ctx, func() error {
 		_, err := q.js.PublishMsg(ctx, message(ctx, results+r.ID, data))
 		return err

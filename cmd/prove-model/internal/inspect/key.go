@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -150,11 +151,9 @@ type Round struct {
 
 // OfKey describes k, with free dimensions of size 1 and the opening that a prover
 // would choose.
-func OfKey(k *proof.Key) (*Key, error) {
-	p, err := k.Plan(k.Circuit.Unit())
-	if err != nil {
-		return nil, err
-	}
+func OfKey(k *proof.Key) (_ *Key, err error) {
+	defer must.Catch(&err)
+	p := must.Get(k.Plan(k.Circuit.Unit()))
 	return describe(k, p), nil
 }
 
