@@ -156,11 +156,11 @@ func printReady(w io.Writer, cfg *config.Config, at net.Addr, list []*models.Mod
 	if cfg.TLSCert != "" {
 		scheme = "https"
 	}
-	fmt.Fprintf(w, "ready       %s://%s\n", scheme, at)
+	ui.Line(w, "ready", "%s://%s", scheme, at)
 	for _, m := range list {
-		fmt.Fprintf(w, "model       %s, commitment %s\n", ui.Printable(m.Name), m.Commitment)
+		ui.Line(w, "model", "%s, commitment %s", m.Name, m.Commitment)
 	}
-	fmt.Fprintf(w, "receipts    signed with %s\n", s.PublicKey())
+	ui.Line(w, "receipts", "signed with %s", s.PublicKey())
 }
 
 // logger logs for people or for programs.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -55,9 +54,9 @@ func workUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 		}
 	}
 	name := workerName()
-	fmt.Fprintf(cmd.OutOrStdout(), "ready       %s\n", ui.Printable(name))
+	ui.Line(cmd.OutOrStdout(), "ready", "%s", name)
 	for _, m := range list {
-		fmt.Fprintf(cmd.OutOrStdout(), "model       %s, commitment %s\n", ui.Printable(m.Name), m.Commitment)
+		ui.Line(cmd.OutOrStdout(), "model", "%s, commitment %s", m.Name, m.Commitment)
 	}
 	log.Info("proving", "worker", name)
 	err = serve.Work(ctx, q, list, cfg.Workers, cmp.Or(cfg.Batch, workerBatch), name)

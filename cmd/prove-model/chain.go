@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -82,10 +83,7 @@ func valuesFile(folder string, number int) string {
 
 // chainKey is the key of a chain, unless another one is named.
 func chainKey(cfg *config.Config) string {
-	if cfg.VK != "" {
-		return cfg.VK
-	}
-	return filepath.Join(cfg.Chain, "key.vk")
+	return cmp.Or(cfg.VK, filepath.Join(cfg.Chain, "key.vk"))
 }
 
 // readChain reads the proofs of a chain's segments, in order.
@@ -171,7 +169,7 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	case cfg.RangesOut == "":
 		own.RangesOut = ranges
 	}
-	s := must.Get(begin(ctx, &own, files, ph))
+	s := must.Get(beginProof(ctx, &own, files, ph))
 	defer s.end()
 	must.OK(s.commit(ctx))
 	ph.Begin("read the chain")
@@ -236,19 +234,17 @@ func placeSegment(files *outputs, folder string, number int, proof []byte, ch *c
 }
 
 func (p *provedChain) print(w io.Writer) {
-	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
-	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
-	fmt.Fprintf(w, "chain       %s, behind %d tokens\n", ui.Printable(p.Chain), p.Before)
+	ui.Line(w, "model", "%s, %d parameters", p.Model, p.Parameters)
+	ui.Line(w, "commitment", "%s", p.Commitment)
+	ui.Line(w, "chain", "%s, behind %d tokens", p.Chain, p.Before)
 	p.textOf.print(w)
 	for _, s := range p.Segments {
 		s.print(w)
 	}
-	fmt.Fprintf(w, "statement   %s, which verify --from takes\n", p.Segments[len(p.Segments)-1].Statement)
-	fmt.Fprintf(w, "key         %s\n", ui.Printable(p.VK))
-	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
-	if p.PeakMemory > 0 {
-		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
-	}
+	ui.Line(w, "statement", "%s, which verify --from takes", p.Segments[len(p.Segments)-1].Statement)
+	ui.Line(w, "key", "%s", p.VK)
+	ui.Line(w, "security", "%s in the weakest round", p.strength)
+	ui.LineIf(p.PeakMemory > 0, w, "memory", "%s at most", ui.Bytes(p.PeakMemory))
 }
 
 // verifiedChain is the result of verifying a chain.
@@ -364,9 +360,7 @@ func (v *verifiedChain) print(w io.Writer) {
 		plural = ""
 	}
 	fmt.Fprintf(w, "VALID: a text of the model with commitment %s, in %d segment%s\n", v.Commitment, len(v.Segments), plural)
-	if v.From != "" {
-		fmt.Fprintf(w, "from        the statement %s: that what comes before holds is the word of whoever gave it\n", v.From)
-	}
+	ui.LineIf(v.From != "", w, "from", "the statement %s: that what comes before holds is the word of whoever gave it", v.From)
 	for _, s := range v.Segments {
 		s.print(w)
 		for _, t := range []struct {
@@ -378,9 +372,7 @@ func (v *verifiedChain) print(w io.Writer) {
 			}
 		}
 	}
-	if v.Text != "" {
-		fmt.Fprintf(w, "text        %s\n", ui.Printable(v.Text))
-	}
+	ui.LineIf(v.Text != "", w, "text", "%s", v.Text)
 	how := "each written token has the greatest logit"
 	if v.Sampling != nil {
 		how = "each written token is what " + flags(v.Sampling) + " draws from the proved logits"
@@ -388,9 +380,9 @@ func (v *verifiedChain) print(w io.Writer) {
 	if v.Verdict == verdictEnded {
 		how += "; the model ended the text"
 	}
-	fmt.Fprintf(w, "tokens      %s\n", how)
-	fmt.Fprintf(w, "statement   %s\n", v.Segments[len(v.Segments)-1].Statement)
-	fmt.Fprintln(w, "bounds      not certified: that the integers of the model never wrap rests on who issued the key")
-	fmt.Fprintf(w, "security    %s in the weakest round\n", v.strength)
-	fmt.Fprintf(w, "verified    in %.1f ms\n", 1e3*v.Seconds)
+	ui.Line(w, "tokens", "%s", how)
+	ui.Line(w, "statement", "%s", v.Segments[len(v.Segments)-1].Statement)
+	ui.Line(w, "bounds", "not certified: that the integers of the model never wrap rests on who issued the key")
+	ui.Line(w, "security", "%s in the weakest round", v.strength)
+	ui.Line(w, "verified", "in %.1f ms", 1e3*v.Seconds)
 }

@@ -95,6 +95,6 @@ func (c *checked) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintln(w, "THE MODEL'S KEY")
-	fmt.Fprintf(w, "model       %s\n", ui.Printable(c.Model))
-	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
+	ui.Line(w, "model", "%s", c.Model)
+	ui.Line(w, "commitment", "%s", c.Commitment)
 }

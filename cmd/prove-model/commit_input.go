@@ -77,13 +77,11 @@ func commitInput(ctx context.Context, cfg *config.Config) (_ *committedInput, er
 }
 
 func (c *committedInput) print(w io.Writer) {
-	fmt.Fprintf(w, "input       %s, to be published\n", ui.Printable(c.File))
-	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
-	if c.Clamped > 0 {
-		fmt.Fprintf(w, "clamped     %d entries to the range of the key: what is committed to is the clamped input\n", c.Clamped)
-	}
-	fmt.Fprintf(w, "secret      %s: keep it, where it is, and show it to nobody\n", ui.Printable(c.Secret))
-	fmt.Fprintf(w, "budget      %d of %d positions left, of which a proof takes %d: %d proofs\n", c.Left, c.Positions, c.Each, c.Proofs)
+	ui.Line(w, "input", "%s, to be published", c.File)
+	ui.Line(w, "commitment", "%s", c.Commitment)
+	ui.LineIf(c.Clamped > 0, w, "clamped", "%d entries to the range of the key: what is committed to is the clamped input", c.Clamped)
+	ui.Line(w, "secret", "%s: keep it, where it is, and show it to nobody", c.Secret)
+	ui.Line(w, "budget", "%d of %d positions left, of which a proof takes %d: %d proofs", c.Left, c.Positions, c.Each, c.Proofs)
 }
 
 // expectedInput is the commitment that a proof must be of, nil if none is asked for: that in a file, or one of 64 digits.

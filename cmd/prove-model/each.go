@@ -19,7 +19,7 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 	if cfg.Report != "" {
 		return nil, fmt.Errorf("--report describes one proof, and --each makes several")
 	}
-	s := must.Get(begin(ctx, cfg, outputs, ph))
+	s := must.Get(beginProof(ctx, cfg, outputs, ph))
 	defer s.end()
 	inputs := s.job.Inputs
 	files := make([]*output, len(inputs))

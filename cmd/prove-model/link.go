@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,12 +21,7 @@ import (
 )
 
 // linkPath is the file of the link of the key in a file.
-func linkPath(cfg *config.Config, vk string) string {
-	if cfg.Link != "" {
-		return cfg.Link
-	}
-	return vk + ".link"
-}
+func linkPath(cfg *config.Config, vk string) string { return cmp.Or(cfg.Link, vk+".link") }
 
 // createLink begins the file of the link of a new key; nil if none is asked for.
 func createLink(cfg *config.Config, files *outputs, key string) (*output, error) {
@@ -95,8 +91,8 @@ func (l *linked) print(w io.Writer) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(w, "renews      %s\n", l.Renews)
-	fmt.Fprintf(w, "link        %s, %s: the weights are the same\n", ui.Printable(l.File), ui.Bytes(int64(l.Bytes)))
+	ui.Line(w, "renews", "%s", l.Renews)
+	ui.Line(w, "link", "%s, %s: the weights are the same", l.File, ui.Bytes(int64(l.Bytes)))
 }
 
 // checkedLink is the result of checking a link.
@@ -145,7 +141,7 @@ func (c *checkedLink) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintln(w, "THE SAME WEIGHTS")
-	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
-	fmt.Fprintf(w, "renews      %s\n", c.Renews)
-	fmt.Fprintf(w, "security    %s bits; which model it is rests on what is known of the former key\n", c.bits)
+	ui.Line(w, "commitment", "%s", c.Commitment)
+	ui.Line(w, "renews", "%s", c.Renews)
+	ui.Line(w, "security", "%s bits; which model it is rests on what is known of the former key", c.bits)
 }

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"math"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/quantise"
 )
 
@@ -100,8 +100,8 @@ func (l likeness) print(w io.Writer, written bool) {
 	switch {
 	case l.KL == nil:
 	case written:
-		fmt.Fprintf(w, "fidelity    KL %.2g to the float model, which would choose %.4g %% of the tokens\n", *l.KL, 100**l.Top1)
+		ui.Line(w, "fidelity", "KL %.2g to the float model, which would choose %.4g %% of the tokens", *l.KL, 100**l.Top1)
 	default:
-		fmt.Fprintf(w, "fidelity    KL %.2g to the float model, whose likeliest token is the same at %.4g %% of the positions\n", *l.KL, 100**l.Top1)
+		ui.Line(w, "fidelity", "KL %.2g to the float model, whose likeliest token is the same at %.4g %% of the positions", *l.KL, 100**l.Top1)
 	}
 }

@@ -60,7 +60,7 @@ func printEmbedding(w io.Writer, v []float64) {
 	for _, x := range v {
 		square += x * x
 	}
-	fmt.Fprintf(w, "embedding   %d numbers, of length %.6f\n", len(v), math.Sqrt(square))
+	ui.Line(w, "embedding", "%d numbers, of length %.6f", len(v), math.Sqrt(square))
 }
 
 // previewed is how many values of a tensor are shown.

@@ -41,7 +41,7 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 		return nil, fmt.Errorf("--%s is about one run, and with --prompts a proof is of several texts", flag)
 	}
 	file := must.Get(files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile))
-	s := must.Get(begin(ctx, cfg, files, ph))
+	s := must.Get(beginProof(ctx, cfg, files, ph))
 	defer s.end()
 	must.OK(s.commit(ctx))
 	texts := []*textOf(nil)
@@ -137,11 +137,9 @@ func (p *provedTexts) print(w io.Writer) {
 	p.printModel(w)
 	for i, t := range p.Texts {
 		printTextOf(w, i, len(p.Texts))
-		fmt.Fprintf(w, "tokens      %s\n", ids(t.Tokens))
-		if t.Text != "" {
-			fmt.Fprintf(w, "text        %s\n", ui.Printable(t.Text))
-		}
-		fmt.Fprintf(w, "written     %s\n", said(len(t.Tokens), t.Verdict))
+		ui.Line(w, "tokens", "%s", ids(t.Tokens))
+		ui.LineIf(t.Text != "", w, "text", "%s", t.Text)
+		ui.Line(w, "written", "%s", said(len(t.Tokens), t.Verdict))
 	}
 	p.likeness.print(w, len(p.Texts) > 0)
 	p.fidelity.print(w)
@@ -153,7 +151,7 @@ func (p *provedTexts) print(w io.Writer) {
 }
 
 // printTextOf says which of several texts the lines below are about.
-func printTextOf(w io.Writer, i, n int) { fmt.Fprintf(w, "text        %d of %d\n", i+1, n) }
+func printTextOf(w io.Writer, i, n int) { ui.Line(w, "text", "%d of %d", i+1, n) }
 
 // readTexts reads the tokens of all texts of a statement, and holds the prompts against those that the settings want.
 func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (_ []*proven, err error) {

@@ -329,5 +329,5 @@ func (r *receiptSaid) print(w io.Writer) {
 	if len(r.Compared) > 0 {
 		compared = strings.Join(r.Compared, ", ")
 	}
-	fmt.Fprintf(w, "receipt     of %s, by the server with the public key %s; compared: %s\n", ui.Printable(r.Answer), r.PublicKey, compared)
+	ui.Line(w, "receipt", "of %s, by the server with the public key %s; compared: %s", r.Answer, r.PublicKey, compared)
 }

@@ -280,20 +280,18 @@ func printSaturated(w io.Writer, list []statement.Saturation) {
 	count, of := 0, 0
 	for _, s := range list {
 		if s.Count > 0 {
-			fmt.Fprintf(w, "saturated   at most %s\n", ui.Printable(s.String()))
+			ui.Line(w, "saturated", "at most %s", s.String())
 		}
 		count, of = count+s.Count, of+s.Of
 	}
-	if count == 0 && of > 0 {
-		fmt.Fprintf(w, "saturated   none of %d values inside the model\n", of)
-	}
+	ui.LineIf(count == 0 && of > 0, w, "saturated", "none of %d values inside the model", of)
 }
 
 // printRoots says the roots of an adapter's key, if it is one.
 func printRoots(w io.Writer, base, adapter string) {
 	if base != "" {
-		fmt.Fprintf(w, "base        weights under the root %s, the same for every adapter\n", base)
-		fmt.Fprintf(w, "adapter     weights under the root %s\n", adapter)
+		ui.Line(w, "base", "weights under the root %s, the same for every adapter", base)
+		ui.Line(w, "adapter", "weights under the root %s", adapter)
 	}
 }
 
@@ -307,18 +305,14 @@ func (v *verified) print(w io.Writer) {
 	for _, in := range v.Inputs {
 		printTensor(w, "maps", in)
 	}
-	if v.Clamped > 0 {
-		fmt.Fprintf(w, "saturated   %d values of the given input, which stand for the ends of the range\n", v.Clamped)
-	}
+	ui.LineIf(v.Clamped > 0, w, "saturated", "%d values of the given input, which stand for the ends of the range", v.Clamped)
 	for _, out := range v.Outputs {
 		printTensor(w, "to", out)
 		printNames(w, out)
 	}
 	v.Strings.print(w)
 	for _, r := range v.Reveals {
-		if r.Unproved {
-			fmt.Fprintf(w, "greatest    of entries of %s in [%.5g, %.5g]: that there are no others rests on who issued the key\n", ui.Printable(r.Output), r.Least, r.Most)
-		}
+		ui.LineIf(r.Unproved, w, "greatest", "of entries of %s in [%.5g, %.5g]: that there are no others rests on who issued the key", r.Output, r.Least, r.Most)
 	}
 	if v.TextID > 0 {
 		printTextOf(w, v.TextID-1, v.Several)
@@ -332,10 +326,10 @@ func (v *verified) print(w io.Writer) {
 	printSaturated(w, v.Saturated)
 	printHidden(w, v.Masked, v.HiddenFor, v.Hidden)
 	if v.Certified {
-		fmt.Fprintln(w, "bounds      certified: the integers of the model never wrap")
+		ui.Line(w, "bounds", "certified: the integers of the model never wrap")
 	} else {
-		fmt.Fprintln(w, "bounds      not certified: that the integers of the model never wrap rests on who issued the key")
+		ui.Line(w, "bounds", "not certified: that the integers of the model never wrap rests on who issued the key")
 	}
-	fmt.Fprintf(w, "security    %s in the weakest round\n", v.strength)
-	fmt.Fprintf(w, "verified    %s in %.1f ms\n", ui.Bytes(v.ProofBytes), 1e3*v.Seconds)
+	ui.Line(w, "security", "%s in the weakest round", v.strength)
+	ui.Line(w, "verified", "%s in %.1f ms", ui.Bytes(v.ProofBytes), 1e3*v.Seconds)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -19,18 +20,7 @@ var vocabularyFile = kind{"a vocabulary", vocabulary.Begins}
 
 // vocabularyPath is the file of the vocabulary of the key in a file.
 func vocabularyPath(cfg *config.Config, vk string) string {
-	if cfg.Vocabulary != "" {
-		return cfg.Vocabulary
-	}
-	return vk + ".vocabulary"
-}
-
-// createVocabulary begins the file of a vocabulary that is named; nil if none is.
-func createVocabulary(cfg *config.Config, files *outputs) (*output, error) {
-	if cfg.Vocabulary == "" {
-		return nil, nil
-	}
-	return files.create("vocabulary", cfg.Vocabulary, vocabularyFile)
+	return cmp.Or(cfg.Vocabulary, vk+".vocabulary")
 }
 
 // writeVocabulary writes the file of a model's vocabulary, which was begun if it is named; nil if it says nothing of strings.
@@ -64,10 +54,8 @@ func readVocabulary(cfg *config.Config) (_ []byte, err error) {
 	if err != nil {
 		return nil, nil // nobody has named it
 	}
-	vk := must.GetAs(job.OpenFile(cfg.VK))("key")
-	defer vk.Close()
-	key, err := provemodel.ReadKey(vk)
-	if err != nil || key.Vocabulary() == nil || *key.Vocabulary() != vocabulary.Digest(file) {
+	key, _ := keyIn(cfg.VK)
+	if key == nil || key.Vocabulary() == nil || *key.Vocabulary() != vocabulary.Digest(file) {
 		return nil, nil // whoever verifies says what is wrong with the key, or that there is no vocabulary
 	}
 	return file, nil
@@ -101,13 +89,13 @@ func (s *wordsSaid) print(w io.Writer) {
 	switch {
 	case s == nil:
 	case !s.Given:
-		fmt.Fprintf(w, "strings     not checked: numbers stand for strings by the vocabulary with digest %s, which is not given (--vocabulary)\n", s.Digest)
+		ui.Line(w, "strings", "not checked: numbers stand for strings by the vocabulary with digest %s, which is not given (--vocabulary)", s.Digest)
 	case s.Compared:
 		fmt.Fprintf(w, "%-11s those given become these numbers by the key's vocabulary, digest %s: that is checked here, outside of the proof\n", s.of, s.Digest)
 	case s.takes:
 		fmt.Fprintf(w, "%-11s none are given (--input): numbers follow from %s by the key's vocabulary, digest %s, outside of the proof\n", s.of, s.of, s.Digest)
 	default:
-		fmt.Fprintf(w, "strings     names of classes are those of the key's vocabulary, digest %s, outside of the proof\n", s.Digest)
+		ui.Line(w, "strings", "names of classes are those of the key's vocabulary, digest %s, outside of the proof", s.Digest)
 	}
 }
 
@@ -126,5 +114,5 @@ func printNames(w io.Writer, t provemodel.Tensor) {
 	if n := len(t.Columns); n > previewed {
 		names += fmt.Sprintf(" … (%d)", n)
 	}
-	fmt.Fprintf(w, "columns     %s of %s\n", names, ui.Printable(t.Name))
+	ui.Line(w, "columns", "%s of %s", names, t.Name)
 }

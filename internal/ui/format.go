@@ -97,3 +97,21 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	}
 	return tw.Flush()
 }
+
+// Line writes a line of a result: what it is about, in a column of its own, and the rest as fmt.Sprintf gives it, with texts in
+// printable characters.
+func Line(w io.Writer, what, format string, args ...any) {
+	for i, a := range args {
+		if text, ok := a.(string); ok {
+			args[i] = Printable(text)
+		}
+	}
+	fmt.Fprintf(w, "%-11s %s\n", what, fmt.Sprintf(format, args...))
+}
+
+// LineIf is Line where there is something to say.
+func LineIf(there bool, w io.Writer, what, format string, args ...any) {
+	if there {
+		Line(w, what, format, args...)
+	}
+}

@@ -61,10 +61,10 @@ func (h *Hidden) print(w io.Writer) {
 	if h == nil {
 		return
 	}
-	fmt.Fprintf(w, "hidden      weights, in up to %d proofs: they may open rows at %d positions, a proof takes %d at most\n", h.Proofs, h.Positions, h.Each)
-	fmt.Fprintln(w, "public      all that is listed here; names, shapes, scales and ranges of all tensors; tables; index lists")
+	ui.Line(w, "hidden", "weights, in up to %d proofs: they may open rows at %d positions, a proof takes %d at most", h.Proofs, h.Positions, h.Each)
+	ui.Line(w, "public", "all that is listed here; names, shapes, scales and ranges of all tensors; tables; index lists")
 	if b := h.Budget; b != nil {
-		fmt.Fprintf(w, "budget      %d positions left: %d proofs%s\n", b.Left, b.Proofs(), b.OfShare())
+		ui.Line(w, "budget", "%d positions left: %d proofs%s", b.Left, b.Proofs(), b.OfShare())
 	}
 }
 
@@ -234,27 +234,27 @@ func steps(g *model.Graph) []Steps {
 
 // Print writes the description as text.
 func (k *Key) Print(w io.Writer) error {
-	fmt.Fprintf(w, "key         %s, commitment %s\n", ui.Printable(k.Name), k.Commitment)
-	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding, hashed with %s\n", k.TargetBits, k.Soundness, k.GrindBits, k.Hash)
+	ui.Line(w, "key", "%s, commitment %s", k.Name, k.Commitment)
+	ui.Line(w, "security", "%d bits wanted, %s decoding, at most %d bits of grinding, hashed with %s", k.TargetBits, k.Soundness, k.GrindBits, k.Hash)
 	k.Hidden.print(w)
 	for _, x := range k.Free {
-		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", ui.Printable(x.Name), x.Bound, x.Size)
+		ui.Line(w, "free", "%s, 1 to %d; what follows is for %d", x.Name, x.Bound, x.Size)
 	}
 	for _, x := range k.Inputs {
 		unit := fmt.Sprintf("2^%d", -x.Frac)
 		if n := len(x.Fracs); n > 0 {
 			unit = fmt.Sprintf("2^%d to 2^%d", -slices.Max(x.Fracs), -slices.Min(x.Fracs))
 		}
-		fmt.Fprintf(w, "input       %s %v, units of %s, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, unit, x.Min, x.Max)
+		ui.Line(w, "input", "%s %v, units of %s, in [%d, %d]", x.Name, x.Shape, unit, x.Min, x.Max)
 	}
 	for _, x := range k.Outputs {
-		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
+		ui.Line(w, "output", "%s %v, units of 2^%d, in [%d, %d]", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
 	}
 	if s := k.Source; s != nil {
 		for _, f := range s.Files {
-			fmt.Fprintf(w, "made from   a file with the SHA-256 %s\n", f)
+			ui.Line(w, "made from", "a file with the SHA-256 %s", f)
 		}
-		fmt.Fprintf(w, "quantised   by version %d, mode %s, headroom %v, ranges of %d values\n", s.Quantiser, s.Mode, s.Headroom, s.Ranges)
+		ui.Line(w, "quantised", "by version %d, mode %s, headroom %v, ranges of %d values", s.Quantiser, s.Mode, s.Headroom, s.Ranges)
 	}
 	var kinds, steps, tables, trees [][]string
 	for _, x := range k.Kinds {

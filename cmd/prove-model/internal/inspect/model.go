@@ -95,12 +95,12 @@ func OfModel(f *provemodel.Model) *Model {
 
 // Print writes the description as text.
 func (m *Model) Print(w io.Writer) error {
-	fmt.Fprintf(w, "model       %s, %d parameters, %d nodes in normal form\n", ui.Printable(m.Name), m.Parameters, len(m.Nodes))
+	ui.Line(w, "model", "%s, %d parameters, %d nodes in normal form", m.Name, m.Parameters, len(m.Nodes))
 	for _, in := range m.Inputs {
-		fmt.Fprintf(w, "input       %s %v\n", ui.Printable(in.Name), in.Shape)
+		ui.Line(w, "input", "%s %v", in.Name, in.Shape)
 	}
 	for _, out := range m.Outputs {
-		fmt.Fprintf(w, "output      %s %v\n", ui.Printable(out.Name), out.Shape)
+		ui.Line(w, "output", "%s %v", out.Name, out.Shape)
 	}
 	m.Estimate.print(w)
 	fmt.Fprintln(w)
