@@ -68,7 +68,7 @@ func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturat
 	return f
 }
 
-func (f *fidelity) print(w io.Writer) {
+func (f *fidelity) Print(w io.Writer) {
 	ui.LineIf(f.Reference != "", w, "float by", "%s", f.Reference)
 	for _, s := range f.Saturated {
 		ui.Line(w, "saturated", "%s", s.String())

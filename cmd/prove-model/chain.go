@@ -46,7 +46,7 @@ type partOf struct {
 	Seconds float64 `json:"seconds,omitempty"` // that proving took
 }
 
-func (p *partOf) print(w io.Writer) {
+func (p *partOf) Print(w io.Writer) {
 	fmt.Fprintf(w, "segment     from token %d: %d given, %d written", p.First, len(p.Given), len(p.Written))
 	if p.Seconds > 0 {
 		fmt.Fprintf(w, ", proved in %.2f s", p.Seconds)
@@ -233,13 +233,13 @@ func placeSegment(files *outputs, folder string, number int, proof []byte, ch *c
 	return file, err
 }
 
-func (p *provedChain) print(w io.Writer) {
+func (p *provedChain) Print(w io.Writer) {
 	ui.Line(w, "model", "%s, %d parameters", p.Model, p.Parameters)
 	ui.Line(w, "commitment", "%s", p.Commitment)
 	ui.Line(w, "chain", "%s, behind %d tokens", p.Chain, p.Before)
-	p.textOf.print(w)
+	p.textOf.Print(w)
 	for _, s := range p.Segments {
-		s.print(w)
+		s.Print(w)
 	}
 	ui.Line(w, "statement", "%s, which verify --from takes", p.Segments[len(p.Segments)-1].Statement)
 	ui.Line(w, "key", "%s", p.VK)
@@ -350,7 +350,7 @@ func (v *verifiedChain) add(cfg *config.Config, list []*provemodel.Statement, be
 	return err
 }
 
-func (v *verifiedChain) print(w io.Writer) {
+func (v *verifiedChain) Print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
 		return
@@ -362,7 +362,7 @@ func (v *verifiedChain) print(w io.Writer) {
 	fmt.Fprintf(w, "VALID: a text of the model with commitment %s, in %d segment%s\n", v.Commitment, len(v.Segments), plural)
 	ui.LineIf(v.From != "", w, "from", "the statement %s: that what comes before holds is the word of whoever gave it", v.From)
 	for _, s := range v.Segments {
-		s.print(w)
+		s.Print(w)
 		for _, t := range []struct {
 			what string
 			ids  []int

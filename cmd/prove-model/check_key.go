@@ -89,7 +89,7 @@ func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, 
 	})
 }
 
-func (c *checked) print(w io.Writer) {
+func (c *checked) Print(w io.Writer) {
 	if !c.Match {
 		fmt.Fprintf(w, "NOT THE MODEL'S KEY: %s\n", ui.Printable(c.Reason))
 		return

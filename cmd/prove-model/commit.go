@@ -123,7 +123,7 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	return said, nil
 }
 
-func (c *committed) print(w io.Writer) {
+func (c *committed) Print(w io.Writer) {
 	ui.Line(w, "model", "%s, %d parameters", c.Model, c.Parameters)
 	ui.Line(w, "calibrated", "on %s", c.Calibration)
 	if c.Provisional {
@@ -133,8 +133,8 @@ func (c *committed) print(w io.Writer) {
 	printRoots(w, c.Base, c.Adapter)
 	ui.Line(w, "key", "%s, %s", c.VK, ui.Bytes(c.KeyBytes))
 	ui.LineIf(c.Vocabulary != "", w, "vocabulary", "%s", c.Vocabulary)
-	c.Hidden.print(w)
-	c.Link.print(w)
+	c.Hidden.Print(w)
+	c.Link.Print(w)
 	ui.LineIf(c.Certificate != "", w, "certificate", "%s, %s", c.Certificate, ui.Bytes(c.CertificateBytes))
 	ui.LineIf(c.Ranges != "", w, "ranges", "%s", c.Ranges)
 }

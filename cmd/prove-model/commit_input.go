@@ -76,7 +76,7 @@ func commitInput(ctx context.Context, cfg *config.Config) (_ *committedInput, er
 	return &committedInput{file, hiding.SecretOf(file), provemodel.Commitment(made.Digest()).String(), clamped, *b, b.Proofs()}, nil
 }
 
-func (c *committedInput) print(w io.Writer) {
+func (c *committedInput) Print(w io.Writer) {
 	ui.Line(w, "input", "%s, to be published", c.File)
 	ui.Line(w, "commitment", "%s", c.Commitment)
 	ui.LineIf(c.Clamped > 0, w, "clamped", "%d entries to the range of the key: what is committed to is the clamped input", c.Clamped)

@@ -71,6 +71,6 @@ func printEach(w io.Writer, all []*proved) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		p.print(w)
+		p.Print(w)
 	}
 }

@@ -39,7 +39,7 @@ func hiddenOf(cfg *config.Config, c *provemodel.Committed) (*hiddenKey, error) {
 	return &hiddenKey{config.HideWeights, cfg.Secret, *b, b.Proofs()}, nil
 }
 
-func (h *hiddenKey) print(w io.Writer) {
+func (h *hiddenKey) Print(w io.Writer) {
 	if h == nil {
 		return
 	}

@@ -87,7 +87,7 @@ func writeLink(
 	return &linked{to.path, len(file), again.Commitment().String()}, to.write(file)
 }
 
-func (l *linked) print(w io.Writer) {
+func (l *linked) Print(w io.Writer) {
 	if l == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func printLinkCheck(cmd *cobra.Command, cfg *config.Config) error {
 	return show(cmd, cfg, c, err)
 }
 
-func (c *checkedLink) print(w io.Writer) {
+func (c *checkedLink) Print(w io.Writer) {
 	if !c.Match {
 		fmt.Fprintf(w, "NOT LINKED: %s\n", ui.Printable(c.Reason))
 		return

@@ -96,7 +96,7 @@ func classesOf(shape []int) int {
 	return shape[1]
 }
 
-func (l likeness) print(w io.Writer, written bool) {
+func (l likeness) Print(w io.Writer, written bool) {
 	switch {
 	case l.KL == nil:
 	case written:

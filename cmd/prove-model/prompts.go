@@ -133,7 +133,7 @@ func textOutputs(p *provemodel.Proof, alone []provemodel.Tensor, text, n int) []
 	return one
 }
 
-func (p *provedTexts) print(w io.Writer) {
+func (p *provedTexts) Print(w io.Writer) {
 	p.printModel(w)
 	for i, t := range p.Texts {
 		printTextOf(w, i, len(p.Texts))
@@ -141,8 +141,8 @@ func (p *provedTexts) print(w io.Writer) {
 		ui.LineIf(t.Text != "", w, "text", "%s", t.Text)
 		ui.Line(w, "written", "%s", said(len(t.Tokens), t.Verdict))
 	}
-	p.likeness.print(w, len(p.Texts) > 0)
-	p.fidelity.print(w)
+	p.likeness.Print(w, len(p.Texts) > 0)
+	p.fidelity.Print(w)
 	p.printFiles(w)
 	p.printEnd(w)
 	if warning := p.warning(); warning != "" {

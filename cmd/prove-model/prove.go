@@ -226,7 +226,7 @@ func compare(got, float []provemodel.Tensor, words *vocabulary.Vocabulary) (_ []
 	return outputs, nil
 }
 
-func (p *proved) print(w io.Writer) {
+func (p *proved) Print(w io.Writer) {
 	p.printModel(w)
 	if p.Provisional {
 		fmt.Fprintln(w, provisional)
@@ -249,13 +249,13 @@ func (p *proved) print(w io.Writer) {
 		ui.LineIf(o.Accuracy.Beyond > 0, w, "beyond", "%d values that float32 has as an infinity, or as a 0 to divide by", o.Accuracy.Beyond)
 		ui.LineIf(o.Unequal > 0 && o.Labels == 0, w, "unequal", "%d of %d integers", o.Unequal, len(o.Values))
 	}
-	p.textOf.print(w)
-	p.likeness.print(w, p.textOf != nil && p.Sampling == nil)
+	p.textOf.Print(w)
+	p.likeness.Print(w, p.textOf != nil && p.Sampling == nil)
 	printEmbedding(w, p.Embedding)
-	p.fidelity.print(w)
+	p.fidelity.Print(w)
 	p.printFiles(w)
 	ui.LineIf(p.Vocabulary != "", w, "vocabulary", "%s", p.Vocabulary)
-	p.Hidden.print(w)
+	p.Hidden.Print(w)
 	ui.LineIf(p.HideRun != "", w, "hides", "%s: the values above are in no proof", p.HideRun)
 	if p.Hidden != nil || p.HideRun != "" {
 		fmt.Fprintln(w, private)

@@ -321,7 +321,7 @@ func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokeni
 	return true, nil
 }
 
-func (r *receiptSaid) print(w io.Writer) {
+func (r *receiptSaid) Print(w io.Writer) {
 	if r == nil {
 		return
 	}

@@ -136,9 +136,9 @@ type described struct {
 	HTML       string `json:"html"` // the page that was written
 }
 
-func (d *described) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "model       %s, %d parameters\npage        %s\n", ui.Printable(d.Model), d.Parameters, ui.Printable(d.HTML))
-	return err
+func (d *described) Print(w io.Writer) {
+	ui.Line(w, "model", "%s, %d parameters", d.Model, d.Parameters)
+	ui.Line(w, "page", "%s", d.HTML)
 }
 
 // describeModel writes the description of a model as HTML: that of its run on the

@@ -51,7 +51,7 @@ func verdict(ended bool) string {
 	return verdictCut
 }
 
-func (t *textOf) print(w io.Writer) {
+func (t *textOf) Print(w io.Writer) {
 	if t == nil {
 		return
 	}
@@ -183,7 +183,7 @@ func checkAudio(cfg *config.Config, s *provemodel.Statement) (err error) {
 	return nil
 }
 
-func (p *proven) print(w io.Writer) {
+func (p *proven) Print(w io.Writer) {
 	if p == nil {
 		return
 	}

@@ -295,7 +295,7 @@ func printRoots(w io.Writer, base, adapter string) {
 	}
 }
 
-func (v *verified) print(w io.Writer) {
+func (v *verified) Print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
 		return
@@ -310,19 +310,19 @@ func (v *verified) print(w io.Writer) {
 		printTensor(w, "to", out)
 		printNames(w, out)
 	}
-	v.Strings.print(w)
+	v.Strings.Print(w)
 	for _, r := range v.Reveals {
 		ui.LineIf(r.Unproved, w, "greatest", "of entries of %s in [%.5g, %.5g]: that there are no others rests on who issued the key", r.Output, r.Least, r.Most)
 	}
 	if v.TextID > 0 {
 		printTextOf(w, v.TextID-1, v.Several)
 	}
-	v.proven.print(w)
+	v.proven.Print(w)
 	for i, t := range v.Texts {
 		printTextOf(w, i, len(v.Texts))
-		t.print(w)
+		t.Print(w)
 	}
-	v.Receipt.print(w)
+	v.Receipt.Print(w)
 	printSaturated(w, v.Saturated)
 	printHidden(w, v.Masked, v.HiddenFor, v.Hidden)
 	if v.Certified {

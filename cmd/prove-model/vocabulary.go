@@ -85,7 +85,7 @@ func stringsOf(s *provemodel.Statement, compared bool) *wordsSaid {
 	return &wordsSaid{hex.EncodeToString(s.Vocabulary[:]), s.Words != nil, compared && s.Words.Takes(), s.Words.Takes(), of}
 }
 
-func (s *wordsSaid) print(w io.Writer) {
+func (s *wordsSaid) Print(w io.Writer) {
 	switch {
 	case s == nil:
 	case !s.Given:

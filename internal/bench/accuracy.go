@@ -25,11 +25,10 @@ type Accuracy struct {
 	Agreement float64 `json:"agreement"` // of the two classes
 }
 
-// AccuracyLine writes the figures.
-func AccuracyLine(w io.Writer, a *Accuracy) error {
-	_, err := fmt.Fprintf(w, "%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%\n",
+// Print writes the figures.
+func (a *Accuracy) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%\n",
 		a.Model, a.Samples, 100*a.Float, 100*a.Quantised, 100*a.Agreement)
-	return err
 }
 
 // labelled is what a test file has besides what ReadArrays reads.

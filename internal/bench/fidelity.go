@@ -53,12 +53,14 @@ type Fidelity struct {
 	Missed     string  `json:"missed,omitempty"`     // the bars
 }
 
+// Fidelities are those of several models.
+type Fidelities []*Fidelity
+
 // MeasureFidelity quantises the model of each folder, network.onnx, with the samples
 // of calibration.npz, and holds the integer model against the float one on those of
 // test.npz. Nothing is proved: a proof has the same integers.
-func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, ph *ui.Phases) (_ []*Fidelity, err error) {
+func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, ph *ui.Phases) (all Fidelities, err error) {
 	defer must.Catch(&err)
-	var all []*Fidelity
 	for _, folder := range folders {
 		f := must.GetAs(measureFolder(ctx, cfg, folder, ph))("%s", folder)
 		ph.Printf("%s done", f.Model)
@@ -188,11 +190,10 @@ func lookUps(g *model.Graph) int {
 	return n
 }
 
-// FidelityTable prints a line a model.
-func FidelityTable(w io.Writer, all []*Fidelity) error {
+// Print prints a line a model.
+func (l Fidelities) Print(w io.Writer) {
 	header := []string{"model", "mode", "samples", "error %", "cosine", "KL", "top-1 %", "sure", "saturated", "look-ups", "quantise s", "runs", "formats (bits/weights × values)"}
-	var rows [][]string
-	for _, f := range all {
+	ui.Table(w, header, ui.Rows(l, func(f *Fidelity) []string {
 		kl, top, sure := "-", "-", "-"
 		if f.Rows > 0 {
 			kl, top = fmt.Sprintf("%.2g", f.KL), fmt.Sprintf("%.2f", 100*f.Top1)
@@ -200,15 +201,12 @@ func FidelityTable(w io.Writer, all []*Fidelity) error {
 		if f.Sure > 0 {
 			sure = fmt.Sprintf("%d of %d", f.SureAgree, f.Sure)
 		}
-		rows = append(rows, []string{
-			f.Model, f.Mode, fmt.Sprint(f.Samples), fmt.Sprintf("%.3f", 100*f.RangeError), fmt.Sprintf("%.6f", f.Cosine), kl, top, sure,
-			fmt.Sprint(f.Saturated), fmt.Sprint(f.LookUps), fmt.Sprintf("%.1f", f.Quantise), fmt.Sprint(f.Runs), f.Formats,
-		})
-	}
-	return ui.Table(w, header, rows)
+		return ui.Cells("%s\t%s\t%d\t%.3f\t%.6f\t%s\t%s\t%s\t%d\t%d\t%.1f\t%d\t%s", f.Model, f.Mode, f.Samples, 100*f.RangeError, f.Cosine, kl, top, sure,
+			f.Saturated, f.LookUps, f.Quantise, f.Runs, f.Formats)
+	}))
 }
 
 // Misses joins what all models missed.
-func Misses(all []*Fidelity) error {
-	return joined(all, func(f *Fidelity) (name, wrong string) { return f.Model, f.Missed })
+func (l Fidelities) Misses() error {
+	return joined(l, func(f *Fidelity) (name, wrong string) { return f.Model, f.Missed })
 }

@@ -194,12 +194,11 @@ func sizeOfFolder(path string) int64 {
 	return n
 }
 
-// LLMTable writes what was done once, and a row for each proof.
-func LLMTable(w io.Writer, m *LLM) (err error) {
-	defer must.Catch(&err)
+// Print writes what was done once, and a row for each proof.
+func (m *LLM) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d layers, %d parameters, %s as stored; mode %s, formats %s\n", m.Shape, m.Layers, m.Parameters, ui.Bytes(m.Stored), m.Mode, m.Formats)
 	rows := append([][]string{{"open", fmt.Sprintf("%.3f", m.Open), ""}}, phaseRows(m.Phases)...)
-	must.OK(ui.Table(w, []string{"once", "seconds", "cpu seconds"}, rows))
+	ui.Table(w, []string{"once", "seconds", "cpu seconds"}, rows)
 	fmt.Fprintln(w)
 	header := []string{"tokens"}
 	rows = nil
@@ -211,16 +210,14 @@ func LLMTable(w io.Writer, m *LLM) (err error) {
 			}
 			row = append(row, fmt.Sprintf("%.3f", p.Seconds))
 		}
-		row = append(row, fmt.Sprintf("%.3f", r.Prove), fmt.Sprintf("%.3f", r.ProveCPU), fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3))
+		row = append(row, ui.Cells("%.3f\t%.3f\t%.1f\t%.1f", r.Prove, r.ProveCPU, 1e3*r.Verify, float64(r.ProofBytes)/1e3)...)
 		if r.RangeError == nil {
 			row = append(row, "-", "-", "-")
 		} else {
-			row = append(row, fmt.Sprintf("%.3f %%", 100**r.RangeError), fmt.Sprintf("%.2g", *r.KL), fmt.Sprint(*r.Top1))
+			row = append(row, ui.Cells("%.3f %%\t%.2g\t%v", 100**r.RangeError, *r.KL, *r.Top1)...)
 		}
 		rows = append(rows, row)
 	}
-	header = append(header, "all s", "cpu s", "verify ms", "proof KB", "error", "KL", "top-1")
-	must.OK(ui.Table(w, header, rows))
-	_, err = fmt.Fprintf(w, "\npeak %s\n", ui.Bytes(m.PeakMemory))
-	return err
+	ui.Table(w, append(header, "all s", "cpu s", "verify ms", "proof KB", "error", "KL", "top-1"), rows)
+	fmt.Fprintf(w, "\npeak %s\n", ui.Bytes(m.PeakMemory))
 }

@@ -115,19 +115,18 @@ func (r *ScaleRow) measure(ctx context.Context, cfg *config.Config, j *job.Job, 
 	}
 }
 
-// ScaleTable writes one row for each size.
-func ScaleTable(w io.Writer, rows []ScaleRow) error {
-	out := make([][]string, len(rows))
-	for i, r := range rows {
-		out[i] = []string{fmt.Sprintf("2^%d", r.Log), fmt.Sprint(r.Tokens), fmt.Sprint(r.Devices)}
+// ScaleRows are those of several sizes.
+type ScaleRows []ScaleRow
+
+// Print writes one row for each size.
+func (l ScaleRows) Print(w io.Writer) {
+	header := []string{"parameters", "tokens", "GPUs", "commit s", "cpu s", "prove s", "cpu s", "verify ms", "proof KB", "peak GB", "estimated"}
+	ui.Table(w, header, ui.Rows(l, func(r ScaleRow) []string {
+		size := ui.Cells("2^%d\t%d\t%d", r.Log, r.Tokens, r.Devices)
 		if r.Refused != "" {
-			out[i] = append(out[i], r.Refused, "", "", "", "", "", "", "")
-			continue
+			return append(size, r.Refused, "", "", "", "", "", "", "")
 		}
-		out[i] = append(out[i],
-			fmt.Sprintf("%.2f", r.Commit), fmt.Sprintf("%.2f", r.CommitCPU), fmt.Sprintf("%.2f", r.Prove), fmt.Sprintf("%.2f", r.ProveCPU),
-			fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3),
-			fmt.Sprintf("%.2f", float64(r.PeakMemory)/1e9), fmt.Sprintf("%.2f", float64(r.Estimated)/1e9))
-	}
-	return ui.Table(w, []string{"parameters", "tokens", "GPUs", "commit s", "cpu s", "prove s", "cpu s", "verify ms", "proof KB", "peak GB", "estimated"}, out)
+		return append(size, ui.Cells("%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.1f\t%.2f\t%.2f", r.Commit, r.CommitCPU, r.Prove, r.ProveCPU,
+			1e3*r.Verify, float64(r.ProofBytes)/1e3, float64(r.PeakMemory)/1e9, float64(r.Estimated)/1e9)...)
+	}))
 }

@@ -160,8 +160,8 @@ func readersOf(files [][]byte) []io.Reader {
 	return list
 }
 
-// SegmentsTable writes a row for each proof.
-func SegmentsTable(w io.Writer, m *Segments) error {
+// Print writes a row for each proof.
+func (m *Segments) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d layers; mode %s\n", m.Shape, m.Layers, m.Mode)
 	header := []string{"tokens before", "tokens", "prove s", "cpu s", "proof KB", "stored KB", "host peak GB"}
 	last := &m.Runs[len(m.Runs)-1]
@@ -169,26 +169,19 @@ func SegmentsTable(w io.Writer, m *Segments) error {
 	if gpu {
 		header = append(header, "GPU peak GB", "of that weights")
 	}
-	var rows [][]string
-	row := func(what string, s *Segment) {
-		r := []string{what, fmt.Sprint(s.Tokens), fmt.Sprintf("%.3f", s.Prove), fmt.Sprintf("%.3f", s.ProveCPU), fmt.Sprintf("%.1f", float64(s.ProofBytes)/1e3),
-			fmt.Sprintf("%.1f", float64(s.Stored)/1e3), fmt.Sprintf("%.2f", float64(s.PeakMemory)/1e9)}
+	row := func(what string, s Segment) []string {
+		r := ui.Cells("%s\t%d\t%.3f\t%.3f\t%.1f\t%.1f\t%.2f", what, s.Tokens, s.Prove, s.ProveCPU, float64(s.ProofBytes)/1e3, float64(s.Stored)/1e3, float64(s.PeakMemory)/1e9)
 		if gpu {
-			r = append(r, fmt.Sprintf("%.2f", float64(s.PeakDevice)/1e9), fmt.Sprintf("%.2f", float64(s.DeviceWeights)/1e9))
+			r = append(r, ui.Cells("%.2f\t%.2f", float64(s.PeakDevice)/1e9, float64(s.DeviceWeights)/1e9)...)
 		}
-		rows = append(rows, r)
+		return r
 	}
-	for i := range m.Runs {
-		row(fmt.Sprint(m.Runs[i].Before), &m.Runs[i])
-	}
+	rows := ui.Rows(m.Runs, func(s Segment) []string { return row(fmt.Sprint(s.Before), s) })
 	if m.Whole != nil {
-		row("whole", m.Whole)
+		rows = append(rows, row("whole", *m.Whole))
 	}
-	if err := ui.Table(w, header, rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	fmt.Fprintf(w, "verifying all takes %.1f ms, and opening the chain again %.1f\n", 1e3*m.Verify, 1e3*m.Reopen)
+	ui.Table(w, header, rows)
+	fmt.Fprintf(w, "\nverifying all takes %.1f ms, and opening the chain again %.1f\n", 1e3*m.Verify, 1e3*m.Reopen)
 	if m.Again > 0 {
 		fmt.Fprintf(w, "opening it without what is stored takes %.1f ms\n", 1e3*m.Again)
 	}
@@ -198,6 +191,5 @@ func SegmentsTable(w io.Writer, m *Segments) error {
 	if gpu {
 		fmt.Fprintf(w, "most of a GPU beside the weights in segments: %s\n", ui.Bytes(last.PeakDevice-last.DeviceWeights))
 	}
-	_, err := fmt.Fprintf(w, "peak %s\n", ui.Bytes(m.PeakMemory))
-	return err
+	fmt.Fprintf(w, "peak %s\n", ui.Bytes(m.PeakMemory))
 }

@@ -201,8 +201,8 @@ func drift(layers []quantise.Layer) []LayerDrift {
 // finite is x where JSON can have it.
 func finite(x float64) float64 { return math.Min(x, math.MaxFloat64) }
 
-// TextTable writes the figures, and a row for each layer.
-func TextTable(w io.Writer, f *TextFidelity) error {
+// Print writes the figures, and a row for each layer.
+func (f *TextFidelity) Print(w io.Writer) {
 	rows := [][]string{
 		{"tokens", fmt.Sprintf("%d in %d pieces", f.Tokens, f.Pieces)},
 		{"perplexity", fmt.Sprintf("%.4f, of the float model %.4f", f.Perplexity, f.FloatPerplexity)},
@@ -210,19 +210,15 @@ func TextTable(w io.Writer, f *TextFidelity) error {
 		{"top-1", fmt.Sprintf("%.2f %% of the positions", 100*f.Top1)},
 	}
 	for _, m := range f.Margins {
-		rows = append(rows, []string{fmt.Sprintf("margin > %g", m.Margin), fmt.Sprintf("%d of %d", m.Same, m.Positions)})
+		rows = append(rows, ui.Cells("margin > %g\t%d of %d", m.Margin, m.Same, m.Positions))
 	}
 	rows = append(rows,
 		[]string{"error", fmt.Sprintf("%.3f %% of the range at most", 100*f.RangeError)},
 		[]string{"saturated", fmt.Sprint(f.Saturated)},
 		[]string{"formats", f.Formats})
-	if err := ui.Table(w, []string{f.Model, f.Mode}, rows); err != nil {
-		return err
-	}
+	ui.Table(w, []string{f.Model, f.Mode}, rows)
 	fmt.Fprintln(w)
-	rows = nil
-	for _, d := range f.Drift {
-		rows = append(rows, []string{d.Layer, fmt.Sprintf("%.4f", 100*d.Error), fmt.Sprintf("%.6f", d.Cosine), fmt.Sprintf("%.4f", 100*d.Most), d.Worst})
-	}
-	return ui.Table(w, []string{"after layer", "error %", "cosine", "worst %", "at"}, rows)
+	ui.Table(w, []string{"after layer", "error %", "cosine", "worst %", "at"}, ui.Rows(f.Drift, func(d LayerDrift) []string {
+		return ui.Cells("%s\t%.4f\t%.6f\t%.4f\t%s", d.Layer, 100*d.Error, d.Cosine, 100*d.Most, d.Worst)
+	}))
 }

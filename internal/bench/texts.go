@@ -118,21 +118,14 @@ func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel
 	return r
 }
 
-// TextsTable writes a row for each proof, and what of single proofs one of all takes.
-func TextsTable(w io.Writer, m *Texts) error {
+// Print writes a row for each proof, and what of single proofs one of all takes.
+func (m *Texts) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d layers; mode %s, %d tokens after %d of prompt; %d of the texts differ\n", m.Shape, m.Layers, m.Mode, m.Tokens, m.Prompt, m.Different)
-	var rows [][]string
-	row := func(texts int, r *TextsRun) {
-		rows = append(rows, []string{fmt.Sprint(texts), fmt.Sprintf("%.3f", r.Prove), fmt.Sprintf("%.3f", r.ProveCPU), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3), fmt.Sprintf("%.1f", 1e3*r.Verify)})
+	row := func(texts int, r TextsRun) []string {
+		return ui.Cells("%d\t%.3f\t%.3f\t%.1f\t%.1f", texts, r.Prove, r.ProveCPU, float64(r.ProofBytes)/1e3, 1e3*r.Verify)
 	}
-	for i := range m.Alone {
-		row(1, &m.Alone[i])
-	}
-	row(m.Texts, &m.Together)
-	if err := ui.Table(w, []string{"texts", "prove s", "cpu s", "proof KB", "verify ms"}, rows); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\none proof of %d texts takes %.3f of the seconds of as many proofs of one, %.3f of their processor time; peak %s\n",
+	rows := ui.Rows(m.Alone, func(r TextsRun) []string { return row(1, r) })
+	ui.Table(w, []string{"texts", "prove s", "cpu s", "proof KB", "verify ms"}, append(rows, row(m.Texts, m.Together)))
+	fmt.Fprintf(w, "\none proof of %d texts takes %.3f of the seconds of as many proofs of one, %.3f of their processor time; peak %s\n",
 		m.Texts, m.Share, m.ShareCPU, ui.Bytes(m.PeakMemory))
-	return err
 }

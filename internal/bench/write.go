@@ -101,19 +101,13 @@ func writeOnce(ctx context.Context, c *provemodel.Circuit, prompt []int, on *pro
 	return r, nil
 }
 
-// WritingTable writes what was done once, and a row for each text.
-func WritingTable(out io.Writer, w *Writing) (err error) {
-	defer must.Catch(&err)
+// Print writes what was done once, and a row for each text.
+func (w *Writing) Print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %d layers, %d parameters; mode %s; %d tokens after a prompt of %d\n", w.Shape, w.Layers, w.Parameters, w.Mode, w.Tokens, w.Prompt)
-	must.OK(ui.Table(out, []string{"once", "seconds", "cpu seconds"}, phaseRows(w.Phases)))
+	ui.Table(out, []string{"once", "seconds", "cpu seconds"}, phaseRows(w.Phases))
 	fmt.Fprintln(out)
-	var rows [][]string
-	for _, r := range w.Runs {
-		rows = append(rows, []string{
-			fmt.Sprintf("%.3f", r.First), fmt.Sprintf("%.3f", r.FirstCPU), fmt.Sprintf("%.4f", r.Token), fmt.Sprintf("%.4f", r.TokenCPU), fmt.Sprintf("%.1f", r.PerSecond),
-		})
-	}
-	must.OK(ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, rows))
-	_, err = fmt.Fprintf(out, "\npeak %s\n", ui.Bytes(w.PeakMemory))
-	return err
+	ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, ui.Rows(w.Runs, func(r WritingRun) []string {
+		return ui.Cells("%.3f\t%.3f\t%.4f\t%.4f\t%.1f", r.First, r.FirstCPU, r.Token, r.TokenCPU, r.PerSecond)
+	}))
+	fmt.Fprintf(out, "\npeak %s\n", ui.Bytes(w.PeakMemory))
 }

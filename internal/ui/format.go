@@ -85,8 +85,22 @@ func indent(w io.Writer, b []byte) error {
 // structural are the bytes that end a number or a name such as null.
 var structural = [256]bool{',': true, ']': true, '}': true}
 
+// Cells are those of a row, as fmt.Sprintf gives them with a tab between two, of which texts are made printable.
+func Cells(format string, args ...any) []string {
+	return strings.Split(fmt.Sprintf(format, printable(args)...), "\t")
+}
+
+// Rows has a row for each of a list.
+func Rows[T any](list []T, row func(T) []string) [][]string {
+	rows := make([][]string, len(list))
+	for i, x := range list {
+		rows[i] = row(x)
+	}
+	return rows
+}
+
 // Table writes rows in aligned columns under a header, in printable characters.
-func Table(w io.Writer, header []string, rows [][]string) error {
+func Table(w io.Writer, header []string, rows [][]string) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
 		cells := make([]string, len(row))
@@ -95,18 +109,23 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 		}
 		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
-	return tw.Flush()
+	_ = tw.Flush() // the writer remembers errors (program.Run)
 }
 
 // Line writes a line of a result: what it is about, in a column of its own, and the rest as fmt.Sprintf gives it, with texts in
 // printable characters.
 func Line(w io.Writer, what, format string, args ...any) {
+	fmt.Fprintf(w, "%-11s %s\n", what, fmt.Sprintf(format, printable(args)...))
+}
+
+// printable are arguments of fmt.Sprintf with texts in printable characters.
+func printable(args []any) []any {
 	for i, a := range args {
 		if text, ok := a.(string); ok {
 			args[i] = Printable(text)
 		}
 	}
-	fmt.Fprintf(w, "%-11s %s\n", what, fmt.Sprintf(format, args...))
+	return args
 }
 
 // LineIf is Line where there is something to say.

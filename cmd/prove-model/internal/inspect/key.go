@@ -233,7 +233,7 @@ func steps(g *model.Graph) []Steps {
 }
 
 // Print writes the description as text.
-func (k *Key) Print(w io.Writer) error {
+func (k *Key) Print(w io.Writer) {
 	ui.Line(w, "key", "%s, commitment %s", k.Name, k.Commitment)
 	ui.Line(w, "security", "%d bits wanted, %s decoding, at most %d bits of grinding, hashed with %s", k.TargetBits, k.Soundness, k.GrindBits, k.Hash)
 	k.Hidden.print(w)
@@ -256,46 +256,32 @@ func (k *Key) Print(w io.Writer) error {
 		}
 		ui.Line(w, "quantised", "by version %d, mode %s, headroom %v, ranges of %d values", s.Quantiser, s.Mode, s.Headroom, s.Ranges)
 	}
-	var kinds, steps, tables, trees [][]string
-	for _, x := range k.Kinds {
-		kinds = append(kinds, []string{x.Kind, fmt.Sprint(x.Tensors), fmt.Sprint(x.Entries)})
-	}
-	for _, x := range k.Steps {
-		steps = append(steps, []string{x.Kind, fmt.Sprint(x.Steps), fmt.Sprint(x.Entries)})
-	}
-	for _, x := range k.Tables {
-		tables = append(tables, []string{x.Name, fmt.Sprint(x.Bits), fmt.Sprint(x.Lookups), fmt.Sprint(x.Saturated)})
-	}
-	for _, x := range k.Trees {
-		trees = append(trees, []string{x.What, fmt.Sprint(x.Entries), fmt.Sprintf("%d × 2^%d", x.Rows, x.RowVars), x.Root})
-	}
 	for _, section := range []struct {
 		header []string
 		rows   [][]string
 	}{
-		{[]string{"tensors", "number", "entries"}, kinds},
-		{[]string{fmt.Sprintf("steps (%d chunks)", k.Chunks), "number", "entries"}, steps},
-		{[]string{"table", "bits", "look-ups", "saturated rows"}, tables},
-		{[]string{"commitment", "entries", "rows", "root"}, trees},
+		{[]string{"tensors", "number", "entries"}, ui.Rows(k.Kinds, func(x Kind) []string { return ui.Cells("%s\t%d\t%d", x.Kind, x.Tensors, x.Entries) })},
+		{[]string{fmt.Sprintf("steps (%d chunks)", k.Chunks), "number", "entries"},
+			ui.Rows(k.Steps, func(x Steps) []string { return ui.Cells("%s\t%d\t%d", x.Kind, x.Steps, x.Entries) })},
+		{[]string{"table", "bits", "look-ups", "saturated rows"},
+			ui.Rows(k.Tables, func(x Table) []string { return ui.Cells("%s\t%d\t%d\t%d", x.Name, x.Bits, x.Lookups, x.Saturated) })},
+		{[]string{"commitment", "entries", "rows", "root"},
+			ui.Rows(k.Trees, func(x Tree) []string {
+				return ui.Cells("%s\t%d\t%d × 2^%d\t%s", x.What, x.Entries, x.Rows, x.RowVars, x.Root)
+			})},
 	} {
 		fmt.Fprintln(w)
-		if err := ui.Table(w, section.header, section.rows); err != nil {
-			return err
-		}
+		ui.Table(w, section.header, section.rows)
 	}
-	fmt.Fprintln(w)
-	return k.PrintRounds(w)
+	k.printRounds(w)
 }
 
 // Tenths writes bits of security, rounded down as everywhere.
 func Tenths(bits float64) string { return fmt.Sprintf("%.1f", math.Floor(10*bits)/10) }
 
-// PrintRounds writes the bits of security of every round and the least.
-func (k *Key) PrintRounds(w io.Writer) error {
-	var rows [][]string
-	for _, r := range k.Rounds {
-		rows = append(rows, []string{r.Name, fmt.Sprint(r.Times), fmt.Sprint(r.Grind), Tenths(r.Bits)})
-	}
-	rows = append(rows, []string{"minimum", "", "", Tenths(k.MinBits)})
-	return ui.Table(w, []string{"round", "times", "grinding", "bits"}, rows)
+// printRounds writes the bits of security of every round and the least.
+func (k *Key) printRounds(w io.Writer) {
+	rows := ui.Rows(k.Rounds, func(r Round) []string { return ui.Cells("%s\t%d\t%d\t%s", r.Name, r.Times, r.Grind, Tenths(r.Bits)) })
+	fmt.Fprintln(w)
+	ui.Table(w, []string{"round", "times", "grinding", "bits"}, append(rows, []string{"minimum", "", "", Tenths(k.MinBits)}))
 }

@@ -4,6 +4,7 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -94,7 +95,7 @@ func OfModel(f *provemodel.Model) *Model {
 }
 
 // Print writes the description as text.
-func (m *Model) Print(w io.Writer) error {
+func (m *Model) Print(w io.Writer) {
 	ui.Line(w, "model", "%s, %d parameters, %d nodes in normal form", m.Name, m.Parameters, len(m.Nodes))
 	for _, in := range m.Inputs {
 		ui.Line(w, "input", "%s %v", in.Name, in.Shape)
@@ -104,40 +105,29 @@ func (m *Model) Print(w io.Writer) error {
 	}
 	m.Estimate.print(w)
 	fmt.Fprintln(w)
-	var rows [][]string
-	for _, n := range m.Nodes {
-		var in []string
-		for _, x := range n.Inputs {
-			in = append(in, fmt.Sprintf("%s %v", x.Name, x.Shape))
-		}
-		rows = append(rows, []string{n.Op, n.Name, fmt.Sprint(n.Output.Shape), strings.Join(in, ", ")})
-	}
-	if err := ui.Table(w, []string{"op", "node", "output", "inputs"}, rows); err != nil {
-		return err
-	}
+	ui.Table(w, []string{"op", "node", "output", "inputs"}, ui.Rows(m.Nodes, func(n Node) []string {
+		in := ui.Rows(n.Inputs, func(x IO) []string { return ui.Cells("%s %v", x.Name, x.Shape) })
+		return ui.Cells("%s\t%s\t%v\t%s", n.Op, n.Name, n.Output.Shape, strings.Join(slices.Concat(in...), ", "))
+	}))
 	fmt.Fprintln(w)
 	if m.Refused != "" {
-		_, err := fmt.Fprintf(w, "cannot be quantised: %s\n", ui.PrintableLines(m.Refused))
-		return err
+		fmt.Fprintf(w, "cannot be quantised: %s\n", ui.PrintableLines(m.Refused))
+		return
 	}
-	rows = nil
-	for _, p := range m.Precision {
-		rows = append(rows, []string{p.Node, fmt.Sprint(p.Entries), fmt.Sprint(p.Bits), fmt.Sprintf("2^%d", -p.Frac), fmt.Sprint(p.Shift), fmt.Sprint(p.TableBits)})
-	}
-	err := ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, rows)
-	if err != nil || len(m.Formats) == 0 {
-		return err
+	ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, ui.Rows(m.Precision, func(p Precision) []string {
+		return ui.Cells("%s\t%d\t%d\t2^%d\t%d\t%d", p.Node, p.Entries, p.Bits, -p.Frac, p.Shift, p.TableBits)
+	}))
+	if len(m.Formats) == 0 {
+		return
 	}
 	fmt.Fprintln(w)
-	rows = nil
 	usual := func(bits int) string {
 		if bits == 0 {
 			return "usual"
 		}
 		return fmt.Sprint(bits)
 	}
-	for _, f := range m.Formats {
-		rows = append(rows, []string{f.Value, usual(f.Bits), usual(f.WeightBits), fmt.Sprint(f.LookUps), fmt.Sprint(f.TableRows)})
-	}
-	return ui.Table(w, []string{"made more precise", "bits", "weights", "look-ups", "table rows"}, rows)
+	ui.Table(w, []string{"made more precise", "bits", "weights", "look-ups", "table rows"}, ui.Rows(m.Formats, func(f Format) []string {
+		return ui.Cells("%s\t%s\t%s\t%d\t%d", f.Value, usual(f.Bits), usual(f.WeightBits), f.LookUps, f.TableRows)
+	}))
 }

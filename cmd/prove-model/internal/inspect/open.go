@@ -18,7 +18,7 @@ import (
 )
 
 // Description is what is known about a file.
-type Description interface{ Print(w io.Writer) error }
+type Description interface{ Print(w io.Writer) }
 
 // Open describes the file that the settings name: a proof, a key or a model,
 // in this order. The key of a proof is the file of the same name with the

@@ -131,7 +131,7 @@ func OfProof(key *proof.Key, r io.Reader) (_ *Proof, err error) {
 }
 
 // Print writes the description as text.
-func (p *Proof) Print(w io.Writer) error {
+func (p *Proof) Print(w io.Writer) {
 	ui.Line(w, "proof", "%s, not verified here", ui.Bytes(p.Bytes))
 	ui.Line(w, "for key", "%s, commitment %s", p.Key.Name, p.Key.Commitment)
 	p.Key.Hidden.print(w)
@@ -143,14 +143,7 @@ func (p *Proof) Print(w io.Writer) error {
 	for _, name := range p.Hides {
 		ui.Line(w, "hides", "%s", name)
 	}
-	var rows [][]string
-	for _, f := range p.Frames {
-		rows = append(rows, []string{f.Name, fmt.Sprint(f.Bytes)})
-	}
 	fmt.Fprintln(w)
-	if err := ui.Table(w, []string{"frame", "bytes"}, rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	return p.Key.PrintRounds(w)
+	ui.Table(w, []string{"frame", "bytes"}, ui.Rows(p.Frames, func(f Frame) []string { return ui.Cells("%s\t%d", f.Name, f.Bytes) }))
+	p.Key.printRounds(w)
 }

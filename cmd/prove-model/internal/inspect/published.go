@@ -53,7 +53,7 @@ func openPublished(ctx context.Context, cfg *config.Config) (_ *Published, err e
 }
 
 // Print writes the description as text.
-func (p *Published) Print(w io.Writer) error {
+func (p *Published) Print(w io.Writer) {
 	ui.Line(w, "model", "%s", p.Name)
 	ui.Line(w, "family", "%s, %d layers", p.Kind, p.Layers)
 	ui.LineIf(p.Context > 0, w, "context", "%d tokens, of %d that there are", p.Context, p.Vocabulary)
@@ -71,20 +71,13 @@ func (p *Published) Print(w io.Writer) error {
 	p.Estimate.print(w)
 	if len(p.Odd) > 0 {
 		fmt.Fprintln(w)
-		var rows [][]string
-		for _, o := range p.Odd {
-			rows = append(rows, []string{o.Tensor, o.What})
-		}
-		if err := ui.Table(w, []string{"odd tensor", "what"}, rows); err != nil {
-			return err
-		}
+		ui.Table(w, []string{"odd tensor", "what"}, ui.Rows(p.Odd, func(o hf.Odd) []string { return ui.Cells("%s\t%s", o.Tensor, o.What) }))
 	}
-	if p.Graph == nil {
-		if p.Context > 0 {
-			fmt.Fprintln(w, "\nits graph for N tokens is described with --tokens N")
-		}
-		return nil
+	switch {
+	case p.Graph != nil:
+		fmt.Fprintln(w)
+		p.Graph.Print(w)
+	case p.Context > 0:
+		fmt.Fprintln(w, "\nits graph for N tokens is described with --tokens N")
 	}
-	fmt.Fprintln(w)
-	return p.Graph.Print(w)
 }
