@@ -5,13 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
-	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
@@ -69,21 +67,14 @@ func (o *SegmentsOptions) Tokens() int {
 // MeasureSegments draws the model as MeasureLLM, and proves and verifies a chain of segments.
 func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions, ph *ui.Phases) (_ *Segments, err error) {
 	defer must.Catch(&err)
-	local := *cfg
-	local.NoCache, local.NoSelfCheck, local.NoResume = true, true, true
-	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	defer dev.Close()
-	opts := job.OptionsOf(&local, ph, dev)
 	n := o.Tokens()
-	float := must.Get(provemodel.Open(path, &provemodel.OpenOptions{Tokens: max(n, 2), MaxTokens: 1}))
-	defer float.Close()
-	out := float.Outputs()[0].Shape
-	ids := randomTokens(rand.New(rand.NewPCG(uint64(cfg.Seed), 1)), out[len(out)-1], n)
+	float := o.Shape.open(ctx, cfg, o.Layers, &provemodel.OpenOptions{Tokens: max(n, 2), MaxTokens: 1}, ph)
+	defer float.close()
+	ids := float.tokens(n)
 	sample := must.Get(float.TextInput(ids[:min(calibrated, max(n-1, 1))], ids[:1]))
-	circuit := must.Get(provemodel.Quantise(ctx, float, []provemodel.Input{sample}, &opts.Quantise))
-	c := must.Get(provemodel.Commit(ctx, circuit, &opts.Commit))
-	m := &Segments{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode}
-	r := &segmentsRun{c: c, ids: ids, dev: dev, opts: &opts.Prove, ph: ph}
+	c := must.Get(provemodel.Commit(ctx, float.quantise(ctx, sample), &float.opts.Commit))
+	m := &Segments{Shape: o.Shape.Name, Layers: float.layers, Mode: cfg.Mode}
+	r := &segmentsRun{random: float, c: c, ids: ids}
 	files, stored := r.chain(ctx, o.Lengths, &m.Runs)
 	if m.Verify, err = r.verify(files); err != nil {
 		return nil, fmt.Errorf("a chain does not verify: %v", err) // not wrapped: nothing has said so yet
@@ -97,17 +88,15 @@ func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions,
 		r.chain(ctx, []int{n}, &whole)
 		m.Whole = &whole[0]
 	}
-	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
+	m.PeakMemory, m.Devices = ui.PeakMemory(), r.dev.Stats()
 	return m, nil
 }
 
 // segmentsRun is a model that proves a text.
 type segmentsRun struct {
-	c    *provemodel.Committed
-	ids  []int
-	dev  *provemodel.Device
-	opts *provemodel.ProveOptions
-	ph   *ui.Phases
+	*random
+	c   *provemodel.Committed
+	ids []int
 }
 
 // chain proves the text in segments of these lengths, whose tokens are all given, and adds a measurement of each to list. It returns
@@ -117,7 +106,7 @@ func (r *segmentsRun) chain(ctx context.Context, lengths []int, list *[]Segment)
 	at := 0
 	for i, tokens := range lengths {
 		before := len(r.ph.All())
-		p := must.Get(r.c.ProveSegment(ctx, ch, r.ids[at:at+tokens], tokens, r.opts))
+		p := must.Get(r.c.ProveSegment(ctx, ch, r.ids[at:at+tokens], tokens, &r.opts.Prove))
 		files, stored = append(files, p.File), append(stored, ch.Stored(i))
 		s := Segment{Before: at, Tokens: tokens, ProofBytes: len(p.File), Stored: len(stored[i]), PeakMemory: ui.PeakMemory()}
 		s.Prove, s.ProveCPU = took(r.ph.All()[before:])

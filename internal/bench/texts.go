@@ -5,13 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
-	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
@@ -55,32 +53,25 @@ type TextsOptions struct {
 // MeasureTexts draws the model as MeasureLLM, has it write texts, and proves and verifies some of them alone, and all in one proof.
 func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *ui.Phases) (_ *Texts, err error) {
 	defer must.Catch(&err)
-	local := *cfg
-	local.NoCache, local.NoSelfCheck = true, true
-	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	defer dev.Close()
-	opts := job.OptionsOf(&local, ph, dev)
 	longest := max(o.Prompt+o.Tokens, min(calibrated, o.Shape.Context()))
-	float := must.Get(provemodel.Open(path, &provemodel.OpenOptions{Tokens: longest, MaxTokens: o.Tokens}))
-	defer float.Close()
-	out := float.Outputs()[0].Shape
-	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
-	c := commitTo(ctx, float, randomTokens(rng, out[len(out)-1], min(calibrated, longest)), opts)
+	float := o.Shape.open(ctx, cfg, o.Layers, &provemodel.OpenOptions{Tokens: longest, MaxTokens: o.Tokens}, ph)
+	defer float.close()
+	opts := &float.opts.Prove
+	c := must.Get(provemodel.Commit(ctx, float.quantise(ctx, float.sample(longest)), &float.opts.Commit))
 	ph.Begin("write texts")
 	written := make([]provemodel.Input, min(o.Alone, o.Texts))
 	for i := range written {
-		prompt := randomTokens(rng, out[len(out)-1], o.Prompt)
-		_, written[i], err = c.Circuit().Generate(ctx, prompt, &provemodel.GenerateOptions{MaxTokens: o.Tokens, Device: dev, Observer: opts.Prove.Observer})
+		_, written[i], err = c.Circuit().Generate(ctx, float.tokens(o.Prompt), &provemodel.GenerateOptions{MaxTokens: o.Tokens, Device: float.dev, Observer: ph})
 		if err != nil {
 			break
 		}
 	}
 	ph.End(err)
 	must.OK(err)
-	m := &Texts{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Texts: o.Texts, Different: len(written)}
+	m := &Texts{Shape: o.Shape.Name, Layers: float.layers, Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Texts: o.Texts, Different: len(written)}
 	mean, cpu := 0.0, 0.0
 	for i := range written {
-		r := proveTexts(ctx, c, written[i:i+1], &opts.Prove, ph)
+		r := proveTexts(ctx, c, written[i:i+1], opts, ph)
 		if i > 0 {
 			m.Alone, mean, cpu = append(m.Alone, *r), mean+r.Prove/float64(len(written)-1), cpu+r.ProveCPU/float64(len(written)-1)
 		}
@@ -89,9 +80,9 @@ func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *u
 	for i := range all {
 		all[i] = written[i%len(written)]
 	}
-	r := proveTexts(ctx, c, all, &opts.Prove, ph)
+	r := proveTexts(ctx, c, all, opts, ph)
 	m.Together, m.Share, m.ShareCPU = *r, r.Prove/(mean*float64(o.Texts)), r.ProveCPU/(cpu*float64(o.Texts))
-	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
+	m.PeakMemory, m.Devices = ui.PeakMemory(), float.dev.Stats()
 	return m, nil
 }
 

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
-	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 )
@@ -50,26 +48,14 @@ type WritingOptions struct {
 // tokens. Nothing is committed to or proved.
 func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, ph *ui.Phases) (_ *Writing, err error) {
 	defer must.Catch(&err)
-	local := *cfg
-	local.NoCache = true
-	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	defer dev.Close()
-	opts := job.OptionsOf(&local, ph, dev)
-	ph.Begin("open")
-	m, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: o.Prompt + o.Tokens, MaxTokens: o.Tokens})
-	ph.End(err)
-	must.OK(err)
-	defer m.Close()
-	w := &Writing{Shape: o.Shape.Name, Layers: layers, Parameters: m.Parameters(), Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens}
-	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
-	vocabulary := m.Outputs()[0].Shape[2]
-	samples := must.Get(m.TextSamples([][]int{randomTokens(rng, vocabulary, min(calibrated, o.Prompt+o.Tokens))}))
-	c := must.Get(provemodel.Quantise(ctx, m, samples, &opts.Quantise))
-	w.Phases = ph.All()
-	prompt := randomTokens(rng, vocabulary, o.Prompt)
+	m := o.Shape.open(ctx, cfg, o.Layers, &provemodel.OpenOptions{Tokens: o.Prompt + o.Tokens, MaxTokens: o.Tokens}, ph)
+	defer m.close()
+	c := m.quantise(ctx, m.sample(o.Prompt+o.Tokens))
+	w := &Writing{Shape: o.Shape.Name, Layers: m.layers, Parameters: m.Parameters(), Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Phases: ph.All()}
+	prompt := m.tokens(o.Prompt)
 	for range o.Runs {
 		ph.Begin("write")
-		r, err := writeOnce(ctx, c, prompt, &opts.Prove)
+		r, err := writeOnce(ctx, c, prompt, &m.opts.Prove)
 		ph.End(err)
 		must.OK(err)
 		w.Runs = append(w.Runs, *r)
