@@ -211,20 +211,12 @@ func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) (_ []quantise.
 	_, wit, err := c.run(ctx, nil, q, in)
 	must.OK(err)
 	var layers []quantise.Layer
-	err = m.while(ctx, func() error {
-		g, err := m.sizedFor(in)
-		if err != nil {
-			return err
-		}
-		if err := runnable(g); err != nil {
-			return err
-		}
-		values, err := g.RunFloat(in)
-		if err == nil {
-			layers = q.Layers(g, values, wit)
-		}
-		return err
+	err = m.while(ctx, func() (err error) {
+		defer must.Catch(&err)
+		g := must.Get(m.sizedFor(in))
+		must.OK(runnable(g))
+		layers = q.Layers(g, must.Get(g.RunFloat(in)), wit)
+		return nil
 	})
-	must.OK(err)
-	return layers, nil
+	return layers, err
 }

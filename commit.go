@@ -161,11 +161,8 @@ func (o *CommitOptions) checkHiding() error {
 func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (_ *Committed, err error) {
 	defer must.Catch(&err)
 	o := orDefault(opts)
-	sec, err := o.security()
-	if err == nil {
-		err = o.checkHiding()
-	}
-	must.OK(err)
+	sec := must.Get(o.security())
+	must.OK(o.checkHiding())
 	w := newWatch(o.Observer)
 	defer w.stop()
 	if o.Hide != "" {
@@ -178,24 +175,18 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (_ *Committed,
 		return known, ctx.Err()
 	}
 	e, p, err := c.estimateUnit(dev, sec)
-	if err == nil {
-		err = e.within()
-	}
 	must.OK(err)
+	must.OK(e.within())
 	dev.set().Reserve(p, 1, w.warn)
 	made := &Committed{circuit: c}
-	err = w.run(ctx, phaseCommitModel, func() (err error) {
+	must.OK(w.run(ctx, phaseCommitModel, func() (err error) {
+		defer must.Catch(&err)
 		opts := prover.Options{Backend: dev.set().Backend(w.warn), Base: base}
 		made.key, made.trees, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, opts)
-		if err == nil {
-			err = made.key.SetSource(c.source)
-		}
-		if err == nil {
-			err = c.setText(made.key)
-		}
-		return err
-	})
-	must.OK(err)
+		must.OK(err)
+		must.OK(made.key.SetSource(c.source))
+		return c.setText(made.key)
+	}))
 	made.file = made.key.Encoded()
 	content := &cache.Entry{Key: made.file}
 	if n := len(made.trees); n > 0 {
@@ -235,31 +226,23 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 	defer must.Catch(&err)
 	d := must.Get(c.draft(o, sec))
 	dev := orProcessor(o.Device)
-	e, err := c.estimatePlan(dev, d.Plan)
-	if err == nil {
-		err = e.within()
-	}
-	must.OK(err)
+	must.OK(must.Get(c.estimatePlan(dev, d.Plan)).within())
 	dev.set().Reserve(d.Plan, 1, w.warn)
 	made := &Committed{circuit: c}
 	var tails *prf.Key
 	var entry *entry
-	err = w.run(ctx, phaseCommitModel, func() (err error) {
-		if tails, err = d.Tails(c.quantised.Circuit, c.quantised.Weights, sec); err != nil {
-			return err
-		}
+	must.OK(w.run(ctx, phaseCommitModel, func() (err error) {
+		defer must.Catch(&err)
+		tails = must.Get(d.Tails(c.quantised.Circuit, c.quantised.Weights, sec))
 		entry = entryOf(o.CacheDir, w, c.hidingID(sec, tails))
 		if found := entry.commitment(c, nil); found != nil {
 			made = found
 			return nil
 		}
 		made.key, made.trees, err = prover.CommitMasked(ctx, c.quantised.Circuit, d.Plan, c.quantised.Weights, sec, tails, prover.Options{Backend: dev.set().Backend(w.warn)})
-		if err == nil {
-			err = c.setText(made.key)
-		}
-		return err
-	})
-	must.OK(err)
+		must.OK(err)
+		return c.setText(made.key)
+	}))
 	made.hiding = must.Get(d.Made(made.key.Digest, tails))
 	if made.cached {
 		return made, nil

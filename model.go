@@ -363,7 +363,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 			choices[x.Value] = append(choices[x.Value], func(values []float64) { beyond[name] += x.Count(values) })
 		}
 	}
-	err = g.VisitFloat(in, func(name string, values []float64) {
+	must.OK(g.VisitFloat(in, func(name string, values []float64) {
 		if _, ok := named[name]; ok {
 			named[name] = values
 		}
@@ -371,8 +371,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 			tell(values)
 		}
 		visit(name, values)
-	})
-	must.OK(err)
+	}))
 	var out []Tensor
 	for _, s := range outputsOf(g) {
 		t := tensor(s.Name, s.Shape, named[s.Name])

@@ -208,25 +208,18 @@ type proving struct {
 func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (_ *proving, err error) {
 	defer must.Catch(&err)
 	q, ints, clamped, err := c.circuit.rounded(in)
-	if err == nil {
-		err = c.circuit.roomForTexts(o, q.Graph, len(in))
-	}
 	must.OK(err)
+	must.OK(c.circuit.roomForTexts(o, q.Graph, len(in)))
 	must.OKAs(c.key.CheckStatement(&q.Graph.Instance, ints), "no proof of this input is valid")
 	p, inputs, err := c.planned(o, q)
 	must.OK(err)
 	if p.Pads != nil {
-		err = o.checkHiding()
+		must.OK(o.checkHiding())
 	}
-	if err == nil {
-		err = c.hiding.Ready(p, o.Share, n)
-	}
+	must.OK(c.hiding.Ready(p, o.Share, n))
 	for i := range inputs {
-		if err == nil {
-			err = inputs[i].Ready(p, o.Share, n)
-		}
+		must.OK(inputs[i].Ready(p, o.Share, n))
 	}
-	must.OK(err)
 	d := orProcessor(o.Device)
 	must.OK(c.circuit.estimate(o, q, p).within())
 	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p, inputs: inputs, ints: ints, clamped: clamped}, nil
@@ -413,7 +406,7 @@ func (r *proving) forward(ctx context.Context, in Input) (err error) {
 	var run *Run
 	var wit *forward.Witness
 	pass := r.o.Pass.of(r.circuit, in)
-	err = r.w.run(ctx, phaseRun, func() (err error) {
+	must.OK(r.w.run(ctx, phaseRun, func() (err error) {
 		if wit = pass; wit == nil {
 			g := r.model.Graph
 			wit, err = forward.RunOn(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), g, r.model.Weights, r.segment.behind(g.Widen(r.ints, nil, true)))
@@ -422,8 +415,7 @@ func (r *proving) forward(ctx context.Context, in Input) (err error) {
 			run = r.circuit.readRounded(r.model, r.ints, r.clamped, wit)
 		}
 		return err
-	})
-	must.OK(err)
+	}))
 	r.run, r.wit = run, wit
 	must.OK(r.device.set().Kept(r.wit, r.w.warn))
 	must.OK(r.circuit.checkGenerated(r.model.Graph, r.wit, r.o.Sampling))

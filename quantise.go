@@ -205,11 +205,10 @@ func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *
 		w.warn("cache: the ranges do not fit the model: %v", err)
 	}
 	var seen *calibration
-	err = m.phase(ctx, w, phaseCalibrate, func() (err error) {
+	must.OK(m.phase(ctx, w, phaseCalibrate, func() (err error) {
 		seen, err = m.calibrate(ctx, samples, w.progress)
 		return err
-	})
-	must.OK(err)
+	}))
 	c, err := m.choose(ctx, w, seen, settings)
 	// If the circuit must have one size of the batch, samples are joined to batches of that size.
 	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {

@@ -50,11 +50,10 @@ row. scripts/scale.py draws what --json prints.`,
 			unlimited := must.Get(job.LimitMemory(cfg, ph))
 			defer unlimited()
 			var rows bench.ScaleRows
-			err = bench.Scale(cmd.Context(), cfg, s, ph, func(r bench.ScaleRow) {
+			must.OK(bench.Scale(cmd.Context(), cfg, s, ph, func(r bench.ScaleRow) {
 				rows = append(rows, r)
 				ph.Printf("2^%d parameters, %d tokens, %d GPUs done", r.Log, r.Tokens, r.Devices)
-			})
-			must.OK(err)
+			}))
 			return show(cmd, cfg, &rows, nil)
 		}),
 	}

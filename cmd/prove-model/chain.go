@@ -218,19 +218,12 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 }
 
 // placeSegment writes the proof of a chain's last segment, and beside it the keys and values, which spare whoever goes on computing them again.
-func placeSegment(files *outputs, folder string, number int, proof []byte, ch *chain.Chain) (*output, error) {
-	file, err := files.create("proof", segmentFile(folder, number), proofFile)
-	if err == nil {
-		err = file.write(proof)
-	}
-	if err != nil {
-		return nil, err
-	}
-	values, err := files.create("", valuesFile(folder, number), storedFile)
-	if err == nil {
-		err = values.write(ch.Stored(number - 1))
-	}
-	return file, err
+func placeSegment(files *outputs, folder string, number int, proof []byte, ch *chain.Chain) (_ *output, err error) {
+	defer must.Catch(&err)
+	file := must.Get(files.create("proof", segmentFile(folder, number), proofFile))
+	must.OK(file.write(proof))
+	values := must.Get(files.create("", valuesFile(folder, number), storedFile))
+	return file, values.write(ch.Stored(number - 1))
 }
 
 func (p *provedChain) Print(w io.Writer) {

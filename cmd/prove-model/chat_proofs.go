@@ -318,11 +318,8 @@ func (c *conversation) save(ctx context.Context, folder string) (err error) {
 	t := &transcript{Model: c.job.Model.Name(), Commitment: key.Commitment().String(), Key: "key.vk", Answers: c.answers}
 	must.OK(writeFile(folder, t.Key, key.KeyFile()))
 	chains := must.Get(c.saveProofs(folder))
-	text, err := json.MarshalIndent(t, "", "  ")
-	if err == nil {
-		err = writeFile(folder, "transcript.json", append(text, '\n'))
-	}
-	must.OK(err)
+	text := must.Get(json.MarshalIndent(t, "", "  "))
+	must.OK(writeFile(folder, "transcript.json", append(text, '\n')))
 	if c.saved == nil {
 		c.saved = map[string]bool{}
 	}

@@ -161,11 +161,8 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	made.Report = cfg.Report
 	must.OK(s.add(made, text, p))
 	if page != nil {
-		r, err := reportOf(ctx, cfg, j, s.committed, p, made)
-		if err == nil {
-			err = r.Write(page)
-		}
-		must.OKAs(err, "--report")
+		r := must.GetAs(reportOf(ctx, cfg, j, s.committed, p, made))("--report")
+		must.OKAs(r.Write(page), "--report")
 	}
 	must.OK(errors.Join(s.vk.write(s.committed.KeyFile()), file.write(p.File)))
 	must.OK(files.place())

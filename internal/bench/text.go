@@ -99,10 +99,9 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	for _, m := range margins {
 		f.Margins = append(f.Margins, MarginPart{Margin: m})
 	}
-	err = bothOn(ctx, ph, j.Model, c, inputs, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
+	must.OK(bothOn(ctx, ph, j.Model, c, inputs, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
 		return f.add(pieces[i], float, run)
-	})
-	must.OK(err)
+	}))
 	f.KL, f.Top1 = f.KL/float64(f.Tokens), f.Top1/float64(f.Tokens)
 	f.Perplexity, f.FloatPerplexity = math.Exp(f.Perplexity/float64(max(f.Predicted, 1))), math.Exp(f.FloatPerplexity/float64(max(f.Predicted, 1)))
 	ph.Begin("layers")

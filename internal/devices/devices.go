@@ -145,14 +145,10 @@ func Open(ctx context.Context, gpus []Found, err error, o Options, load func(ctx
 }
 
 // open opens a GPU, loads its kernels, and limits the memory for weights to half of what is free until Reserve knows better.
-func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx context.Context, f func() error) error) (*gpu, error) {
-	dev, err := f.Open()
-	if err == nil {
-		err = loadKernels(ctx, dev, load)
-	}
-	if err != nil {
-		return nil, err
-	}
+func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx context.Context, f func() error) error) (_ *gpu, err error) {
+	defer must.Catch(&err)
+	dev := must.Get(f.Open())
+	must.OK(loadKernels(ctx, dev, load))
 	g := &gpu{name: f.Name, machine: cuda.NewMachine(dev), streams: o.Streams, budget: o.MemoryBudget}
 	if o.CheckMemory {
 		g.streams = 1

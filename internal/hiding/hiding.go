@@ -150,15 +150,11 @@ func ReadBudget(of *proof.Key, file string) (_ *ledger.Budget, err error) {
 }
 
 // Check returns the error with which any proof of a key would be refused, as far as the file of its secret tells that by itself.
-func Check(of *proof.Key, file string, share ledger.Share) error {
-	l, err := open(of, file)
-	if err == nil {
-		err = l.Claim(share)
-	}
-	if err == nil {
-		err = l.Check(int(of.Security.Config().LeastQueries(of.FixedTree().TailLog)), 1)
-	}
-	return err
+func Check(of *proof.Key, file string, share ledger.Share) (err error) {
+	defer must.Catch(&err)
+	l := must.Get(open(of, file))
+	must.OK(l.Claim(share))
+	return l.Check(int(of.Security.Config().LeastQueries(of.FixedTree().TailLog)), 1)
 }
 
 func open(of *proof.Key, file string) (*ledger.Ledger, error) {

@@ -91,14 +91,10 @@ func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) (err error) {
 	return nil
 }
 
-func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.named(r.PathValue("model"))
-	if err == nil {
-		err = s.serving()
-	}
-	if err != nil {
-		return err
-	}
+func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) (err error) {
+	defer must.Catch(&err)
+	m := must.Get(s.named(r.PathValue("model")))
+	must.OK(s.serving())
 	writeJSON(w, http.StatusOK, map[string]any{"name": m.Name, "ready": true})
 	return nil
 }
