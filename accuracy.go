@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -154,10 +155,7 @@ func (e *AccuracyError) clipped() string {
 	}
 	const most = 5
 	worst := slices.SortedStableFunc(slices.Values(e.Saturated), func(a, b statement.Saturation) int { return cmp.Compare(b.Share, a.Share) })
-	var places []string
-	for _, w := range worst[:min(most, len(worst))] {
-		places = append(places, w.String())
-	}
+	places := seq.Map(worst[:min(most, len(worst))], func(w statement.Saturation) string { return w.String() })
 	if n := len(worst) - most; n > 0 {
 		places = append(places, fmt.Sprintf("and %d other places", n))
 	}

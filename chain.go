@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -53,11 +54,7 @@ func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts
 
 // readersOf are files to be read.
 func readersOf(files [][]byte) []io.Reader {
-	list := make([]io.Reader, len(files))
-	for i, f := range files {
-		list[i] = bytes.NewReader(f)
-	}
-	return list
+	return seq.Map(files, func(f []byte) io.Reader { return bytes.NewReader(f) })
 }
 
 // Begun returns what a chain has of its text, for a text that goes on from it (GenerateOptions.Prefix): the processor does not compute it
@@ -130,17 +127,10 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (_ *proving, err 
 		return nil, fmt.Errorf("%w: the key hides weights, and roots of keys and values would show what is known of them: prove the text as one", model.ErrSegment)
 	}
 	if c.circuit.refuse != nil {
-		var all []float64
-		for _, id := range append(ch.Tokens(), ids...) {
-			all = append(all, float64(id))
-		}
-		must.OK(c.circuit.refuse(all))
+		must.OK(c.circuit.refuse(reals(append(ch.Tokens(), ids...))))
 	}
 	q := must.Get(c.circuit.quantised.At(c.circuit.quantised.Circuit.Choose(ch.Instance(len(ids), n))))
-	in := Input{make([]float64, len(ids)), make([]float64, n)}
-	for i, id := range ids {
-		in[0][i] = float64(id)
-	}
+	in := Input{reals(ids), make([]float64, n)}
 	for i := range in[1] {
 		in[1][i] = float64(len(ids) - n + i)
 	}
@@ -155,20 +145,13 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (_ *proving, err 
 // own are the keys and values of a segment's tokens in a run.
 func (r *proving) own(wit *forward.Witness) [][]int32 {
 	g := r.model.Graph
-	var own [][]int32
-	for _, id := range g.Apart[g.OwnTree()].Tensors {
-		own = append(own, slices.Clone(wit.Tensor(id)))
-	}
-	return own
+	return seq.Map(g.Apart[g.OwnTree()].Tensors, func(id model.TensorID) []int32 { return slices.Clone(wit.Tensor(id)) })
 }
 
 // ownSizes are the numbers of their entries.
-func (r *proving) ownSizes() (sizes []int) {
+func (r *proving) ownSizes() []int {
 	g := r.model.Graph
-	for _, id := range g.Apart[g.OwnTree()].Tensors {
-		sizes = append(sizes, model.Size(g.Tensors[id].Shape))
-	}
-	return sizes
+	return seq.Map(g.Apart[g.OwnTree()].Tensors, func(id model.TensorID) int { return model.Size(g.Tensors[id].Shape) })
 }
 
 // ProveSegment proves the next segment of a chain, and adds it: so many of its tokens are given, and the others are what the model goes on

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -70,6 +71,8 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 	}
 	return in, nil
 }
+
+func reals(ids []int) []float64 { return seq.Map(ids, func(id int) float64 { return float64(id) }) }
 
 // textInput is the function of that name for the circuit's kind of model.
 func (c *Circuit) textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
@@ -590,10 +593,7 @@ func answerInput(prompt, start, tokens []int, writes, most int) (Input, error) {
 		return nil, fmt.Errorf("a prompt of %d tokens and %d for the decoder: the model was opened for 1 to %d of either", len(prompt), n, most)
 	}
 	decoder := slices.Concat(start, tokens)
-	in := Input{make([]float64, len(prompt)), make([]float64, n)}
-	for i, id := range prompt {
-		in[0][i] = float64(id)
-	}
+	in := Input{reals(prompt), make([]float64, n)}
 	for i := range in[1] {
 		in[1][i] = float64(decoder[min(i, len(decoder)-1)])
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -189,22 +190,14 @@ func (m *Model) Graph() *graph.Graph { return m.graph }
 func (m *Model) Inputs() []Spec { return inputsOf(m.graph) }
 
 func inputsOf(g *graph.Graph) []Spec {
-	specs := make([]Spec, len(g.Inputs))
-	for i, v := range g.Inputs {
-		specs[i] = Spec{v.Name, v.Shape}
-	}
-	return specs
+	return seq.Map(g.Inputs, func(v graph.Input) Spec { return Spec{v.Name, v.Shape} })
 }
 
 // Outputs lists the outputs in order, in the size that the model was opened for.
 func (m *Model) Outputs() []Spec { return outputsOf(m.graph) }
 
 func outputsOf(g *graph.Graph) []Spec {
-	specs := make([]Spec, len(g.Outputs))
-	for i, name := range g.Outputs {
-		specs[i] = Spec{name, g.Shapes[name]}
-	}
-	return specs
+	return seq.Map(g.Outputs, func(name string) Spec { return Spec{name, g.Shapes[name]} })
 }
 
 // MostTokens is the greatest length of the texts that keys of the model are for; 0 for
@@ -459,10 +452,7 @@ func (m *Model) TextSamples(texts [][]int) (_ []Input, err error) {
 			continue
 		}
 		g := must.GetAs(m.text(len(ids), min(len(ids), judgedPositions)))("text %d", i)
-		samples[i] = Input{make([]float64, len(ids))}
-		for j, id := range ids {
-			samples[i][0][j] = float64(id)
-		}
+		samples[i] = Input{reals(ids)}
 		if len(g.Inputs) == 2 {
 			at := make([]float64, model.Size(g.Inputs[1].Shape))
 			for j := range at {

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -353,10 +354,7 @@ func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance)
 	for i, id := range q.Graph.Inputs {
 		inputs[i] = q.Graph.Tensors[id].Name
 	}
-	outputs := make([]string, len(c.circuit.outputs))
-	for i, s := range c.circuit.outputs {
-		outputs[i] = s.Name
-	}
+	outputs := seq.Map(c.circuit.outputs, func(s Spec) string { return s.Name })
 	in.HiddenInputs = must.GetAs(places(o.HideInputs, inputs, func(i int) bool { return entries(q.Graph.Inputs[i]) }))("option HideInputs")
 	in.HiddenOutputs = must.GetAs(places(o.HideOutputs, outputs, func(i int) bool {
 		return entries(q.Graph.Outputs[i]) && !slices.ContainsFunc(in.Reveals, func(r model.Reveal) bool { return r.Output == i })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
@@ -571,10 +572,7 @@ func (c *Circuit) sizedFor(in Input, texts int) (_ *quantise.Model, err error) {
 	if c.refuse != nil && len(in) > 0 {
 		must.OK(c.refuse(in[0]))
 	}
-	lens := make([]int, len(in))
-	for i := range in {
-		lens[i] = len(in[i])
-	}
+	lens := seq.Map(in, func(x []float64) int { return len(x) })
 	instance := must.Get(c.quantised.Circuit.InstanceOf(lens))
 	instance.Texts = texts
 	instance = c.quantised.Circuit.Choose(instance)

@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -232,11 +233,7 @@ func (o *VerifyOptions) words(key *Key) (*vocabulary.Vocabulary, error) {
 
 // asInputs are the inputs of a statement for arrays to be read as.
 func asInputs(tensors []Tensor) []graph.Input {
-	out := make([]graph.Input, len(tensors))
-	for i, t := range tensors {
-		out[i] = graph.Input{Name: t.Name, Shape: t.Shape}
-	}
-	return out
+	return seq.Map(tensors, func(t Tensor) graph.Input { return graph.Input{Name: t.Name, Shape: t.Shape} })
 }
 
 // invalid has an error about malformed bytes wrap ErrInvalid.

@@ -22,6 +22,7 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -301,11 +302,7 @@ func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 
 // readersOf are the proofs, to be read.
 func readersOf(proofs [][]byte) []io.Reader {
-	var list []io.Reader
-	for _, p := range proofs {
-		list = append(list, strings.NewReader(string(p)))
-	}
-	return list
+	return seq.Map(proofs, func(p []byte) io.Reader { return strings.NewReader(string(p)) })
 }
 
 // pinnedIn returns which of the proofs, from 0 on, has a statement.

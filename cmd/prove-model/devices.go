@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/program"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/spf13/cobra"
@@ -79,7 +80,7 @@ func (l *deviceList) Print(out io.Writer) {
 		fmt.Fprintln(out, "no GPU:", l.DevicesReason)
 	} else {
 		header := []string{"device", "name", "arch", "memory", "free", "used", "processors", "driver's CUDA", "UUID"}
-		ui.Table(out, header, ui.Rows(l.Devices, func(d deviceState) []string {
+		ui.Table(out, header, seq.Map(l.Devices, func(d deviceState) []string {
 			used := "no"
 			if d.Used && d.Error == "" {
 				used = "yes"

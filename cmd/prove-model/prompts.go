@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -50,9 +51,7 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 		all, err := s.job.GenerateAll(ctx, s.circuit, w, &s.opts.Prove, ph.Began(), func(done int) { ph.Progress(done, len(s.job.Inputs)) })
 		ph.End(err)
 		must.OK(err)
-		for _, t := range all {
-			texts = append(texts, written(t))
-		}
+		texts = seq.Map(all, written)
 	}
 	if err := s.closeEnough(ctx); err != nil {
 		return nil, s.hint(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -308,10 +309,7 @@ func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokeni
 		return false, nil
 	default:
 		template := must.GetAs(chat.Open(job.TokenizerOf(cfg.Model)))("the chat template")
-		list := make([]chat.Message, len(body.Messages))
-		for i, m := range body.Messages {
-			list[i] = chat.Message{Role: m.Role, Content: string(m.Content)}
-		}
+		list := seq.Map(body.Messages, func(m request.Message) chat.Message { return chat.Message{Role: m.Role, Content: string(m.Content)} })
 		text := must.Get(template.Render(list, true))
 		want = must.Get(t.EncodeChat(text))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise"
@@ -193,7 +194,7 @@ func lookUps(g *model.Graph) int {
 // Print prints a line a model.
 func (l Fidelities) Print(w io.Writer) {
 	header := []string{"model", "mode", "samples", "error %", "cosine", "KL", "top-1 %", "sure", "saturated", "look-ups", "quantise s", "runs", "formats (bits/weights × values)"}
-	ui.Table(w, header, ui.Rows(l, func(f *Fidelity) []string {
+	ui.Table(w, header, seq.Map(l, func(f *Fidelity) []string {
 		kl, top, sure := "-", "-", "-"
 		if f.Rows > 0 {
 			kl, top = fmt.Sprintf("%.2g", f.KL), fmt.Sprintf("%.2f", 100*f.Top1)

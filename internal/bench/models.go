@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -101,11 +102,8 @@ func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Inp
 			inputs[i] = append(inputs[i], slices.Concat(values[k:], values[:k]))
 		}
 	}
-	var alone []*provemodel.Proof
 	began := time.Now()
-	for _, in := range inputs {
-		alone = append(alone, must.Get(provemodel.Prove(ctx, c, in, opts)))
-	}
+	alone := seq.Map(inputs, func(in provemodel.Input) *provemodel.Proof { return must.Get(provemodel.Prove(ctx, c, in, opts)) })
 	between := time.Now()
 	list := must.Get(c.ProveEach(ctx, inputs, nil, opts))
 	l := &List{Inputs: n, Alone: between.Sub(began).Seconds(), List: time.Since(between).Seconds()}
@@ -143,7 +141,7 @@ type Models []*Model
 // Print writes one row for each measurement, and a line for each list.
 func (l Models) Print(w io.Writer) {
 	header := []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}
-	ui.Table(w, header, ui.Rows(l, func(m *Model) []string {
+	ui.Table(w, header, seq.Map(l, func(m *Model) []string {
 		if m.Error != "" {
 			return []string{m.Name, "", "", "", "", "", "", "", m.Error}
 		}
@@ -167,5 +165,5 @@ func (m *Model) Print(w io.Writer) {
 
 // phaseRows are rows with name, seconds and seconds of the processor.
 func phaseRows(phases []ui.Phase) [][]string {
-	return ui.Rows(phases, func(p ui.Phase) []string { return ui.Cells("%s\t%.3f\t%.3f", p.Name, p.Seconds, p.CPU) })
+	return seq.Map(phases, func(p ui.Phase) []string { return ui.Cells("%s\t%.3f\t%.3f", p.Name, p.Seconds, p.CPU) })
 }

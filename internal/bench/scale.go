@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
@@ -121,7 +122,7 @@ type ScaleRows []ScaleRow
 // Print writes one row for each size.
 func (l ScaleRows) Print(w io.Writer) {
 	header := []string{"parameters", "tokens", "GPUs", "commit s", "cpu s", "prove s", "cpu s", "verify ms", "proof KB", "peak GB", "estimated"}
-	ui.Table(w, header, ui.Rows(l, func(r ScaleRow) []string {
+	ui.Table(w, header, seq.Map(l, func(r ScaleRow) []string {
 		size := ui.Cells("2^%d\t%d\t%d", r.Log, r.Tokens, r.Devices)
 		if r.Refused != "" {
 			return append(size, r.Refused, "", "", "", "", "", "", "")

@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -142,11 +143,7 @@ func timed(f func() error) (float64, error) {
 }
 
 func readersOf(files [][]byte) []io.Reader {
-	list := make([]io.Reader, len(files))
-	for i, f := range files {
-		list[i] = bytes.NewReader(f)
-	}
-	return list
+	return seq.Map(files, func(f []byte) io.Reader { return bytes.NewReader(f) })
 }
 
 // Print writes a row for each proof.
@@ -165,7 +162,7 @@ func (m *Segments) Print(w io.Writer) {
 		}
 		return r
 	}
-	rows := ui.Rows(m.Runs, func(s Segment) []string { return row(fmt.Sprint(s.Before), s) })
+	rows := seq.Map(m.Runs, func(s Segment) []string { return row(fmt.Sprint(s.Before), s) })
 	if m.Whole != nil {
 		rows = append(rows, row("whole", *m.Whole))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -217,7 +218,7 @@ func (f *TextFidelity) Print(w io.Writer) {
 		[]string{"formats", f.Formats})
 	ui.Table(w, []string{f.Model, f.Mode}, rows)
 	fmt.Fprintln(w)
-	ui.Table(w, []string{"after layer", "error %", "cosine", "worst %", "at"}, ui.Rows(f.Drift, func(d LayerDrift) []string {
+	ui.Table(w, []string{"after layer", "error %", "cosine", "worst %", "at"}, seq.Map(f.Drift, func(d LayerDrift) []string {
 		return ui.Cells("%s\t%.4f\t%.6f\t%.4f\t%s", d.Layer, 100*d.Error, d.Cosine, 100*d.Most, d.Worst)
 	}))
 }

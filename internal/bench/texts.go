@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -115,7 +116,7 @@ func (m *Texts) Print(w io.Writer) {
 	row := func(texts int, r TextsRun) []string {
 		return ui.Cells("%d\t%.3f\t%.3f\t%.1f\t%.1f", texts, r.Prove, r.ProveCPU, float64(r.ProofBytes)/1e3, 1e3*r.Verify)
 	}
-	rows := ui.Rows(m.Alone, func(r TextsRun) []string { return row(1, r) })
+	rows := seq.Map(m.Alone, func(r TextsRun) []string { return row(1, r) })
 	ui.Table(w, []string{"texts", "prove s", "cpu s", "proof KB", "verify ms"}, append(rows, row(m.Texts, m.Together)))
 	fmt.Fprintf(w, "\none proof of %d texts takes %.3f of the seconds of as many proofs of one, %.3f of their processor time; peak %s\n",
 		m.Texts, m.Share, m.ShareCPU, ui.Bytes(m.PeakMemory))

@@ -9,6 +9,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -92,7 +93,7 @@ func (w *Writing) Print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %d layers, %d parameters; mode %s; %d tokens after a prompt of %d\n", w.Shape, w.Layers, w.Parameters, w.Mode, w.Tokens, w.Prompt)
 	ui.Table(out, []string{"once", "seconds", "cpu seconds"}, phaseRows(w.Phases))
 	fmt.Fprintln(out)
-	ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, ui.Rows(w.Runs, func(r WritingRun) []string {
+	ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, seq.Map(w.Runs, func(r WritingRun) []string {
 		return ui.Cells("%.3f\t%.3f\t%.4f\t%.4f\t%.1f", r.First, r.FirstCPU, r.Token, r.TokenCPU, r.PerSecond)
 	}))
 	fmt.Fprintf(out, "\npeak %s\n", ui.Bytes(w.PeakMemory))

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
@@ -79,10 +80,9 @@ func Find(numbers []int, every bool) ([]Found, error) {
 			numbers = append(numbers, i)
 		}
 	}
-	gpus := make([]Found, len(numbers))
-	for i, n := range numbers {
-		gpus[i] = Found{fmt.Sprintf("GPU %d", n), func() (kernels.Device, error) { return kernels.CachedFor(n) }}
-	}
+	gpus := seq.Map(numbers, func(n int) Found {
+		return Found{fmt.Sprintf("GPU %d", n), func() (kernels.Device, error) { return kernels.CachedFor(n) }}
+	})
 	return gpus, nil
 }
 
@@ -463,9 +463,5 @@ func (d *Set) WarnOnce(of string, warn Log, format string, args ...any) {
 
 // Names lists the GPUs.
 func (d *Set) Names() []string {
-	var names []string
-	for _, g := range d.gpus {
-		names = append(names, g.name)
-	}
-	return names
+	return seq.Map(d.gpus, func(g *gpu) string { return g.name })
 }

@@ -7,6 +7,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/onnxruntime"
+	"github.com/prove-model/prove-model/internal/seq"
 )
 
 // check has ONNX Runtime compute what a run is held against.
@@ -25,10 +26,7 @@ func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Inpu
 	for i, spec := range m.Inputs() {
 		arrays[spec.Name] = onnxruntime.Array{Shape: batched(spec.Shape, len(in[i])), Values: in[i]}
 	}
-	var names []string
-	for _, spec := range m.Outputs() {
-		names = append(names, spec.Name)
-	}
+	names := seq.Map(m.Outputs(), func(spec provemodel.Spec) string { return spec.Name })
 	out := must.GetAs(onnxruntime.Run(ctx, c.path, arrays, names))("--check")
 	own, err := m.Run(ctx, in) // which knows types, and what was chosen by how much
 	must.OK(err)

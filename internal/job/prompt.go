@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -161,10 +162,7 @@ func tokensOf(data []byte) ([]int, error) {
 // arrays are the prompt as inputs of the model, with the position of the last token if
 // the logits are of that alone.
 func (p *Prompt) arrays(cfg *config.Config) provemodel.Arrays {
-	values := make([]float64, len(p.IDs))
-	for i, id := range p.IDs {
-		values[i] = float64(id)
-	}
+	values := seq.Map(p.IDs, func(id int) float64 { return float64(id) })
 	in := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(values)}, Values: values}}
 	if cfg.Logits == config.LogitsLast {
 		in = append(in, provemodel.Arrays{{Name: families.Positions, Shape: []int{1}, Values: []float64{float64(len(values) - 1)}}}...)
@@ -241,10 +239,7 @@ func Encode(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([]int, 
 func EncodeAll(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) (_ [][]int, err error) {
 	defer must.Catch(&err)
 	list := must.Get(readPrompts(cfg, t, keyed(of)))
-	ids := make([][]int, len(list))
-	for i, p := range list {
-		ids[i] = p.IDs
-	}
+	ids := seq.Map(list, func(p *Prompt) []int { return p.IDs })
 	return ids, nil
 }
 

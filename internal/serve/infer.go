@@ -8,6 +8,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
@@ -60,11 +61,7 @@ func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) (err error) 
 }
 
 func tensorsOf(list []provemodel.Spec) []tensorInfo {
-	out := make([]tensorInfo, len(list))
-	for i, t := range list {
-		out[i] = tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)}
-	}
-	return out
+	return seq.Map(list, func(t provemodel.Spec) tensorInfo { return tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)} })
 }
 
 func (s *Server) v2Server(w http.ResponseWriter, _ *http.Request) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
@@ -37,11 +38,7 @@ func infoOf(m *models.Model) *modelInfo {
 }
 
 func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
-	list := []*modelInfo{}
-	for _, m := range s.Models() {
-		list = append(list, infoOf(m))
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": seq.Map(s.Models(), infoOf)})
 	return nil
 }
 
@@ -170,10 +167,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) (err error) {
 	if len(messages) == 0 {
 		return bad("messages", "missing_required_parameter", errors.New("a conversation has at least one message"))
 	}
-	list := make([]chat.Message, len(messages))
-	for i, m := range messages {
-		list[i] = chat.Message{Role: m.Role, Content: string(m.Content)}
-	}
+	list := seq.Map(messages, func(m request.Message) chat.Message { return chat.Message{Role: m.Role, Content: string(m.Content)} })
 	q.prompt, err = q.model.EncodeChat(list)
 	must.OK(q.check("messages", err))
 	return s.respond(w, r, q, func(c *choice) any {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 )
 
 // Bytes returns n in the largest unit that leaves it at least 1, in powers of
@@ -90,23 +91,11 @@ func Cells(format string, args ...any) []string {
 	return strings.Split(fmt.Sprintf(format, printable(args)...), "\t")
 }
 
-// Rows has a row for each of a list.
-func Rows[T any](list []T, row func(T) []string) [][]string {
-	rows := make([][]string, len(list))
-	for i, x := range list {
-		rows[i] = row(x)
-	}
-	return rows
-}
-
 // Table writes rows in aligned columns under a header, in printable characters.
 func Table(w io.Writer, header []string, rows [][]string) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
-		cells := make([]string, len(row))
-		for i := range row {
-			cells[i] = Printable(row[i])
-		}
+		cells := seq.Map(row, Printable)
 		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
 	_ = tw.Flush() // the writer remembers errors (program.Run)

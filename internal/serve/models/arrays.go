@@ -7,6 +7,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -32,10 +33,7 @@ func (m *Model) Input(arrays provemodel.Arrays) (provemodel.Input, error) {
 
 // TextInput returns the input of a sentence encoder for the tokens of a text.
 func (m *Model) TextInput(ids []int) (provemodel.Arrays, provemodel.Input, error) {
-	values := make([]float64, len(ids))
-	for i, id := range ids {
-		values[i] = float64(id)
-	}
+	values := seq.Map(ids, func(id int) float64 { return float64(id) })
 	arrays := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(ids)}, Values: values}}
 	in, err := m.Input(arrays)
 	return arrays, in, err

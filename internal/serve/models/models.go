@@ -21,6 +21,7 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -192,19 +193,14 @@ func (m *Model) Help(ctx context.Context, j *queue.Job, roots []byte, next func(
 }
 
 // asked is what is to be proved of a job: one input, or several of a joint one.
-func (m *Model) asked(j *queue.Job) ([]provemodel.Input, *provemodel.ProveOptions, error) {
+func (m *Model) asked(j *queue.Job) (_ []provemodel.Input, _ *provemodel.ProveOptions, err error) {
+	defer must.Catch(&err)
 	opts := m.opts.Prove
 	texts := j.Texts()
 	if texts == nil {
 		return []provemodel.Input{j.Inputs}, &opts, nil
 	}
-	list := make([]provemodel.Input, len(texts))
-	for i, t := range texts {
-		var err error
-		if list[i], err = m.job.Model.TextInput(t.Prompt, t.Tokens); err != nil {
-			return nil, nil, err
-		}
-	}
+	list := seq.Map(texts, func(t *queue.Text) provemodel.Input { return must.Get(m.job.Model.TextInput(t.Prompt, t.Tokens)) })
 	opts.Sampling, opts.Logits = texts[0].Sampling, texts[0].Logits
 	return list, &opts, nil
 }

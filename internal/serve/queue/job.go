@@ -41,11 +41,10 @@ type Text struct {
 }
 
 // Texts are the texts that the proof of a job is of, nil if it is of arrays.
-func (j *Job) Texts() []*Text {
+func (j *Job) Texts() (list []*Text) {
 	if j.Text != nil {
 		return []*Text{j.Text}
 	}
-	var list []*Text
 	for _, p := range j.Joint {
 		list = append(list, p.Text)
 	}

@@ -15,6 +15,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
@@ -61,11 +62,7 @@ func (j *Job) watched(id string) []string {
 	if j.Joint == nil {
 		return []string{id}
 	}
-	list := make([]string, len(j.Joint))
-	for i, p := range j.Joint {
-		list[i] = p.Job
-	}
-	return list
+	return seq.Map(j.Joint, func(p Part) string { return p.Job })
 }
 
 // taken is a message with the job that it is of.

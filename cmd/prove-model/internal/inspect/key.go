@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -260,13 +261,13 @@ func (k *Key) Print(w io.Writer) {
 		header []string
 		rows   [][]string
 	}{
-		{[]string{"tensors", "number", "entries"}, ui.Rows(k.Kinds, func(x Kind) []string { return ui.Cells("%s\t%d\t%d", x.Kind, x.Tensors, x.Entries) })},
+		{[]string{"tensors", "number", "entries"}, seq.Map(k.Kinds, func(x Kind) []string { return ui.Cells("%s\t%d\t%d", x.Kind, x.Tensors, x.Entries) })},
 		{[]string{fmt.Sprintf("steps (%d chunks)", k.Chunks), "number", "entries"},
-			ui.Rows(k.Steps, func(x Steps) []string { return ui.Cells("%s\t%d\t%d", x.Kind, x.Steps, x.Entries) })},
+			seq.Map(k.Steps, func(x Steps) []string { return ui.Cells("%s\t%d\t%d", x.Kind, x.Steps, x.Entries) })},
 		{[]string{"table", "bits", "look-ups", "saturated rows"},
-			ui.Rows(k.Tables, func(x Table) []string { return ui.Cells("%s\t%d\t%d\t%d", x.Name, x.Bits, x.Lookups, x.Saturated) })},
+			seq.Map(k.Tables, func(x Table) []string { return ui.Cells("%s\t%d\t%d\t%d", x.Name, x.Bits, x.Lookups, x.Saturated) })},
 		{[]string{"commitment", "entries", "rows", "root"},
-			ui.Rows(k.Trees, func(x Tree) []string {
+			seq.Map(k.Trees, func(x Tree) []string {
 				return ui.Cells("%s\t%d\t%d × 2^%d\t%s", x.What, x.Entries, x.Rows, x.RowVars, x.Root)
 			})},
 	} {
@@ -281,7 +282,7 @@ func Tenths(bits float64) string { return fmt.Sprintf("%.1f", math.Floor(10*bits
 
 // printRounds writes the bits of security of every round and the least.
 func (k *Key) printRounds(w io.Writer) {
-	rows := ui.Rows(k.Rounds, func(r Round) []string { return ui.Cells("%s\t%d\t%d\t%s", r.Name, r.Times, r.Grind, Tenths(r.Bits)) })
+	rows := seq.Map(k.Rounds, func(r Round) []string { return ui.Cells("%s\t%d\t%d\t%s", r.Name, r.Times, r.Grind, Tenths(r.Bits)) })
 	fmt.Fprintln(w)
 	ui.Table(w, []string{"round", "times", "grinding", "bits"}, append(rows, []string{"minimum", "", "", Tenths(k.MinBits)}))
 }

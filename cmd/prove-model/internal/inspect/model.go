@@ -9,6 +9,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -105,8 +106,8 @@ func (m *Model) Print(w io.Writer) {
 	}
 	m.Estimate.print(w)
 	fmt.Fprintln(w)
-	ui.Table(w, []string{"op", "node", "output", "inputs"}, ui.Rows(m.Nodes, func(n Node) []string {
-		in := ui.Rows(n.Inputs, func(x IO) []string { return ui.Cells("%s %v", x.Name, x.Shape) })
+	ui.Table(w, []string{"op", "node", "output", "inputs"}, seq.Map(m.Nodes, func(n Node) []string {
+		in := seq.Map(n.Inputs, func(x IO) []string { return ui.Cells("%s %v", x.Name, x.Shape) })
 		return ui.Cells("%s\t%s\t%v\t%s", n.Op, n.Name, n.Output.Shape, strings.Join(slices.Concat(in...), ", "))
 	}))
 	fmt.Fprintln(w)
@@ -114,7 +115,7 @@ func (m *Model) Print(w io.Writer) {
 		fmt.Fprintf(w, "cannot be quantised: %s\n", ui.PrintableLines(m.Refused))
 		return
 	}
-	ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, ui.Rows(m.Precision, func(p Precision) []string {
+	ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, seq.Map(m.Precision, func(p Precision) []string {
 		return ui.Cells("%s\t%d\t%d\t2^%d\t%d\t%d", p.Node, p.Entries, p.Bits, -p.Frac, p.Shift, p.TableBits)
 	}))
 	if len(m.Formats) == 0 {
@@ -127,7 +128,7 @@ func (m *Model) Print(w io.Writer) {
 		}
 		return fmt.Sprint(bits)
 	}
-	ui.Table(w, []string{"made more precise", "bits", "weights", "look-ups", "table rows"}, ui.Rows(m.Formats, func(f Format) []string {
+	ui.Table(w, []string{"made more precise", "bits", "weights", "look-ups", "table rows"}, seq.Map(m.Formats, func(f Format) []string {
 		return ui.Cells("%s\t%s\t%s\t%d\t%d", f.Value, usual(f.Bits), usual(f.WeightBits), f.LookUps, f.TableRows)
 	}))
 }

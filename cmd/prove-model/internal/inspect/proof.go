@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -144,6 +145,6 @@ func (p *Proof) Print(w io.Writer) {
 		ui.Line(w, "hides", "%s", name)
 	}
 	fmt.Fprintln(w)
-	ui.Table(w, []string{"frame", "bytes"}, ui.Rows(p.Frames, func(f Frame) []string { return ui.Cells("%s\t%d", f.Name, f.Bytes) }))
+	ui.Table(w, []string{"frame", "bytes"}, seq.Map(p.Frames, func(f Frame) []string { return ui.Cells("%s\t%d", f.Name, f.Bytes) }))
 	p.Key.printRounds(w)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -57,10 +58,9 @@ func (p *Published) Print(w io.Writer) {
 	ui.Line(w, "model", "%s", p.Name)
 	ui.Line(w, "family", "%s, %d layers", p.Kind, p.Layers)
 	ui.LineIf(p.Context > 0, w, "context", "%d tokens, of %d that there are", p.Context, p.Vocabulary)
-	var stored []string
-	for _, s := range p.Stored {
-		stored = append(stored, fmt.Sprintf("%d tensors of %s (%s)", s.Tensors, s.Type, ui.Bytes(int64(s.Bytes))))
-	}
+	stored := seq.Map(p.Stored, func(s hf.Stored) string {
+		return fmt.Sprintf("%d tensors of %s (%s)", s.Tensors, s.Type, ui.Bytes(int64(s.Bytes)))
+	})
 	ui.Line(w, "parameters", "%d: %s", p.Parameters, strings.Join(stored, ", "))
 	switch {
 	case p.Tokens > 0:
@@ -71,7 +71,7 @@ func (p *Published) Print(w io.Writer) {
 	p.Estimate.print(w)
 	if len(p.Odd) > 0 {
 		fmt.Fprintln(w)
-		ui.Table(w, []string{"odd tensor", "what"}, ui.Rows(p.Odd, func(o hf.Odd) []string { return ui.Cells("%s\t%s", o.Tensor, o.What) }))
+		ui.Table(w, []string{"odd tensor", "what"}, seq.Map(p.Odd, func(o hf.Odd) []string { return ui.Cells("%s\t%s", o.Tensor, o.What) }))
 	}
 	switch {
 	case p.Graph != nil:
