@@ -1,6 +1,7 @@
 package provemodel
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -358,11 +359,7 @@ func (o *ProveOptions) results(w *watch, c *Committed, p *plan.Plan, wit *forwar
 	if t := p.WitnessTree(); t != nil {
 		entries = t.Values()
 	}
-	least := o.resumeFrom
-	if least == 0 {
-		least = longProof
-	}
-	if !o.Resume || entries < least {
+	if !o.Resume || entries < cmp.Or(o.resumeFrom, longProof) {
 		return nil
 	}
 	dir, err := cache.Open(o.CacheDir)

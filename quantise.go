@@ -2,6 +2,7 @@ package provemodel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,10 +110,7 @@ type QuantiseOptions struct {
 
 // settings are those of the quantiser, for texts of some length at most.
 func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
-	s := quantise.Options{Mode: o.Mode, Headroom: o.Headroom, Target: o.TargetError, Length: length, Hide: o.Hide}
-	if s.Headroom == 0 {
-		s.Headroom = 2
-	}
+	s := quantise.Options{Mode: o.Mode, Headroom: cmp.Or(o.Headroom, 2), Target: o.TargetError, Length: length, Hide: o.Hide}
 	s.Public = slices.Sorted(slices.Values(o.PublicConstants))
 	switch {
 	case !(o.TargetError >= 0 && o.TargetError <= 1):

@@ -17,11 +17,9 @@ import (
 
 func newWorker() *cobra.Command {
 	cmd := program.Worker()
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := program.Load(cmd)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		defer must.Catch(&err)
+		cfg := must.Get(program.Load(cmd))
 		if cfg.Cluster == "" {
 			return job.WithHint(errors.New("no cluster"), "name its NATS servers with --cluster nats://HOST:4222")
 		}

@@ -133,9 +133,7 @@ func chainAlone(cfg *config.Config) error {
 
 // parts cuts tokens, the first of which are given, into segments of at most so many; 0: one.
 func parts(tokens, given, most int) (sizes, of []int) {
-	if most == 0 {
-		most = max(tokens, 1)
-	}
+	most = cmp.Or(most, max(tokens, 1))
 	for at := 0; at < tokens; at += most {
 		n := min(most, tokens-at)
 		sizes, of = append(sizes, n), append(of, min(max(given-at, 0), n))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"math"
 
@@ -25,9 +26,7 @@ type likeness struct {
 // all if that is 0.
 func likenessOf(got, float provemodel.Tensor, rows int) likeness {
 	size := got.Shape[len(got.Shape)-1]
-	if rows == 0 {
-		rows = len(got.Values) / size
-	}
+	rows = cmp.Or(rows, len(got.Values)/size)
 	g, f := got.Values[:rows*size], float.Values[:rows*size]
 	kl, same, most := quantise.Divergence(g, f, size), 0, 0.0
 	for at := 0; at < len(g); at += size {

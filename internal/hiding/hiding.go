@@ -3,6 +3,7 @@
 package hiding
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,10 +46,7 @@ func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (_
 	d := &Draft{file: file}
 	must.OK(Possible(file))
 	if d.known, err = ledger.Open(file); errors.Is(err, fs.ErrNotExist) {
-		if proofs == 0 {
-			proofs = usualProofs
-		}
-		d.Plan = must.Get(prover.PlanMasked(c, sec, proofs))
+		d.Plan = must.Get(prover.PlanMasked(c, sec, cmp.Or(proofs, usualProofs)))
 		d.secret = ledger.Secret{Seed: ledger.NewSeed(), RowVars: d.Plan.Choice.FixedRowVars, TailLog: d.Plan.Choice.FixedTailLog}
 		d.secret.Positions = soundness.Budget(d.secret.RowVars, d.secret.TailLog)
 		return d, nil

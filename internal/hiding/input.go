@@ -1,6 +1,7 @@
 package hiding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,7 @@ type Input struct {
 // usual number. The commitment is written to a file, and its secret beside it (SecretOf); neither may be there.
 func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int, values []int32, proofs int, file string) (_ *Input, err error) {
 	defer must.Catch(&err)
-	if proofs == 0 {
-		proofs = usualProofs
-	}
-	c := must.Get(prover.PlanInput(sec, shape, frac, proofs))
+	c := must.Get(prover.PlanInput(sec, shape, frac, cmp.Or(proofs, usualProofs)))
 	seed := ledger.NewSeed()
 	must.OK(prover.CommitInput(ctx, c, values, prover.InputKey(c, values, seed)))
 	f := must.Get(os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644))

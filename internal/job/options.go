@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -24,10 +25,7 @@ type Options struct {
 // OptionsOf returns the options of work that the phases are told of, on a device; nil is the processor.
 func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Options {
 	cache, budget := cacheDir(cfg, ph), int64(cfg.ChunkBudgetGB*gb)
-	grind := cfg.GrindBits
-	if grind == 0 {
-		grind = -1
-	}
+	grind := cmp.Or(cfg.GrindBits, -1)
 	reveal, _ := cfg.Reveals()     // which whoever read the settings has checked
 	number, of, _ := cfg.ShareOf() // likewise
 	hides, _ := cfg.HiddenOf()     // likewise

@@ -4,6 +4,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,13 +102,9 @@ func (m *Model) readText(c *config.Config) (err error) {
 	if context == 0 {
 		return nil // of pictures
 	}
-	if c.Tokens == 0 {
-		c.Tokens = min(context, defaultTokens)
-	}
+	c.Tokens = cmp.Or(c.Tokens, min(context, defaultTokens))
 	if m.Writes = writes; writes {
-		if c.MaxTokens == 0 {
-			c.MaxTokens = max(1, min(defaultMaxTokens, c.Tokens/2))
-		}
+		c.MaxTokens = cmp.Or(c.MaxTokens, max(1, min(defaultMaxTokens, c.Tokens/2)))
 		m.MaxTokens, m.MaxPrompt = c.MaxTokens, c.Tokens-c.MaxTokens
 	}
 	from := job.TokenizerOf(c.Model)

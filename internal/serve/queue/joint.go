@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -210,9 +211,7 @@ func (q *Queue) wrongPart(ctx context.Context, j *Job) (wrong string, err error)
 		if err != nil {
 			return "", err
 		}
-		if class == "" {
-			class = of.class()
-		}
+		class = cmp.Or(class, of.class())
 		alike := class != "" && of.class() == class && of.Commitment == j.Commitment && of.Shared == j.Shared && (j.Shared != receipt.SharedKey || of.Owner == j.Owner)
 		if !alike || !reflect.DeepEqual(of.Text, p.Text) {
 			return fmt.Sprintf("text %d is not that of job %s, or may not be proved with the others", i+1, p.Job), nil
@@ -234,8 +233,9 @@ func (q *Queue) isJoined(ctx context.Context, r *Record) (bool, error) {
 }
 
 // begin says in the records that a worker has begun with a job.
-func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) error {
-	if _, err := q.change(ctx, id, func(r *Record) bool {
+func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) (err error) {
+	defer must.Catch(&err)
+	must.Get(q.change(ctx, id, func(r *Record) bool {
 		if r.State == Proved {
 			return false
 		}
@@ -245,9 +245,7 @@ func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) err
 		r.State, r.Worker, r.Error = Proving, worker, ""
 		r.Tries++
 		return true
-	}); err != nil {
-		return err
-	}
+	}))
 	for _, p := range j.Joint {
 		if _, err := q.change(ctx, p.Job, func(r *Record) bool {
 			if r.State.Final() || r.Joint == nil || r.Joint.Proof != id {

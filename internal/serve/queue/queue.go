@@ -10,6 +10,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,10 +120,7 @@ func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) 
 
 func open(ctx context.Context, nc *nats.Conn, opts Options) (_ *Queue, err error) {
 	defer must.Catch(&err)
-	q := &Queue{nc: nc, process: nuid.Next(), now: time.Now, wait: opts.Silence}
-	if q.wait == 0 {
-		q.wait = 30 * time.Second
-	}
+	q := &Queue{nc: nc, process: nuid.Next(), now: time.Now, wait: cmp.Or(opts.Silence, 30*time.Second)}
 	q.js = must.Get(jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second)))
 	if opts.Bucket != "" {
 		q.files = must.GetAs(openBucket(ctx, opts.Bucket))("the bucket")
