@@ -182,9 +182,7 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 		}
 		d.Trees = append(d.Trees, Tree{what, t.Values(), t.Rows(), t.RowVars, root})
 	}
-	for _, r := range p.Rounds {
-		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
-	}
+	d.Rounds = seq.Map(p.Rounds, func(r soundness.Round) Round { return Round{r.Name, r.Times, r.Grind, r.Bits.Float()} })
 	d.MinBits = p.Strength().Total.Float()
 	return d
 }

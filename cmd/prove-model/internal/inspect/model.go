@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Model is a float graph in normal form.
@@ -67,24 +68,17 @@ type Format struct {
 
 // quantise adds what the quantised model has to tell.
 func (m *Model) quantise(r provemodel.Report) {
-	for _, s := range r.Steps {
-		m.Precision = append(m.Precision, Precision{s.Node, s.Entries, s.Bits, s.Frac, s.Shift, s.TableBits})
-	}
-	for _, c := range r.Chosen {
-		m.Formats = append(m.Formats, Format{c.Value, c.Bits, c.Weights, c.LookUps, c.TableRows})
-	}
+	m.Precision = seq.Map(r.Steps, func(s quantise.StepReport) Precision {
+		return Precision{s.Node, s.Entries, s.Bits, s.Frac, s.Shift, s.TableBits}
+	})
+	m.Formats = seq.Map(r.Chosen, func(c quantise.Chosen) Format { return Format{c.Value, c.Bits, c.Weights, c.LookUps, c.TableRows} })
 }
 
 // OfModel describes a float model.
 func OfModel(f *provemodel.Model) *Model {
 	g := f.Graph()
-	m := &Model{Name: g.Name, Parameters: f.Parameters()}
-	for _, in := range f.Inputs() {
-		m.Inputs = append(m.Inputs, IO(in))
-	}
-	for _, out := range f.Outputs() {
-		m.Outputs = append(m.Outputs, IO(out))
-	}
+	io := func(s provemodel.Spec) IO { return IO(s) }
+	m := &Model{Name: g.Name, Parameters: f.Parameters(), Inputs: seq.Map(f.Inputs(), io), Outputs: seq.Map(f.Outputs(), io)}
 	for _, n := range g.Nodes {
 		node := Node{Op: graph.Kind(n.Op), Name: n.Name, Output: IO{n.Output, g.Shapes[n.Output]}}
 		for _, in := range n.Inputs {
