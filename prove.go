@@ -149,11 +149,7 @@ func (o *ProveOptions) bar() *bar {
 // to its bound. The proof has the same bytes whatever computes it. When the context
 // ends, Prove returns its error at once. opts may be nil.
 func Prove(ctx context.Context, c *Committed, in Input, opts *ProveOptions) (*Proof, error) {
-	o := orDefault(opts)
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	return c.proveInputs(ctx, o, []Input{in})
+	return c.proveInputs(ctx, orDefault(opts), []Input{in})
 }
 
 // ProveTexts is Prove for several texts, at most 1024, of different lengths: one proof states them all, each with what the model makes of
@@ -168,15 +164,13 @@ func ProveTexts(ctx context.Context, c *Committed, texts []Input, opts *ProveOpt
 	case o.MaxError != 0 || o.Pass != nil:
 		return nil, errors.New("options MaxError, Float and Pass are of one run, and ProveTexts proves several texts at once")
 	}
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
 	return c.proveInputs(ctx, o, texts)
 }
 
 // proveInputs makes one proof of one input, or of several texts.
 func (c *Committed) proveInputs(ctx context.Context, o *ProveOptions, in []Input) (_ *Proof, err error) {
 	defer must.Catch(&err)
+	must.OK(o.validate())
 	w := newWatch(o.Observer)
 	defer w.stop()
 	in = must.Get(c.coarse(o, in))
@@ -621,10 +615,7 @@ func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i 
 		})
 	}
 	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // warnings passes on warnings alone.
