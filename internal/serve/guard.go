@@ -107,7 +107,7 @@ func (l *limits) wait(who string) int {
 	return 1 + int(60/l.perMinute)
 }
 
-// handler answers a request, or returns what is wrong with it.
+// handler answers a request, or returns what is wrong with it, or has must end it (pass).
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // guarded has a handler answer those who may ask, as often as they may.
@@ -123,7 +123,8 @@ func (s *Server) guarded(h handler) http.HandlerFunc {
 	}
 }
 
-func (s *Server) pass(w http.ResponseWriter, r *http.Request, h handler) error {
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, h handler) (err error) {
+	defer must.Catch(&err)
 	owner, ok := s.opts.Keys.owner(r)
 	if !ok {
 		return &apiError{Status: http.StatusUnauthorized, Type: authentication, Code: "invalid_api_key", Message: "the request needs a key that the server knows, as Authorization: Bearer KEY"}

@@ -48,8 +48,7 @@ func inputsOf(m *models.Model) []tensorInfo {
 }
 
 // vocabulary sends the file of what a model says of strings. Its digest is in the key, so that it need not be trusted.
-func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.named(r.PathValue("model")))
 	file := m.VocabularyFile()
 	if file == nil {
@@ -78,8 +77,7 @@ func (s *Server) arraysModel(r *http.Request) (*models.Model, error) {
 	return m, err
 }
 
-func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.arraysModel(r))
 	writeJSON(w, http.StatusOK, map[string]any{
 		"name": m.Name, "versions": []string{m.Commitment}, "platform": "prove-model", "inputs": inputsOf(m), "outputs": tensorsOf(m.Outputs()),
@@ -88,8 +86,7 @@ func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) (err error) {
 	return nil
 }
 
-func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.named(r.PathValue("model")))
 	must.OK(s.serving())
 	writeJSON(w, http.StatusOK, map[string]any{"name": m.Name, "ready": true})
@@ -107,8 +104,7 @@ func namesOf(t provemodel.Tensor) map[string][]string {
 	return nil
 }
 
-func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	must.OK(s.serving())
 	m := must.Get(s.arraysModel(r))
 	body := must.Get(s.body(w, r))

@@ -23,27 +23,25 @@ func (s *Server) record(r *http.Request) (_ *queue.Record, err error) {
 	return rec, nil
 }
 
-func (s *Server) proof(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) proof(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	writeJSON(w, http.StatusOK, rec)
 	return nil
 }
 
 // prove has an answer proved that was not, or whose proof failed.
-func (s *Server) prove(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	must.OK(s.admit(r.Context()))
-	if rec, err = s.queue.Prove(r.Context(), rec.ID); err != nil {
+	rec, err := s.queue.Prove(r.Context(), rec.ID)
+	if err != nil {
 		return unavailable(err)
 	}
 	writeJSON(w, http.StatusAccepted, rec)
 	return nil
 }
 
-func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	switch rec.State {
 	case queue.Queued, queue.Proving:
@@ -85,8 +83,7 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) (err error) {
 }
 
 // placed signs a receipt of this server again that names the place of its text in a proof of several; another one comes back as it is.
-func (s *Server) placed(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) placed(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	body := must.Get(s.body(w, r))
 	signed, err := receipt.Read(body, s.PublicKey())
@@ -108,8 +105,7 @@ func (s *Server) placed(w http.ResponseWriter, r *http.Request) (err error) {
 }
 
 // proofEvents streams what becomes of a proof: an event "proof" with the record as often as it changes, and "progress" in between.
-func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -121,7 +117,7 @@ func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) (err error)
 		}
 	}()
 	e := &events{w: w}
-	err = s.queue.Watch(ctx, rec.ID, func(rec *queue.Record, p *queue.Progress) error {
+	err := s.queue.Watch(ctx, rec.ID, func(rec *queue.Record, p *queue.Progress) error {
 		if rec != nil {
 			e.send("proof", rec)
 		} else {
@@ -135,8 +131,7 @@ func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) (err error)
 	return nil
 }
 
-func (s *Server) key(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) key(w http.ResponseWriter, r *http.Request) error {
 	file := must.Get(s.queue.Key(r.Context(), r.PathValue("commitment")))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "private, immutable")
