@@ -106,8 +106,8 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 func serveOptions(cfg *config.Config, log *slog.Logger) (opts serve.Options, err error) {
 	defer must.Catch(&err)
 	opts = serve.Options{
-		Rate: cfg.Rate, MaxBody: int64(cfg.MaxBodyMB * (1 << 20)), MaxQueue: cfg.MaxQueue, Parallel: cmp.Or(cfg.Parallel, runtime.GOMAXPROCS(0)), Webhook: cfg.Webhook, Log: log,
-		Shared: must.Get(shared(cfg)), Prove: must.Get(cfg.ProveShare()),
+		Rate: cfg.Rate, MaxBody: int64(cfg.MaxBodyMB * (1 << 20)), MaxQueue: cfg.MaxQueue,
+		Parallel: cmp.Or(cfg.Parallel, runtime.GOMAXPROCS(0)), Webhook: cfg.Webhook, Log: log, Shared: must.Get(shared(cfg)), Prove: must.Get(cfg.ProveShare()),
 	}
 	if cfg.Keys != "" {
 		opts.Keys = must.GetAs(serve.ReadKeys(cfg.Keys))("--keys")

@@ -156,7 +156,8 @@ func (m *Segments) Print(w io.Writer) {
 		header = append(header, "GPU peak GB", "of that weights")
 	}
 	row := func(what string, s Segment) []string {
-		r := ui.Cells("%s\t%d\t%.3f\t%.3f\t%.1f\t%.1f\t%.2f", what, s.Tokens, s.Prove, s.ProveCPU, float64(s.ProofBytes)/1e3, float64(s.Stored)/1e3, float64(s.PeakMemory)/1e9)
+		r := ui.Cells("%s\t%d\t%.3f\t%.3f\t%.1f\t%.1f\t%.2f", what, s.Tokens, s.Prove, s.ProveCPU,
+			float64(s.ProofBytes)/1e3, float64(s.Stored)/1e3, float64(s.PeakMemory)/1e9)
 		if gpu {
 			r = append(r, ui.Cells("%.2f\t%.2f", float64(s.PeakDevice)/1e9, float64(s.DeviceWeights)/1e9)...)
 		}

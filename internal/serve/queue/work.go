@@ -68,7 +68,9 @@ func (q *Queue) reader(name string) jetstream.ConsumerConfig {
 
 // consume handles the messages of a stream one at a time, by a consumer. A message whose handler fails comes again, sooner if the context
 // has ended.
-func (q *Queue) consume(ctx context.Context, from jetstream.Stream, what string, by jetstream.ConsumerConfig, handle func(c jetstream.Consumer, m jetstream.Msg) error) error {
+func (q *Queue) consume(
+	ctx context.Context, from jetstream.Stream, what string, by jetstream.ConsumerConfig, handle func(c jetstream.Consumer, m jetstream.Msg) error,
+) error {
 	c, err := from.CreateOrUpdateConsumer(ctx, by)
 	if err != nil {
 		return unlessEnded(ctx, fmt.Errorf("the queue of %s: %w", what, err))

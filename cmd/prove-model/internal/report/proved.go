@@ -132,7 +132,8 @@ func (s *Scores) show(h *page, row, rows int) {
 		same = fmt.Sprintf("in the float model class %d has it", float)
 	}
 	h.printf("<p>Highest score: <b>class %s</b>; %s.</p>\n", fmt.Sprint(order[0]), same)
-	h.table([]string{fmt.Sprintf("of %d classes", len(order)), "score", "float model"}, seq.Map(order[:min(mostClasses, len(order))], func(i int) []string {
+	header := []string{fmt.Sprintf("of %d classes", len(order)), "score", "float model"}
+	h.table(header, seq.Map(order[:min(mostClasses, len(order))], func(i int) []string {
 		return ui.Cells("class %d\t%.5g\t%.5g", i, s.Values[i], s.Float[i])
 	}))
 }
