@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -154,10 +155,7 @@ func (e *AccuracyError) clipped() string {
 	}
 	const most = 5
 	worst := slices.SortedStableFunc(slices.Values(e.Saturated), func(a, b statement.Saturation) int { return cmp.Compare(b.Share, a.Share) })
-	var places []string
-	for _, w := range worst[:min(most, len(worst))] {
-		places = append(places, w.String())
-	}
+	places := seq.Map(worst[:min(most, len(worst))], func(w statement.Saturation) string { return w.String() })
 	if n := len(worst) - most; n > 0 {
 		places = append(places, fmt.Sprintf("and %d other places", n))
 	}
@@ -179,7 +177,8 @@ type bar struct {
 }
 
 // check returns an error if the run is further off. A nil bar allows anything.
-func (b *bar) check(r *Run) error {
+func (b *bar) check(r *Run) (err error) {
+	defer must.Catch(&err)
 	if b == nil {
 		return nil
 	}
@@ -188,10 +187,7 @@ func (b *bar) check(r *Run) error {
 	}
 	var worst *AccuracyError
 	for i, f := range b.float {
-		a, err := Compare(r.Outputs[i], f)
-		if err != nil {
-			return err
-		}
+		a := must.Get(Compare(r.Outputs[i], f))
 		if !(a.RangeError <= b.fraction) && (worst == nil || a.RangeError > worst.RangeError) {
 			worst = &AccuracyError{
 				Output: f.Name, Accuracy: a, Value: r.Outputs[i].Values[a.At], Float: f.Values[a.At],
@@ -213,20 +209,12 @@ func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) (_ []quantise.
 	_, wit, err := c.run(ctx, nil, q, in)
 	must.OK(err)
 	var layers []quantise.Layer
-	err = m.while(ctx, func() error {
-		g, err := m.sizedFor(in)
-		if err != nil {
-			return err
-		}
-		if err := runnable(g); err != nil {
-			return err
-		}
-		values, err := g.RunFloat(in)
-		if err == nil {
-			layers = q.Layers(g, values, wit)
-		}
-		return err
+	err = m.while(ctx, func() (err error) {
+		defer must.Catch(&err)
+		g := must.Get(m.sizedFor(in))
+		must.OK(runnable(g))
+		layers = q.Layers(g, must.Get(g.RunFloat(in)), wit)
+		return nil
 	})
-	must.OK(err)
-	return layers, nil
+	return layers, err
 }

@@ -1,6 +1,7 @@
 package provemodel
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -92,11 +93,11 @@ func (m *Model) hash(ctx context.Context, w *watch) error {
 	})
 }
 
-// hasher begins the ID of something made from the model, by this version of the
-// quantiser. It returns nil for a model that was made in memory. Input shapes
+// id is the ID of something made from the model, by this version of the
+// quantiser, and from what more adds. It is nil for a model that was made in memory. Input shapes
 // are part of it since a file may leave them open, but not the size of an open
 // batch nor the length of a text, whose bound is; and names because ranges go by them.
-func (m *Model) hasher(what string) *cache.Hasher {
+func (m *Model) id(what string, more func(h *cache.Hasher)) *cache.ID {
 	files := m.files()
 	if len(files) == 0 {
 		return nil
@@ -121,26 +122,28 @@ func (m *Model) hasher(what string) *cache.Hasher {
 	for _, n := range g.Nodes {
 		h.Add("node", fmt.Appendf(nil, "%q %q", graph.Kind(n.Op), n.Output))
 	}
-	return h
+	more(h)
+	return idOf(h)
+}
+
+func idOf(h *cache.Hasher) *cache.ID {
+	id := h.ID()
+	return &id
 }
 
 // rangesID names the ranges and formats that the samples give, or, to keep to
 // them, the first ones that the model was quantised with in this mode.
 func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) *cache.ID {
-	h := m.hasher("ranges")
-	if h == nil {
-		return nil
-	}
-	h.Add("settings", fmt.Appendf(nil, "%s %v %v", settings.Mode, settings.Headroom, settings.Target))
-	if settings.Hide {
-		h.Add("hide", fmt.Appendf(nil, "%q", settings.Public))
-	}
-	addBase(h, settings)
-	if !keep {
-		h.Add("samples", sampleBytes(samples))
-	}
-	id := h.ID()
-	return &id
+	return m.id("ranges", func(h *cache.Hasher) {
+		h.Add("settings", fmt.Appendf(nil, "%s %v %v", settings.Mode, settings.Headroom, settings.Target))
+		if settings.Hide {
+			h.Add("hide", fmt.Appendf(nil, "%q", settings.Public))
+		}
+		addBase(h, settings)
+		if !keep {
+			h.Add("samples", sampleBytes(samples))
+		}
+	})
 }
 
 func sampleBytes(samples []Input) []byte {
@@ -181,28 +184,24 @@ func (e *entry) putCodes(codes []uint32) {
 
 // quantisedID names a quantised model by what it is made from.
 func (m *Model) quantisedID(r ranges, settings quantise.Options) *cache.ID {
-	h := m.hasher("quantised")
-	if h == nil {
-		return nil
-	}
-	if !m.open.isText() {
-		h.Add("shapes", []byte(signature(m.Inputs())))
-	}
-	formats := quantise.Formats{}
-	for name, f := range settings.Formats {
-		if f.Code() != 0 {
-			formats[name] = f
+	return m.id("quantised", func(h *cache.Hasher) {
+		if !m.open.isText() {
+			h.Add("shapes", []byte(signature(m.Inputs())))
 		}
-	}
-	settings.Formats = formats
-	addBase(h, settings)
-	settings.Base = nil
-	h.Add("settings", fmt.Appendf(nil, "%#v", settings)) // in the order of the names
-	for _, name := range slices.Sorted(maps.Keys(r)) {
-		h.Add(name, fmt.Appendf(nil, "%v", r[name].Codes()))
-	}
-	id := h.ID()
-	return &id
+		formats := quantise.Formats{}
+		for name, f := range settings.Formats {
+			if f.Code() != 0 {
+				formats[name] = f
+			}
+		}
+		settings.Formats = formats
+		addBase(h, settings)
+		settings.Base = nil
+		h.Add("settings", fmt.Appendf(nil, "%#v", settings)) // in the order of the names
+		for _, name := range slices.Sorted(maps.Keys(r)) {
+			h.Add(name, fmt.Appendf(nil, "%v", r[name].Codes()))
+		}
+	})
 }
 
 // quantised returns the entry's quantised model, or nil if it has none. Its weights are
@@ -243,20 +242,16 @@ func (e *entry) putQuantised(m *Model, q *quantise.Model) {
 // circuitID names the circuit that quantising gives; with a free dimension it is one circuit for
 // all sizes.
 func (m *Model) circuitID(s *proof.Source, free bool, settings quantise.Options) *cache.ID {
-	h := m.hasher("circuit")
-	if h == nil {
-		return nil
-	}
-	if !free {
-		h.Add("shapes", []byte(signature(m.Inputs())))
-	}
-	h.Add("source", fmt.Appendf(nil, "%#v", *s))
-	if settings.Hide {
-		h.Add("hide", fmt.Appendf(nil, "%q", settings.Public))
-	}
-	addBase(h, settings)
-	id := h.ID()
-	return &id
+	return m.id("circuit", func(h *cache.Hasher) {
+		if !free {
+			h.Add("shapes", []byte(signature(m.Inputs())))
+		}
+		h.Add("source", fmt.Appendf(nil, "%#v", *s))
+		if settings.Hide {
+			h.Add("hide", fmt.Appendf(nil, "%q", settings.Public))
+		}
+		addBase(h, settings)
+	})
 }
 
 // addBase names the base of an adapter, if there is one.
@@ -277,8 +272,7 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	if t := said(c.language, c.words); t != nil {
 		h.Add("text", fmt.Appendf(nil, "%#v", *t))
 	}
-	id := h.ID()
-	return &id
+	return idOf(h)
 }
 
 // hidingID names the commitment to a circuit with tails: a name that nobody can make who does not know them.
@@ -290,8 +284,7 @@ func (c *Circuit) hidingID(sec proof.Security, tails *prf.Key) *cache.ID {
 	h := cache.NewHasher()
 	h.Add("commitment", id[:])
 	h.Add("tails", tails[:])
-	hidden := h.ID()
-	return &hidden
+	return idOf(h)
 }
 
 // commitment returns the cached commitment to the circuit, or nil if there is none or its key is
@@ -310,11 +303,9 @@ func (e *entry) commitment(c *Circuit, base *whir.Tree) *Committed {
 	return &Committed{circuit: c, key: key, file: found.Key, trees: trees, cached: true}
 }
 
-func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (*Key, prover.Trees, error) {
-	key, err := proof.DecodeKey(found.Key)
-	if err != nil {
-		return nil, nil, err
-	}
+func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (_ *Key, _ prover.Trees, err error) {
+	defer must.Catch(&err)
+	key := must.Get(proof.DecodeKey(found.Key))
 	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !says(key, said(c.language, c.words)) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
@@ -368,11 +359,7 @@ func (o *ProveOptions) results(w *watch, c *Committed, p *plan.Plan, wit *forwar
 	if t := p.WitnessTree(); t != nil {
 		entries = t.Values()
 	}
-	least := o.resumeFrom
-	if least == 0 {
-		least = longProof
-	}
-	if !o.Resume || entries < least {
+	if !o.Resume || entries < cmp.Or(o.resumeFrom, longProof) {
 		return nil
 	}
 	dir, err := cache.Open(o.CacheDir)

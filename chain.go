@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -53,25 +54,19 @@ func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts
 
 // readersOf are files to be read.
 func readersOf(files [][]byte) []io.Reader {
-	list := make([]io.Reader, len(files))
-	for i, f := range files {
-		list[i] = bytes.NewReader(f)
-	}
-	return list
+	return seq.Map(files, func(f []byte) io.Reader { return bytes.NewReader(f) })
 }
 
 // Begun returns what a chain has of its text, for a text that goes on from it (GenerateOptions.Prefix): the processor does not compute it
 // again. Of keys and values that the model cannot have it has nothing. What is written with others than the model's does not hold with the
 // chain's proofs: ProveSegment refuses it.
-func (c *Committed) Begun(ch *chain.Chain) (*Pass, error) {
+func (c *Committed) Begun(ch *chain.Chain) (_ *Pass, err error) {
+	defer must.Catch(&err)
 	p := &Pass{text: keptText{circuit: c.circuit, caches: c.circuit.caches()}}
 	if ch.Segments() == 0 || p.text.caches == nil {
 		return p, nil
 	}
-	g, err := c.circuit.quantised.Circuit.At(c.circuit.quantised.Circuit.Choose(ch.Instance(1, 1)))
-	if err != nil {
-		return nil, err
-	}
+	g := must.Get(c.circuit.quantised.Circuit.At(c.circuit.quantised.Circuit.Choose(ch.Instance(1, 1))))
 	own := g.Apart[g.OwnTree()].Tensors
 	values, tokens := ch.Values(), ch.Tokens()
 	var caches []forward.RowCache
@@ -99,15 +94,14 @@ func (c *Committed) Begun(ch *chain.Chain) (*Pass, error) {
 }
 
 // again computes the keys and values of a segment that has been proved.
-func (r *proving) again(ctx context.Context) ([][]int32, error) {
+func (r *proving) again(ctx context.Context) (_ [][]int32, err error) {
+	defer must.Catch(&err)
 	p, _, err := r.planned(r.o, r.model)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	set := r.device.set()
 	set.Reserve(p, 1, r.w.warn)
 	var made [][]int32
-	if err := await(ctx, func() error {
+	must.OK(await(ctx, func() error {
 		wit, err := forward.RunOn(ctx, set.Machine(r.o.share(), p, r.w.warn), r.model.Graph, r.model.Weights, r.segment.behind(r.ints))
 		if err != nil {
 			return err
@@ -115,9 +109,7 @@ func (r *proving) again(ctx context.Context) ([][]int32, error) {
 		defer wit.Close()
 		made = r.own(wit)
 		return set.Kept(wit, r.w.warn)
-	}); err != nil {
-		return nil, err
-	}
+	}))
 	return made, nil
 }
 
@@ -135,17 +127,10 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (_ *proving, err 
 		return nil, fmt.Errorf("%w: the key hides weights, and roots of keys and values would show what is known of them: prove the text as one", model.ErrSegment)
 	}
 	if c.circuit.refuse != nil {
-		var all []float64
-		for _, id := range append(ch.Tokens(), ids...) {
-			all = append(all, float64(id))
-		}
-		must.OK(c.circuit.refuse(all))
+		must.OK(c.circuit.refuse(reals(append(ch.Tokens(), ids...))))
 	}
 	q := must.Get(c.circuit.quantised.At(c.circuit.quantised.Circuit.Choose(ch.Instance(len(ids), n))))
-	in := Input{make([]float64, len(ids)), make([]float64, n)}
-	for i, id := range ids {
-		in[0][i] = float64(id)
-	}
+	in := Input{reals(ids), make([]float64, n)}
 	for i := range in[1] {
 		in[1][i] = float64(len(ids) - n + i)
 	}
@@ -153,29 +138,20 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (_ *proving, err 
 	if err == nil {
 		err = c.key.CheckStatement(&q.Graph.Instance, ints)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("no proof of this segment is valid: %w", err)
-	}
+	must.OKAs(err, "no proof of this segment is valid")
 	return &proving{Committed: c, model: q, ints: ints, segment: &ofSegment{imports: ch.Values()}}, nil
 }
 
 // own are the keys and values of a segment's tokens in a run.
 func (r *proving) own(wit *forward.Witness) [][]int32 {
 	g := r.model.Graph
-	var own [][]int32
-	for _, id := range g.Apart[g.OwnTree()].Tensors {
-		own = append(own, slices.Clone(wit.Tensor(id)))
-	}
-	return own
+	return seq.Map(g.Apart[g.OwnTree()].Tensors, func(id model.TensorID) []int32 { return slices.Clone(wit.Tensor(id)) })
 }
 
 // ownSizes are the numbers of their entries.
-func (r *proving) ownSizes() (sizes []int) {
+func (r *proving) ownSizes() []int {
 	g := r.model.Graph
-	for _, id := range g.Apart[g.OwnTree()].Tensors {
-		sizes = append(sizes, model.Size(g.Tensors[id].Shape))
-	}
-	return sizes
+	return seq.Map(g.Apart[g.OwnTree()].Tensors, func(id model.TensorID) int { return model.Size(g.Tensors[id].Shape) })
 }
 
 // ProveSegment proves the next segment of a chain, and adds it: so many of its tokens are given, and the others are what the model goes on

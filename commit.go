@@ -161,11 +161,8 @@ func (o *CommitOptions) checkHiding() error {
 func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (_ *Committed, err error) {
 	defer must.Catch(&err)
 	o := orDefault(opts)
-	sec, err := o.security()
-	if err == nil {
-		err = o.checkHiding()
-	}
-	must.OK(err)
+	sec := must.Get(o.security())
+	must.OK(o.checkHiding())
 	w := newWatch(o.Observer)
 	defer w.stop()
 	if o.Hide != "" {
@@ -178,24 +175,18 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (_ *Committed,
 		return known, ctx.Err()
 	}
 	e, p, err := c.estimateUnit(dev, sec)
-	if err == nil {
-		err = e.within()
-	}
 	must.OK(err)
+	must.OK(e.within())
 	dev.set().Reserve(p, 1, w.warn)
 	made := &Committed{circuit: c}
-	err = w.run(ctx, phaseCommitModel, func() (err error) {
+	must.OK(w.run(ctx, phaseCommitModel, func() (err error) {
+		defer must.Catch(&err)
 		opts := prover.Options{Backend: dev.set().Backend(w.warn), Base: base}
 		made.key, made.trees, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, opts)
-		if err == nil {
-			err = made.key.SetSource(c.source)
-		}
-		if err == nil {
-			err = c.setText(made.key)
-		}
-		return err
-	})
-	must.OK(err)
+		must.OK(err)
+		must.OK(made.key.SetSource(c.source))
+		return c.setText(made.key)
+	}))
 	made.file = made.key.Encoded()
 	content := &cache.Entry{Key: made.file}
 	if n := len(made.trees); n > 0 {
@@ -207,14 +198,12 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (_ *Committed,
 
 // commitBase returns the tree of the weights that the circuit is an adapter to, nil for others: that of a commitment of their own,
 // made once for all adapters.
-func (c *Circuit) commitBase(ctx context.Context, o *CommitOptions) (*whir.Tree, error) {
+func (c *Circuit) commitBase(ctx context.Context, o *CommitOptions) (_ *whir.Tree, err error) {
+	defer must.Catch(&err)
 	if c.base == nil {
 		return nil, nil
 	}
-	of, err := Commit(ctx, c.base, o)
-	if err != nil {
-		return nil, fmt.Errorf("the base of the adapter: %w", err)
-	}
+	of := must.GetAs(Commit(ctx, c.base, o))("the base of the adapter")
 	if k := c.baseKey; k != nil && (len(k.Trees) != 1 || k.Trees[0] != of.key.Trees[0]) {
 		return nil, errors.New("the weights of the base are not those that its key commits to, or the key asks for another security, hash or soundness than this one is to")
 	}
@@ -237,31 +226,23 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 	defer must.Catch(&err)
 	d := must.Get(c.draft(o, sec))
 	dev := orProcessor(o.Device)
-	e, err := c.estimatePlan(dev, d.Plan)
-	if err == nil {
-		err = e.within()
-	}
-	must.OK(err)
+	must.OK(must.Get(c.estimatePlan(dev, d.Plan)).within())
 	dev.set().Reserve(d.Plan, 1, w.warn)
 	made := &Committed{circuit: c}
 	var tails *prf.Key
 	var entry *entry
-	err = w.run(ctx, phaseCommitModel, func() (err error) {
-		if tails, err = d.Tails(c.quantised.Circuit, c.quantised.Weights, sec); err != nil {
-			return err
-		}
+	must.OK(w.run(ctx, phaseCommitModel, func() (err error) {
+		defer must.Catch(&err)
+		tails = must.Get(d.Tails(c.quantised.Circuit, c.quantised.Weights, sec))
 		entry = entryOf(o.CacheDir, w, c.hidingID(sec, tails))
 		if found := entry.commitment(c, nil); found != nil {
 			made = found
 			return nil
 		}
 		made.key, made.trees, err = prover.CommitMasked(ctx, c.quantised.Circuit, d.Plan, c.quantised.Weights, sec, tails, prover.Options{Backend: dev.set().Backend(w.warn)})
-		if err == nil {
-			err = c.setText(made.key)
-		}
-		return err
-	})
-	must.OK(err)
+		must.OK(err)
+		return c.setText(made.key)
+	}))
 	made.hiding = must.Get(d.Made(made.key.Digest, tails))
 	if made.cached {
 		return made, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -70,6 +71,8 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 	}
 	return in, nil
 }
+
+func reals(ids []int) []float64 { return seq.Map(ids, func(id int) float64 { return float64(id) }) }
 
 // textInput is the function of that name for the circuit's kind of model.
 func (c *Circuit) textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
@@ -136,14 +139,13 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	var text writer
 	before := len(w.Before()) // tokens of the text that is written on
 	known := o.Prefix.beginning(c, prompt)
-	err = await(ctx, func() (err error) {
+	must.OK(await(ctx, func() (err error) {
 		if text, err = c.write(ctx, o.Device, watch.warn, q, ints, prompt, known); err == nil && ctx.Err() != nil { // nobody waits for it
 			text.close()
 			err = ctx.Err()
 		}
 		return err
-	})
-	must.OK(err)
+	}))
 	defer text.close()
 	for {
 		row := text.logits()
@@ -297,30 +299,25 @@ func (p *Pass) take(ctx context.Context, c *Circuit, rows *forward.Rows, in Inpu
 	if whole, _ := rows.Whole(); whole > 0 || !c.free() {
 		return nil
 	}
-	return p.leave(ctx, c, rows, in, func(known [][]int32) error {
+	return p.leave(ctx, c, rows, in, func(known [][]int32) {
 		// The last token's row, and the positions behind that of the last logits.
 		last := len(known[0]) - 1
-		if err := rows.SetOne(ctx, 0, last, known[0][last:]); err != nil {
-			return err
-		}
+		must.OK(rows.SetOne(ctx, 0, last, known[0][last:]))
 		for i := 1; i < len(known[1]); i++ {
 			if known[1][i] == known[1][i-1] {
-				if err := rows.SetOne(ctx, 1, i, known[1][i:i+1]); err != nil {
-					return err
-				}
+				must.OK(rows.SetOne(ctx, 1, i, known[1][i:i+1]))
 			}
 		}
-		return nil
 	})
 }
 
 // leave leaves the run on an input whose rows are computed, after what complete does of them.
-func (p *Pass) leave(ctx context.Context, c *Circuit, rows *forward.Rows, in Input, complete func(inputs [][]int32) error) (err error) {
+func (p *Pass) leave(ctx context.Context, c *Circuit, rows *forward.Rows, in Input, complete func(inputs [][]int32)) (err error) {
 	defer must.Catch(&err)
 	q := must.Get(c.sized(in))
 	known, _, err := q.QuantiseInput(in)
 	must.OK(err)
-	must.OK(complete(known))
+	complete(known)
 	wit := must.Get(rows.Witness(ctx, q.Graph, q.Weights, known))
 	p.circuit, p.in, p.wit = c, in, wit
 	return nil
@@ -347,30 +344,28 @@ var textAxes = []int{1, 0}
 
 // begin computes the rows of a prompt in a circuit for a longer text, with these inputs:
 // in one that is as long as the prompt, if there is one.
-func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int) (*forward.Rows, error) {
+func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int) (_ *forward.Rows, err error) {
+	defer must.Catch(&err)
 	if !c.free() {
 		return forward.NewRows(ctx, q.Graph, q.Weights, ints, textAxes)
 	}
 	short, known, err := c.prompted(prompt)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	return forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, textAxes, 1)
 }
 
 // goOn is begin for a prompt whose first rows are known; nil if they are of no use.
-func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (*forward.Rows, error) {
+func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (_ *forward.Rows, err error) {
+	defer must.Catch(&err)
 	if known.kept == nil {
 		return nil, nil
 	}
-	rows, err := forward.NewRowsFrom(known.kept, known.n, q.Graph, q.Weights, ints, textAxes)
-	if rows == nil || err != nil {
-		return nil, err
+	rows := must.Get(forward.NewRowsFrom(known.kept, known.n, q.Graph, q.Weights, ints, textAxes))
+	if rows == nil {
+		return nil, nil
 	}
 	for at := known.n; at < len(prompt); at++ {
-		if err := rows.SetOne(ctx, 0, at, []int32{int32(prompt[at])}); err != nil {
-			return nil, err
-		}
+		must.OK(rows.SetOne(ctx, 0, at, []int32{int32(prompt[at])}))
 	}
 	return rows, rows.SetOne(ctx, 1, 0, ints[1][:1])
 }
@@ -509,7 +504,8 @@ func (w *onDevice) close() {
 }
 
 // write begins to write after a prompt, in a circuit for a longer text with these inputs: on the device's GPU, if it has one.
-func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (writer, error) {
+func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (_ writer, err error) {
+	defer must.Catch(&err)
 	if c.answers() {
 		if dev != nil && dev.GPU() {
 			warn("encoder–decoders write on the CPU")
@@ -530,9 +526,7 @@ func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *q
 	if errors.Is(err, devices.ErrProcessor) {
 		return onCPU(ctx)
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	w.again = onCPU
 	return w, nil
 }
@@ -599,10 +593,7 @@ func answerInput(prompt, start, tokens []int, writes, most int) (Input, error) {
 		return nil, fmt.Errorf("a prompt of %d tokens and %d for the decoder: the model was opened for 1 to %d of either", len(prompt), n, most)
 	}
 	decoder := slices.Concat(start, tokens)
-	in := Input{make([]float64, len(prompt)), make([]float64, n)}
-	for i, id := range prompt {
-		in[0][i] = float64(id)
-	}
+	in := Input{reals(prompt), make([]float64, n)}
 	for i := range in[1] {
 		in[1][i] = float64(decoder[min(i, len(decoder)-1)])
 	}
@@ -626,8 +617,7 @@ func answerSample(text, start []int, most int) (Input, error) {
 
 // answering is a writer of the decoder's rows; the encoder has run as a whole.
 type answering struct {
-	c     *Circuit
-	rows  *forward.Rows
+	onProcessor
 	start int // tokens of the decoder before the first that is written
 }
 
@@ -644,7 +634,7 @@ func (c *Circuit) answer(ctx context.Context, q *quantise.Model, ints [][]int32,
 		axes = transcriptAxes
 	}
 	rows := must.Get(forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, axes, -1))
-	w := &answering{c, rows, len(c.language.Start)}
+	w := &answering{onProcessor{c, rows}, len(c.language.Start)}
 	return w, w.put(ctx, w.start-1, c.language.Start[w.start-1]) // whose logits are the first that are asked for
 }
 
@@ -659,12 +649,8 @@ func (w *answering) set(ctx context.Context, token, _, n int) error {
 	return w.put(ctx, w.start-1+n, token)
 }
 
-func (w *answering) logits() []int32 { return w.rows.Output(0) }
-
 func (w *answering) pass(ctx context.Context, p *Pass, in Input) error {
-	return p.leave(ctx, w.c, w.rows, in, func([][]int32) error { return nil }) // every row has been set
+	return p.leave(ctx, w.c, w.rows, in, func([][]int32) {}) // every row has been set
 }
 
 func (w *answering) keep(*keptText, []int) {}
-
-func (w *answering) close() {}

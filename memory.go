@@ -177,24 +177,19 @@ func (c *Circuit) planBefore(o *ProveOptions, g *model.Graph, cfg soundness.Conf
 func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *ProveOptions) (_ *Estimate, err error) {
 	defer must.Catch(&err)
 	to := orDefault(commit)
-	sec, err := to.security()
-	if err == nil {
-		err = to.checkHiding()
-	}
-	must.OK(err)
+	sec := must.Get(to.security())
+	must.OK(to.checkHiding())
 	o := orDefault(prove)
 	must.OK(o.validate())
 	q, _, _, err := c.rounded(texts)
-	if err == nil {
-		err = c.roomForTexts(o, q.Graph, len(texts))
-	}
 	must.OK(err)
+	must.OK(c.roomForTexts(o, q.Graph, len(texts)))
 	var p *plan.Plan
 	if to.Hide != "" {
 		d := must.Get(c.draft(to, sec))
 		p = must.Get(plan.NewHiding(q.Graph, sec.Config(), d.Plan.Choice.FixedTailLog, d.Plan.Choice.FixedRows(), d.Plan.Choice.FixedTailLog))
-	} else if p, err = c.planBefore(o, q.Graph, sec.Config()); err != nil {
-		return nil, err
+	} else {
+		p = must.Get(c.planBefore(o, q.Graph, sec.Config()))
 	}
 	return c.estimate(o, q, p), nil
 }
@@ -345,20 +340,16 @@ func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *
 }
 
 // estimateUnit is the estimate of a commitment, with the least sizes.
-func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (*Estimate, *plan.Plan, error) {
-	p, err := prover.Plan(c.quantised.Circuit, sec)
-	if err != nil {
-		return nil, nil, err
-	}
+func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (_ *Estimate, _ *plan.Plan, err error) {
+	defer must.Catch(&err)
+	p := must.Get(prover.Plan(c.quantised.Circuit, sec))
 	e, err := c.estimatePlan(d, p)
 	return e, p, err
 }
 
 // estimatePlan is the estimate of the commitment of a plan.
-func (c *Circuit) estimatePlan(d *Device, p *plan.Plan) (*Estimate, error) {
-	q, err := c.quantised.At(p.Graph.Instance)
-	if err != nil {
-		return nil, err
-	}
+func (c *Circuit) estimatePlan(d *Device, p *plan.Plan) (_ *Estimate, err error) {
+	defer must.Catch(&err)
+	q := must.Get(c.quantised.At(p.Graph.Instance))
 	return c.estimate(&ProveOptions{Device: d}, q, p), nil
 }

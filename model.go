@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -189,22 +190,14 @@ func (m *Model) Graph() *graph.Graph { return m.graph }
 func (m *Model) Inputs() []Spec { return inputsOf(m.graph) }
 
 func inputsOf(g *graph.Graph) []Spec {
-	specs := make([]Spec, len(g.Inputs))
-	for i, v := range g.Inputs {
-		specs[i] = Spec{v.Name, v.Shape}
-	}
-	return specs
+	return seq.Map(g.Inputs, func(v graph.Input) Spec { return Spec{v.Name, v.Shape} })
 }
 
 // Outputs lists the outputs in order, in the size that the model was opened for.
 func (m *Model) Outputs() []Spec { return outputsOf(m.graph) }
 
 func outputsOf(g *graph.Graph) []Spec {
-	specs := make([]Spec, len(g.Outputs))
-	for i, name := range g.Outputs {
-		specs[i] = Spec{name, g.Shapes[name]}
-	}
-	return specs
+	return seq.Map(g.Outputs, func(name string) Spec { return Spec{name, g.Shapes[name]} })
 }
 
 // MostTokens is the greatest length of the texts that keys of the model are for; 0 for
@@ -213,7 +206,8 @@ func (m *Model) MostTokens() int { return m.open.most }
 
 // sized returns the float graph for a batch of n, or texts of that length, or the only
 // one there is. It has logits at so many positions, if their number is open.
-func (m *Model) sized(n, written int) (*graph.Graph, error) {
+func (m *Model) sized(n, written int) (_ *graph.Graph, err error) {
+	defer must.Catch(&err)
 	if m.open.written == "" {
 		written = 0
 	}
@@ -227,10 +221,7 @@ func (m *Model) sized(n, written int) (*graph.Graph, error) {
 		if written > 0 {
 			sizes[m.open.written] = written
 		}
-		g, err := m.graph.Rebind(sizes)
-		if err != nil {
-			return nil, err
-		}
+		g := must.Get(m.graph.Rebind(sizes))
 		m.other.size, m.other.written, m.other.graph = n, written, g
 	}
 	return m.other.graph, nil
@@ -322,9 +313,10 @@ func (m *Model) Random(seed int64) Input {
 // Run runs the float model and returns its outputs, in float64, with values rounded where
 // an ONNX file casts them to floating-point types of 16 bits. If the model leaves the size
 // of its batch open, or the length of texts, the input may have any.
-func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
+func (m *Model) Run(ctx context.Context, in Input) (_ []Tensor, err error) {
+	defer must.Catch(&err)
 	var out []Tensor
-	err := m.while(ctx, func() error {
+	must.OK(m.while(ctx, func() error {
 		g, err := m.sizedFor(in)
 		if err != nil {
 			return err
@@ -336,10 +328,7 @@ func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 		}
 		out, err = visitFloat(g, in, func(string, []float64) {})
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	return out, nil
 }
 
@@ -367,7 +356,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 			choices[x.Value] = append(choices[x.Value], func(values []float64) { beyond[name] += x.Count(values) })
 		}
 	}
-	err = g.VisitFloat(in, func(name string, values []float64) {
+	must.OK(g.VisitFloat(in, func(name string, values []float64) {
 		if _, ok := named[name]; ok {
 			named[name] = values
 		}
@@ -375,8 +364,7 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 			tell(values)
 		}
 		visit(name, values)
-	})
-	must.OK(err)
+	}))
 	var out []Tensor
 	for _, s := range outputsOf(g) {
 		t := tensor(s.Name, s.Shape, named[s.Name])
@@ -421,12 +409,9 @@ func (m *Model) Input(arrays Arrays) (_ Input, err error) {
 }
 
 // arrays are those for the inputs of the graph, with strings mapped to numbers.
-func (m *Model) arrays(given Arrays) (Arrays, error) {
-	given, err := given.Mapped(m.graph.Vocabulary)
-	if err != nil {
-		return nil, err
-	}
-	return given.For(m.wanted())
+func (m *Model) arrays(given Arrays) (_ Arrays, err error) {
+	defer must.Catch(&err)
+	return must.Get(given.Mapped(m.graph.Vocabulary)).For(m.wanted())
 }
 
 // Samples matches arrays with inputs as Input does, and cuts each into as many
@@ -455,27 +440,19 @@ func (m *Model) Samples(arrays Arrays) (_ []Input, err error) {
 // encoder that leaves their length open. A model that gives logits at some positions alone
 // gives them at the last ones; if their number is open, at judgedPositions of them at most. An encoder–decoder reads each and
 // writes how it begins.
-func (m *Model) TextSamples(texts [][]int) ([]Input, error) {
+func (m *Model) TextSamples(texts [][]int) (_ []Input, err error) {
+	defer must.Catch(&err)
 	if !m.open.isText() || len(m.graph.Inputs) > 2 {
 		return nil, errors.New("the model does not take texts of any length as tokens")
 	}
 	samples := make([]Input, len(texts))
 	for i, ids := range texts {
 		if start := m.Start(); start != nil {
-			var err error
-			if samples[i], err = answerSample(ids, start, min(m.open.most, len(start)+judgedPositions)); err != nil {
-				return nil, fmt.Errorf("text %d: %w", i, err)
-			}
+			samples[i] = must.GetAs(answerSample(ids, start, min(m.open.most, len(start)+judgedPositions)))("text %d", i)
 			continue
 		}
-		g, err := m.text(len(ids), min(len(ids), judgedPositions))
-		if err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
-		}
-		samples[i] = Input{make([]float64, len(ids))}
-		for j, id := range ids {
-			samples[i][0][j] = float64(id)
-		}
+		g := must.GetAs(m.text(len(ids), min(len(ids), judgedPositions)))("text %d", i)
+		samples[i] = Input{reals(ids)}
 		if len(g.Inputs) == 2 {
 			at := make([]float64, model.Size(g.Inputs[1].Shape))
 			for j := range at {

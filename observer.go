@@ -47,35 +47,22 @@ type Observer interface {
 	Warn(message string)
 }
 
-// silent is the default observer.
-type silent struct{}
-
-func (silent) Begin(Phase)       {}
-func (silent) Progress(int, int) {}
-func (silent) End(error)         {}
-func (silent) Warn(string)       {}
-
 // watch keeps the promises that Observer makes. Work that is abandoned when a context ends still runs
 // in other goroutines for a while; its calls are dropped after stop.
 type watch struct {
 	mu       sync.Mutex
-	observer Observer
-	running  bool // a phase
+	observer Observer // nil is told nothing
+	running  bool     // a phase
 	over     bool
 }
 
-// newWatch begins a function's use of an observer, which may be nil; the function defers stop.
-func newWatch(observer Observer) *watch {
-	if observer == nil {
-		observer = silent{}
-	}
-	return &watch{observer: observer}
-}
+// newWatch begins a function's use of an observer; the function defers stop.
+func newWatch(observer Observer) *watch { return &watch{observer: observer} }
 
 func (w *watch) do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.over {
+	if !w.over && w.observer != nil {
 		f()
 	}
 }

@@ -60,20 +60,15 @@ type OpenOptions struct {
 // folder; a folder in the Hugging Face layout, with config.json and SafeTensors; a
 // .safetensors file with config.json beside it; or a .gguf file. opts may be nil. Nothing in
 // the files is trusted. An error about nodes names all of them. The caller closes the model.
-func Open(path string, opts *OpenOptions) (*Model, error) {
+func Open(path string, opts *OpenOptions) (_ *Model, err error) {
+	defer must.Catch(&err)
 	opts = orDefault(opts)
 	open := openONNX
 	if hf.Is(path) {
 		open = openPublished
 	}
-	if err := opts.validate(hf.Is(path)); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	m, err := open(path, opts)
-	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	return m, nil
+	must.OKAs(opts.validate(hf.Is(path)), "model")
+	return must.GetAs(open(path, opts))("model"), nil
 }
 
 // validate refuses options that a kind of model has no use for.
@@ -95,13 +90,11 @@ func (o *OpenOptions) validate(published bool) error {
 	return nil
 }
 
-func openONNX(path string, o *OpenOptions) (*Model, error) {
+func openONNX(path string, o *OpenOptions) (_ *Model, err error) {
+	defer must.Catch(&err)
 	options := o.Input.Options(o.Dims)
 	options.Fixed, options.Outputs, options.Samples, options.Memory = o.BindInput, o.Outputs, o.Samples, arena.Bounded()
-	g, err := onnx.Load(path, options)
-	if err != nil {
-		return nil, err
-	}
+	g := must.Get(onnx.Load(path, options))
 	m := newModel(path, g, o.Tokens)
 	if o.Tokens != 0 && !m.open.isText() {
 		m.Close()
@@ -133,11 +126,9 @@ func openPublished(path string, o *OpenOptions) (_ *Model, err error) {
 }
 
 // openAdapted opens the model, with its adapter if there is one.
-func openAdapted(path string, o *OpenOptions) (*Model, error) {
-	m, err := hf.OpenAdapted(path, o.Adapter)
-	if err != nil {
-		return nil, err
-	}
+func openAdapted(path string, o *OpenOptions) (_ *Model, err error) {
+	defer must.Catch(&err)
+	m := must.Get(hf.OpenAdapted(path, o.Adapter))
 	g, most, err := o.graphOf(m)
 	if err != nil {
 		m.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -148,11 +149,7 @@ func (o *ProveOptions) bar() *bar {
 // to its bound. The proof has the same bytes whatever computes it. When the context
 // ends, Prove returns its error at once. opts may be nil.
 func Prove(ctx context.Context, c *Committed, in Input, opts *ProveOptions) (*Proof, error) {
-	o := orDefault(opts)
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	return c.proveInputs(ctx, o, []Input{in})
+	return c.proveInputs(ctx, orDefault(opts), []Input{in})
 }
 
 // ProveTexts is Prove for several texts, at most 1024, of different lengths: one proof states them all, each with what the model makes of
@@ -167,15 +164,13 @@ func ProveTexts(ctx context.Context, c *Committed, texts []Input, opts *ProveOpt
 	case o.MaxError != 0 || o.Pass != nil:
 		return nil, errors.New("options MaxError, Float and Pass are of one run, and ProveTexts proves several texts at once")
 	}
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
 	return c.proveInputs(ctx, o, texts)
 }
 
 // proveInputs makes one proof of one input, or of several texts.
 func (c *Committed) proveInputs(ctx context.Context, o *ProveOptions, in []Input) (_ *Proof, err error) {
 	defer must.Catch(&err)
+	must.OK(o.validate())
 	w := newWatch(o.Observer)
 	defer w.stop()
 	in = must.Get(c.coarse(o, in))
@@ -208,27 +203,18 @@ type proving struct {
 func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (_ *proving, err error) {
 	defer must.Catch(&err)
 	q, ints, clamped, err := c.circuit.rounded(in)
-	if err == nil {
-		err = c.circuit.roomForTexts(o, q.Graph, len(in))
-	}
 	must.OK(err)
-	if err := c.key.CheckStatement(&q.Graph.Instance, ints); err != nil {
-		return nil, fmt.Errorf("no proof of this input is valid: %w", err)
-	}
+	must.OK(c.circuit.roomForTexts(o, q.Graph, len(in)))
+	must.OKAs(c.key.CheckStatement(&q.Graph.Instance, ints), "no proof of this input is valid")
 	p, inputs, err := c.planned(o, q)
 	must.OK(err)
 	if p.Pads != nil {
-		err = o.checkHiding()
+		must.OK(o.checkHiding())
 	}
-	if err == nil {
-		err = c.hiding.Ready(p, o.Share, n)
-	}
+	must.OK(c.hiding.Ready(p, o.Share, n))
 	for i := range inputs {
-		if err == nil {
-			err = inputs[i].Ready(p, o.Share, n)
-		}
+		must.OK(inputs[i].Ready(p, o.Share, n))
 	}
-	must.OK(err)
 	d := orProcessor(o.Device)
 	must.OK(c.circuit.estimate(o, q, p).within())
 	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p, inputs: inputs, ints: ints, clamped: clamped}, nil
@@ -300,6 +286,7 @@ func (c *Committed) coarse(o *ProveOptions, in []Input) (_ []Input, err error) {
 
 // committed opens the commitments to hidden inputs, and puts them into an instance.
 func (o *ProveOptions) committed(q *quantise.Model, in *model.Instance) (list []committedInput, err error) {
+	defer must.Catch(&err)
 	name := func(at int) string { return q.Graph.Tensors[q.Graph.Inputs[at]].Name }
 	for of := range o.InputCommitments {
 		switch at := slices.IndexFunc(in.HiddenInputs, func(at int) bool { return name(at) == of }); {
@@ -316,10 +303,7 @@ func (o *ProveOptions) committed(q *quantise.Model, in *model.Instance) (list []
 				continue
 			}
 		}
-		c, err := hiding.OpenInput(file)
-		if err != nil {
-			return nil, fmt.Errorf("option InputCommitments: %w", err)
-		}
+		c := must.GetAs(hiding.OpenInput(file))("option InputCommitments")
 		t := &q.Graph.Tensors[q.Graph.Inputs[at]]
 		if !slices.Equal(t.Shape, c.Shape) {
 			return nil, fmt.Errorf("option InputCommitments: %s is of an input of shape %v, and %q has %v", file, c.Shape, t.Name, t.Shape)
@@ -357,26 +341,18 @@ func (c *Circuit) asTokens(in model.Instance) model.Instance {
 }
 
 // hide puts what the options hide into an instance.
-func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance) error {
+func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance) (err error) {
+	defer must.Catch(&err)
 	inputs := make([]string, len(q.Graph.Inputs))
 	entries := func(id model.TensorID) bool { return q.Graph.Tensors[id].Kind != model.Empty }
 	for i, id := range q.Graph.Inputs {
 		inputs[i] = q.Graph.Tensors[id].Name
 	}
-	outputs := make([]string, len(c.circuit.outputs))
-	for i, s := range c.circuit.outputs {
-		outputs[i] = s.Name
-	}
-	var err error
-	if in.HiddenInputs, err = places(o.HideInputs, inputs, func(i int) bool { return entries(q.Graph.Inputs[i]) }); err != nil {
-		return fmt.Errorf("option HideInputs: %w", err)
-	}
-	revealed := func(i int) bool {
-		return slices.ContainsFunc(in.Reveals, func(r model.Reveal) bool { return r.Output == i })
-	}
-	if in.HiddenOutputs, err = places(o.HideOutputs, outputs, func(i int) bool { return entries(q.Graph.Outputs[i]) && !revealed(i) }); err != nil {
-		return fmt.Errorf("option HideOutputs: %w", err)
-	}
+	outputs := seq.Map(c.circuit.outputs, func(s Spec) string { return s.Name })
+	in.HiddenInputs = must.GetAs(places(o.HideInputs, inputs, func(i int) bool { return entries(q.Graph.Inputs[i]) }))("option HideInputs")
+	in.HiddenOutputs = must.GetAs(places(o.HideOutputs, outputs, func(i int) bool {
+		return entries(q.Graph.Outputs[i]) && !slices.ContainsFunc(in.Reveals, func(r model.Reveal) bool { return r.Output == i })
+	}))("option HideOutputs")
 	return nil
 }
 
@@ -397,7 +373,8 @@ func places(names, all []string, may func(i int) bool) (list []int, err error) {
 
 // restate computes what a proof has beside the run: which entries are the greatest, and that no others are, and that hidden inputs
 // are in their ranges.
-func (r *proving) restate(ctx context.Context) error {
+func (r *proving) restate(ctx context.Context) (err error) {
+	defer must.Catch(&err)
 	g := r.plan.Graph
 	if len(g.Reveals) == 0 && !g.Instance.Hides() {
 		return nil
@@ -405,13 +382,10 @@ func (r *proving) restate(ctx context.Context) error {
 	run := r.wit
 	r.wit = nil
 	var wit *forward.Witness
-	err := await(ctx, func() (err error) {
+	must.OK(await(ctx, func() (err error) {
 		wit, err = forward.Restate(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), run, g)
 		return err
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	r.wit = wit
 	return r.device.set().Kept(r.wit, r.w.warn)
 }
@@ -424,7 +398,7 @@ func (r *proving) forward(ctx context.Context, in Input) (err error) {
 	var run *Run
 	var wit *forward.Witness
 	pass := r.o.Pass.of(r.circuit, in)
-	err = r.w.run(ctx, phaseRun, func() (err error) {
+	must.OK(r.w.run(ctx, phaseRun, func() (err error) {
 		if wit = pass; wit == nil {
 			g := r.model.Graph
 			wit, err = forward.RunOn(ctx, r.device.set().Machine(r.o.share(), r.plan, r.w.warn), g, r.model.Weights, r.segment.behind(g.Widen(r.ints, nil, true)))
@@ -433,8 +407,7 @@ func (r *proving) forward(ctx context.Context, in Input) (err error) {
 			run = r.circuit.readRounded(r.model, r.ints, r.clamped, wit)
 		}
 		return err
-	})
-	must.OK(err)
+	}))
 	r.run, r.wit = run, wit
 	must.OK(r.device.set().Kept(r.wit, r.w.warn))
 	must.OK(r.circuit.checkGenerated(r.model.Graph, r.wit, r.o.Sampling))
@@ -564,10 +537,7 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	all := *o
 	all.Device = orProcessor(o.Device)
 	o, device := &all, all.Device
-	first, err := c.of(o, w, len(inputs), inputs[0])
-	if err != nil {
-		return nil, fmt.Errorf("input 1: %w", err)
-	}
+	first := must.GetAs(c.of(o, w, len(inputs), inputs[0]))("input 1")
 	release := must.Get(o.bounded(c.circuit.estimate(o, first.model, first.plan), w))
 	defer release()
 	proofs := make([]*Proof, len(inputs))
@@ -645,10 +615,7 @@ func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i 
 		})
 	}
 	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // warnings passes on warnings alone.
@@ -675,9 +642,7 @@ func (c *Circuit) rounded(in []Input) (q *quantise.Model, ints [][]int32, clampe
 	ints = make([][]int32, len(in[0]))
 	for i, text := range in {
 		own, n, err := one.QuantiseInput(text)
-		if err != nil {
-			return nil, nil, 0, fmt.Errorf("text %d: %w", i+1, err)
-		}
+		must.OKAs(err, "text %d", i+1)
 		for k := range ints {
 			ints[k] = append(ints[k], own[k]...)
 		}

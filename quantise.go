@@ -2,6 +2,7 @@ package provemodel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cache"
@@ -108,10 +110,7 @@ type QuantiseOptions struct {
 
 // settings are those of the quantiser, for texts of some length at most.
 func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
-	s := quantise.Options{Mode: o.Mode, Headroom: o.Headroom, Target: o.TargetError, Length: length, Hide: o.Hide}
-	if s.Headroom == 0 {
-		s.Headroom = 2
-	}
+	s := quantise.Options{Mode: o.Mode, Headroom: cmp.Or(o.Headroom, 2), Target: o.TargetError, Length: length, Hide: o.Hide}
 	s.Public = slices.Sorted(slices.Values(o.PublicConstants))
 	switch {
 	case !(o.TargetError >= 0 && o.TargetError <= 1):
@@ -146,7 +145,8 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOpti
 }
 
 // quantiseBase quantises what the model is an adapter to; nil if it is none.
-func (m *Model) quantiseBase(ctx context.Context, w *watch, samples []Input, o *QuantiseOptions) (*Circuit, error) {
+func (m *Model) quantiseBase(ctx context.Context, w *watch, samples []Input, o *QuantiseOptions) (_ *Circuit, err error) {
+	defer must.Catch(&err)
 	switch {
 	case m.base == nil && o.BaseKey != nil:
 		return nil, errors.New("the key of a base is given, and the model is no adapter to one")
@@ -155,21 +155,13 @@ func (m *Model) quantiseBase(ctx context.Context, w *watch, samples []Input, o *
 	case o.Hide:
 		return nil, errors.New("a model with an adapter has weights under two roots, and keys hide one: merge the adapter into the model for a key that hides its weights")
 	case o.BaseKey != nil:
-		c, err := m.base.remake(ctx, w, o.BaseKey, nil)
-		if err != nil {
-			return nil, fmt.Errorf("the key of the adapter's base: %w", err)
-		}
-		return c, nil
+		return must.GetAs(m.base.remake(ctx, w, o.BaseKey, nil))("the key of the adapter's base"), nil
 	case len(samples) == 0:
 		return nil, errors.New("ranges of an adapter say nothing of its base: give the key of that, or samples")
 	}
 	alone := *o
 	alone.Ranges, alone.Observer = nil, w.observer
-	c, err := Quantise(ctx, m.base, samples, &alone)
-	if err != nil {
-		return nil, fmt.Errorf("the base of the adapter: %w", err)
-	}
-	return c, nil
+	return must.GetAs(Quantise(ctx, m.base, samples, &alone))("the base of the adapter"), nil
 }
 
 // asBase returns the circuit as what others are adapters to; nil of nil.
@@ -212,11 +204,10 @@ func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *
 		w.warn("cache: the ranges do not fit the model: %v", err)
 	}
 	var seen *calibration
-	err = m.phase(ctx, w, phaseCalibrate, func() (err error) {
+	must.OK(m.phase(ctx, w, phaseCalibrate, func() (err error) {
 		seen, err = m.calibrate(ctx, samples, w.progress)
 		return err
-	})
-	must.OK(err)
+	}))
 	c, err := m.choose(ctx, w, seen, settings)
 	// If the circuit must have one size of the batch, samples are joined to batches of that size.
 	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
@@ -390,7 +381,8 @@ func formatsOf(q *quantise.Model, all bool) []uint32 {
 }
 
 // formats is the inverse of formatsOf.
-func (m *Model) formats(codes []uint32, free bool) (quantise.Formats, error) {
+func (m *Model) formats(codes []uint32, free bool) (_ quantise.Formats, err error) {
+	defer must.Catch(&err)
 	names, err := m.values(free)
 	if err != nil || len(codes) == 0 {
 		return nil, err
@@ -400,10 +392,7 @@ func (m *Model) formats(codes []uint32, free bool) (quantise.Formats, error) {
 	}
 	formats := quantise.Formats{}
 	for i, name := range names {
-		f, err := quantise.FormatOf(codes[i])
-		if err != nil {
-			return nil, err
-		}
+		f := must.Get(quantise.FormatOf(codes[i]))
 		if codes[i] != 0 {
 			formats[name] = f
 		}
@@ -413,16 +402,14 @@ func (m *Model) formats(codes []uint32, free bool) (quantise.Formats, error) {
 
 // cachedRanges decodes a cache entry: a flag that says whether the circuit had a free dimension,
 // then the codes of the formats, then those of the ranges.
-func (m *Model) cachedRanges(e *entry) (ranges, quantise.Formats, error) {
+func (m *Model) cachedRanges(e *entry) (_ ranges, _ quantise.Formats, err error) {
+	defer must.Catch(&err)
 	codes := e.codes()
 	if len(codes) == 0 {
 		return nil, nil, errors.New("no ranges")
 	}
 	free, n := codes[0] == flag(true), (len(codes)-1)/4
-	f, err := m.formats(codes[1:1+n], free)
-	if err != nil {
-		return nil, nil, err
-	}
+	f := must.Get(m.formats(codes[1:1+n], free))
 	r, err := m.ranges(codes[1+n:], free)
 	return r, f, err
 }
@@ -435,50 +422,44 @@ func flag(yes bool) uint32 {
 }
 
 // choose quantises with the formats that meet the target error on the samples.
-func (m *Model) choose(ctx context.Context, w *watch, seen *calibration, settings quantise.Options) (*Circuit, error) {
+func (m *Model) choose(ctx context.Context, w *watch, seen *calibration, settings quantise.Options) (_ *Circuit, err error) {
+	defer must.Catch(&err)
 	var q *quantise.Model
 	var choice *quantise.Choice
-	err := m.phase(ctx, w, phaseQuantise, func() (err error) {
+	must.OK(m.phase(ctx, w, phaseQuantise, func() (err error) {
 		q, err = m.freeOrFixed(settings, func(g *graph.Graph, settings quantise.Options) (q *quantise.Model, err error) {
 			q, choice, err = quantise.Choose(ctx, g, seen.judges, seen.ranges, settings)
 			return q, err
 		})
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	c := m.circuit(q, settings)
 	c.report.Choice = choice
 	return c, nil
 }
 
 // quantise quantises with the formats that the settings have.
-func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
+func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (_ *Circuit, err error) {
+	defer must.Catch(&err)
 	var q *quantise.Model
-	err := m.phase(ctx, w, phaseQuantise, func() (err error) {
+	must.OK(m.phase(ctx, w, phaseQuantise, func() (err error) {
 		q, err = m.freeOrFixed(settings, func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error) {
 			return quantise.Quantise(g, r, settings)
 		})
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	return m.circuit(q, settings), nil
 }
 
 // quantiseCached returns the quantised model of the cache, or quantises and caches the result.
-func (m *Model) quantiseCached(ctx context.Context, cacheDir string, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
-	entry := entryOf(cacheDir, w, m.quantisedID(r, settings))
+func (m *Model) quantiseCached(ctx context.Context, folder string, w *watch, r ranges, settings quantise.Options) (_ *Circuit, err error) {
+	defer must.Catch(&err)
+	entry := entryOf(folder, w, m.quantisedID(r, settings))
 	var q *quantise.Model
-	err := m.phase(ctx, w, phaseQuantise, func() error {
+	must.OK(m.phase(ctx, w, phaseQuantise, func() error {
 		q = entry.quantised()
 		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	if q != nil {
 		return m.circuit(q, settings), nil
 	}
@@ -491,14 +472,12 @@ func (m *Model) quantiseCached(ctx context.Context, cacheDir string, w *watch, r
 
 // freeOrFixed quantises a model of texts for any length up to the most; if that fails, for the
 // one length that the model was opened for. OneBatch then has the reason.
-func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error)) (*quantise.Model, error) {
+func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error)) (_ *quantise.Model, err error) {
+	defer must.Catch(&err)
 	if settings.Length == 0 {
 		return f(m.graph, settings)
 	}
-	g, err := m.circuitSize()
-	if err != nil {
-		return nil, err
-	}
+	g := must.Get(m.circuitSize())
 	q, why := f(g, settings)
 	if why == nil || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded) {
 		return q, why
@@ -591,10 +570,7 @@ func (c *Circuit) sizedFor(in Input, texts int) (_ *quantise.Model, err error) {
 	if c.refuse != nil && len(in) > 0 {
 		must.OK(c.refuse(in[0]))
 	}
-	lens := make([]int, len(in))
-	for i := range in {
-		lens[i] = len(in[i])
-	}
+	lens := seq.Map(in, func(x []float64) int { return len(x) })
 	instance := must.Get(c.quantised.Circuit.InstanceOf(lens))
 	instance.Texts = texts
 	instance = c.quantised.Circuit.Choose(instance)
@@ -703,9 +679,7 @@ func ReadRanges(r io.Reader) (_ Ranges, err error) {
 		return nil, fmt.Errorf("a file of ranges has at most %d bytes", maxRangesFile)
 	}
 	var f rangesFile
-	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("not a file of ranges: %w", err)
-	}
+	must.OKAs(json.Unmarshal(data, &f), "not a file of ranges")
 	if f.Format != rangesFormat {
 		return nil, fmt.Errorf("not a file of ranges: its format is %q, not %q", f.Format, rangesFormat)
 	}
@@ -772,15 +746,13 @@ func (r Ranges) formats() quantise.Formats {
 
 // match returns the ranges by name, which must be those of the model's values: of a
 // circuit with a free batch, or of one without.
-func (m *Model) match(given Ranges) (ranges, error) {
+func (m *Model) match(given Ranges) (_ ranges, err error) {
+	defer must.Catch(&err)
 	free, err := m.values(true)
 	if err == nil && given.names(free) {
 		return given.decode()
 	}
-	names, err := m.values(false)
-	if err != nil {
-		return nil, err
-	}
+	names := must.Get(m.values(false))
 	if given.names(names) {
 		return given.decode()
 	}

@@ -14,14 +14,15 @@ import (
 
 // ended tells a function when a phase is over, and how long it took.
 type ended struct {
-	silent
 	phase Phase
 	began time.Time
 	end   func(Phase, time.Duration)
 }
 
-func (e *ended) Begin(p Phase) { e.phase, e.began = p, time.Now() }
-func (e *ended) End(error)     { e.end(e.phase, time.Since(e.began)) }
+func (e *ended) Begin(p Phase)   { e.phase, e.began = p, time.Now() }
+func (e *ended) End(error)       { e.end(e.phase, time.Since(e.began)) }
+func (*ended) Progress(_, _ int) {}
+func (*ended) Warn(string)       {}
 
 // TestSpeedModels logs what a device is asked for in each phase of a proof, and how long the
 // host is in it: of the folders with network.onnx and input.json that PROVE_MODEL_SPEED lists,

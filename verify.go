@@ -12,6 +12,8 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -231,11 +233,7 @@ func (o *VerifyOptions) words(key *Key) (*vocabulary.Vocabulary, error) {
 
 // asInputs are the inputs of a statement for arrays to be read as.
 func asInputs(tensors []Tensor) []graph.Input {
-	out := make([]graph.Input, len(tensors))
-	for i, t := range tensors {
-		out[i] = graph.Input{Name: t.Name, Shape: t.Shape}
-	}
-	return out
+	return seq.Map(tensors, func(t Tensor) graph.Input { return graph.Input{Name: t.Name, Shape: t.Shape} })
 }
 
 // invalid has an error about malformed bytes wrap ErrInvalid.
@@ -269,7 +267,8 @@ type CheckKeyOptions struct {
 //
 // Ranges and options are the choice of whoever made the key. They decide how
 // close to the float model the circuit is (Compare), and nothing else.
-func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions) error {
+func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions) (err error) {
+	defer must.Catch(&err)
 	o := orDefault(opts)
 	w := newWatch(o.Observer)
 	defer w.stop()
@@ -287,9 +286,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 	}
 	// Before the model is read, so that another file is told from one that cannot be read.
 	if !isFolder(path) {
-		if err := checkFile(path, source.Files[0]); err != nil {
-			return err
-		}
+		must.OK(checkFile(path, source.Files[0]))
 	}
 	if key.Text() != nil && key.Text().Generates && !hf.Is(path) {
 		return fmt.Errorf("%w: it is for a model that writes, and an ONNX file does not", ErrOtherModel)
@@ -304,14 +301,9 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 	if other := new(onnx.InputsError); errors.As(err, &other) {
 		return fmt.Errorf("%w: it has other inputs: %w", ErrOtherModel, err)
 	}
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	defer m.Close()
-	c, err := m.remake(ctx, w, key, o.BaseKey)
-	if err != nil {
-		return err
-	}
+	c := must.Get(m.remake(ctx, w, key, o.BaseKey))
 	return w.run(ctx, phaseCommitModel, func() error {
 		roots, err := prover.Roots(ctx, key, c.quantised.Weights, prover.Options{Backend: orProcessor(o.Device).set().Backend(w.warn)})
 		if err != nil {
@@ -329,10 +321,9 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 // remake quantises the model as the key says. The error wraps ErrOtherModel if that does not
 // give the computation of the key.
 // base is the key of what the model is an adapter to, if it is one.
-func (m *Model) remake(ctx context.Context, w *watch, key, base *Key) (*Circuit, error) {
-	if err := m.hash(ctx, w); err != nil {
-		return nil, err
-	}
+func (m *Model) remake(ctx context.Context, w *watch, key, base *Key) (_ *Circuit, err error) {
+	defer must.Catch(&err)
+	must.OK(m.hash(ctx, w))
 	if !slices.Equal(m.files(), key.Source.Files) {
 		return nil, fmt.Errorf("%w: it was made from other external data, or with other inputs that are part of it or other outputs", ErrOtherModel)
 	}
@@ -352,10 +343,7 @@ func (m *Model) remake(ctx context.Context, w *watch, key, base *Key) (*Circuit,
 		if base == nil {
 			return nil, fmt.Errorf("%w: the key is that of an adapter: give the key of its base too", ErrNoSource)
 		}
-		of, err := m.base.remake(ctx, w, base, nil)
-		if err != nil {
-			return nil, fmt.Errorf("the key of the base: %w", err)
-		}
+		of := must.GetAs(m.base.remake(ctx, w, base, nil))("the key of the base")
 		settings.Base = of.asBase()
 	}
 	c, err := m.quantise(ctx, w, r, settings)
@@ -397,16 +385,12 @@ func openFor(path string, key *Key, o *CheckKeyOptions) (*Model, error) {
 }
 
 // checkFile holds a file against a SHA-256.
-func checkFile(path string, want [sha256.Size]byte) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
+func checkFile(path string, want [sha256.Size]byte) (err error) {
+	defer must.Catch(&err)
+	f := must.GetAs(os.Open(path))("model")
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
+	must.GetAs(io.Copy(h, f))("model")
 	if got := h.Sum(nil); [sha256.Size]byte(got) != want {
 		return fmt.Errorf("%w: it was made from a file with the SHA-256 %x, and that of %s is %x", ErrOtherModel, want, path, got)
 	}

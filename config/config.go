@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prove-model/prove-model/internal/seq"
 )
 
 // Config is a complete and valid set of settings. A field's tags are all that there is to say of
@@ -446,10 +448,7 @@ func (c *Config) ShareOf() (number, of int, err error) {
 
 // validate reports every setting that is out of its range.
 func (c *Config) validate() error {
-	var errs []error
-	for _, s := range settings {
-		errs = append(errs, s.validate(c))
-	}
+	errs := seq.Map(settings, func(s setting) error { return s.validate(c) })
 	_, devices := c.DeviceNumbers()
 	_, dims := c.Dims()
 	_, prove := c.ProveShare()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,11 +38,9 @@ import (
 
 func newServe() *cobra.Command {
 	cmd := program.Serve()
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := program.Load(cmd)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		defer must.Catch(&err)
+		cfg := must.Get(program.Load(cmd))
 		if cfg.Workers == 0 && cfg.Cluster == "" {
 			return job.WithHint(errors.New("--workers 0: nothing would be proved"), "leave it out, or name the --cluster that others prove in")
 		}
@@ -56,17 +55,9 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 	log := logger(cmd.ErrOrStderr(), cfg)
 	sources := must.Get(sourcesOf(cmd.Flags(), cfg))
 	opts := must.Get(serveOptions(cfg, log))
-	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
-		return fmt.Errorf("--data: %w", err)
-	}
-	signing, err := receipt.OpenKey(filepath.Join(cfg.Data, "receipts.pem"))
-	if err != nil {
-		return fmt.Errorf("--data: %w", err)
-	}
-	listener, err := net.Listen("tcp", cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
+	must.OKAs(os.MkdirAll(cfg.Data, 0o700), "--data")
+	signing := must.GetAs(receipt.OpenKey(filepath.Join(cfg.Data, "receipts.pem")))("--data")
+	listener := must.GetAs(net.Listen("tcp", cfg.Listen))("--listen")
 	defer listener.Close()
 	if a, ok := listener.Addr().(*net.TCPAddr); ok {
 		opts.Local = a.IP.IsLoopback() && opts.Keys == nil
@@ -83,23 +74,18 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.Listen(ctx, listener, cfg.TLSCert, cfg.TLSKey) })
 	group.Go(func() error { return s.Check(ctx) })
-	group.Go(func() error {
+	group.Go(func() (err error) {
+		defer must.Catch(&err)
 		list, end, err := openModels(ctx, cmd, cfg, sources)
-		if err != nil {
-			return err
-		}
+		must.OK(err)
 		defer end()
 		for _, m := range list {
-			if err := s.Add(ctx, m); err != nil {
-				return err
-			}
+			must.OK(s.Add(ctx, m))
 			log.Info("committed", "model", m.Name, "commitment", m.Commitment)
 		}
 		s.Ready()
 		printReady(cmd.OutOrStdout(), cfg, listener.Addr(), list, s)
-		if err := serve.Work(ctx, q, list, cfg.Workers, cfg.Batch, workerName()); err != nil {
-			return err
-		}
+		must.OK(serve.Work(ctx, q, list, cfg.Workers, cfg.Batch, workerName()))
 		<-ctx.Done()
 		return nil
 	})
@@ -117,24 +103,14 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 }
 
 // serveOptions are what the settings say of the server, but for what depends on its address.
-func serveOptions(cfg *config.Config, log *slog.Logger) (serve.Options, error) {
-	opts := serve.Options{
-		Rate: cfg.Rate, MaxBody: int64(cfg.MaxBodyMB * (1 << 20)), MaxQueue: cfg.MaxQueue, Parallel: cfg.Parallel, Webhook: cfg.Webhook, Log: log,
-	}
-	if opts.Parallel == 0 {
-		opts.Parallel = runtime.GOMAXPROCS(0)
-	}
-	var err error
-	if opts.Shared, err = shared(cfg); err != nil {
-		return opts, err
-	}
-	if opts.Prove, err = cfg.ProveShare(); err != nil {
-		return opts, err
+func serveOptions(cfg *config.Config, log *slog.Logger) (opts serve.Options, err error) {
+	defer must.Catch(&err)
+	opts = serve.Options{
+		Rate: cfg.Rate, MaxBody: int64(cfg.MaxBodyMB * (1 << 20)), MaxQueue: cfg.MaxQueue,
+		Parallel: cmp.Or(cfg.Parallel, runtime.GOMAXPROCS(0)), Webhook: cfg.Webhook, Log: log, Shared: must.Get(shared(cfg)), Prove: must.Get(cfg.ProveShare()),
 	}
 	if cfg.Keys != "" {
-		if opts.Keys, err = serve.ReadKeys(cfg.Keys); err != nil {
-			return opts, fmt.Errorf("--keys: %w", err)
-		}
+		opts.Keys = must.GetAs(serve.ReadKeys(cfg.Keys))("--keys")
 	}
 	if cfg.Webhook != "" {
 		if u, err := url.Parse(cfg.Webhook); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -164,11 +140,11 @@ func printReady(w io.Writer, cfg *config.Config, at net.Addr, list []*models.Mod
 	if cfg.TLSCert != "" {
 		scheme = "https"
 	}
-	fmt.Fprintf(w, "ready       %s://%s\n", scheme, at)
+	ui.Line(w, "ready", "%s://%s", scheme, at)
 	for _, m := range list {
-		fmt.Fprintf(w, "model       %s, commitment %s\n", ui.Printable(m.Name), m.Commitment)
+		ui.Line(w, "model", "%s, commitment %s", m.Name, m.Commitment)
 	}
-	fmt.Fprintf(w, "receipts    signed with %s\n", s.PublicKey())
+	ui.Line(w, "receipts", "signed with %s", s.PublicKey())
 }
 
 // logger logs for people or for programs.
@@ -194,17 +170,16 @@ func workerName() string {
 
 // openTraces has the process tell the collector of the settings, if there is one.
 func openTraces(ctx context.Context, cfg *config.Config, log *slog.Logger) (stop func(), err error) {
+	defer must.Catch(&err)
 	if cfg.Traces == "" {
 		return func() {}, nil
 	}
-	if stop, err = traces.Open(ctx, cfg.Traces, provemodel.Version, log); err != nil {
-		return nil, fmt.Errorf("--traces: %w", err)
-	}
-	return stop, nil
+	return must.GetAs(traces.Open(ctx, cfg.Traces, provemodel.Version, log))("--traces"), nil
 }
 
 // openQueue opens the store of the settings: the cluster's, or one of the process's own. A worker joins the one that servers have made.
-func openQueue(ctx context.Context, cfg *config.Config, join bool) (*queue.Queue, error) {
+func openQueue(ctx context.Context, cfg *config.Config, join bool) (_ *queue.Queue, err error) {
+	defer must.Catch(&err)
 	opts := queue.Options{Join: join, Keep: time.Duration(cfg.KeepHours * float64(time.Hour)), Replicas: cfg.Replicas, Bucket: cfg.Bucket}
 	if cfg.Cluster == "" {
 		return queue.Embedded(ctx, filepath.Join(cfg.Data, "store"), opts)
@@ -214,10 +189,7 @@ func openQueue(ctx context.Context, cfg *config.Config, join bool) (*queue.Queue
 		how = append(how, nats.UserCredentials(cfg.ClusterCreds))
 	}
 	if cfg.ClusterNKey != "" {
-		nkey, err := nats.NkeyOptionFromSeed(cfg.ClusterNKey)
-		if err != nil {
-			return nil, fmt.Errorf("--cluster-nkey: %w", err)
-		}
+		nkey := must.GetAs(nats.NkeyOptionFromSeed(cfg.ClusterNKey))("--cluster-nkey")
 		how = append(how, nkey)
 	}
 	if cfg.ClusterCA != "" {
@@ -278,12 +250,10 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) (_ []source, err error)
 
 // ownSettings are a model's settings, of those of the process, and whether it is one that runs on arrays and has no file of its own.
 func ownSettings(own config.Config, path string) (cfg *config.Config, arrays bool, err error) {
+	defer must.Catch(&err)
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case ext == ".yaml" || ext == ".yml":
-		read, err := settingsOf(path)
-		if err != nil {
-			return nil, false, err
-		}
+		read := must.Get(settingsOf(path))
 		own = ofModel(own, read)
 	case hf.Is(path):
 		own.Model = path
@@ -334,8 +304,8 @@ func ofModel(all config.Config, m *config.Config) config.Config {
 func openModels(ctx context.Context, cmd *cobra.Command, cfg *config.Config, sources []source) (list []*models.Model, end func(), err error) {
 	var ends []func()
 	release := func() {
-		for i := len(ends) - 1; i >= 0; i-- {
-			ends[i]()
+		for _, end := range slices.Backward(ends) {
+			end()
 		}
 	}
 	defer func() {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -18,11 +17,9 @@ import (
 
 func newWorker() *cobra.Command {
 	cmd := program.Worker()
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := program.Load(cmd)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		defer must.Catch(&err)
+		cfg := must.Get(program.Load(cmd))
 		if cfg.Cluster == "" {
 			return job.WithHint(errors.New("no cluster"), "name its NATS servers with --cluster nats://HOST:4222")
 		}
@@ -55,9 +52,9 @@ func workUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 		}
 	}
 	name := workerName()
-	fmt.Fprintf(cmd.OutOrStdout(), "ready       %s\n", ui.Printable(name))
+	ui.Line(cmd.OutOrStdout(), "ready", "%s", name)
 	for _, m := range list {
-		fmt.Fprintf(cmd.OutOrStdout(), "model       %s, commitment %s\n", ui.Printable(m.Name), m.Commitment)
+		ui.Line(cmd.OutOrStdout(), "model", "%s, commitment %s", m.Name, m.Commitment)
 	}
 	log.Info("proving", "worker", name)
 	err = serve.Work(ctx, q, list, cfg.Workers, cmp.Or(cfg.Batch, workerBatch), name)

@@ -68,16 +68,12 @@ func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturat
 	return f
 }
 
-func (f *fidelity) print(w io.Writer) {
-	if f.Reference != "" {
-		fmt.Fprintf(w, "float by    %s\n", f.Reference)
-	}
+func (f *fidelity) Print(w io.Writer) {
+	ui.LineIf(f.Reference != "", w, "float by", "%s", f.Reference)
 	for _, s := range f.Saturated {
-		fmt.Fprintf(w, "saturated   %s\n", ui.Printable(s.String()))
+		ui.Line(w, "saturated", "%s", s.String())
 	}
-	if len(f.Saturated) > 0 {
-		fmt.Fprintf(w, "advice      %s\n", f.Advice)
-	}
+	ui.LineIf(len(f.Saturated) > 0, w, "advice", "%s", f.Advice)
 }
 
 // warning is what nobody should miss, or "".

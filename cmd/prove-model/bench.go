@@ -1,11 +1,7 @@
 package main
 
 import (
-	"io"
-
-	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/program"
-	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 
@@ -18,12 +14,4 @@ func newBench() *cobra.Command {
 	}
 	cmd.AddCommand(newBenchKernels(), newBenchModel(), newBenchLLM(), newBenchSegments(), newBenchTexts(), newBenchWrite(), newBenchScale(), newBenchAccuracy())
 	return cmd
-}
-
-// printed prints a measurement as its table, or as JSON.
-func printed[T any](cmd *cobra.Command, cfg *config.Config, m T, table func(io.Writer, T) error) error {
-	if cfg.JSON {
-		return ui.JSON(cmd.OutOrStdout(), m)
-	}
-	return table(cmd.OutOrStdout(), m)
 }

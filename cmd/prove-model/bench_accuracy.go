@@ -40,13 +40,13 @@ not seen. Nothing is proved: a proof has the same integers.
 				if test != "" || limit < 0 {
 					return errors.New("--text takes neither --test nor a negative --limit")
 				}
-				return printed(cmd, cfg, must.Get(bench.MeasureText(cmd.Context(), cfg, text, limit, program.Progress(cmd, cfg))), bench.TextTable)
+				return show(cmd, cfg, must.Get(bench.MeasureText(cmd.Context(), cfg, text, limit, program.Progress(cmd, cfg))), nil)
 			}
 			if test == "" {
 				return job.WithHint(errors.New("no test set"), `name one with --test: JSON with "input_data" and "labels"; for a language model a text with --text`)
 			}
 			a := must.Get(bench.MeasureAccuracy(cmd.Context(), cfg, test, program.Progress(cmd, cfg)))
-			must.OK(printed(cmd, cfg, a, bench.AccuracyLine))
+			must.OK(show(cmd, cfg, a, nil))
 			if a.Agreement < minAgreement {
 				return fmt.Errorf("agreement %.4f is below %.4f", a.Agreement, minAgreement)
 			}
@@ -69,6 +69,5 @@ func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) (er
 		}
 	}
 	all := must.Get(bench.MeasureFidelity(cmd.Context(), cfg, folders, program.Progress(cmd, cfg)))
-	must.OK(printed(cmd, cfg, all, bench.FidelityTable))
-	return bench.Misses(all)
+	return show(cmd, cfg, &all, all.Misses())
 }

@@ -51,7 +51,7 @@ and verify the logits after a text of random tokens. Phases are printed.
 				o.Float = o.Shape.Context()
 			}
 			m := must.Get(bench.MeasureLLM(cmd.Context(), cfg, o, program.Progress(cmd, cfg)))
-			return printed(cmd, cfg, m, bench.LLMTable)
+			return show(cmd, cfg, m, nil)
 		}),
 	}
 	config.AddFlags(cmd.Flags(), "hide", "proofs", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")

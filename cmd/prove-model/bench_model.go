@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/bench"
@@ -50,11 +49,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			}
 			g := must.Get(bench.MLP(layers, width))
 			m := must.Get(bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), runs, list, program.Progress(cmd, cfg)))
-			return printed(cmd, cfg, m, func(w io.Writer, m *bench.Model) error {
-				must.OK(bench.PhaseTable(w, m))
-				fmt.Fprintln(w)
-				return bench.ModelTable(w, []*bench.Model{m})
-			})
+			return show(cmd, cfg, m, nil)
 		}),
 	}
 	config.AddFlags(cmd.Flags(), "dim", "hide", "proofs", "mode", "target-error", "headroom", "max-error", "soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")
@@ -69,6 +64,5 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits bench.Limits, runs, list int) (err error) {
 	defer must.Catch(&err)
 	all := must.Get(bench.Files(cmd.Context(), cfg, paths, limits, runs, list, program.Progress(cmd, cfg)))
-	must.OK(printed(cmd, cfg, all, bench.ModelTable))
-	return bench.Failures(all)
+	return show(cmd, cfg, &all, all.Failures())
 }

@@ -49,13 +49,12 @@ row. scripts/scale.py draws what --json prints.`,
 			ph := program.Progress(cmd, cfg)
 			unlimited := must.Get(job.LimitMemory(cfg, ph))
 			defer unlimited()
-			var rows []bench.ScaleRow
-			err = bench.Scale(cmd.Context(), cfg, s, ph, func(r bench.ScaleRow) {
+			var rows bench.ScaleRows
+			must.OK(bench.Scale(cmd.Context(), cfg, s, ph, func(r bench.ScaleRow) {
 				rows = append(rows, r)
 				ph.Printf("2^%d parameters, %d tokens, %d GPUs done", r.Log, r.Tokens, r.Devices)
-			})
-			must.OK(err)
-			return printed(cmd, cfg, rows, bench.ScaleTable)
+			}))
+			return show(cmd, cfg, &rows, nil)
 		}),
 	}
 	config.AddFlags(cmd.Flags(), "mode", "headroom", "soundness", "hash", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "json")

@@ -45,7 +45,7 @@ verify all, and to open the chain again.
 			}
 			o.Whole = !alone
 			m := must.Get(bench.MeasureSegments(cmd.Context(), cfg, o, program.Progress(cmd, cfg)))
-			return printed(cmd, cfg, m, bench.SegmentsTable)
+			return show(cmd, cfg, m, nil)
 		}),
 	}
 	config.AddFlags(cmd.Flags(), "segment-tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")

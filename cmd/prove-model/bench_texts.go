@@ -38,7 +38,7 @@ up once.
 				return fmt.Errorf("--alone %d: want at least 2, of which the first is not counted", o.Alone)
 			}
 			m := must.Get(bench.MeasureTexts(cmd.Context(), cfg, o, program.Progress(cmd, cfg)))
-			return printed(cmd, cfg, m, bench.TextsTable)
+			return show(cmd, cfg, m, nil)
 		}),
 	}
 	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed", "cache-dir", "quiet", "json")

@@ -34,7 +34,7 @@ prompt takes; the other tokens are averaged.
 				return fmt.Errorf("--runs %d: want at least one text", o.Runs)
 			}
 			w := must.Get(bench.MeasureWriting(cmd.Context(), cfg, o, program.Progress(cmd, cfg)))
-			return printed(cmd, cfg, w, bench.WritingTable)
+			return show(cmd, cfg, w, nil)
 		}),
 	}
 	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "chunk-budget-gb", "gpu", "gpu-threshold", "devices", "threads", "seed", "cache-dir", "quiet", "json")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -19,11 +20,7 @@ func createCertificate(cfg *config.Config, files *outputs, key string) (*output,
 		}
 		return nil, nil
 	}
-	path := cfg.Cert
-	if path == "" {
-		path = strings.TrimSuffix(key, filepath.Ext(key)) + ".cert"
-	}
-	return files.create("cert", path, certificateFile)
+	return files.create("cert", cmp.Or(cfg.Cert, strings.TrimSuffix(key, filepath.Ext(key))+".cert"), certificateFile)
 }
 
 // writeCertificate makes the certificate and writes it. It returns its size.

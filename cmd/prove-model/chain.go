@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,6 +22,7 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/chain"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -45,7 +47,7 @@ type partOf struct {
 	Seconds float64 `json:"seconds,omitempty"` // that proving took
 }
 
-func (p *partOf) print(w io.Writer) {
+func (p *partOf) Print(w io.Writer) {
 	fmt.Fprintf(w, "segment     from token %d: %d given, %d written", p.First, len(p.Given), len(p.Written))
 	if p.Seconds > 0 {
 		fmt.Fprintf(w, ", proved in %.2f s", p.Seconds)
@@ -82,10 +84,7 @@ func valuesFile(folder string, number int) string {
 
 // chainKey is the key of a chain, unless another one is named.
 func chainKey(cfg *config.Config) string {
-	if cfg.VK != "" {
-		return cfg.VK
-	}
-	return filepath.Join(cfg.Chain, "key.vk")
+	return cmp.Or(cfg.VK, filepath.Join(cfg.Chain, "key.vk"))
 }
 
 // readChain reads the proofs of a chain's segments, in order.
@@ -134,9 +133,7 @@ func chainAlone(cfg *config.Config) error {
 
 // parts cuts tokens, the first of which are given, into segments of at most so many; 0: one.
 func parts(tokens, given, most int) (sizes, of []int) {
-	if most == 0 {
-		most = max(tokens, 1)
-	}
+	most = cmp.Or(most, max(tokens, 1))
 	for at := 0; at < tokens; at += most {
 		n := min(most, tokens-at)
 		sizes, of = append(sizes, n), append(of, min(max(given-at, 0), n))
@@ -157,9 +154,7 @@ func runChain(cmd *cobra.Command, cfg *config.Config, files *outputs, ph *ui.Pha
 func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (_ *provedChain, err error) {
 	defer must.Catch(&err)
 	must.OK(chainAlone(cfg))
-	if err := os.MkdirAll(cfg.Chain, 0o777); err != nil {
-		return nil, fmt.Errorf("--chain: %w", err)
-	}
+	must.OKAs(os.MkdirAll(cfg.Chain, 0o777), "--chain")
 	proofs := must.Get(readChain(cfg.Chain))
 	own := *cfg
 	own.VK, own.NoResume = chainKey(cfg), true
@@ -173,7 +168,7 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	case cfg.RangesOut == "":
 		own.RangesOut = ranges
 	}
-	s := must.Get(begin(ctx, &own, files, ph))
+	s := must.Get(beginProof(ctx, &own, files, ph))
 	defer s.end()
 	must.OK(s.commit(ctx))
 	ph.Begin("read the chain")
@@ -222,35 +217,26 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 }
 
 // placeSegment writes the proof of a chain's last segment, and beside it the keys and values, which spare whoever goes on computing them again.
-func placeSegment(files *outputs, folder string, number int, proof []byte, ch *chain.Chain) (*output, error) {
-	file, err := files.create("proof", segmentFile(folder, number), proofFile)
-	if err == nil {
-		err = file.write(proof)
-	}
-	if err != nil {
-		return nil, err
-	}
-	values, err := files.create("", valuesFile(folder, number), storedFile)
-	if err == nil {
-		err = values.write(ch.Stored(number - 1))
-	}
-	return file, err
+func placeSegment(files *outputs, folder string, number int, proof []byte, ch *chain.Chain) (_ *output, err error) {
+	defer must.Catch(&err)
+	file := must.Get(files.create("proof", segmentFile(folder, number), proofFile))
+	must.OK(file.write(proof))
+	values := must.Get(files.create("", valuesFile(folder, number), storedFile))
+	return file, values.write(ch.Stored(number - 1))
 }
 
-func (p *provedChain) print(w io.Writer) {
-	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
-	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
-	fmt.Fprintf(w, "chain       %s, behind %d tokens\n", ui.Printable(p.Chain), p.Before)
-	p.textOf.print(w)
+func (p *provedChain) Print(w io.Writer) {
+	ui.Line(w, "model", "%s, %d parameters", p.Model, p.Parameters)
+	ui.Line(w, "commitment", "%s", p.Commitment)
+	ui.Line(w, "chain", "%s, behind %d tokens", p.Chain, p.Before)
+	p.textOf.Print(w)
 	for _, s := range p.Segments {
-		s.print(w)
+		s.Print(w)
 	}
-	fmt.Fprintf(w, "statement   %s, which verify --from takes\n", p.Segments[len(p.Segments)-1].Statement)
-	fmt.Fprintf(w, "key         %s\n", ui.Printable(p.VK))
-	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
-	if p.PeakMemory > 0 {
-		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
-	}
+	ui.Line(w, "statement", "%s, which verify --from takes", p.Segments[len(p.Segments)-1].Statement)
+	ui.Line(w, "key", "%s", p.VK)
+	ui.Line(w, "security", "%s in the weakest round", p.strength)
+	ui.LineIf(p.PeakMemory > 0, w, "memory", "%s at most", ui.Bytes(p.PeakMemory))
 }
 
 // verifiedChain is the result of verifying a chain.
@@ -285,10 +271,7 @@ func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 		}
 		opts.From = (*provemodel.Commitment)(&from)
 	}
-	vk, err := job.OpenFile(chainKey(cfg))
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
+	vk := must.GetAs(job.OpenFile(chainKey(cfg)))("key")
 	defer vk.Close()
 	key, err := provemodel.ReadKey(vk)
 	if errors.Is(err, provemodel.ErrInvalid) {
@@ -317,11 +300,7 @@ func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 
 // readersOf are the proofs, to be read.
 func readersOf(proofs [][]byte) []io.Reader {
-	var list []io.Reader
-	for _, p := range proofs {
-		list = append(list, strings.NewReader(string(p)))
-	}
-	return list
+	return seq.Map(proofs, func(p []byte) io.Reader { return strings.NewReader(string(p)) })
 }
 
 // pinnedIn returns which of the proofs, from 0 on, has a statement.
@@ -359,7 +338,7 @@ func (v *verifiedChain) add(cfg *config.Config, list []*provemodel.Statement, be
 	return err
 }
 
-func (v *verifiedChain) print(w io.Writer) {
+func (v *verifiedChain) Print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
 		return
@@ -369,11 +348,9 @@ func (v *verifiedChain) print(w io.Writer) {
 		plural = ""
 	}
 	fmt.Fprintf(w, "VALID: a text of the model with commitment %s, in %d segment%s\n", v.Commitment, len(v.Segments), plural)
-	if v.From != "" {
-		fmt.Fprintf(w, "from        the statement %s: that what comes before holds is the word of whoever gave it\n", v.From)
-	}
+	ui.LineIf(v.From != "", w, "from", "the statement %s: that what comes before holds is the word of whoever gave it", v.From)
 	for _, s := range v.Segments {
-		s.print(w)
+		s.Print(w)
 		for _, t := range []struct {
 			what string
 			ids  []int
@@ -383,9 +360,7 @@ func (v *verifiedChain) print(w io.Writer) {
 			}
 		}
 	}
-	if v.Text != "" {
-		fmt.Fprintf(w, "text        %s\n", ui.Printable(v.Text))
-	}
+	ui.LineIf(v.Text != "", w, "text", "%s", v.Text)
 	how := "each written token has the greatest logit"
 	if v.Sampling != nil {
 		how = "each written token is what " + flags(v.Sampling) + " draws from the proved logits"
@@ -393,9 +368,9 @@ func (v *verifiedChain) print(w io.Writer) {
 	if v.Verdict == verdictEnded {
 		how += "; the model ended the text"
 	}
-	fmt.Fprintf(w, "tokens      %s\n", how)
-	fmt.Fprintf(w, "statement   %s\n", v.Segments[len(v.Segments)-1].Statement)
-	fmt.Fprintln(w, "bounds      not certified: that the integers of the model never wrap rests on who issued the key")
-	fmt.Fprintf(w, "security    %s in the weakest round\n", v.strength)
-	fmt.Fprintf(w, "verified    in %.1f ms\n", 1e3*v.Seconds)
+	ui.Line(w, "tokens", "%s", how)
+	ui.Line(w, "statement", "%s", v.Segments[len(v.Segments)-1].Statement)
+	ui.Line(w, "bounds", "not certified: that the integers of the model never wrap rests on who issued the key")
+	ui.Line(w, "security", "%s in the weakest round", v.strength)
+	ui.Line(w, "verified", "in %.1f ms", 1e3*v.Seconds)
 }

@@ -19,7 +19,9 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/program"
+	"github.com/prove-model/prove-model/internal/ui"
 )
 
 func newChat() *cobra.Command {
@@ -66,15 +68,13 @@ const chatHelp = `/verify [N|all]  verify the proof of the last answer, of answe
 /help            this list`
 
 // talk has a conversation until its input ends.
-func talk(cmd *cobra.Command, cfg *config.Config) error {
+func talk(cmd *cobra.Command, cfg *config.Config) (err error) {
+	defer must.Catch(&err)
 	out := &chatPrinter{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), json: cfg.JSON, quiet: cfg.Quiet}
 	if f, ok := cmd.InOrStdin().(*os.File); ok && !cfg.JSON {
 		out.terminal = term.IsTerminal(int(f.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 	}
-	c, err := openConversation(cmd.Context(), cfg, program.Progress(cmd, cfg), out)
-	if err != nil {
-		return err
-	}
+	c := must.Get(openConversation(cmd.Context(), cfg, program.Progress(cmd, cfg), out))
 	// From here on an interrupt ends an answer, and not the command.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	signals := make(chan os.Signal, 1)
@@ -85,7 +85,7 @@ func talk(cmd *cobra.Command, cfg *config.Config) error {
 	defer func() {
 		cancel()
 		<-proving
-		c.close()
+		c.end()
 	}()
 	if cmd.Context().Err() != nil {
 		return cmd.Context().Err()
@@ -257,44 +257,26 @@ func (c *conversation) interruptible(ctx context.Context, first func() bool, f f
 func always() bool { return true }
 
 // openConversation opens and quantises the model. What is committed to is left to the first proof.
-func openConversation(ctx context.Context, cfg *config.Config, ph phases, out *chatPrinter) (_ *conversation, err error) {
-	c := &conversation{cfg: cfg, out: out}
+func openConversation(ctx context.Context, cfg *config.Config, ph *ui.Phases, out *chatPrinter) (_ *conversation, err error) {
+	c := &conversation{out: out}
 	defer func() {
-		if err != nil {
-			c.close()
+		if err != nil && c.work != nil {
+			c.end()
 		}
 	}()
-	unlimited, err := job.LimitMemory(cfg, ph)
-	if err != nil {
-		return nil, err
-	}
-	c.ends = append(c.ends, unlimited)
+	defer must.Catch(&err)
 	collectWhileReading(cfg.Model)
-	if err := c.readTexts(); err != nil {
-		return nil, err
-	}
-	dev, err := job.OpenDevice(ctx, cfg, ph)
-	if err != nil {
-		return nil, err
-	}
-	c.ends = append(c.ends, func() { dev.Close() })
-	open := *cfg
-	open.MaxTokens, open.Logits, open.Temperature = 0, config.LogitsGenerated, 0 // of a key, which does not depend on what is written
-	if c.job, err = job.Open(&open); err != nil {
-		return nil, err
-	}
-	c.ends = append(c.ends, c.job.Close)
-	c.opts = job.OptionsOf(cfg, ph, dev)
-	if c.circuit, err = c.job.Quantise(ctx, c.opts); err != nil {
-		return nil, err
-	}
+	must.OK(c.readTexts(cfg.Model))
+	key := *cfg
+	key.MaxTokens, key.Logits, key.Temperature = 0, config.LogitsGenerated, 0 // which does not depend on what is written
+	c.work = must.Get(open(ctx, &key, ph))
+	c.cfg, c.opts = cfg, job.OptionsOf(cfg, ph, c.device)
+	c.circuit = must.Get(c.job.Quantise(ctx, c.opts))
 	if free := c.circuit.Free(); len(free) < 2 {
 		return nil, fmt.Errorf("the model cannot have a key for texts of any length: %w", c.circuit.Report().OneBatch)
 	}
 	if cfg.System != "" {
-		if err := c.setSystem(cfg.System); err != nil {
-			return nil, fmt.Errorf("--system: %w", err)
-		}
+		must.OKAs(c.setSystem(cfg.System), "--system")
 	}
 	c.proofs = newProofs(c.circuit, c.opts, out)
 	return c, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,26 +12,18 @@ import (
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
-	"github.com/prove-model/prove-model/internal/ui"
 )
-
-// phases are what setting up is shown on.
-type phases = *ui.Phases
 
 // conversation is a model, what was said so far, and the answers that it has given.
 type conversation struct {
-	cfg       *config.Config
+	*work
 	out       *chatPrinter
 	signals   <-chan os.Signal
-	job       *job.Job
-	opts      *job.Options
-	circuit   *provemodel.Circuit
 	template  *chat.Template
 	tokenizer *tokenizer.Tokenizer
 	prefix    provemodel.Pass // of the last answer, for the next one
@@ -39,15 +32,6 @@ type conversation struct {
 	proofs    *proofs
 	saved     map[string]bool // folders
 	verdict   error           // that some proof did not verify
-
-	ends []func() // in reverse
-}
-
-func (c *conversation) close() {
-	for i := len(c.ends) - 1; i >= 0; i-- {
-		c.ends[i]()
-	}
-	c.ends = nil
 }
 
 // answer is what the model wrote in one turn.
@@ -75,14 +59,14 @@ type answer struct {
 func (a *answer) proof() []byte { return a.files[len(a.files)-1] }
 
 // readTexts reads tokenizer and template.
-func (c *conversation) readTexts() (err error) {
-	if c.cfg.Model == "" {
+func (c *conversation) readTexts(model string) (err error) {
+	if model == "" {
 		return job.WithHint(errors.New("no model"), "name a folder or a GGUF file with --model")
 	}
-	if !hf.Is(c.cfg.Model) {
-		return fmt.Errorf("%s is no language model with a tokenizer: name a folder in the Hugging Face layout, or a GGUF file", c.cfg.Model)
+	if !hf.Is(model) {
+		return fmt.Errorf("%s is no language model with a tokenizer: name a folder in the Hugging Face layout, or a GGUF file", model)
 	}
-	from := job.TokenizerOf(c.cfg.Model)
+	from := job.TokenizerOf(model)
 	if c.tokenizer, err = tokenizer.Open(from); err != nil {
 		return err
 	}
@@ -103,10 +87,7 @@ func (c *conversation) answer(ctx context.Context, text string) (err error) {
 	if room < 1 {
 		return fmt.Errorf("the conversation has %d tokens with this turn, and the key is for %d: /clear begins another, and --tokens has keys for more", len(prompt), free[0].Bound)
 	}
-	most := c.cfg.MaxTokens
-	if most == 0 {
-		most = longestAnswer
-	}
+	most := cmp.Or(c.cfg.MaxTokens, longestAnswer)
 	a := &answer{Number: len(c.answers) + 1, Messages: messages, Sampling: c.sampling(), done: make(chan struct{})}
 	times := &writingTimes{start: time.Now()}
 	c.proofs.pause()

@@ -124,10 +124,10 @@ func (p *chatPrinter) verified(a *answer, sentence string, err error) {
 
 func (p *chatPrinter) savedIn(folder string, n int, chains []string, commitment string) {
 	p.event(&chatEvent{Event: "saved", Folder: folder, Chains: chains, Commitment: commitment}, func() {
-		fmt.Fprintf(p.out, "saved       %d proofs, key.vk and transcript.json in %s\n", n, ui.Printable(folder))
+		ui.Line(p.out, "saved", "%d proofs, key.vk and transcript.json in %s", n, folder)
 		for _, c := range chains {
-			fmt.Fprintf(p.out, "chain       %s, for verify --chain\n", ui.Printable(c))
+			ui.Line(p.out, "chain", "%s, for verify --chain", c)
 		}
-		fmt.Fprintf(p.out, "commitment  %s\n", commitment)
+		ui.Line(p.out, "commitment", "%s", commitment)
 	})
 }

@@ -156,16 +156,14 @@ func (p *proofs) proveSegment(ctx context.Context, c *provemodel.Committed, a *a
 }
 
 // key returns the model's commitment.
-func (p *proofs) key(ctx context.Context, observer provemodel.Observer) (*provemodel.Committed, error) {
+func (p *proofs) key(ctx context.Context, observer provemodel.Observer) (_ *provemodel.Committed, err error) {
+	defer must.Catch(&err)
 	if p.committed != nil {
 		return p.committed, nil
 	}
 	opts := p.opts.Commit
 	opts.Observer = observer
-	c, err := provemodel.Commit(ctx, p.circuit, &opts)
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(provemodel.Commit(ctx, p.circuit, &opts))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.committed = c
@@ -315,18 +313,13 @@ func (c *conversation) save(ctx context.Context, folder string) (err error) {
 			return fmt.Errorf("answer %d could not be proved: %w", a.Number, a.err)
 		}
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("/save: %w", err)
-	}
+	must.OKAs(os.MkdirAll(folder, 0o755), "/save")
 	key := c.proofs.committed
 	t := &transcript{Model: c.job.Model.Name(), Commitment: key.Commitment().String(), Key: "key.vk", Answers: c.answers}
 	must.OK(writeFile(folder, t.Key, key.KeyFile()))
 	chains := must.Get(c.saveProofs(folder))
-	text, err := json.MarshalIndent(t, "", "  ")
-	if err == nil {
-		err = writeFile(folder, "transcript.json", append(text, '\n'))
-	}
-	must.OK(err)
+	text := must.Get(json.MarshalIndent(t, "", "  "))
+	must.OK(writeFile(folder, "transcript.json", append(text, '\n')))
 	if c.saved == nil {
 		c.saved = map[string]bool{}
 	}
@@ -352,9 +345,7 @@ func (c *conversation) saveProofs(folder string) (chains []string, err error) {
 		in := filepath.Join(folder, a.Chain)
 		if known[in] == 0 {
 			chains = append(chains, in)
-			if err := os.MkdirAll(in, 0o755); err != nil {
-				return nil, fmt.Errorf("/save: %w", err)
-			}
+			must.OKAs(os.MkdirAll(in, 0o755), "/save")
 			must.OK(writeFile(in, "key.vk", c.proofs.committed.KeyFile()))
 		}
 		for i := known[in]; i < len(a.files); i++ {
@@ -366,17 +357,8 @@ func (c *conversation) saveProofs(folder string) (chains []string, err error) {
 	return chains, nil
 }
 
-func writeFile(folder, name string, data []byte) error {
-	f, err := atomicfile.Create(filepath.Join(folder, name))
-	if err != nil {
-		return fmt.Errorf("/save: %w", err)
-	}
-	defer f.Abort()
-	if _, err = f.Write(data); err == nil {
-		err = f.Commit()
-	}
-	if err != nil {
-		return fmt.Errorf("/save: %w", err)
-	}
+func writeFile(folder, name string, data []byte) (err error) {
+	defer must.Catch(&err)
+	must.OKAs(atomicfile.WriteFile(filepath.Join(folder, name), data), "/save")
 	return nil
 }

@@ -55,14 +55,12 @@ type checked struct {
 // checkKey holds the key file against the model file. When the key is not the
 // model's there is an error that wraps ErrInvalid or ErrOtherModel, and a result
 // that says why.
-func checkKey(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*checked, error) {
+func checkKey(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *checked, err error) {
+	defer must.Catch(&err)
 	if cfg.Model == "" || cfg.VK == "" {
 		return nil, job.WithHint(errors.New("check-key needs a model and a key"), "prove-model check-key --model x.onnx --vk x.vk")
 	}
-	f, err := job.OpenFile(cfg.VK)
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
+	f := must.GetAs(job.OpenFile(cfg.VK))("key")
 	defer f.Close()
 	c := &checked{Model: cfg.Model}
 	key, err := provemodel.ReadKey(f)
@@ -91,12 +89,12 @@ func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, 
 	})
 }
 
-func (c *checked) print(w io.Writer) {
+func (c *checked) Print(w io.Writer) {
 	if !c.Match {
 		fmt.Fprintf(w, "NOT THE MODEL'S KEY: %s\n", ui.Printable(c.Reason))
 		return
 	}
 	fmt.Fprintln(w, "THE MODEL'S KEY")
-	fmt.Fprintf(w, "model       %s\n", ui.Printable(c.Model))
-	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
+	ui.Line(w, "model", "%s", c.Model)
+	ui.Line(w, "commitment", "%s", c.Commitment)
 }

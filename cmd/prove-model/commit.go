@@ -86,43 +86,36 @@ type committed struct {
 // writes the key.
 func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (_ *committed, err error) {
 	defer must.Catch(&err)
-	key := must.Get(files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile))
-	cert := must.Get(createCertificate(cfg, files, key.path))
-	link := must.Get(createLink(cfg, files, key.path))
-	ranges := must.Get(createRanges(cfg, files))
-	words := must.Get(createVocabulary(cfg, files))
-	must.OK(hidesForKey(cfg))
-	former := must.Get(renewed(cfg))
-	unlimited := must.Get(job.LimitMemory(cfg, ph))
-	defer unlimited()
-	dev := must.Get(job.OpenDevice(ctx, cfg, ph))
-	defer dev.Close()
-	j := must.Get(job.Open(cfg))
-	defer j.Close()
-	if j.Notes != "" {
-		ph.Warn(j.Notes)
-	}
-	must.OK(files.apartFrom(j.Model))
-	words = must.Get(writeVocabulary(cfg, files, words, key.path, j.Model))
-	opts := job.OptionsOf(cfg, ph, dev)
-	circuit := must.Get(j.Quantise(ctx, opts))
-	must.OK(writeRanges(ranges, j, circuit))
-	if cfg.Hide != "" && j.Provisional(circuit) {
+	var cert, link *output
+	var former *provemodel.Key
+	s, err := begin(ctx, cfg, files, ph, func(vk *output) (err error) {
+		defer must.Catch(&err)
+		cert = must.Get(createCertificate(cfg, files, vk.path))
+		link = must.Get(createLink(cfg, files, vk.path))
+		must.OK(hidesForKey(cfg))
+		former, err = renewed(cfg)
+		return err
+	})
+	must.OK(err)
+	defer s.end()
+	must.OK(s.quantise(ctx))
+	if cfg.Hide != "" && s.job.Provisional(s.circuit) {
 		return nil, job.WithHint(errors.New("--hide: the ranges of a random input are not kept, so no proof could have the key again"),
 			"give samples with --calibration, or --input, or --ranges")
 	}
-	c := must.Get(provemodel.Commit(ctx, circuit, &opts.Commit))
-	warnOfOtherKey(key.path, c.Commitment(), ph)
-	must.OK(key.write(c.KeyFile()))
-	size := must.Get(writeCertificate(ctx, cert, c, opts))
-	linked := must.Get(writeLink(ctx, cfg, link, former, c, opts))
+	c := must.Get(provemodel.Commit(ctx, s.circuit, &s.opts.Commit))
+	warnOfOtherKey(s.vk.path, c.Commitment(), ph)
+	must.OK(s.vk.write(c.KeyFile()))
+	size := must.Get(writeCertificate(ctx, cert, c, s.opts))
+	linked := must.Get(writeLink(ctx, cfg, link, former, c, s.opts))
 	must.OK(files.place())
 	hidden := must.Get(hiddenOf(cfg, c))
 	said := &committed{
-		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
-		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: key.path,
+		Model: s.job.Model.Name(), Parameters: s.job.Model.Parameters(), Calibration: s.job.Calibration(s.circuit),
+		Provisional: s.job.Provisional(s.circuit), Ranges: cfg.RangesOut, VK: s.vk.path,
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
-		KeyBytes: int64(len(c.KeyFile())), Vocabulary: words.name(), Certificate: cert.name(), CertificateBytes: size, Link: linked, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
+		KeyBytes: int64(len(c.KeyFile())), Vocabulary: s.words.name(), Certificate: cert.name(), CertificateBytes: size,
+		Link: linked, Hidden: hidden, Phases: ph.All(), PeakMemory: ui.PeakMemory(),
 	}
 	if roots := c.Key().Roots(); len(roots) == 2 {
 		said.Base, said.Adapter = provemodel.Commitment(roots[0]).String(), provemodel.Commitment(roots[1]).String()
@@ -130,24 +123,18 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	return said, nil
 }
 
-func (c *committed) print(w io.Writer) {
-	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(c.Model), c.Parameters)
-	fmt.Fprintf(w, "calibrated  on %s\n", ui.Printable(c.Calibration))
+func (c *committed) Print(w io.Writer) {
+	ui.Line(w, "model", "%s, %d parameters", c.Model, c.Parameters)
+	ui.Line(w, "calibrated", "on %s", c.Calibration)
 	if c.Provisional {
 		fmt.Fprintln(w, provisional)
 	}
-	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
+	ui.Line(w, "commitment", "%s", c.Commitment)
 	printRoots(w, c.Base, c.Adapter)
-	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(c.VK), ui.Bytes(c.KeyBytes))
-	if c.Vocabulary != "" {
-		fmt.Fprintf(w, "vocabulary  %s\n", ui.Printable(c.Vocabulary))
-	}
-	c.Hidden.print(w)
-	c.Link.print(w)
-	if c.Certificate != "" {
-		fmt.Fprintf(w, "certificate %s, %s\n", ui.Printable(c.Certificate), ui.Bytes(c.CertificateBytes))
-	}
-	if c.Ranges != "" {
-		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(c.Ranges))
-	}
+	ui.Line(w, "key", "%s, %s", c.VK, ui.Bytes(c.KeyBytes))
+	ui.LineIf(c.Vocabulary != "", w, "vocabulary", "%s", c.Vocabulary)
+	c.Hidden.Print(w)
+	c.Link.Print(w)
+	ui.LineIf(c.Certificate != "", w, "certificate", "%s, %s", c.Certificate, ui.Bytes(c.CertificateBytes))
+	ui.LineIf(c.Ranges != "", w, "ranges", "%s", c.Ranges)
 }

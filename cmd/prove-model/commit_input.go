@@ -69,27 +69,24 @@ func commitInput(ctx context.Context, cfg *config.Config) (_ *committedInput, er
 			return nil, job.WithHint(fmt.Errorf("%s is there, and a commitment takes the place of no other", f), "name another file with --input-commitment")
 		}
 	}
-	if err := ledger.Possible(hiding.SecretOf(file)); err != nil {
-		return nil, fmt.Errorf("the secret of the input cannot be kept: %w", err)
-	}
+	must.OKAs(ledger.Possible(hiding.SecretOf(file)), "the secret of the input cannot be kept")
 	made, clamped, err := hiding.CommitInputOf(ctx, key, name, arrays, cfg.Proofs, file)
 	must.OK(err)
 	b := must.Get(made.Budget(key.Security))
 	return &committedInput{file, hiding.SecretOf(file), provemodel.Commitment(made.Digest()).String(), clamped, *b, b.Proofs()}, nil
 }
 
-func (c *committedInput) print(w io.Writer) {
-	fmt.Fprintf(w, "input       %s, to be published\n", ui.Printable(c.File))
-	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
-	if c.Clamped > 0 {
-		fmt.Fprintf(w, "clamped     %d entries to the range of the key: what is committed to is the clamped input\n", c.Clamped)
-	}
-	fmt.Fprintf(w, "secret      %s: keep it, where it is, and show it to nobody\n", ui.Printable(c.Secret))
-	fmt.Fprintf(w, "budget      %d of %d positions left, of which a proof takes %d: %d proofs\n", c.Left, c.Positions, c.Each, c.Proofs)
+func (c *committedInput) Print(w io.Writer) {
+	ui.Line(w, "input", "%s, to be published", c.File)
+	ui.Line(w, "commitment", "%s", c.Commitment)
+	ui.LineIf(c.Clamped > 0, w, "clamped", "%d entries to the range of the key: what is committed to is the clamped input", c.Clamped)
+	ui.Line(w, "secret", "%s: keep it, where it is, and show it to nobody", c.Secret)
+	ui.Line(w, "budget", "%d of %d positions left, of which a proof takes %d: %d proofs", c.Left, c.Positions, c.Each, c.Proofs)
 }
 
 // expectedInput is the commitment that a proof must be of, nil if none is asked for: that in a file, or one of 64 digits.
-func expectedInput(cfg *config.Config) (*provemodel.Commitment, error) {
+func expectedInput(cfg *config.Config) (_ *provemodel.Commitment, err error) {
+	defer must.Catch(&err)
 	_, file := cfg.InputOf()
 	if file == "" {
 		return nil, nil
@@ -98,10 +95,7 @@ func expectedInput(cfg *config.Config) (*provemodel.Commitment, error) {
 	if b, err := hex.DecodeString(file); err == nil && len(b) == len(c) {
 		return (*provemodel.Commitment)(b), nil
 	}
-	made, err := hiding.ReadInput(file)
-	if err != nil {
-		return nil, err
-	}
+	made := must.Get(hiding.ReadInput(file))
 	c = made.Digest()
 	return &c, nil
 }

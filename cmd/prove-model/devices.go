@@ -1,13 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"slices"
-	"strconv"
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/program"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/spf13/cobra"
@@ -39,19 +41,15 @@ Having none is not an error: --gpu then proves on the processor. With --multi-gp
 or --devices, which GPUs these would use.`,
 		Args: program.NoArgs,
 		RunE: withSettings(func(cmd *cobra.Command, cfg *config.Config, _ []string) (err error) {
-			list := findDevices(cfg)
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), list)
-			}
-			return list.print(cmd)
+			return show(cmd, cfg, findDevices(cfg), nil)
 		}),
 	}
 	config.AddFlags(cmd.Flags(), "multi-gpu", "devices", "json")
 	return cmd
 }
 
-func findDevices(cfg *config.Config) deviceList {
-	list := deviceList{Devices: []deviceState{}}
+func findDevices(cfg *config.Config) *deviceList {
+	list := &deviceList{Devices: []deviceState{}}
 	found, err := nvrtc.Devices()
 	switch {
 	case err != nil:
@@ -77,26 +75,19 @@ func findDevices(cfg *config.Config) deviceList {
 	return list
 }
 
-func (l deviceList) print(cmd *cobra.Command) error {
-	out := cmd.OutOrStdout()
+func (l *deviceList) Print(out io.Writer) {
 	if l.DevicesReason != "" {
 		fmt.Fprintln(out, "no GPU:", l.DevicesReason)
 	} else {
-		rows := make([][]string, len(l.Devices))
-		for i, d := range l.Devices {
-			state := ui.Bytes(d.Free)
-			if d.Error != "" {
-				state = d.Error
-			}
+		header := []string{"device", "name", "arch", "memory", "free", "used", "processors", "driver's CUDA", "UUID"}
+		ui.Table(out, header, seq.Map(l.Devices, func(d deviceState) []string {
 			used := "no"
 			if d.Used && d.Error == "" {
 				used = "yes"
 			}
-			rows[i] = []string{strconv.Itoa(d.Index), d.Name, d.Arch(), ui.Bytes(d.Memory), state, used, strconv.Itoa(d.Multiprocessors), d.Driver, d.UUID}
-		}
-		if err := ui.Table(out, []string{"device", "name", "arch", "memory", "free", "used", "processors", "driver's CUDA", "UUID"}, rows); err != nil {
-			return err
-		}
+			return ui.Cells("%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s", d.Index, d.Name, d.Arch(), ui.Bytes(d.Memory), cmp.Or(d.Error, ui.Bytes(d.Free)), used,
+				d.Multiprocessors, d.Driver, d.UUID)
+		}))
 	}
 	switch {
 	case l.Compiler != "":
@@ -104,5 +95,4 @@ func (l deviceList) print(cmd *cobra.Command) error {
 	case l.CompilerReason != l.DevicesReason:
 		fmt.Fprintln(out, "no NVRTC:", l.CompilerReason)
 	}
-	return nil
 }

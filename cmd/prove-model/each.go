@@ -10,6 +10,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -19,7 +20,7 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 	if cfg.Report != "" {
 		return nil, fmt.Errorf("--report describes one proof, and --each makes several")
 	}
-	s := must.Get(begin(ctx, cfg, outputs, ph))
+	s := must.Get(beginProof(ctx, cfg, outputs, ph))
 	defer s.end()
 	inputs := s.job.Inputs
 	files := make([]*output, len(inputs))
@@ -27,10 +28,7 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 		files[i] = must.Get(outputs.create("proof", numbered(outputPath(cfg.Proof, cfg.Model, ".proof"), i+1), proofFile))
 	}
 	must.OK(s.commit(ctx))
-	floats := make([][]provemodel.Tensor, len(inputs))
-	for i, in := range inputs {
-		floats[i] = must.Get(s.job.FloatOf(ctx, in))
-	}
+	floats := seq.Map(inputs, func(in provemodel.Input) []provemodel.Tensor { return must.Get(s.job.FloatOf(ctx, in)) })
 	opts, bars := s.opts.Prove, floats
 	if opts.MaxError = cfg.MaxError; opts.MaxError == 0 {
 		bars = nil
@@ -71,6 +69,6 @@ func printEach(w io.Writer, all []*proved) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		p.print(w)
+		p.Print(w)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -38,43 +39,34 @@ func hiddenOf(cfg *config.Config, c *provemodel.Committed) (*hiddenKey, error) {
 	return &hiddenKey{config.HideWeights, cfg.Secret, *b, b.Proofs()}, nil
 }
 
-func (h *hiddenKey) print(w io.Writer) {
+func (h *hiddenKey) Print(w io.Writer) {
 	if h == nil {
 		return
 	}
-	fmt.Fprintf(w, "hidden      weights; public: inputs, outputs, and what `inspect --vk` lists: architecture, shapes, names, scales, ranges\n")
-	fmt.Fprintf(w, "secret      %s: keep it, where it is, and show it to nobody\n", ui.Printable(h.Secret))
-	fmt.Fprintf(w, "budget      %d of %d positions left, of which a proof takes %d: %d proofs%s\n", h.Left, h.Positions, h.Each, h.Proofs, h.OfShare())
+	ui.Line(w, "hidden", "weights; public: inputs, outputs, and what `inspect --vk` lists: architecture, shapes, names, scales, ranges")
+	ui.Line(w, "secret", "%s: keep it, where it is, and show it to nobody", h.Secret)
+	ui.Line(w, "budget", "%d of %d positions left, of which a proof takes %d: %d proofs%s", h.Left, h.Positions, h.Each, h.Proofs, h.OfShare())
 }
 
 // printHidden says to a verifier what a proof hides; nothing of one that hides nothing.
 func printHidden(w io.Writer, masked bool, proofs int, hidden []statement.Hidden) {
 	for _, h := range hidden {
-		fmt.Fprintf(w, "hidden      %s\n", ui.Printable(h.String()))
+		ui.Line(w, "hidden", "%s", h.String())
 	}
-	if len(hidden) > 0 && proofs == 0 {
-		fmt.Fprintf(w, "public      inputs and outputs above, which model it is, its weights, sizes, and ranges as the key has them\n")
-	}
+	ui.LineIf(len(hidden) > 0 && proofs == 0, w, "public", "inputs and outputs above, which model it is, its weights, sizes, and ranges as the key has them")
 	switch {
 	case proofs > 0:
-		fmt.Fprintf(w, "hidden      weights, values inside of the model and how many were saturated: computationally, if the prover is this program\n")
-		fmt.Fprintf(w, "public      inputs and outputs above, sizes, and what `inspect --vk` says of the key: architecture, names, scales, ranges\n")
-		fmt.Fprintf(w, "budget      the key is good for %d proofs; only whoever has its secret can count them\n", proofs)
+		ui.Line(w, "hidden", "weights, values inside of the model and how many were saturated: computationally, if the prover is this program")
+		ui.Line(w, "public", "inputs and outputs above, sizes, and what `inspect --vk` says of the key: architecture, names, scales, ranges")
+		ui.Line(w, "budget", "the key is good for %d proofs; only whoever has its secret can count them", proofs)
 	case masked:
-		fmt.Fprintf(w, "hidden      values inside of the model, and how many were saturated, but not the weights: the key does not hide them\n")
+		ui.Line(w, "hidden", "values inside of the model, and how many were saturated, but not the weights: the key does not hide them")
 	}
-	if len(hidden) > 0 {
-		fmt.Fprintf(w, "told        what the public part says of the hidden one; that nothing else does is the word of the program that proved\n")
-	}
+	ui.LineIf(len(hidden) > 0, w, "told", "what the public part says of the hidden one; that nothing else does is the word of the program that proved")
 }
 
 // secretPath is the file of the secret of the key in a file.
-func secretPath(cfg *config.Config, vk string) string {
-	if cfg.Secret != "" {
-		return cfg.Secret
-	}
-	return vk + ".secret"
-}
+func secretPath(cfg *config.Config, vk string) string { return cmp.Or(cfg.Secret, vk+".secret") }
 
 // isThere says whether there is a file, or may be one in a folder that cannot be read.
 func isThere(path string) bool {

@@ -27,19 +27,10 @@ func newInspect() *cobra.Command {
 				files := outputsOf(cmd.Flags(), cfg, false)
 				defer files.abort()
 				d, err := describeModel(cmd.Context(), cfg, files, ui.NewPhases(nil, true))
-				switch {
-				case err != nil:
-					return err
-				case cfg.JSON:
-					return ui.JSON(cmd.OutOrStdout(), d)
-				}
-				return d.print(cmd.OutOrStdout())
+				return show(cmd, cfg, d, err)
 			}
 			d := must.Get(inspect.Open(cmd.Context(), cfg))
-			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), d)
-			}
-			return d.Print(cmd.OutOrStdout())
+			return show(cmd, cfg, d, nil)
 		}),
 	}
 	config.AddFlags(cmd.Flags(), "model", "adapter", "base", "input", "image", "output", "prompt", "audio", "language", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "secret", "proof", "html", "force", "json")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,12 +21,7 @@ import (
 )
 
 // linkPath is the file of the link of the key in a file.
-func linkPath(cfg *config.Config, vk string) string {
-	if cfg.Link != "" {
-		return cfg.Link
-	}
-	return vk + ".link"
-}
+func linkPath(cfg *config.Config, vk string) string { return cmp.Or(cfg.Link, vk+".link") }
 
 // createLink begins the file of the link of a new key; nil if none is asked for.
 func createLink(cfg *config.Config, files *outputs, key string) (*output, error) {
@@ -40,7 +36,8 @@ func createLink(cfg *config.Config, files *outputs, key string) (*output, error)
 }
 
 // renewed returns the key that is to be renewed, nil if there is none. Its secret is beside it, and must have positions left.
-func renewed(cfg *config.Config) (*provemodel.Key, error) {
+func renewed(cfg *config.Config) (_ *provemodel.Key, err error) {
+	defer must.Catch(&err)
 	if cfg.Renew == "" {
 		if cfg.Share != "" {
 			return nil, job.WithHint(errors.New("--share is of the key that another renews"), "add --renew, or leave it out")
@@ -50,10 +47,7 @@ func renewed(cfg *config.Config) (*provemodel.Key, error) {
 	if cfg.Hide == "" {
 		return nil, job.WithHint(errors.New("--renew is of keys that hide weights"), "add --hide weights")
 	}
-	k, err := readKey(cfg.Renew)
-	if err != nil {
-		return nil, err
-	}
+	k := must.Get(readKey(cfg.Renew))
 	if !k.Hides() {
 		return nil, fmt.Errorf("--renew: %s does not hide weights", cfg.Renew)
 	}
@@ -61,17 +55,11 @@ func renewed(cfg *config.Config) (*provemodel.Key, error) {
 	return k, shareHint(hiding.Check(k, cfg.Renew+".secret", ledger.Share{Number: number, Of: of}))
 }
 
-func readKey(path string) (*provemodel.Key, error) {
-	f, err := job.OpenFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
+func readKey(path string) (_ *provemodel.Key, err error) {
+	defer must.Catch(&err)
+	f := must.GetAs(job.OpenFile(path))("key")
 	defer f.Close()
-	k, err := provemodel.ReadKey(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return k, nil
+	return must.GetAs(provemodel.ReadKey(f))("%s", path), nil
 }
 
 // linked is what is said of a link that was made.
@@ -84,32 +72,27 @@ type linked struct {
 // writeLink makes the former key again, by its secret, and the link from it to the new one.
 func writeLink(
 	ctx context.Context, cfg *config.Config, to *output, former *provemodel.Key, of *provemodel.Committed, opts *job.Options,
-) (*linked, error) {
+) (_ *linked, err error) {
+	defer must.Catch(&err)
 	if to == nil {
 		return nil, nil
 	}
 	o := opts.Commit
 	o.SecretFile, o.Proofs = cfg.Renew+".secret", 0
-	again, err := provemodel.Commit(ctx, of.Circuit(), &o)
-	if err != nil {
-		return nil, err
-	}
+	again := must.Get(provemodel.Commit(ctx, of.Circuit(), &o))
 	if again.Commitment() != provemodel.Commitment(former.Digest) {
 		return nil, fmt.Errorf("--renew: %s is the secret of another key", o.SecretFile)
 	}
-	file, err := again.Link(ctx, of, o.Observer, o.Device)
-	if err != nil {
-		return nil, err
-	}
+	file := must.Get(again.Link(ctx, of, o.Observer, o.Device))
 	return &linked{to.path, len(file), again.Commitment().String()}, to.write(file)
 }
 
-func (l *linked) print(w io.Writer) {
+func (l *linked) Print(w io.Writer) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(w, "renews      %s\n", l.Renews)
-	fmt.Fprintf(w, "link        %s, %s: the weights are the same\n", ui.Printable(l.File), ui.Bytes(int64(l.Bytes)))
+	ui.Line(w, "renews", "%s", l.Renews)
+	ui.Line(w, "link", "%s, %s: the weights are the same", l.File, ui.Bytes(int64(l.Bytes)))
 }
 
 // checkedLink is the result of checking a link.
@@ -132,10 +115,7 @@ func checkLink(cfg *config.Config) (_ *checkedLink, err error) {
 	}
 	from := must.Get(readKey(cfg.Renew))
 	to := must.Get(readKey(cfg.VK))
-	f, err := job.OpenFile(linkPath(cfg, cfg.VK))
-	if err != nil {
-		return nil, fmt.Errorf("link: %w", err)
-	}
+	f := must.GetAs(job.OpenFile(linkPath(cfg, cfg.VK)))("link")
 	defer f.Close()
 	c := &checkedLink{Commitment: provemodel.Commitment(to.Digest).String(), Renews: provemodel.Commitment(from.Digest).String()}
 	s, err := verifier.CheckLink(from, to, f, cfg.MinBits)
@@ -155,13 +135,13 @@ func printLinkCheck(cmd *cobra.Command, cfg *config.Config) error {
 	return show(cmd, cfg, c, err)
 }
 
-func (c *checkedLink) print(w io.Writer) {
+func (c *checkedLink) Print(w io.Writer) {
 	if !c.Match {
 		fmt.Fprintf(w, "NOT LINKED: %s\n", ui.Printable(c.Reason))
 		return
 	}
 	fmt.Fprintln(w, "THE SAME WEIGHTS")
-	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
-	fmt.Fprintf(w, "renews      %s\n", c.Renews)
-	fmt.Fprintf(w, "security    %s bits; which model it is rests on what is known of the former key\n", c.bits)
+	ui.Line(w, "commitment", "%s", c.Commitment)
+	ui.Line(w, "renews", "%s", c.Renews)
+	ui.Line(w, "security", "%s bits; which model it is rests on what is known of the former key", c.bits)
 }

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 	"math"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/quantise"
 )
 
@@ -25,9 +26,7 @@ type likeness struct {
 // all if that is 0.
 func likenessOf(got, float provemodel.Tensor, rows int) likeness {
 	size := got.Shape[len(got.Shape)-1]
-	if rows == 0 {
-		rows = len(got.Values) / size
-	}
+	rows = cmp.Or(rows, len(got.Values)/size)
 	g, f := got.Values[:rows*size], float.Values[:rows*size]
 	kl, same, most := quantise.Divergence(g, f, size), 0, 0.0
 	for at := 0; at < len(g); at += size {
@@ -96,12 +95,12 @@ func classesOf(shape []int) int {
 	return shape[1]
 }
 
-func (l likeness) print(w io.Writer, written bool) {
+func (l likeness) Print(w io.Writer, written bool) {
 	switch {
 	case l.KL == nil:
 	case written:
-		fmt.Fprintf(w, "fidelity    KL %.2g to the float model, which would choose %.4g %% of the tokens\n", *l.KL, 100**l.Top1)
+		ui.Line(w, "fidelity", "KL %.2g to the float model, which would choose %.4g %% of the tokens", *l.KL, 100**l.Top1)
 	default:
-		fmt.Fprintf(w, "fidelity    KL %.2g to the float model, whose likeliest token is the same at %.4g %% of the positions\n", *l.KL, 100**l.Top1)
+		ui.Line(w, "fidelity", "KL %.2g to the float model, whose likeliest token is the same at %.4g %% of the positions", *l.KL, 100**l.Top1)
 	}
 }

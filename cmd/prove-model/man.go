@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/program"
 )
 
 // newMan writes what packagers need.
@@ -137,16 +137,8 @@ func roff(line string) string {
 // builtFrom is the date of the commit that the program was built from, so that the
 // pages of two builds are the same; today if it is not known.
 func builtFrom() time.Time {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return time.Now()
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.time" {
-			if t, err := time.Parse(time.RFC3339, s.Value); err == nil {
-				return t
-			}
-		}
+	if t, err := time.Parse(time.RFC3339, program.BuildSetting("vcs.time")); err == nil {
+		return t
 	}
 	return time.Now()
 }

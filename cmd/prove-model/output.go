@@ -117,6 +117,14 @@ func (o *outputs) create(setting, path string, k kind) (*output, error) {
 	return made, nil
 }
 
+// optional is create for a file that nobody need ask for: the path is "" then, and the output nil.
+func (o *outputs) optional(setting, path string, k kind) (*output, error) {
+	if path == "" {
+		return nil, nil
+	}
+	return o.create(setting, path, k)
+}
+
 // replaceable returns an error if the path has a file that this kind of output must not replace.
 func (o *outputs) replaceable(path string, k kind) error {
 	f, err := os.Open(path)
@@ -267,12 +275,7 @@ func outputPath(path, model, ext string) string {
 // warnOfOtherKey says so when the key that is about to be replaced is not the
 // one that takes its place: proofs for it no longer verify with the file.
 func warnOfOtherKey(path string, c provemodel.Commitment, ph *ui.Phases) {
-	f, err := os.Open(path)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	if old, err := provemodel.ReadKey(f); err == nil && old.Digest != c {
+	if old, _ := keyIn(path); old != nil && old.Digest != c {
 		ph.Warn(path + " held the key of another model, calibration or setting; it is replaced")
 	}
 }

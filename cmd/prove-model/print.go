@@ -17,17 +17,18 @@ import (
 )
 
 // show prints what a command has made, if anything, as JSON where the settings say so, and returns what it ends with.
-func show[P interface {
-	*T
-	print(w io.Writer)
-}, T any](cmd *cobra.Command, cfg *config.Config, made P, err error) error {
+func show[R interface {
+	comparable
+	Print(w io.Writer)
+}](cmd *cobra.Command, cfg *config.Config, made R, err error) error {
+	var none R
 	switch {
-	case made == nil:
+	case made == none:
 		return err
 	case cfg.JSON:
 		return errors.Join(ui.JSON(cmd.OutOrStdout(), made), err)
 	}
-	made.print(cmd.OutOrStdout())
+	made.Print(cmd.OutOrStdout())
 	return err
 }
 
@@ -60,7 +61,7 @@ func printEmbedding(w io.Writer, v []float64) {
 	for _, x := range v {
 		square += x * x
 	}
-	fmt.Fprintf(w, "embedding   %d numbers, of length %.6f\n", len(v), math.Sqrt(square))
+	ui.Line(w, "embedding", "%d numbers, of length %.6f", len(v), math.Sqrt(square))
 }
 
 // previewed is how many values of a tensor are shown.

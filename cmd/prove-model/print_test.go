@@ -12,12 +12,12 @@ import (
 func TestPrintVerified(t *testing.T) {
 	v := &verified{Valid: true, Commitment: strings.Repeat("ab", 32), Outputs: []provemodel.Tensor{{Name: "y", Shape: []int{12}, Values: make([]float64, 12)}}}
 	var b bytes.Buffer
-	v.print(&b)
+	v.Print(&b)
 	if !strings.Contains(b.String(), "VALID: the model with commitment "+v.Commitment+"\n") || !strings.Contains(b.String(), "… (12)") {
 		t.Error(b.String())
 	}
 	b.Reset()
-	(&verified{Reason: "why"}).print(&b)
+	(&verified{Reason: "why"}).Print(&b)
 	if b.String() != "NOT VALID: why\n" {
 		t.Error(b.String())
 	}
@@ -36,10 +36,10 @@ func TestNamesAreEscaped(t *testing.T) {
 		print func(*bytes.Buffer)
 		lines int
 	}{
-		"proved":    {func(b *bytes.Buffer) { p.print(b) }, 13},
-		"verified":  {func(b *bytes.Buffer) { v.print(b) }, 6},
-		"committed": {func(b *bytes.Buffer) { c.print(b) }, 4},
-		"refused":   {func(b *bytes.Buffer) { (&verified{Reason: hostile}).print(b) }, 1},
+		"proved":    {func(b *bytes.Buffer) { p.Print(b) }, 13},
+		"verified":  {func(b *bytes.Buffer) { v.Print(b) }, 6},
+		"committed": {func(b *bytes.Buffer) { c.Print(b) }, 4},
+		"refused":   {func(b *bytes.Buffer) { (&verified{Reason: hostile}).Print(b) }, 1},
 	} {
 		var b bytes.Buffer
 		r.print(&b)

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -41,7 +42,7 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 		return nil, fmt.Errorf("--%s is about one run, and with --prompts a proof is of several texts", flag)
 	}
 	file := must.Get(files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile))
-	s := must.Get(begin(ctx, cfg, files, ph))
+	s := must.Get(beginProof(ctx, cfg, files, ph))
 	defer s.end()
 	must.OK(s.commit(ctx))
 	texts := []*textOf(nil)
@@ -50,9 +51,7 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 		all, err := s.job.GenerateAll(ctx, s.circuit, w, &s.opts.Prove, ph.Began(), func(done int) { ph.Progress(done, len(s.job.Inputs)) })
 		ph.End(err)
 		must.OK(err)
-		for _, t := range all {
-			texts = append(texts, written(t))
-		}
+		texts = seq.Map(all, written)
 	}
 	if err := s.closeEnough(ctx); err != nil {
 		return nil, s.hint(err)
@@ -81,10 +80,7 @@ func (s *session) closeEnough(ctx context.Context) (err error) {
 		float := must.Get(s.job.FloatOf(ctx, in))
 		run := must.Get(s.circuit.Run(ctx, in))
 		for k, f := range float {
-			a, err := provemodel.Compare(run.Outputs[k], f)
-			if err != nil {
-				return fmt.Errorf("text %d: %w", i+1, err)
-			}
+			a := must.GetAs(provemodel.Compare(run.Outputs[k], f))("text %d", i+1)
 			if a.RangeError > s.cfg.MaxError {
 				return fmt.Errorf("text %d: %w", i+1, &provemodel.AccuracyError{
 					Output: f.Name, Accuracy: a, Value: run.Outputs[k].Values[a.At], Float: f.Values[a.At], Limit: s.cfg.MaxError, Saturated: run.Saturated,
@@ -136,18 +132,16 @@ func textOutputs(p *provemodel.Proof, alone []provemodel.Tensor, text, n int) []
 	return one
 }
 
-func (p *provedTexts) print(w io.Writer) {
+func (p *provedTexts) Print(w io.Writer) {
 	p.printModel(w)
 	for i, t := range p.Texts {
 		printTextOf(w, i, len(p.Texts))
-		fmt.Fprintf(w, "tokens      %s\n", ids(t.Tokens))
-		if t.Text != "" {
-			fmt.Fprintf(w, "text        %s\n", ui.Printable(t.Text))
-		}
-		fmt.Fprintf(w, "written     %s\n", said(len(t.Tokens), t.Verdict))
+		ui.Line(w, "tokens", "%s", ids(t.Tokens))
+		ui.LineIf(t.Text != "", w, "text", "%s", t.Text)
+		ui.Line(w, "written", "%s", said(len(t.Tokens), t.Verdict))
 	}
-	p.likeness.print(w, len(p.Texts) > 0)
-	p.fidelity.print(w)
+	p.likeness.Print(w, len(p.Texts) > 0)
+	p.fidelity.Print(w)
 	p.printFiles(w)
 	p.printEnd(w)
 	if warning := p.warning(); warning != "" {
@@ -156,7 +150,7 @@ func (p *provedTexts) print(w io.Writer) {
 }
 
 // printTextOf says which of several texts the lines below are about.
-func printTextOf(w io.Writer, i, n int) { fmt.Fprintf(w, "text        %d of %d\n", i+1, n) }
+func printTextOf(w io.Writer, i, n int) { ui.Line(w, "text", "%d of %d", i+1, n) }
 
 // readTexts reads the tokens of all texts of a statement, and holds the prompts against those that the settings want.
 func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (_ []*proven, err error) {

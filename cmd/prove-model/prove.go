@@ -57,27 +57,21 @@ func (s *session) made(p *provemodel.Proof, file *output, input string) proofMad
 
 // printModel says what was proved, printFiles where proof and key are, and printEnd what else there is to say of them.
 func (p *proofMade) printModel(w io.Writer) {
-	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
-	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
-	fmt.Fprintf(w, "input       %s\n", ui.Printable(p.Input))
+	ui.Line(w, "model", "%s, %d parameters", p.Model, p.Parameters)
+	ui.Line(w, "commitment", "%s", p.Commitment)
+	ui.Line(w, "input", "%s", p.Input)
 }
 
 func (p *proofMade) printFiles(w io.Writer) {
-	if p.Resumed > 0 {
-		fmt.Fprintf(w, "resumed     with %d parts of the work that an interrupted run had done\n", p.Resumed)
-	}
-	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
-	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
+	ui.LineIf(p.Resumed > 0, w, "resumed", "with %d parts of the work that an interrupted run had done", p.Resumed)
+	ui.Line(w, "proof", "%s, %s", p.Proof, ui.Bytes(p.ProofBytes))
+	ui.Line(w, "key", "%s, %s", p.VK, ui.Bytes(p.KeyBytes))
 }
 
 func (p *proofMade) printEnd(w io.Writer) {
-	if p.Ranges != "" {
-		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(p.Ranges))
-	}
-	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
-	if p.PeakMemory > 0 {
-		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
-	}
+	ui.LineIf(p.Ranges != "", w, "ranges", "%s", p.Ranges)
+	ui.Line(w, "security", "%s in the weakest round", p.strength)
+	ui.LineIf(p.PeakMemory > 0, w, "memory", "%s at most", ui.Bytes(p.PeakMemory))
 	printDevices(w, p.Devices)
 }
 
@@ -145,7 +139,7 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	}
 	file := must.Get(files.create("proof", outputPath(cfg.Proof, cfg.Model, ".proof"), proofFile))
 	page := must.Get(createPage(files, "report", cfg.Report))
-	s := must.Get(begin(ctx, cfg, files, ph))
+	s := must.Get(beginProof(ctx, cfg, files, ph))
 	defer s.end()
 	must.OK(s.commit(ctx))
 	j := s.job
@@ -167,13 +161,8 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	made.Report = cfg.Report
 	must.OK(s.add(made, text, p))
 	if page != nil {
-		r, err := reportOf(ctx, cfg, j, s.committed, p, made)
-		if err == nil {
-			err = r.Write(page)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--report: %w", err)
-		}
+		r := must.GetAs(reportOf(ctx, cfg, j, s.committed, p, made))("--report")
+		must.OKAs(r.Write(page), "--report")
 	}
 	must.OK(errors.Join(s.vk.write(s.committed.KeyFile()), file.write(p.File)))
 	must.OK(files.place())
@@ -223,20 +212,18 @@ func (s *session) proved(p *provemodel.Proof, file *output, input string, output
 }
 
 // compare holds the proof's outputs against the float model's.
-func compare(got, float []provemodel.Tensor, words *vocabulary.Vocabulary) ([]compared, error) {
+func compare(got, float []provemodel.Tensor, words *vocabulary.Vocabulary) (_ []compared, err error) {
+	defer must.Catch(&err)
 	outputs := make([]compared, len(float))
 	statement.Name(got, words)
 	for i, f := range float {
-		a, err := provemodel.Compare(got[i], f)
-		if err != nil {
-			return nil, err
-		}
+		a := must.Get(provemodel.Compare(got[i], f))
 		outputs[i] = compared{got[i], f.Values, a, labelRegret(got[i], f)}
 	}
 	return outputs, nil
 }
 
-func (p *proved) print(w io.Writer) {
+func (p *proved) Print(w io.Writer) {
 	p.printModel(w)
 	if p.Provisional {
 		fmt.Fprintln(w, provisional)
@@ -248,35 +235,25 @@ func (p *proved) print(w io.Writer) {
 		printTensor(w, "float", float[0])
 		printNames(w, o.Tensor)
 		if labels := labelsOf(o.Accuracy, o.Values, o.Float); labels != "" {
-			fmt.Fprintf(w, "unequal     %s\n", labels)
+			ui.Line(w, "unequal", "%s", labels)
 		} else {
-			fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
+			ui.Line(w, "error", "at most %.3g, %.3g %% of the range; cosine %.6f", o.MaxError, 100*o.RangeError, o.Cosine)
 		}
 		if tie := edgeOf(o.Accuracy, o.Values, o.Float); tie != "" {
-			fmt.Fprintf(w, "tie         %s\n", tie)
+			ui.Line(w, "tie", "%s", tie)
 		}
-		if o.Accuracy.NearWhole > 0 {
-			fmt.Fprintf(w, "near whole  %d values that it casts to integers\n", o.Accuracy.NearWhole)
-		}
-		if o.Accuracy.Beyond > 0 {
-			fmt.Fprintf(w, "beyond      %d values that float32 has as an infinity, or as a 0 to divide by\n", o.Accuracy.Beyond)
-		}
-		if o.Unequal > 0 && o.Labels == 0 {
-			fmt.Fprintf(w, "unequal     %d of %d integers\n", o.Unequal, len(o.Values))
-		}
+		ui.LineIf(o.Accuracy.NearWhole > 0, w, "near whole", "%d values that it casts to integers", o.Accuracy.NearWhole)
+		ui.LineIf(o.Accuracy.Beyond > 0, w, "beyond", "%d values that float32 has as an infinity, or as a 0 to divide by", o.Accuracy.Beyond)
+		ui.LineIf(o.Unequal > 0 && o.Labels == 0, w, "unequal", "%d of %d integers", o.Unequal, len(o.Values))
 	}
-	p.textOf.print(w)
-	p.likeness.print(w, p.textOf != nil && p.Sampling == nil)
+	p.textOf.Print(w)
+	p.likeness.Print(w, p.textOf != nil && p.Sampling == nil)
 	printEmbedding(w, p.Embedding)
-	p.fidelity.print(w)
+	p.fidelity.Print(w)
 	p.printFiles(w)
-	if p.Vocabulary != "" {
-		fmt.Fprintf(w, "vocabulary  %s\n", ui.Printable(p.Vocabulary))
-	}
-	p.Hidden.print(w)
-	if p.HideRun != "" {
-		fmt.Fprintf(w, "hides       %s: the values above are in no proof\n", ui.Printable(p.HideRun))
-	}
+	ui.LineIf(p.Vocabulary != "", w, "vocabulary", "%s", p.Vocabulary)
+	p.Hidden.Print(w)
+	ui.LineIf(p.HideRun != "", w, "hides", "%s: the values above are in no proof", p.HideRun)
 	if p.Hidden != nil || p.HideRun != "" {
 		fmt.Fprintln(w, private)
 	}

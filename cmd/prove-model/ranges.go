@@ -4,20 +4,11 @@ import (
 	"errors"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
 )
 
 // provisional is said of a key whose ranges a random input gave.
 const provisional = "PROVISIONAL the ranges are those of a random input and are not kept: the key is not the model's. Give --input, --calibration or --ranges"
-
-// createRanges begins the file that the ranges go to; nil if none is asked for.
-func createRanges(cfg *config.Config, files *outputs) (*output, error) {
-	if cfg.RangesOut == "" {
-		return nil, nil
-	}
-	return files.create("ranges-out", cfg.RangesOut, rangesFile)
-}
 
 // writeRanges writes the circuit's ranges, unless they are made up.
 func writeRanges(to *output, j *job.Job, c *provemodel.Circuit) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -45,7 +46,8 @@ type receiptSaid struct {
 }
 
 // readAnswer reads a receipt, alone or in an answer, and the request if it is given.
-func readAnswer(cfg *config.Config) (*answered, error) {
+func readAnswer(cfg *config.Config) (_ *answered, err error) {
+	defer must.Catch(&err)
 	if cfg.Receipt == "" {
 		if cfg.Request != "" || cfg.ReceiptKey != "" {
 			return nil, job.WithHint(errors.New("--request and --receipt-key go with a receipt"), "name it, or the answer that it is in, with --receipt")
@@ -55,14 +57,9 @@ func readAnswer(cfg *config.Config) (*answered, error) {
 	if job.Sampling(cfg) != nil {
 		return nil, errors.New("--seed, --temperature, --top-k and --top-p are in the receipt: leave them out")
 	}
-	data, err := readSmall(cfg.Receipt)
-	if err != nil {
-		return nil, fmt.Errorf("receipt: %w", err)
-	}
+	data := must.GetAs(readSmall(cfg.Receipt))("receipt")
 	a, data, err := parseAnswer(data)
-	if err != nil {
-		return nil, fmt.Errorf("receipt %s: %w", cfg.Receipt, err)
-	}
+	must.OKAs(err, "receipt %s", cfg.Receipt)
 	if a.receipt, err = receipt.Read(data, cfg.ReceiptKey); err != nil {
 		if errors.Is(err, receipt.ErrSignature) {
 			err = fmt.Errorf("%w: %w", provemodel.ErrInvalid, err)
@@ -70,15 +67,14 @@ func readAnswer(cfg *config.Config) (*answered, error) {
 		return nil, err
 	}
 	if cfg.Request != "" {
-		if a.request, err = readSmall(cfg.Request); err != nil {
-			return nil, fmt.Errorf("request: %w", err)
-		}
+		a.request = must.GetAs(readSmall(cfg.Request))("request")
 	}
 	return a, nil
 }
 
 // parseAnswer returns what an answer says, and the receipt in it; of what is no answer the data as they are.
-func parseAnswer(data []byte) (*answered, []byte, error) {
+func parseAnswer(data []byte) (_ *answered, _ []byte, err error) {
+	defer must.Catch(&err)
 	var whole struct {
 		Receipt json.RawMessage `json:"receipt"`
 		Choices []struct {
@@ -91,9 +87,7 @@ func parseAnswer(data []byte) (*answered, []byte, error) {
 		Outputs json.RawMessage `json:"outputs"`
 		Error   json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(data, &whole); err != nil {
-		return nil, nil, fmt.Errorf("it is no JSON: %w", err)
-	}
+	must.OKAs(json.Unmarshal(data, &whole), "it is no JSON")
 	switch {
 	case whole.Receipt == nil && whole.Error != nil:
 		return nil, nil, errors.New("the server has answered with an error, and signed nothing")
@@ -114,9 +108,7 @@ func parseAnswer(data []byte) (*answered, []byte, error) {
 		Name string    `json:"name"`
 		Data []float64 `json:"data"`
 	}
-	if err := json.Unmarshal(whole.Outputs, &list); err != nil {
-		return nil, nil, fmt.Errorf("the outputs of the answer: %w", err)
-	}
+	must.OKAs(json.Unmarshal(whole.Outputs, &list), "the outputs of the answer")
 	a.outputs = map[string][]float64{}
 	for _, o := range list {
 		a.outputs[o.Name] = o.Data
@@ -124,11 +116,9 @@ func parseAnswer(data []byte) (*answered, []byte, error) {
 	return a, whole.Receipt, nil
 }
 
-func readSmall(path string) ([]byte, error) {
-	f, err := job.OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
+func readSmall(path string) (_ []byte, err error) {
+	defer must.Catch(&err)
+	f := must.Get(job.OpenFile(path))
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxAnswer+1))
 	if err == nil && len(data) > maxAnswer {
@@ -151,7 +141,8 @@ func (a *answered) sampling() (*provemodel.Sampling, error) {
 }
 
 // inputs are the arrays of the request, nil if it has none.
-func (a *answered) inputs() (provemodel.Arrays, error) {
+func (a *answered) inputs() (_ provemodel.Arrays, err error) {
+	defer must.Catch(&err)
 	if a == nil || a.request == nil {
 		return nil, nil
 	}
@@ -161,16 +152,12 @@ func (a *answered) inputs() (provemodel.Arrays, error) {
 	var body struct {
 		Inputs []request.Array `json:"inputs"`
 	}
-	if err := json.Unmarshal(a.request, &body); err != nil {
-		return nil, fmt.Errorf("request: %w", err)
-	}
+	must.OKAs(json.Unmarshal(a.request, &body), "request")
 	if len(body.Inputs) == 0 {
 		return nil, nil
 	}
 	arrays, digests, err := request.ReadAll(body.Inputs)
-	if err != nil {
-		return nil, fmt.Errorf("request: %w", err)
-	}
+	must.OKAs(err, "request")
 	for name, digest := range digests {
 		if digest != a.receipt.Inputs[name] {
 			return nil, notWhat("the receipt is about other inputs than the request has")
@@ -262,7 +249,8 @@ func isBeginning(text, digest string) bool {
 	}
 }
 
-func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tokenizer.Tokenizer) error {
+func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tokenizer.Tokenizer) (err error) {
+	defer must.Catch(&err)
 	for name, digest := range a.receipt.Outputs {
 		at := slices.IndexFunc(s.Outputs, func(o provemodel.Tensor) bool { return o.Name == name })
 		if at < 0 || receipt.Digest(s.Outputs[at].Values) != digest {
@@ -282,9 +270,7 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 		Inputs []json.RawMessage `json:"inputs"`
 		Input  *request.Prompt   `json:"input"` // of a sentence encoder
 	}
-	if err := json.Unmarshal(a.request, &body); err != nil {
-		return fmt.Errorf("request: %w", err)
-	}
+	must.OKAs(json.Unmarshal(a.request, &body), "request")
 	if len(body.Inputs) > 0 { // which verifying has held against the proof
 		said.Compared = append(said.Compared, "inputs")
 	}
@@ -293,10 +279,7 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 	}
 	ids := body.Input.IDs
 	if body.Input.Text != nil {
-		var err error
-		if ids, err = t.Encode(*body.Input.Text); err != nil {
-			return err
-		}
+		ids = must.Get(t.Encode(*body.Input.Text))
 	}
 	if len(s.Inputs) == 0 { // they are hidden
 		return notWhat("the request has a text, and the proof does not state what it is about")
@@ -315,9 +298,7 @@ func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokeni
 		Prompt   *request.Prompt   `json:"prompt"`
 		Messages []request.Message `json:"messages"`
 	}
-	if err := json.Unmarshal(a.request, &body); err != nil {
-		return false, fmt.Errorf("request: %w", err)
-	}
+	must.OKAs(json.Unmarshal(a.request, &body), "request")
 	var want []int
 	switch {
 	case body.Prompt != nil && body.Prompt.Text != nil:
@@ -327,14 +308,8 @@ func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokeni
 	case cfg.Model == "" || body.Messages == nil:
 		return false, nil
 	default:
-		template, err := chat.Open(job.TokenizerOf(cfg.Model))
-		if err != nil {
-			return false, fmt.Errorf("the chat template: %w", err)
-		}
-		list := make([]chat.Message, len(body.Messages))
-		for i, m := range body.Messages {
-			list[i] = chat.Message{Role: m.Role, Content: string(m.Content)}
-		}
+		template := must.GetAs(chat.Open(job.TokenizerOf(cfg.Model)))("the chat template")
+		list := seq.Map(body.Messages, func(m request.Message) chat.Message { return chat.Message{Role: m.Role, Content: string(m.Content)} })
 		text := must.Get(template.Render(list, true))
 		want = must.Get(t.EncodeChat(text))
 	}
@@ -344,7 +319,7 @@ func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokeni
 	return true, nil
 }
 
-func (r *receiptSaid) print(w io.Writer) {
+func (r *receiptSaid) Print(w io.Writer) {
 	if r == nil {
 		return
 	}
@@ -352,5 +327,5 @@ func (r *receiptSaid) print(w io.Writer) {
 	if len(r.Compared) > 0 {
 		compared = strings.Join(r.Compared, ", ")
 	}
-	fmt.Fprintf(w, "receipt     of %s, by the server with the public key %s; compared: %s\n", ui.Printable(r.Answer), r.PublicKey, compared)
+	ui.Line(w, "receipt", "of %s, by the server with the public key %s; compared: %s", r.Answer, r.PublicKey, compared)
 }

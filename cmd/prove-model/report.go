@@ -16,14 +16,12 @@ import (
 )
 
 // createPage begins the page that a setting asks for; nil if it asks for none.
-func createPage(files *outputs, setting, path string) (*output, error) {
+func createPage(files *outputs, setting, path string) (_ *output, err error) {
+	defer must.Catch(&err)
 	if path == "" {
 		return nil, nil
 	}
-	page, err := files.create(setting, path, pageFile)
-	if err != nil {
-		return nil, err
-	}
+	page := must.Get(files.create(setting, path, pageFile))
 	return page, page.write([]byte(pageMark))
 }
 
@@ -138,9 +136,9 @@ type described struct {
 	HTML       string `json:"html"` // the page that was written
 }
 
-func (d *described) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "model       %s, %d parameters\npage        %s\n", ui.Printable(d.Model), d.Parameters, ui.Printable(d.HTML))
-	return err
+func (d *described) Print(w io.Writer) {
+	ui.Line(w, "model", "%s, %d parameters", d.Model, d.Parameters)
+	ui.Line(w, "page", "%s", d.HTML)
 }
 
 // describeModel writes the description of a model as HTML: that of its run on the

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -15,67 +16,96 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// session is what proofs of a model have in common.
-type session struct {
-	cfg    *config.Config
-	ph     *ui.Phases
-	device *provemodel.Device
-	job    *job.Job
-	files  *outputs
-	vk     *output
-	ranges *output // nil if none is asked for
-	words  *output // the vocabulary; nil if there is none
-	opts   *job.Options
-
-	circuit   *provemodel.Circuit
-	committed *provemodel.Committed
-	estimate  *provemodel.Estimate
+// work is a model that was opened on the settings' device, within their memory.
+type work struct {
+	cfg     *config.Config
+	ph      *ui.Phases
+	device  *provemodel.Device
+	job     *job.Job
+	opts    *job.Options
+	circuit *provemodel.Circuit // nil before it is quantised
 
 	ends []func() // in reverse
 }
 
-// begin begins the files of the key and the ranges, and reads model and inputs. The
-// caller ends the session, after an error too it is over.
-func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (_ *session, err error) {
-	s := &session{cfg: cfg, ph: ph, files: files}
+// open opens device and model. The caller ends the work.
+func open(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *work, err error) {
+	w := &work{cfg: cfg, ph: ph}
 	defer func() {
 		if err != nil {
-			s.end()
+			w.end()
 		}
 	}()
 	defer must.Catch(&err)
-	s.vk = must.Get(files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile))
-	s.ranges = must.Get(createRanges(cfg, files))
-	s.words = must.Get(createVocabulary(cfg, files))
-	must.OK(hidesForProof(cfg))
-	s.ends = append(s.ends, must.Get(job.LimitMemory(cfg, ph)))
-	collectWhileReading(cfg.Model)
-	s.device = must.Get(job.OpenDevice(ctx, cfg, ph))
-	s.ends = append(s.ends, s.device.Close)
-	s.job = must.Get(job.Open(cfg))
-	s.ends = append(s.ends, s.job.Close)
-	if s.job.Notes != "" {
-		ph.Warn(s.job.Notes)
+	w.ends = append(w.ends, must.Get(job.LimitMemory(cfg, ph)))
+	w.device = must.Get(job.OpenDevice(ctx, cfg, ph))
+	w.ends = append(w.ends, w.device.Close)
+	w.job = must.Get(job.Open(cfg))
+	w.ends = append(w.ends, w.job.Close)
+	if w.job.Notes != "" {
+		ph.Warn(w.job.Notes)
 	}
-	must.OK(files.apartFrom(s.job.Model))
-	s.words = must.Get(writeVocabulary(cfg, files, s.words, s.vk.path, s.job.Model))
-	s.opts = job.OptionsOf(cfg, ph, s.device)
-	return s, nil
+	w.opts = job.OptionsOf(cfg, ph, w.device)
+	return w, nil
 }
 
-// end releases what the session has.
-func (s *session) end() {
-	for i := len(s.ends) - 1; i >= 0; i-- {
-		s.ends[i]()
+// end releases what the work has.
+func (w *work) end() {
+	for _, end := range slices.Backward(w.ends) {
+		end()
 	}
-	s.ends = nil
+	w.ends = nil
+}
+
+// session is work that leaves a key, and what proofs of a model have in common.
+type session struct {
+	*work
+	files  *outputs
+	vk     *output
+	ranges *output // nil if none is asked for
+	words  *output // the vocabulary; nil if there is none
+
+	committed *provemodel.Committed
+	estimate  *provemodel.Estimate
+}
+
+// begin begins the files of the key, the ranges and the vocabulary, and those that first begins, which checks the settings; then it
+// reads model and inputs. The caller ends the session.
+func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, first func(vk *output) error) (_ *session, err error) {
+	defer must.Catch(&err)
+	s := &session{files: files}
+	s.vk = must.Get(files.create("vk", outputPath(cfg.VK, cfg.Model, ".vk"), keyFile))
+	s.ranges = must.Get(files.optional("ranges-out", cfg.RangesOut, rangesFile))
+	s.words = must.Get(files.optional("vocabulary", cfg.Vocabulary, vocabularyFile))
+	must.OK(first(s.vk))
+	s.work = must.Get(open(ctx, cfg, ph))
+	if err = files.apartFrom(s.job.Model); err == nil {
+		s.words, err = writeVocabulary(cfg, files, s.words, s.vk.path, s.job.Model)
+	}
+	if err != nil {
+		s.end()
+	}
+	return s, err
+}
+
+// beginProof is begin for proofs.
+func beginProof(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (*session, error) {
+	collectWhileReading(cfg.Model)
+	return begin(ctx, cfg, files, ph, func(*output) error { return hidesForProof(cfg) })
+}
+
+// quantise quantises the model, and writes its ranges.
+func (s *session) quantise(ctx context.Context) (err error) {
+	if s.circuit, err = s.job.Quantise(ctx, s.opts); err == nil {
+		err = writeRanges(s.ranges, s.job, s.circuit)
+	}
+	return err
 }
 
 // commit quantises the model, says what is about to be taken, and commits.
 func (s *session) commit(ctx context.Context) (err error) {
 	defer must.Catch(&err)
-	s.circuit = must.Get(s.job.Quantise(ctx, s.opts))
-	must.OK(writeRanges(s.ranges, s.job, s.circuit))
+	must.OK(s.quantise(ctx))
 	s.estimate = must.Get(job.Estimate(s.circuit, s.job.Together(), s.ph, s.opts))
 	collectFor(s.estimate.Memory)
 	s.committed, err = provemodel.Commit(ctx, s.circuit, &s.opts.Commit)

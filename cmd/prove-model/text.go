@@ -51,17 +51,15 @@ func verdict(ended bool) string {
 	return verdictCut
 }
 
-func (t *textOf) print(w io.Writer) {
+func (t *textOf) Print(w io.Writer) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(w, "tokens      %s\n", ids(t.Tokens))
-	if t.Text != "" {
-		fmt.Fprintf(w, "text        %s\n", ui.Printable(t.Text))
-	}
-	fmt.Fprintf(w, "written     %s; the first %.2f s after the start, of which the prompt took %.2f, then %.3g a second\n", said(len(t.Tokens), t.Verdict), t.FirstToken, t.Reading, t.TokensPerSecond)
+	ui.Line(w, "tokens", "%s", ids(t.Tokens))
+	ui.LineIf(t.Text != "", w, "text", "%s", t.Text)
+	ui.Line(w, "written", "%s; the first %.2f s after the start, of which the prompt took %.2f, then %.3g a second", said(len(t.Tokens), t.Verdict), t.FirstToken, t.Reading, t.TokensPerSecond)
 	if t.Sampling != nil {
-		fmt.Fprintf(w, "drawn       by the rule that verify takes as %s\n", flags(t.Sampling))
+		ui.Line(w, "drawn", "by the rule that verify takes as %s", flags(t.Sampling))
 	}
 }
 
@@ -165,14 +163,12 @@ func checkText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 }
 
 // checkAudio fails if the settings ask for another audio than the statement has.
-func checkAudio(cfg *config.Config, s *provemodel.Statement) error {
+func checkAudio(cfg *config.Config, s *provemodel.Statement) (err error) {
+	defer must.Catch(&err)
 	if cfg.Audio == "" {
 		return nil
 	}
-	sound, err := audio.Read(cfg.Audio)
-	if err != nil {
-		return fmt.Errorf("--audio: %w", err)
-	}
+	sound := must.GetAs(audio.Read(cfg.Audio))("--audio")
 	at := slices.IndexFunc(s.Inputs, func(t provemodel.Tensor) bool { return t.Name == families.Audio })
 	if at < 0 {
 		return fmt.Errorf("%w: it does not state what the model listened to", provemodel.ErrInvalid)
@@ -187,27 +183,25 @@ func checkAudio(cfg *config.Config, s *provemodel.Statement) error {
 	return nil
 }
 
-func (p *proven) print(w io.Writer) {
+func (p *proven) Print(w io.Writer) {
 	if p == nil {
 		return
 	}
 	switch {
 	case len(p.PromptTokens) == 0 && p.Verdict != "": // what it listened to is printed as an input
 	case p.Prompt != "":
-		fmt.Fprintf(w, "prompt      %s\n", ui.Printable(p.Prompt))
+		ui.Line(w, "prompt", "%s", p.Prompt)
 		if n := len(p.hidden); n > 0 {
-			fmt.Fprintf(w, "not shown   %d of its %d tokens, special ones or unknown: %s\n", n, len(p.PromptTokens), ids(p.hidden))
+			ui.Line(w, "not shown", "%d of its %d tokens, special ones or unknown: %s", n, len(p.PromptTokens), ids(p.hidden))
 		}
 	default:
-		fmt.Fprintf(w, "prompt      %d tokens: %s\n", len(p.PromptTokens), ids(p.PromptTokens))
+		ui.Line(w, "prompt", "%d tokens: %s", len(p.PromptTokens), ids(p.PromptTokens))
 	}
 	if p.Verdict == "" {
 		return
 	}
-	fmt.Fprintf(w, "tokens      %s\n", ids(p.Tokens))
-	if p.Text != "" || p.Prompt != "" {
-		fmt.Fprintf(w, "text        %s\n", ui.Printable(p.Text))
-	}
+	ui.Line(w, "tokens", "%s", ids(p.Tokens))
+	ui.LineIf(p.Text != "" || p.Prompt != "", w, "text", "%s", p.Text)
 	how := "each token has the greatest logit"
 	if p.suppresses {
 		how += " of those that the model may write"
@@ -215,5 +209,5 @@ func (p *proven) print(w io.Writer) {
 	if p.Sampling != nil {
 		how = "each token is what " + flags(p.Sampling) + " draws from the proved logits"
 	}
-	fmt.Fprintf(w, "written     %s: %s\n", said(len(p.Tokens), p.Verdict), how)
+	ui.Line(w, "written", "%s: %s", said(len(p.Tokens), p.Verdict), how)
 }

@@ -155,22 +155,13 @@ func verify(cfg *config.Config) (_ *verified, err error) {
 	must.OK(err)
 	opts.ExpectInput = must.Get(expectedInput(cfg))
 	if cfg.Cert != "" {
-		cert, err := job.OpenFile(cfg.Cert)
-		if err != nil {
-			return nil, fmt.Errorf("certificate: %w", err)
-		}
+		cert := must.GetAs(job.OpenFile(cfg.Cert))("certificate")
 		defer cert.Close()
 		opts.Certificate = cert
 	}
-	vk, err := job.OpenFile(cfg.VK)
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
+	vk := must.GetAs(job.OpenFile(cfg.VK))("key")
 	defer vk.Close()
-	file, err := job.OpenFile(cfg.Proof)
-	if err != nil {
-		return nil, fmt.Errorf("proof: %w", err)
-	}
+	file := must.GetAs(job.OpenFile(cfg.Proof))("proof")
 	defer file.Close()
 
 	var tokens *tokenizer.Tokenizer
@@ -252,9 +243,7 @@ func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err er
 	}
 	must.OK(expectBase(cfg, opts))
 	if len(cfg.Input) > 0 {
-		if opts.Input, err = job.Read(cfg, cfg.Input); err != nil {
-			return nil, nil, fmt.Errorf("input: %w", err)
-		}
+		opts.Input = must.GetAs(job.Read(cfg, cfg.Input))("input")
 	}
 	opts.Vocabulary = must.Get(readVocabulary(cfg))
 	if !cfg.JSON && answer == nil && cfg.TextID == 0 && cfg.Audio == "" {
@@ -291,24 +280,22 @@ func printSaturated(w io.Writer, list []statement.Saturation) {
 	count, of := 0, 0
 	for _, s := range list {
 		if s.Count > 0 {
-			fmt.Fprintf(w, "saturated   at most %s\n", ui.Printable(s.String()))
+			ui.Line(w, "saturated", "at most %s", s.String())
 		}
 		count, of = count+s.Count, of+s.Of
 	}
-	if count == 0 && of > 0 {
-		fmt.Fprintf(w, "saturated   none of %d values inside the model\n", of)
-	}
+	ui.LineIf(count == 0 && of > 0, w, "saturated", "none of %d values inside the model", of)
 }
 
 // printRoots says the roots of an adapter's key, if it is one.
 func printRoots(w io.Writer, base, adapter string) {
 	if base != "" {
-		fmt.Fprintf(w, "base        weights under the root %s, the same for every adapter\n", base)
-		fmt.Fprintf(w, "adapter     weights under the root %s\n", adapter)
+		ui.Line(w, "base", "weights under the root %s, the same for every adapter", base)
+		ui.Line(w, "adapter", "weights under the root %s", adapter)
 	}
 }
 
-func (v *verified) print(w io.Writer) {
+func (v *verified) Print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
 		return
@@ -318,35 +305,31 @@ func (v *verified) print(w io.Writer) {
 	for _, in := range v.Inputs {
 		printTensor(w, "maps", in)
 	}
-	if v.Clamped > 0 {
-		fmt.Fprintf(w, "saturated   %d values of the given input, which stand for the ends of the range\n", v.Clamped)
-	}
+	ui.LineIf(v.Clamped > 0, w, "saturated", "%d values of the given input, which stand for the ends of the range", v.Clamped)
 	for _, out := range v.Outputs {
 		printTensor(w, "to", out)
 		printNames(w, out)
 	}
-	v.Strings.print(w)
+	v.Strings.Print(w)
 	for _, r := range v.Reveals {
-		if r.Unproved {
-			fmt.Fprintf(w, "greatest    of entries of %s in [%.5g, %.5g]: that there are no others rests on who issued the key\n", ui.Printable(r.Output), r.Least, r.Most)
-		}
+		ui.LineIf(r.Unproved, w, "greatest", "of entries of %s in [%.5g, %.5g]: that there are no others rests on who issued the key", r.Output, r.Least, r.Most)
 	}
 	if v.TextID > 0 {
 		printTextOf(w, v.TextID-1, v.Several)
 	}
-	v.proven.print(w)
+	v.proven.Print(w)
 	for i, t := range v.Texts {
 		printTextOf(w, i, len(v.Texts))
-		t.print(w)
+		t.Print(w)
 	}
-	v.Receipt.print(w)
+	v.Receipt.Print(w)
 	printSaturated(w, v.Saturated)
 	printHidden(w, v.Masked, v.HiddenFor, v.Hidden)
 	if v.Certified {
-		fmt.Fprintln(w, "bounds      certified: the integers of the model never wrap")
+		ui.Line(w, "bounds", "certified: the integers of the model never wrap")
 	} else {
-		fmt.Fprintln(w, "bounds      not certified: that the integers of the model never wrap rests on who issued the key")
+		ui.Line(w, "bounds", "not certified: that the integers of the model never wrap rests on who issued the key")
 	}
-	fmt.Fprintf(w, "security    %s in the weakest round\n", v.strength)
-	fmt.Fprintf(w, "verified    %s in %.1f ms\n", ui.Bytes(v.ProofBytes), 1e3*v.Seconds)
+	ui.Line(w, "security", "%s in the weakest round", v.strength)
+	ui.Line(w, "verified", "%s in %.1f ms", ui.Bytes(v.ProofBytes), 1e3*v.Seconds)
 }

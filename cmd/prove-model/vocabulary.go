@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/vocabulary"
@@ -18,18 +20,7 @@ var vocabularyFile = kind{"a vocabulary", vocabulary.Begins}
 
 // vocabularyPath is the file of the vocabulary of the key in a file.
 func vocabularyPath(cfg *config.Config, vk string) string {
-	if cfg.Vocabulary != "" {
-		return cfg.Vocabulary
-	}
-	return vk + ".vocabulary"
-}
-
-// createVocabulary begins the file of a vocabulary that is named; nil if none is.
-func createVocabulary(cfg *config.Config, files *outputs) (*output, error) {
-	if cfg.Vocabulary == "" {
-		return nil, nil
-	}
-	return files.create("vocabulary", cfg.Vocabulary, vocabularyFile)
+	return cmp.Or(cfg.Vocabulary, vk+".vocabulary")
 }
 
 // writeVocabulary writes the file of a model's vocabulary, which was begun if it is named; nil if it says nothing of strings.
@@ -50,13 +41,10 @@ func writeVocabulary(cfg *config.Config, files *outputs, file *output, vk string
 }
 
 // readVocabulary reads the vocabulary that is named; or else the one beside the key, if it is there and the key's. nil is none.
-func readVocabulary(cfg *config.Config) ([]byte, error) {
+func readVocabulary(cfg *config.Config) (_ []byte, err error) {
+	defer must.Catch(&err)
 	if cfg.Vocabulary != "" {
-		file, err := regular.Read(cfg.Vocabulary, vocabulary.MaxSize)
-		if err != nil {
-			return nil, fmt.Errorf("vocabulary: %w", err)
-		}
-		return file, nil
+		return must.GetAs(regular.Read(cfg.Vocabulary, vocabulary.MaxSize))("vocabulary"), nil
 	}
 	path := vocabularyPath(cfg, cfg.VK)
 	if _, err := os.Stat(path); err != nil {
@@ -66,13 +54,8 @@ func readVocabulary(cfg *config.Config) ([]byte, error) {
 	if err != nil {
 		return nil, nil // nobody has named it
 	}
-	vk, err := job.OpenFile(cfg.VK)
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
-	defer vk.Close()
-	key, err := provemodel.ReadKey(vk)
-	if err != nil || key.Vocabulary() == nil || *key.Vocabulary() != vocabulary.Digest(file) {
+	key, _ := keyIn(cfg.VK)
+	if key == nil || key.Vocabulary() == nil || *key.Vocabulary() != vocabulary.Digest(file) {
 		return nil, nil // whoever verifies says what is wrong with the key, or that there is no vocabulary
 	}
 	return file, nil
@@ -102,17 +85,17 @@ func stringsOf(s *provemodel.Statement, compared bool) *wordsSaid {
 	return &wordsSaid{hex.EncodeToString(s.Vocabulary[:]), s.Words != nil, compared && s.Words.Takes(), s.Words.Takes(), of}
 }
 
-func (s *wordsSaid) print(w io.Writer) {
+func (s *wordsSaid) Print(w io.Writer) {
 	switch {
 	case s == nil:
 	case !s.Given:
-		fmt.Fprintf(w, "strings     not checked: numbers stand for strings by the vocabulary with digest %s, which is not given (--vocabulary)\n", s.Digest)
+		ui.Line(w, "strings", "not checked: numbers stand for strings by the vocabulary with digest %s, which is not given (--vocabulary)", s.Digest)
 	case s.Compared:
 		fmt.Fprintf(w, "%-11s those given become these numbers by the key's vocabulary, digest %s: that is checked here, outside of the proof\n", s.of, s.Digest)
 	case s.takes:
 		fmt.Fprintf(w, "%-11s none are given (--input): numbers follow from %s by the key's vocabulary, digest %s, outside of the proof\n", s.of, s.of, s.Digest)
 	default:
-		fmt.Fprintf(w, "strings     names of classes are those of the key's vocabulary, digest %s, outside of the proof\n", s.Digest)
+		ui.Line(w, "strings", "names of classes are those of the key's vocabulary, digest %s, outside of the proof", s.Digest)
 	}
 }
 
@@ -131,5 +114,5 @@ func printNames(w io.Writer, t provemodel.Tensor) {
 	if n := len(t.Columns); n > previewed {
 		names += fmt.Sprintf(" … (%d)", n)
 	}
-	fmt.Fprintf(w, "columns     %s of %s\n", names, ui.Printable(t.Name))
+	ui.Line(w, "columns", "%s of %s", names, t.Name)
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // TempSuffix ends the names of temporary files.
@@ -39,14 +41,13 @@ type File struct {
 // file that may be there. A symbolic link at path stays and the file it leads
 // to is replaced. It fails early if path is anything else than a regular file,
 // or its folder cannot be written.
-func Create(path string) (*File, error) {
+func Create(path string) (_ *File, err error) {
+	defer must.Catch(&err)
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		target, err = path, nil
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	mode := fs.FileMode(0o666)
 	info, err := os.Stat(target)
 	switch {
@@ -65,10 +66,7 @@ func Create(path string) (*File, error) {
 		return &File{File: f, path: target, temp: temp, unnamed: true}, nil
 	}
 	// Not os.CreateTemp, which would make it readable by the owner alone.
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return nil, err
-	}
+	f := must.Get(os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode))
 	return &File{File: f, path: target, temp: temp}, nil
 }
 
@@ -134,14 +132,10 @@ func (f *File) remove() error {
 }
 
 // WriteFile puts data at path.
-func WriteFile(path string, data []byte) error {
-	f, err := Create(path)
-	if err != nil {
-		return err
-	}
+func WriteFile(path string, data []byte) (err error) {
+	defer must.Catch(&err)
+	f := must.Get(Create(path))
 	defer f.Abort()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
+	must.Get(f.Write(data))
 	return f.Commit()
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // createUnnamed opens a file in dir that has no name and disappears when it is
@@ -24,17 +26,13 @@ func createUnnamed(dir, name string, mode fs.FileMode) *os.File {
 }
 
 // link gives a file without a name one, which must be free.
-func link(f *os.File, name string) error {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
+func link(f *os.File, name string) (err error) {
+	defer must.Catch(&err)
+	c := must.Get(f.SyscallConn())
 	var failed error
-	if err := c.Control(func(fd uintptr) {
+	must.OK(c.Control(func(fd uintptr) {
 		failed = unix.Linkat(unix.AT_FDCWD, descriptor(int(fd)), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
-	}); err != nil {
-		return err
-	}
+	}))
 	if failed != nil {
 		return &os.PathError{Op: "link", Path: name, Err: failed}
 	}

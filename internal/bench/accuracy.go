@@ -25,11 +25,10 @@ type Accuracy struct {
 	Agreement float64 `json:"agreement"` // of the two classes
 }
 
-// AccuracyLine writes the figures.
-func AccuracyLine(w io.Writer, a *Accuracy) error {
-	_, err := fmt.Fprintf(w, "%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%\n",
+// Print writes the figures.
+func (a *Accuracy) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%\n",
 		a.Model, a.Samples, 100*a.Float, 100*a.Quantised, 100*a.Agreement)
-	return err
 }
 
 // labelled is what a test file has besides what ReadArrays reads.
@@ -44,9 +43,7 @@ func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *u
 	j := must.Get(job.Open(cfg))
 	defer j.Close()
 	samples, labels, err := readTest(j.Model, test)
-	if err != nil {
-		return nil, fmt.Errorf("test set %s: %w", test, err)
-	}
+	must.OKAs(err, "test set %s", test)
 	c := must.Get(j.Quantise(ctx, job.OptionsOf(cfg, ph, nil)))
 	a := &Accuracy{Model: j.Model.Name(), Samples: len(samples)}
 	err = bothOn(ctx, ph, j.Model, c, samples, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {

@@ -31,7 +31,7 @@ func TestMLP(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := ScaleTable(&b, rows); err != nil || strings.Count(b.String(), "\n") != 4 {
+	if ScaleRows(rows).Print(&b); strings.Count(b.String(), "\n") != 4 {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }
@@ -53,11 +53,11 @@ func TestFiles(t *testing.T) {
 	if n := len(all[1].Phases); n == 0 || all[1].Phases[n-1].Name != "open" || slices.IndexFunc(all[1].Phases, func(p ui.Phase) bool { return p.Name == "open" }) != n-1 {
 		t.Errorf("not the phases of one proof: %v", all[1].Phases)
 	}
-	if err := Failures(all); err == nil || !strings.Contains(err.Error(), "missing.onnx") || strings.Contains(err.Error(), "digits.onnx:") {
+	if err := all.Failures(); err == nil || !strings.Contains(err.Error(), "missing.onnx") || strings.Contains(err.Error(), "digits.onnx:") {
 		t.Errorf("failures: %v", err)
 	}
 	var b bytes.Buffer
-	if err := ModelTable(&b, all); err != nil || !strings.Contains(b.String(), "18586") {
+	if all.Print(&b); !strings.Contains(b.String(), "18586") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 	all, err = Files(t.Context(), &cfg, []string{digits + "digits.onnx"}, Limits{RangeError: 1e-9}, 1, 0, quiet)

@@ -12,7 +12,6 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
-	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
@@ -123,19 +122,13 @@ func logupKernels(b *deviceBench) {
 }
 
 // operands is a witness of int8 matrices that are on the device.
-type operands []*device.Tensor
-
-// Fixed implements backend.Witness.
-func (operands) Fixed(model.TensorID) ints.Ints { panic("bench: the operands are on the device") }
-
-// Tensor implements backend.Witness.
-func (operands) Tensor(model.TensorID) []int32 { panic("bench: the operands are on the device") }
-
-// StepKeys implements backend.Witness.
-func (operands) StepKeys(int) []int32 { panic("bench: products have no look-ups") }
+type operands struct {
+	fixedOnly // none
+	tensors   []*device.Tensor
+}
 
 // DeviceTensor implements cuda.DeviceWitness.
-func (o operands) DeviceTensor(id model.TensorID) *device.Tensor { return o[id] }
+func (o operands) DeviceTensor(id model.TensorID) *device.Tensor { return o.tensors[id] }
 
 // sumcheckSteps are whole sumchecks and one whole product, transcript included.
 func sumcheckSteps(b *deviceBench) {
@@ -146,10 +139,10 @@ func sumcheckSteps(b *deviceBench) {
 	}}
 	machine := cuda.NewMachine(b.dev)
 	defer machine.Close()
-	on := machine.Backend(g, operands{
+	on := machine.Backend(g, operands{tensors: []*device.Tensor{
 		{Ptr: b.random(k / 8), Len: k, Width: 1},
 		{Ptr: b.random(k * n / 8), Len: k * n, Width: 1},
-	})
+	}})
 	defer on.Close()
 	column := extensions(12, 3)
 	nothing := func() {}

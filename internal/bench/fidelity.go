@@ -17,6 +17,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise"
@@ -53,16 +54,16 @@ type Fidelity struct {
 	Missed     string  `json:"missed,omitempty"`     // the bars
 }
 
+// Fidelities are those of several models.
+type Fidelities []*Fidelity
+
 // MeasureFidelity quantises the model of each folder, network.onnx, with the samples
 // of calibration.npz, and holds the integer model against the float one on those of
 // test.npz. Nothing is proved: a proof has the same integers.
-func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, ph *ui.Phases) ([]*Fidelity, error) {
-	var all []*Fidelity
+func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, ph *ui.Phases) (all Fidelities, err error) {
+	defer must.Catch(&err)
 	for _, folder := range folders {
-		f, err := measureFolder(ctx, cfg, folder, ph)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", folder, err)
-		}
+		f := must.GetAs(measureFolder(ctx, cfg, folder, ph))("%s", folder)
 		ph.Printf("%s done", f.Model)
 		all = append(all, f)
 	}
@@ -76,19 +77,14 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 		return nil, job.WithHint(err, "a folder holds network.onnx, calibration.npz, test.npz and bars.json")
 	}
 	var bars Bars
-	if err := json.Unmarshal(data, &bars); err != nil {
-		return nil, fmt.Errorf("bars.json: %w", err)
-	}
+	must.OKAs(json.Unmarshal(data, &bars), "bars.json")
 	local := *cfg
 	local.Model, local.Calibration = filepath.Join(folder, "network.onnx"), []string{filepath.Join(folder, "calibration.npz")}
 	local.NoCache = true
 	j := must.Get(job.Open(&local))
 	defer j.Close()
 	arrays := must.Get(provemodel.ReadArrays(filepath.Join(folder, "test.npz")))
-	tests, err := j.Model.Samples(arrays)
-	if err != nil {
-		return nil, fmt.Errorf("test.npz: %w", err)
-	}
+	tests := must.GetAs(j.Model.Samples(arrays))("test.npz")
 	start := time.Now()
 	c := must.Get(j.Quantise(ctx, job.OptionsOf(&local, ph, nil)))
 	f := &Fidelity{Model: filepath.Base(folder), Mode: local.Mode, Samples: len(tests), Quantise: time.Since(start).Seconds(), Cosine: 1}
@@ -107,16 +103,14 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 }
 
 // add counts the outputs of one sample.
-func (f *Fidelity) add(float []provemodel.Tensor, run *provemodel.Run, bars Bars) error {
+func (f *Fidelity) add(float []provemodel.Tensor, run *provemodel.Run, bars Bars) (err error) {
+	defer must.Catch(&err)
 	for _, s := range run.Saturated {
 		f.Saturated += s.Count
 	}
 	for i, want := range float {
 		got := run.Outputs[i]
-		a, err := provemodel.Compare(got, want)
-		if err != nil {
-			return err
-		}
+		a := must.Get(provemodel.Compare(got, want))
 		f.RangeError, f.Cosine = math.Max(f.RangeError, a.RangeError), math.Min(f.Cosine, a.Cosine)
 		if bars.KL == 0 && bars.Top1 == 0 && bars.Margin == 0 {
 			continue
@@ -197,11 +191,10 @@ func lookUps(g *model.Graph) int {
 	return n
 }
 
-// FidelityTable prints a line a model.
-func FidelityTable(w io.Writer, all []*Fidelity) error {
+// Print prints a line a model.
+func (l Fidelities) Print(w io.Writer) {
 	header := []string{"model", "mode", "samples", "error %", "cosine", "KL", "top-1 %", "sure", "saturated", "look-ups", "quantise s", "runs", "formats (bits/weights × values)"}
-	var rows [][]string
-	for _, f := range all {
+	ui.Table(w, header, seq.Map(l, func(f *Fidelity) []string {
 		kl, top, sure := "-", "-", "-"
 		if f.Rows > 0 {
 			kl, top = fmt.Sprintf("%.2g", f.KL), fmt.Sprintf("%.2f", 100*f.Top1)
@@ -209,15 +202,12 @@ func FidelityTable(w io.Writer, all []*Fidelity) error {
 		if f.Sure > 0 {
 			sure = fmt.Sprintf("%d of %d", f.SureAgree, f.Sure)
 		}
-		rows = append(rows, []string{
-			f.Model, f.Mode, fmt.Sprint(f.Samples), fmt.Sprintf("%.3f", 100*f.RangeError), fmt.Sprintf("%.6f", f.Cosine), kl, top, sure,
-			fmt.Sprint(f.Saturated), fmt.Sprint(f.LookUps), fmt.Sprintf("%.1f", f.Quantise), fmt.Sprint(f.Runs), f.Formats,
-		})
-	}
-	return ui.Table(w, header, rows)
+		return ui.Cells("%s\t%s\t%d\t%.3f\t%.6f\t%s\t%s\t%s\t%d\t%d\t%.1f\t%d\t%s", f.Model, f.Mode, f.Samples, 100*f.RangeError, f.Cosine, kl, top, sure,
+			f.Saturated, f.LookUps, f.Quantise, f.Runs, f.Formats)
+	}))
 }
 
 // Misses joins what all models missed.
-func Misses(all []*Fidelity) error {
-	return joined(all, func(f *Fidelity) (name, wrong string) { return f.Model, f.Missed })
+func (l Fidelities) Misses() error {
+	return joined(l, func(f *Fidelity) (name, wrong string) { return f.Model, f.Missed })
 }

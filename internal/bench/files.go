@@ -22,8 +22,7 @@ type Limits struct {
 // Files measures models, with so many proofs of each, and a list of so many: ONNX files, on a random input, or folders with
 // a network.onnx and an input.json. What goes wrong with one model is noted in
 // its Error; only an interruption ends the whole.
-func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limits, runs, list int, ph *ui.Phases) ([]*Model, error) {
-	var all []*Model
+func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limits, runs, list int, ph *ui.Phases) (all Models, err error) {
 	for _, path := range paths {
 		m, err := measureFile(ctx, cfg, path, runs, list, ph)
 		if ctx.Err() != nil {
@@ -65,8 +64,8 @@ func (l Limits) check(m *Model) error {
 }
 
 // Failures joins the errors of all models.
-func Failures(all []*Model) error {
-	return joined(all, func(m *Model) (name, wrong string) { return m.Name, m.Error })
+func (l Models) Failures() error {
+	return joined(l, func(m *Model) (name, wrong string) { return m.Name, m.Error })
 }
 
 // joined has an error for each measurement of which something is wrong.

@@ -5,15 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
-	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/quantise"
@@ -65,66 +64,31 @@ type LLMOptions struct {
 	Float  int // most tokens after which the float model is run, for the error
 }
 
-// calibrated is the number of random tokens that ranges are taken from.
-const calibrated = 64
-
 // MeasureLLM draws the model, unless the cache folder holds it, quantises it, commits to
 // it, and proves and verifies the logits after each number of tokens. Nothing but the
 // weights as they are drawn is taken from the cache.
 func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Phases) (_ *LLM, err error) {
 	defer must.Catch(&err)
-	local := *cfg
-	local.NoCache, local.NoSelfCheck = true, true
-	done := must.Get(withSecret(&local))
-	defer done()
-	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	defer dev.Close()
-	m := &LLM{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode}
-	for _, n := range o.Tokens {
-		m.MostTokens = max(m.MostTokens, n)
-	}
-	m.Stored = sizeOfFolder(path)
-	opts := job.OptionsOf(&local, ph, dev)
-	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
-	ph.Begin("open")
-	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: m.MostTokens, LogitsAt: 1})
-	ph.End(err)
-	must.OK(err)
-	defer float.Close()
-	m.Parameters = float.Parameters()
+	most := slices.Max(o.Tokens)
+	r := o.Shape.open(ctx, cfg, o.Layers, &provemodel.OpenOptions{Tokens: most, LogitsAt: 1}, ph)
+	defer r.close()
 	before := ph.All()
-	m.Open = before[len(before)-1].Seconds
-	vocabulary := float.Outputs()[0].Shape[2]
-	c := commitTo(ctx, float, randomTokens(rng, vocabulary, min(calibrated, m.MostTokens)), opts)
-	m.Phases, m.KeyBytes, m.Formats = ph.All()[len(before):], len(c.KeyFile()), histogram(c.Circuit().Report().Chosen)
-	for _, n := range o.Tokens {
-		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, dev, &opts.Prove, ph)
-		if err != nil {
-			return nil, fmt.Errorf("%d tokens: %w", n, err)
-		}
-		m.Runs = append(m.Runs, runs...)
+	c := must.Get(provemodel.Commit(ctx, r.quantise(ctx, r.sample(most)), &r.opts.Commit))
+	m := &LLM{
+		Shape: o.Shape.Name, Layers: r.layers, Mode: cfg.Mode, MostTokens: most, Stored: sizeOfFolder(r.path), Parameters: r.Parameters(),
+		Open: before[len(before)-1].Seconds, Phases: ph.All()[len(before):], KeyBytes: len(c.KeyFile()), Formats: histogram(c.Circuit().Report().Chosen),
 	}
-	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
+	for _, n := range o.Tokens {
+		m.Runs = append(m.Runs, must.GetAs(r.measure(ctx, c, r.tokens(n), o))("%d tokens", n)...)
+	}
+	m.PeakMemory, m.Devices = ui.PeakMemory(), r.dev.Stats()
 	return m, nil
 }
 
-func randomTokens(rng *rand.Rand, vocabulary, n int) []int {
-	ids := make([]int, n)
-	for i := range ids {
-		ids[i] = rng.IntN(vocabulary)
-	}
-	return ids
-}
-
-func commitTo(ctx context.Context, m *provemodel.Model, sample []int, opts *job.Options) *provemodel.Committed {
-	samples := must.Get(m.TextSamples([][]int{sample}))
-	circuit := must.Get(provemodel.Quantise(ctx, m, samples, &opts.Quantise))
-	return must.Get(provemodel.Commit(ctx, circuit, &opts.Commit))
-}
-
-// measureRuns proves the logits after a text as often as o says.
-func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, dev *provemodel.Device, opts *provemodel.ProveOptions, ph *ui.Phases) (runs []LLMRun, err error) {
+// measure proves the logits after a text as often as o says.
+func (m *random) measure(ctx context.Context, c *provemodel.Committed, ids []int, o LLMOptions) (runs []LLMRun, err error) {
 	defer must.Catch(&err)
+	ph := m.ph
 	inputs := must.Get(m.TextSamples([][]int{ids}))
 	var want []provemodel.Tensor
 	if len(ids) <= o.Float {
@@ -134,9 +98,9 @@ func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committ
 		must.OK(err)
 	}
 	for range o.Runs {
-		r := measureRun(ctx, c, inputs[0], want, opts, ph)
+		r := measureRun(ctx, c, inputs[0], want, &m.opts.Prove, ph)
 		r.Tokens = len(ids)
-		for _, d := range dev.Stats() {
+		for _, d := range m.dev.Stats() {
 			if len(d.Recomputed) > len(r.Recomputed) {
 				r.Recomputed = d.Recomputed
 			}
@@ -197,12 +161,11 @@ func sizeOfFolder(path string) int64 {
 	return n
 }
 
-// LLMTable writes what was done once, and a row for each proof.
-func LLMTable(w io.Writer, m *LLM) (err error) {
-	defer must.Catch(&err)
+// Print writes what was done once, and a row for each proof.
+func (m *LLM) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d layers, %d parameters, %s as stored; mode %s, formats %s\n", m.Shape, m.Layers, m.Parameters, ui.Bytes(m.Stored), m.Mode, m.Formats)
 	rows := append([][]string{{"open", fmt.Sprintf("%.3f", m.Open), ""}}, phaseRows(m.Phases)...)
-	must.OK(ui.Table(w, []string{"once", "seconds", "cpu seconds"}, rows))
+	ui.Table(w, []string{"once", "seconds", "cpu seconds"}, rows)
 	fmt.Fprintln(w)
 	header := []string{"tokens"}
 	rows = nil
@@ -214,16 +177,14 @@ func LLMTable(w io.Writer, m *LLM) (err error) {
 			}
 			row = append(row, fmt.Sprintf("%.3f", p.Seconds))
 		}
-		row = append(row, fmt.Sprintf("%.3f", r.Prove), fmt.Sprintf("%.3f", r.ProveCPU), fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3))
+		row = append(row, ui.Cells("%.3f\t%.3f\t%.1f\t%.1f", r.Prove, r.ProveCPU, 1e3*r.Verify, float64(r.ProofBytes)/1e3)...)
 		if r.RangeError == nil {
 			row = append(row, "-", "-", "-")
 		} else {
-			row = append(row, fmt.Sprintf("%.3f %%", 100**r.RangeError), fmt.Sprintf("%.2g", *r.KL), fmt.Sprint(*r.Top1))
+			row = append(row, ui.Cells("%.3f %%\t%.2g\t%v", 100**r.RangeError, *r.KL, *r.Top1)...)
 		}
 		rows = append(rows, row)
 	}
-	header = append(header, "all s", "cpu s", "verify ms", "proof KB", "error", "KL", "top-1")
-	must.OK(ui.Table(w, header, rows))
-	_, err = fmt.Fprintf(w, "\npeak %s\n", ui.Bytes(m.PeakMemory))
-	return err
+	ui.Table(w, append(header, "all s", "cpu s", "verify ms", "proof KB", "error", "KL", "top-1"), rows)
+	fmt.Fprintf(w, "\npeak %s\n", ui.Bytes(m.PeakMemory))
 }

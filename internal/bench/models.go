@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -101,11 +102,8 @@ func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Inp
 			inputs[i] = append(inputs[i], slices.Concat(values[k:], values[:k]))
 		}
 	}
-	var alone []*provemodel.Proof
 	began := time.Now()
-	for _, in := range inputs {
-		alone = append(alone, must.Get(provemodel.Prove(ctx, c, in, opts)))
-	}
+	alone := seq.Map(inputs, func(in provemodel.Input) *provemodel.Proof { return must.Get(provemodel.Prove(ctx, c, in, opts)) })
 	between := time.Now()
 	list := must.Get(c.ProveEach(ctx, inputs, nil, opts))
 	l := &List{Inputs: n, Alone: between.Sub(began).Seconds(), List: time.Since(between).Seconds()}
@@ -137,42 +135,35 @@ func (m *Model) compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, 
 	}
 }
 
-// ModelTable writes one row for each measurement, and a line for each list.
-func ModelTable(w io.Writer, models []*Model) error {
-	rows := make([][]string, len(models))
-	for i, m := range models {
+// Models are those of several models.
+type Models []*Model
+
+// Print writes one row for each measurement, and a line for each list.
+func (l Models) Print(w io.Writer) {
+	header := []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}
+	ui.Table(w, header, seq.Map(l, func(m *Model) []string {
 		if m.Error != "" {
-			rows[i] = []string{m.Name, "", "", "", "", "", "", "", m.Error}
-			continue
+			return []string{m.Name, "", "", "", "", "", "", "", m.Error}
 		}
-		rows[i] = []string{
-			m.Name, fmt.Sprint(m.Parameters), fmt.Sprintf("%.3f", m.Commit), fmt.Sprintf("%.3f", m.Prove),
-			fmt.Sprintf("%.1f", 1e3*m.Verify), fmt.Sprintf("%.1f", float64(m.ProofBytes)/1e3),
-			fmt.Sprintf("%.2f", float64(m.PeakMemory)/1e9), fmt.Sprintf("%.1f", m.Security),
-			fmt.Sprintf("%.3f %%", 100*m.RangeError), fmt.Sprintf("%.6f", m.Cosine),
-		}
-	}
-	if err := ui.Table(w, []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}, rows); err != nil {
-		return err
-	}
-	for _, m := range models {
+		return ui.Cells("%s\t%d\t%.3f\t%.3f\t%.1f\t%.1f\t%.2f\t%.1f\t%.3f %%\t%.6f", m.Name, m.Parameters, m.Commit, m.Prove, 1e3*m.Verify,
+			float64(m.ProofBytes)/1e3, float64(m.PeakMemory)/1e9, m.Security, 100*m.RangeError, m.Cosine)
+	}))
+	for _, m := range l {
 		if l := m.List; l != nil {
 			fmt.Fprintf(w, "\n%s: %d inputs one after the other %.3f s, as a list %.3f s, the same proofs\n", m.Name, l.Inputs, l.Alone, l.List)
 		}
 	}
-	return nil
 }
 
-// PhaseTable writes the phases of one measurement.
-func PhaseTable(w io.Writer, m *Model) error {
+// Print writes the phases, and the row of the measurement.
+func (m *Model) Print(w io.Writer) {
 	rows := append(phaseRows(m.Phases), []string{"verify", fmt.Sprintf("%.4f", m.Verify), ""})
-	return ui.Table(w, []string{"phase", "seconds", "cpu seconds"}, rows)
+	ui.Table(w, []string{"phase", "seconds", "cpu seconds"}, rows)
+	fmt.Fprintln(w)
+	Models{m}.Print(w)
 }
 
 // phaseRows are rows with name, seconds and seconds of the processor.
-func phaseRows(phases []ui.Phase) (rows [][]string) {
-	for _, p := range phases {
-		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds), fmt.Sprintf("%.3f", p.CPU)})
-	}
-	return rows
+func phaseRows(phases []ui.Phase) [][]string {
+	return seq.Map(phases, func(p ui.Phase) []string { return ui.Cells("%s\t%.3f\t%.3f", p.Name, p.Seconds, p.CPU) })
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
@@ -38,13 +40,11 @@ type Scaling struct {
 
 // Scale measures perceptrons of all sizes, smallest first, so that the peak memory is
 // each one's own; those that would take more memory than there is are refused.
-func Scale(ctx context.Context, cfg *config.Config, s Scaling, ph *ui.Phases, report func(ScaleRow)) error {
+func Scale(ctx context.Context, cfg *config.Config, s Scaling, ph *ui.Phases, report func(ScaleRow)) (err error) {
+	defer must.Catch(&err)
 	for log := s.From; log <= s.To; log++ {
 		for _, tokens := range s.Tokens {
-			g, err := Perceptron(s.Layers, widthFor(s.Layers, log), tokens)
-			if err != nil {
-				return err
-			}
+			g := must.Get(Perceptron(s.Layers, widthFor(s.Layers, log), tokens))
 			for _, n := range s.on(cfg) {
 				row := ScaleRow{Log: log, Tokens: tokens, Devices: n}
 				local := *cfg
@@ -116,19 +116,18 @@ func (r *ScaleRow) measure(ctx context.Context, cfg *config.Config, j *job.Job, 
 	}
 }
 
-// ScaleTable writes one row for each size.
-func ScaleTable(w io.Writer, rows []ScaleRow) error {
-	out := make([][]string, len(rows))
-	for i, r := range rows {
-		out[i] = []string{fmt.Sprintf("2^%d", r.Log), fmt.Sprint(r.Tokens), fmt.Sprint(r.Devices)}
+// ScaleRows are those of several sizes.
+type ScaleRows []ScaleRow
+
+// Print writes one row for each size.
+func (l ScaleRows) Print(w io.Writer) {
+	header := []string{"parameters", "tokens", "GPUs", "commit s", "cpu s", "prove s", "cpu s", "verify ms", "proof KB", "peak GB", "estimated"}
+	ui.Table(w, header, seq.Map(l, func(r ScaleRow) []string {
+		size := ui.Cells("2^%d\t%d\t%d", r.Log, r.Tokens, r.Devices)
 		if r.Refused != "" {
-			out[i] = append(out[i], r.Refused, "", "", "", "", "", "", "")
-			continue
+			return append(size, r.Refused, "", "", "", "", "", "", "")
 		}
-		out[i] = append(out[i],
-			fmt.Sprintf("%.2f", r.Commit), fmt.Sprintf("%.2f", r.CommitCPU), fmt.Sprintf("%.2f", r.Prove), fmt.Sprintf("%.2f", r.ProveCPU),
-			fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3),
-			fmt.Sprintf("%.2f", float64(r.PeakMemory)/1e9), fmt.Sprintf("%.2f", float64(r.Estimated)/1e9))
-	}
-	return ui.Table(w, []string{"parameters", "tokens", "GPUs", "commit s", "cpu s", "prove s", "cpu s", "verify ms", "proof KB", "peak GB", "estimated"}, out)
+		return append(size, ui.Cells("%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.1f\t%.2f\t%.2f", r.Commit, r.CommitCPU, r.Prove, r.ProveCPU,
+			1e3*r.Verify, float64(r.ProofBytes)/1e3, float64(r.PeakMemory)/1e9, float64(r.Estimated)/1e9)...)
+	}))
 }

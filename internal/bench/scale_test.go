@@ -45,7 +45,7 @@ func TestScale(t *testing.T) {
 		}
 	}
 	var table bytes.Buffer
-	if err := ScaleTable(&table, rows); err != nil || !strings.Contains(table.String(), "it takes ") {
+	if ScaleRows(rows).Print(&table); !strings.Contains(table.String(), "it takes ") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 }

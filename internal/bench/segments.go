@@ -5,14 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
-	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -69,21 +68,14 @@ func (o *SegmentsOptions) Tokens() int {
 // MeasureSegments draws the model as MeasureLLM, and proves and verifies a chain of segments.
 func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions, ph *ui.Phases) (_ *Segments, err error) {
 	defer must.Catch(&err)
-	local := *cfg
-	local.NoCache, local.NoSelfCheck, local.NoResume = true, true, true
-	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	defer dev.Close()
-	opts := job.OptionsOf(&local, ph, dev)
 	n := o.Tokens()
-	float := must.Get(provemodel.Open(path, &provemodel.OpenOptions{Tokens: max(n, 2), MaxTokens: 1}))
-	defer float.Close()
-	out := float.Outputs()[0].Shape
-	ids := randomTokens(rand.New(rand.NewPCG(uint64(cfg.Seed), 1)), out[len(out)-1], n)
+	float := o.Shape.open(ctx, cfg, o.Layers, &provemodel.OpenOptions{Tokens: max(n, 2), MaxTokens: 1}, ph)
+	defer float.close()
+	ids := float.tokens(n)
 	sample := must.Get(float.TextInput(ids[:min(calibrated, max(n-1, 1))], ids[:1]))
-	circuit := must.Get(provemodel.Quantise(ctx, float, []provemodel.Input{sample}, &opts.Quantise))
-	c := must.Get(provemodel.Commit(ctx, circuit, &opts.Commit))
-	m := &Segments{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode}
-	r := &segmentsRun{c: c, ids: ids, dev: dev, opts: &opts.Prove, ph: ph}
+	c := must.Get(provemodel.Commit(ctx, float.quantise(ctx, sample), &float.opts.Commit))
+	m := &Segments{Shape: o.Shape.Name, Layers: float.layers, Mode: cfg.Mode}
+	r := &segmentsRun{random: float, c: c, ids: ids}
 	files, stored := r.chain(ctx, o.Lengths, &m.Runs)
 	if m.Verify, err = r.verify(files); err != nil {
 		return nil, fmt.Errorf("a chain does not verify: %v", err) // not wrapped: nothing has said so yet
@@ -97,17 +89,15 @@ func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions,
 		r.chain(ctx, []int{n}, &whole)
 		m.Whole = &whole[0]
 	}
-	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
+	m.PeakMemory, m.Devices = ui.PeakMemory(), r.dev.Stats()
 	return m, nil
 }
 
 // segmentsRun is a model that proves a text.
 type segmentsRun struct {
-	c    *provemodel.Committed
-	ids  []int
-	dev  *provemodel.Device
-	opts *provemodel.ProveOptions
-	ph   *ui.Phases
+	*random
+	c   *provemodel.Committed
+	ids []int
 }
 
 // chain proves the text in segments of these lengths, whose tokens are all given, and adds a measurement of each to list. It returns
@@ -117,7 +107,7 @@ func (r *segmentsRun) chain(ctx context.Context, lengths []int, list *[]Segment)
 	at := 0
 	for i, tokens := range lengths {
 		before := len(r.ph.All())
-		p := must.Get(r.c.ProveSegment(ctx, ch, r.ids[at:at+tokens], tokens, r.opts))
+		p := must.Get(r.c.ProveSegment(ctx, ch, r.ids[at:at+tokens], tokens, &r.opts.Prove))
 		files, stored = append(files, p.File), append(stored, ch.Stored(i))
 		s := Segment{Before: at, Tokens: tokens, ProofBytes: len(p.File), Stored: len(stored[i]), PeakMemory: ui.PeakMemory()}
 		s.Prove, s.ProveCPU = took(r.ph.All()[before:])
@@ -153,15 +143,11 @@ func timed(f func() error) (float64, error) {
 }
 
 func readersOf(files [][]byte) []io.Reader {
-	list := make([]io.Reader, len(files))
-	for i, f := range files {
-		list[i] = bytes.NewReader(f)
-	}
-	return list
+	return seq.Map(files, func(f []byte) io.Reader { return bytes.NewReader(f) })
 }
 
-// SegmentsTable writes a row for each proof.
-func SegmentsTable(w io.Writer, m *Segments) error {
+// Print writes a row for each proof.
+func (m *Segments) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d layers; mode %s\n", m.Shape, m.Layers, m.Mode)
 	header := []string{"tokens before", "tokens", "prove s", "cpu s", "proof KB", "stored KB", "host peak GB"}
 	last := &m.Runs[len(m.Runs)-1]
@@ -169,26 +155,20 @@ func SegmentsTable(w io.Writer, m *Segments) error {
 	if gpu {
 		header = append(header, "GPU peak GB", "of that weights")
 	}
-	var rows [][]string
-	row := func(what string, s *Segment) {
-		r := []string{what, fmt.Sprint(s.Tokens), fmt.Sprintf("%.3f", s.Prove), fmt.Sprintf("%.3f", s.ProveCPU), fmt.Sprintf("%.1f", float64(s.ProofBytes)/1e3),
-			fmt.Sprintf("%.1f", float64(s.Stored)/1e3), fmt.Sprintf("%.2f", float64(s.PeakMemory)/1e9)}
+	row := func(what string, s Segment) []string {
+		r := ui.Cells("%s\t%d\t%.3f\t%.3f\t%.1f\t%.1f\t%.2f", what, s.Tokens, s.Prove, s.ProveCPU,
+			float64(s.ProofBytes)/1e3, float64(s.Stored)/1e3, float64(s.PeakMemory)/1e9)
 		if gpu {
-			r = append(r, fmt.Sprintf("%.2f", float64(s.PeakDevice)/1e9), fmt.Sprintf("%.2f", float64(s.DeviceWeights)/1e9))
+			r = append(r, ui.Cells("%.2f\t%.2f", float64(s.PeakDevice)/1e9, float64(s.DeviceWeights)/1e9)...)
 		}
-		rows = append(rows, r)
+		return r
 	}
-	for i := range m.Runs {
-		row(fmt.Sprint(m.Runs[i].Before), &m.Runs[i])
-	}
+	rows := seq.Map(m.Runs, func(s Segment) []string { return row(fmt.Sprint(s.Before), s) })
 	if m.Whole != nil {
-		row("whole", m.Whole)
+		rows = append(rows, row("whole", *m.Whole))
 	}
-	if err := ui.Table(w, header, rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	fmt.Fprintf(w, "verifying all takes %.1f ms, and opening the chain again %.1f\n", 1e3*m.Verify, 1e3*m.Reopen)
+	ui.Table(w, header, rows)
+	fmt.Fprintf(w, "\nverifying all takes %.1f ms, and opening the chain again %.1f\n", 1e3*m.Verify, 1e3*m.Reopen)
 	if m.Again > 0 {
 		fmt.Fprintf(w, "opening it without what is stored takes %.1f ms\n", 1e3*m.Again)
 	}
@@ -198,6 +178,5 @@ func SegmentsTable(w io.Writer, m *Segments) error {
 	if gpu {
 		fmt.Fprintf(w, "most of a GPU beside the weights in segments: %s\n", ui.Bytes(last.PeakDevice-last.DeviceWeights))
 	}
-	_, err := fmt.Fprintf(w, "peak %s\n", ui.Bytes(m.PeakMemory))
-	return err
+	fmt.Fprintf(w, "peak %s\n", ui.Bytes(m.PeakMemory))
 }

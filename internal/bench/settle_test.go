@@ -2,7 +2,6 @@ package bench
 
 import (
 	"flag"
-	"math/rand/v2"
 	"testing"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -22,19 +21,14 @@ func BenchmarkSettle(b *testing.B) {
 	ph := ui.NewPhases(nil, true)
 	cfg := config.Default()
 	cfg.CacheDir = b.TempDir()
-	path, _ := Shapes["smollm2"].cached(b.Context(), &cfg, *layers, ph)
-	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: mostTokens, MaxTokens: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer float.Close()
-	out := float.Outputs()[0].Shape
-	ids := randomTokens(rand.New(rand.NewPCG(1, 1)), out[len(out)-1], 9)
+	float := Shapes["smollm2"].open(b.Context(), &cfg, *layers, &provemodel.OpenOptions{Tokens: mostTokens, MaxTokens: 1}, ph)
+	defer float.close()
+	ids := float.tokens(9)
 	sample, err := float.TextInput(ids[:8], ids[8:])
 	if err != nil {
 		b.Fatal(err)
 	}
-	circuit, err := provemodel.Quantise(b.Context(), float, []provemodel.Input{sample}, nil)
+	circuit, err := provemodel.Quantise(b.Context(), float.Model, []provemodel.Input{sample}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

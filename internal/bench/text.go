@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -90,27 +91,18 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	if err == nil && k == nil {
 		err = errors.New("the model comes without a tokenizer")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("--text: %w", err)
-	}
-	ids, err := k.Encode(string(data))
-	if err != nil {
-		return nil, fmt.Errorf("--text: %w", err)
-	}
+	must.OKAs(err, "--text")
+	ids := must.GetAs(k.Encode(string(data)))("--text")
 	pieces := cutText(ids, local.Tokens, limit)
-	inputs, err := j.Model.TextSamples(pieces)
-	if err != nil {
-		return nil, fmt.Errorf("--text: %w", err)
-	}
+	inputs := must.GetAs(j.Model.TextSamples(pieces))("--text")
 	c := must.Get(j.Quantise(ctx, job.OptionsOf(&local, ph, nil)))
 	f := &TextFidelity{Model: j.Model.Name(), Mode: local.Mode, Formats: histogram(c.Report().Chosen), Pieces: len(pieces)}
 	for _, m := range margins {
 		f.Margins = append(f.Margins, MarginPart{Margin: m})
 	}
-	err = bothOn(ctx, ph, j.Model, c, inputs, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
+	must.OK(bothOn(ctx, ph, j.Model, c, inputs, func(i int, float []provemodel.Tensor, run *provemodel.Run) error {
 		return f.add(pieces[i], float, run)
-	})
-	must.OK(err)
+	}))
 	f.KL, f.Top1 = f.KL/float64(f.Tokens), f.Top1/float64(f.Tokens)
 	f.Perplexity, f.FloatPerplexity = math.Exp(f.Perplexity/float64(max(f.Predicted, 1))), math.Exp(f.FloatPerplexity/float64(max(f.Predicted, 1)))
 	ph.Begin("layers")
@@ -129,14 +121,12 @@ func cutText(ids []int, n, limit int) [][]int {
 }
 
 // add counts the logits of one piece.
-func (f *TextFidelity) add(ids []int, float []provemodel.Tensor, run *provemodel.Run) error {
+func (f *TextFidelity) add(ids []int, float []provemodel.Tensor, run *provemodel.Run) (err error) {
+	defer must.Catch(&err)
 	for _, s := range run.Saturated {
 		f.Saturated += s.Count
 	}
-	a, err := provemodel.Compare(run.Outputs[0], float[0])
-	if err != nil {
-		return err
-	}
+	a := must.Get(provemodel.Compare(run.Outputs[0], float[0]))
 	f.RangeError = math.Max(f.RangeError, a.RangeError)
 	got, want := run.Outputs[0].Values, float[0].Values
 	size := len(want) / len(ids)
@@ -211,8 +201,8 @@ func drift(layers []quantise.Layer) []LayerDrift {
 // finite is x where JSON can have it.
 func finite(x float64) float64 { return math.Min(x, math.MaxFloat64) }
 
-// TextTable writes the figures, and a row for each layer.
-func TextTable(w io.Writer, f *TextFidelity) error {
+// Print writes the figures, and a row for each layer.
+func (f *TextFidelity) Print(w io.Writer) {
 	rows := [][]string{
 		{"tokens", fmt.Sprintf("%d in %d pieces", f.Tokens, f.Pieces)},
 		{"perplexity", fmt.Sprintf("%.4f, of the float model %.4f", f.Perplexity, f.FloatPerplexity)},
@@ -220,19 +210,15 @@ func TextTable(w io.Writer, f *TextFidelity) error {
 		{"top-1", fmt.Sprintf("%.2f %% of the positions", 100*f.Top1)},
 	}
 	for _, m := range f.Margins {
-		rows = append(rows, []string{fmt.Sprintf("margin > %g", m.Margin), fmt.Sprintf("%d of %d", m.Same, m.Positions)})
+		rows = append(rows, ui.Cells("margin > %g\t%d of %d", m.Margin, m.Same, m.Positions))
 	}
 	rows = append(rows,
 		[]string{"error", fmt.Sprintf("%.3f %% of the range at most", 100*f.RangeError)},
 		[]string{"saturated", fmt.Sprint(f.Saturated)},
 		[]string{"formats", f.Formats})
-	if err := ui.Table(w, []string{f.Model, f.Mode}, rows); err != nil {
-		return err
-	}
+	ui.Table(w, []string{f.Model, f.Mode}, rows)
 	fmt.Fprintln(w)
-	rows = nil
-	for _, d := range f.Drift {
-		rows = append(rows, []string{d.Layer, fmt.Sprintf("%.4f", 100*d.Error), fmt.Sprintf("%.6f", d.Cosine), fmt.Sprintf("%.4f", 100*d.Most), d.Worst})
-	}
-	return ui.Table(w, []string{"after layer", "error %", "cosine", "worst %", "at"}, rows)
+	ui.Table(w, []string{"after layer", "error %", "cosine", "worst %", "at"}, seq.Map(f.Drift, func(d LayerDrift) []string {
+		return ui.Cells("%s\t%.4f\t%.6f\t%.4f\t%s", d.Layer, 100*d.Error, d.Cosine, 100*d.Most, d.Worst)
+	}))
 }

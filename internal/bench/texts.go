@@ -5,14 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
-	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -55,32 +54,25 @@ type TextsOptions struct {
 // MeasureTexts draws the model as MeasureLLM, has it write texts, and proves and verifies some of them alone, and all in one proof.
 func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *ui.Phases) (_ *Texts, err error) {
 	defer must.Catch(&err)
-	local := *cfg
-	local.NoCache, local.NoSelfCheck = true, true
-	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	defer dev.Close()
-	opts := job.OptionsOf(&local, ph, dev)
 	longest := max(o.Prompt+o.Tokens, min(calibrated, o.Shape.Context()))
-	float := must.Get(provemodel.Open(path, &provemodel.OpenOptions{Tokens: longest, MaxTokens: o.Tokens}))
-	defer float.Close()
-	out := float.Outputs()[0].Shape
-	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
-	c := commitTo(ctx, float, randomTokens(rng, out[len(out)-1], min(calibrated, longest)), opts)
+	float := o.Shape.open(ctx, cfg, o.Layers, &provemodel.OpenOptions{Tokens: longest, MaxTokens: o.Tokens}, ph)
+	defer float.close()
+	opts := &float.opts.Prove
+	c := must.Get(provemodel.Commit(ctx, float.quantise(ctx, float.sample(longest)), &float.opts.Commit))
 	ph.Begin("write texts")
 	written := make([]provemodel.Input, min(o.Alone, o.Texts))
 	for i := range written {
-		prompt := randomTokens(rng, out[len(out)-1], o.Prompt)
-		_, written[i], err = c.Circuit().Generate(ctx, prompt, &provemodel.GenerateOptions{MaxTokens: o.Tokens, Device: dev, Observer: opts.Prove.Observer})
+		_, written[i], err = c.Circuit().Generate(ctx, float.tokens(o.Prompt), &provemodel.GenerateOptions{MaxTokens: o.Tokens, Device: float.dev, Observer: ph})
 		if err != nil {
 			break
 		}
 	}
 	ph.End(err)
 	must.OK(err)
-	m := &Texts{Shape: o.Shape.Name, Layers: layers, Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Texts: o.Texts, Different: len(written)}
+	m := &Texts{Shape: o.Shape.Name, Layers: float.layers, Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Texts: o.Texts, Different: len(written)}
 	mean, cpu := 0.0, 0.0
 	for i := range written {
-		r := proveTexts(ctx, c, written[i:i+1], &opts.Prove, ph)
+		r := proveTexts(ctx, c, written[i:i+1], opts, ph)
 		if i > 0 {
 			m.Alone, mean, cpu = append(m.Alone, *r), mean+r.Prove/float64(len(written)-1), cpu+r.ProveCPU/float64(len(written)-1)
 		}
@@ -89,9 +81,9 @@ func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *u
 	for i := range all {
 		all[i] = written[i%len(written)]
 	}
-	r := proveTexts(ctx, c, all, &opts.Prove, ph)
+	r := proveTexts(ctx, c, all, opts, ph)
 	m.Together, m.Share, m.ShareCPU = *r, r.Prove/(mean*float64(o.Texts)), r.ProveCPU/(cpu*float64(o.Texts))
-	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
+	m.PeakMemory, m.Devices = ui.PeakMemory(), float.dev.Stats()
 	return m, nil
 }
 
@@ -118,21 +110,14 @@ func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel
 	return r
 }
 
-// TextsTable writes a row for each proof, and what of single proofs one of all takes.
-func TextsTable(w io.Writer, m *Texts) error {
+// Print writes a row for each proof, and what of single proofs one of all takes.
+func (m *Texts) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d layers; mode %s, %d tokens after %d of prompt; %d of the texts differ\n", m.Shape, m.Layers, m.Mode, m.Tokens, m.Prompt, m.Different)
-	var rows [][]string
-	row := func(texts int, r *TextsRun) {
-		rows = append(rows, []string{fmt.Sprint(texts), fmt.Sprintf("%.3f", r.Prove), fmt.Sprintf("%.3f", r.ProveCPU), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3), fmt.Sprintf("%.1f", 1e3*r.Verify)})
+	row := func(texts int, r TextsRun) []string {
+		return ui.Cells("%d\t%.3f\t%.3f\t%.1f\t%.1f", texts, r.Prove, r.ProveCPU, float64(r.ProofBytes)/1e3, 1e3*r.Verify)
 	}
-	for i := range m.Alone {
-		row(1, &m.Alone[i])
-	}
-	row(m.Texts, &m.Together)
-	if err := ui.Table(w, []string{"texts", "prove s", "cpu s", "proof KB", "verify ms"}, rows); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\none proof of %d texts takes %.3f of the seconds of as many proofs of one, %.3f of their processor time; peak %s\n",
+	rows := seq.Map(m.Alone, func(r TextsRun) []string { return row(1, r) })
+	ui.Table(w, []string{"texts", "prove s", "cpu s", "proof KB", "verify ms"}, append(rows, row(m.Texts, m.Together)))
+	fmt.Fprintf(w, "\none proof of %d texts takes %.3f of the seconds of as many proofs of one, %.3f of their processor time; peak %s\n",
 		m.Texts, m.Share, m.ShareCPU, ui.Bytes(m.PeakMemory))
-	return err
 }

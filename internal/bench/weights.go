@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -37,20 +38,62 @@ const (
 // shardBytes is the most that a file of weights holds, unless one tensor takes more.
 const shardBytes = 4 << 30
 
-// cached returns the folder of a model with so many of the shape's layers, or all for 0, and
-// their number. The model is drawn unless the cache's folder has it.
-func (s *Shape) cached(ctx context.Context, cfg *config.Config, layers int, ph *ui.Phases) (path string, n int) {
-	folder := must.Get(cache.Open(cfg.CacheDir))
-	if layers == 0 {
-		layers = s.Layers
-	}
-	return must.Get(s.Draw(ctx, filepath.Join(folder.Path(), "bench"), layers, uint64(cfg.Seed), ph)), layers
+// random is a model with random weights, and what it is measured with.
+type random struct {
+	*provemodel.Model
+	path   string
+	layers int
+	dev    *provemodel.Device
+	opts   *job.Options
+	rng    *rand.Rand
+	ph     *ui.Phases
+	done   func()
 }
 
-// begin is cached, and opens the device that the settings say.
-func (s *Shape) begin(ctx context.Context, cfg *config.Config, layers int, ph *ui.Phases) (path string, n int, dev *provemodel.Device) {
-	path, n = s.cached(ctx, cfg, layers, ph)
-	return path, n, must.Get(job.OpenDevice(ctx, cfg, ph))
+// open opens a model with so many of the shape's layers, or all for 0, and the device that the settings say. The model is drawn unless
+// the cache's folder has it, and nothing but the weights as they are drawn is taken from there.
+func (s *Shape) open(ctx context.Context, cfg *config.Config, layers int, o *provemodel.OpenOptions, ph *ui.Phases) *random {
+	local := *cfg
+	local.NoCache, local.NoSelfCheck = true, true
+	m := &random{layers: cmp.Or(layers, s.Layers), rng: rand.New(rand.NewPCG(uint64(cfg.Seed), 1)), ph: ph}
+	folder := must.Get(cache.Open(cfg.CacheDir))
+	m.path = must.Get(s.Draw(ctx, filepath.Join(folder.Path(), "bench"), m.layers, uint64(cfg.Seed), ph))
+	m.dev = must.Get(job.OpenDevice(ctx, cfg, ph))
+	ph.Begin("open")
+	float, err := provemodel.Open(m.path, o)
+	ph.End(err)
+	must.OK(err)
+	m.Model, m.done = float, must.Get(withSecret(&local))
+	m.opts = job.OptionsOf(&local, ph, m.dev)
+	return m
+}
+
+func (m *random) close() {
+	m.Close()
+	m.dev.Close()
+	m.done()
+}
+
+// calibrated is the number of random tokens that ranges are taken from.
+const calibrated = 64
+
+// tokens are random ones.
+func (m *random) tokens(n int) []int {
+	out := m.Outputs()[0].Shape
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = m.rng.IntN(out[len(out)-1])
+	}
+	return ids
+}
+
+// sample is a text of random tokens, at most so many, that ranges are taken from.
+func (m *random) sample(most int) provemodel.Input {
+	return must.Get(m.TextSamples([][]int{m.tokens(min(calibrated, most))}))[0]
+}
+
+func (m *random) quantise(ctx context.Context, sample provemodel.Input) *provemodel.Circuit {
+	return must.Get(provemodel.Quantise(ctx, m.Model, []provemodel.Input{sample}, &m.opts.Quantise))
 }
 
 // Draw writes a model of the shape with random weights, in bfloat16 as SafeTensors, to a

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
-	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -50,26 +49,14 @@ type WritingOptions struct {
 // tokens. Nothing is committed to or proved.
 func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, ph *ui.Phases) (_ *Writing, err error) {
 	defer must.Catch(&err)
-	local := *cfg
-	local.NoCache = true
-	path, layers, dev := o.Shape.begin(ctx, cfg, o.Layers, ph)
-	defer dev.Close()
-	opts := job.OptionsOf(&local, ph, dev)
-	ph.Begin("open")
-	m, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: o.Prompt + o.Tokens, MaxTokens: o.Tokens})
-	ph.End(err)
-	must.OK(err)
-	defer m.Close()
-	w := &Writing{Shape: o.Shape.Name, Layers: layers, Parameters: m.Parameters(), Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens}
-	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
-	vocabulary := m.Outputs()[0].Shape[2]
-	samples := must.Get(m.TextSamples([][]int{randomTokens(rng, vocabulary, min(calibrated, o.Prompt+o.Tokens))}))
-	c := must.Get(provemodel.Quantise(ctx, m, samples, &opts.Quantise))
-	w.Phases = ph.All()
-	prompt := randomTokens(rng, vocabulary, o.Prompt)
+	m := o.Shape.open(ctx, cfg, o.Layers, &provemodel.OpenOptions{Tokens: o.Prompt + o.Tokens, MaxTokens: o.Tokens}, ph)
+	defer m.close()
+	c := m.quantise(ctx, m.sample(o.Prompt+o.Tokens))
+	w := &Writing{Shape: o.Shape.Name, Layers: m.layers, Parameters: m.Parameters(), Mode: cfg.Mode, Prompt: o.Prompt, Tokens: o.Tokens, Phases: ph.All()}
+	prompt := m.tokens(o.Prompt)
 	for range o.Runs {
 		ph.Begin("write")
-		r, err := writeOnce(ctx, c, prompt, &opts.Prove)
+		r, err := writeOnce(ctx, c, prompt, &m.opts.Prove)
 		ph.End(err)
 		must.OK(err)
 		w.Runs = append(w.Runs, *r)
@@ -101,19 +88,13 @@ func writeOnce(ctx context.Context, c *provemodel.Circuit, prompt []int, on *pro
 	return r, nil
 }
 
-// WritingTable writes what was done once, and a row for each text.
-func WritingTable(out io.Writer, w *Writing) (err error) {
-	defer must.Catch(&err)
+// Print writes what was done once, and a row for each text.
+func (w *Writing) Print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %d layers, %d parameters; mode %s; %d tokens after a prompt of %d\n", w.Shape, w.Layers, w.Parameters, w.Mode, w.Tokens, w.Prompt)
-	must.OK(ui.Table(out, []string{"once", "seconds", "cpu seconds"}, phaseRows(w.Phases)))
+	ui.Table(out, []string{"once", "seconds", "cpu seconds"}, phaseRows(w.Phases))
 	fmt.Fprintln(out)
-	var rows [][]string
-	for _, r := range w.Runs {
-		rows = append(rows, []string{
-			fmt.Sprintf("%.3f", r.First), fmt.Sprintf("%.3f", r.FirstCPU), fmt.Sprintf("%.4f", r.Token), fmt.Sprintf("%.4f", r.TokenCPU), fmt.Sprintf("%.1f", r.PerSecond),
-		})
-	}
-	must.OK(ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, rows))
-	_, err = fmt.Fprintf(out, "\npeak %s\n", ui.Bytes(w.PeakMemory))
-	return err
+	ui.Table(out, []string{"first token s", "cpu s", "each other s", "cpu s", "tokens/s"}, seq.Map(w.Runs, func(r WritingRun) []string {
+		return ui.Cells("%.3f\t%.3f\t%.4f\t%.4f\t%.1f", r.First, r.FirstCPU, r.Token, r.TokenCPU, r.PerSecond)
+	}))
+	fmt.Fprintf(out, "\npeak %s\n", ui.Bytes(w.PeakMemory))
 }

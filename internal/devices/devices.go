@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
@@ -78,10 +80,9 @@ func Find(numbers []int, every bool) ([]Found, error) {
 			numbers = append(numbers, i)
 		}
 	}
-	gpus := make([]Found, len(numbers))
-	for i, n := range numbers {
-		gpus[i] = Found{fmt.Sprintf("GPU %d", n), func() (kernels.Device, error) { return kernels.CachedFor(n) }}
-	}
+	gpus := seq.Map(numbers, func(n int) Found {
+		return Found{fmt.Sprintf("GPU %d", n), func() (kernels.Device, error) { return kernels.CachedFor(n) }}
+	})
 	return gpus, nil
 }
 
@@ -144,14 +145,10 @@ func Open(ctx context.Context, gpus []Found, err error, o Options, load func(ctx
 }
 
 // open opens a GPU, loads its kernels, and limits the memory for weights to half of what is free until Reserve knows better.
-func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx context.Context, f func() error) error) (*gpu, error) {
-	dev, err := f.Open()
-	if err == nil {
-		err = loadKernels(ctx, dev, load)
-	}
-	if err != nil {
-		return nil, err
-	}
+func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx context.Context, f func() error) error) (_ *gpu, err error) {
+	defer must.Catch(&err)
+	dev := must.Get(f.Open())
+	must.OK(loadKernels(ctx, dev, load))
 	g := &gpu{name: f.Name, machine: cuda.NewMachine(dev), streams: o.Streams, budget: o.MemoryBudget}
 	if o.CheckMemory {
 		g.streams = 1
@@ -167,11 +164,9 @@ func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx contex
 
 // FreeMemory returns the bytes of a GPU's memory that are free now, of that number as
 // the driver counts. The error says why it cannot be used.
-func FreeMemory(gpu int) (int64, error) {
-	dev, err := kernels.CachedFor(gpu)
-	if err != nil {
-		return 0, err
-	}
+func FreeMemory(gpu int) (_ int64, err error) {
+	defer must.Catch(&err)
+	dev := must.Get(kernels.CachedFor(gpu))
 	n, ok := available(dev)
 	if !ok {
 		return 0, errors.New("it does not tell its memory")
@@ -468,9 +463,5 @@ func (d *Set) WarnOnce(of string, warn Log, format string, args ...any) {
 
 // Names lists the GPUs.
 func (d *Set) Names() []string {
-	var names []string
-	for _, g := range d.gpus {
-		names = append(names, g.name)
-	}
-	return names
+	return seq.Map(d.gpus, func(g *gpu) string { return g.name })
 }

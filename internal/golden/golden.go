@@ -17,7 +17,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -67,15 +66,13 @@ func ReadAll(folder string) ([]*Case, error) { return eachFolder(folder, Read) }
 
 // eachFolder reads the folders in one, by name.
 func eachFolder[T any](folder string, read func(folder string) (T, error)) (all []T, err error) {
+	defer must.Catch(&err)
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
 		}
-		one, err := read(filepath.Join(folder, e.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("golden case %s: %w", e.Name(), err)
-		}
+		one := must.GetAs(read(filepath.Join(folder, e.Name())))("golden case %s", e.Name())
 		all = append(all, one)
 	}
 	return all, err
@@ -114,11 +111,9 @@ func Read(folder string) (_ *Case, err error) {
 }
 
 // instance reads the instance of the circuit from a proof's header.
-func instance(file []byte) (model.Instance, error) {
-	r, err := proof.NewReader(bytes.NewReader(file))
-	if err != nil {
-		return model.Instance{}, err
-	}
+func instance(file []byte) (_ model.Instance, err error) {
+	defer must.Catch(&err)
+	r := must.Get(proof.NewReader(bytes.NewReader(file)))
 	return r.Header().Instance(), nil
 }
 

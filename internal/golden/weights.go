@@ -14,19 +14,15 @@ import (
 // ReadWeights reads the values of g's fixed tensors: one tensor after the other,
 // dense and row-major, every value little-endian in the least of 8, 16 and 32
 // signed bits that hold the tensor's range; all of it compressed by gzip.
-func ReadWeights(r io.Reader, g *model.Graph) (model.Weights, error) {
-	z, err := gzip.NewReader(r)
-	if err != nil {
-		return nil, err
-	}
+func ReadWeights(r io.Reader, g *model.Graph) (_ model.Weights, err error) {
+	defer must.Catch(&err)
+	z := must.Get(gzip.NewReader(r))
 	w := make(model.Weights, len(g.Tensors))
 	for _, id := range g.FixedIDs() {
 		t := &g.Tensors[id]
 		n, width := model.Size(t.Shape), width(t)
 		b := make([]byte, width*n)
-		if _, err := io.ReadFull(z, b); err != nil {
-			return nil, fmt.Errorf("weights of %q: %w", t.Name, err)
-		}
+		must.GetAs(io.ReadFull(z, b))("weights of %q", t.Name)
 		w[id], _ = ints.Make(n, width, func(dst []int32, from int) {
 			for i := range dst {
 				switch v := b[(from+i)*width:]; width {

@@ -3,6 +3,7 @@
 package hiding
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,10 +46,7 @@ func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (_
 	d := &Draft{file: file}
 	must.OK(Possible(file))
 	if d.known, err = ledger.Open(file); errors.Is(err, fs.ErrNotExist) {
-		if proofs == 0 {
-			proofs = usualProofs
-		}
-		d.Plan = must.Get(prover.PlanMasked(c, sec, proofs))
+		d.Plan = must.Get(prover.PlanMasked(c, sec, cmp.Or(proofs, usualProofs)))
 		d.secret = ledger.Secret{Seed: ledger.NewSeed(), RowVars: d.Plan.Choice.FixedRowVars, TailLog: d.Plan.Choice.FixedTailLog}
 		d.secret.Positions = soundness.Budget(d.secret.RowVars, d.secret.TailLog)
 		return d, nil
@@ -135,34 +133,26 @@ func (k *Key) Budget(of *proof.Key) (*ledger.Budget, error) {
 	return budget(k.ledger, of)
 }
 
-func budget(l *ledger.Ledger, of *proof.Key) (*ledger.Budget, error) {
-	b, err := l.Budget()
-	if err != nil {
-		return nil, err
-	}
+func budget(l *ledger.Ledger, of *proof.Key) (_ *ledger.Budget, err error) {
+	defer must.Catch(&err)
+	b := must.Get(l.Budget())
 	b.Each = of.MostPositions()
 	return b, nil
 }
 
 // ReadBudget returns the budget of a key by the file of its secret.
-func ReadBudget(of *proof.Key, file string) (*ledger.Budget, error) {
-	l, err := open(of, file)
-	if err != nil {
-		return nil, err
-	}
+func ReadBudget(of *proof.Key, file string) (_ *ledger.Budget, err error) {
+	defer must.Catch(&err)
+	l := must.Get(open(of, file))
 	return budget(l, of)
 }
 
 // Check returns the error with which any proof of a key would be refused, as far as the file of its secret tells that by itself.
-func Check(of *proof.Key, file string, share ledger.Share) error {
-	l, err := open(of, file)
-	if err == nil {
-		err = l.Claim(share)
-	}
-	if err == nil {
-		err = l.Check(int(of.Security.Config().LeastQueries(of.FixedTree().TailLog)), 1)
-	}
-	return err
+func Check(of *proof.Key, file string, share ledger.Share) (err error) {
+	defer must.Catch(&err)
+	l := must.Get(open(of, file))
+	must.OK(l.Claim(share))
+	return l.Check(int(of.Security.Config().LeastQueries(of.FixedTree().TailLog)), 1)
 }
 
 func open(of *proof.Key, file string) (*ledger.Ledger, error) {

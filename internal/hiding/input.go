@@ -1,6 +1,7 @@
 package hiding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,7 @@ type Input struct {
 // usual number. The commitment is written to a file, and its secret beside it (SecretOf); neither may be there.
 func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int, values []int32, proofs int, file string) (_ *Input, err error) {
 	defer must.Catch(&err)
-	if proofs == 0 {
-		proofs = usualProofs
-	}
-	c := must.Get(prover.PlanInput(sec, shape, frac, proofs))
+	c := must.Get(prover.PlanInput(sec, shape, frac, cmp.Or(proofs, usualProofs)))
 	seed := ledger.NewSeed()
 	must.OK(prover.CommitInput(ctx, c, values, prover.InputKey(c, values, seed)))
 	f := must.Get(os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644))
@@ -82,34 +80,20 @@ func CommitInputOf(ctx context.Context, key *proof.Key, name string, in onnx.Inp
 }
 
 // ReadInput reads the commitment to an input in a file.
-func ReadInput(file string) (*proof.InputCommitment, error) {
-	f, err := regular.Open(file)
-	if err != nil {
-		return nil, err
-	}
+func ReadInput(file string) (_ *proof.InputCommitment, err error) {
+	defer must.Catch(&err)
+	f := must.Get(regular.Open(file))
 	defer f.Close()
 	b := make([]byte, proof.MaxInputSize+1)
-	n, err := f.Read(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	c, err := proof.DecodeInput(b[:n])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return c, nil
+	n := must.GetAs(f.Read(b))("%s", file)
+	return must.GetAs(proof.DecodeInput(b[:n]))("%s", file), nil
 }
 
 // OpenInput reads a commitment and its secret.
-func OpenInput(file string) (*Input, error) {
-	c, err := ReadInput(file)
-	if err != nil {
-		return nil, err
-	}
-	l, err := ledger.Open(SecretOf(file))
-	if err != nil {
-		return nil, fmt.Errorf("the secret of the input in %s: %w", file, err)
-	}
+func OpenInput(file string) (_ *Input, err error) {
+	defer must.Catch(&err)
+	c := must.Get(ReadInput(file))
+	l := must.GetAs(ledger.Open(SecretOf(file)))("the secret of the input in %s", file)
 	if l.Key != c.Digest() {
 		return nil, fmt.Errorf("%s is the secret of another input, of commitment %x", l.Path(), l.Key)
 	}
@@ -131,11 +115,9 @@ func (i *Input) Options(values []int32) prover.InputSecret {
 }
 
 // Budget says how far the commitment is used up.
-func (i *Input) Budget(sec proof.Security) (*ledger.Budget, error) {
-	b, err := i.ledger.Budget()
-	if err != nil {
-		return nil, err
-	}
+func (i *Input) Budget(sec proof.Security) (_ *ledger.Budget, err error) {
+	defer must.Catch(&err)
+	b := must.Get(i.ledger.Budget())
 	b.Each = int(sec.Config().MostQueries(i.TailLog))
 	return b, nil
 }

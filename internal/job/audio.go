@@ -14,10 +14,12 @@ import (
 	"github.com/prove-model/prove-model/hf/corpus"
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // listened returns the audio that the settings give as a prompt, whose samples come with the model; nil if they give none.
-func listened(cfg *config.Config) (*Prompt, error) {
+func listened(cfg *config.Config) (_ *Prompt, err error) {
+	defer must.Catch(&err)
 	switch {
 	case cfg.Audio == "":
 		return nil, nil
@@ -28,10 +30,7 @@ func listened(cfg *config.Config) (*Prompt, error) {
 	case cfg.MaxTokens == 0:
 		return nil, WithHint(errors.New("--audio without --max-tokens: a model of speech writes what it hears"), "say how many tokens at most with --max-tokens")
 	}
-	sound, err := audio.Read(cfg.Audio)
-	if err != nil {
-		return nil, fmt.Errorf("--audio: %w", err)
-	}
+	sound := must.GetAs(audio.Read(cfg.Audio))("--audio")
 	t, err := tokenizer.Open(TokenizerOf(cfg.Model))
 	if err != nil {
 		t = nil // tokens are printed as numbers
@@ -63,10 +62,9 @@ func Hear(sound *audio.Sound, inputs []provemodel.Spec) ([]int, error) {
 // listen makes the audio the job's prompt, and what the model is calibrated on: all of --calibration that is audio, or else this one,
 // each with the beginning of the bundled text as what was heard.
 func (j *Job) listen(cfg *config.Config, sounds []*audio.Sound) (err error) {
+	defer must.Catch(&err)
 	if j.prompt.listens() {
-		if j.prompt.IDs, err = Hear(j.prompt.sound, j.Model.Inputs()); err != nil {
-			return fmt.Errorf("--audio %s: %w", cfg.Audio, err)
-		}
+		j.prompt.IDs = must.GetAs(Hear(j.prompt.sound, j.Model.Inputs()))("--audio %s", cfg.Audio)
 		j.InputFrom = fmt.Sprintf("the audio %s, %.1f s", cfg.Audio, j.prompt.sound.Seconds())
 		j.SamplesFrom = j.InputFrom
 		if j.Calibrated = len(sounds) > 0; !j.Calibrated {
@@ -75,14 +73,8 @@ func (j *Job) listen(cfg *config.Config, sounds []*audio.Sound) (err error) {
 	}
 	text := j.heard(cfg)
 	for i, sound := range sounds {
-		samples, err := Hear(sound, j.Model.Inputs())
-		if err != nil {
-			return fmt.Errorf("calibration: sound %d: %w", i+1, err)
-		}
-		in, err := j.Model.TextInput(samples, text)
-		if err != nil {
-			return err
-		}
+		samples := must.GetAs(Hear(sound, j.Model.Inputs()))("calibration: sound %d", i+1)
+		in := must.Get(j.Model.TextInput(samples, text))
 		if j.Samples = append(j.Samples, in); j.Input == nil {
 			j.Input = in
 		}
@@ -113,7 +105,8 @@ func (j *Job) heard(cfg *config.Config) []int {
 }
 
 // sounds reads those files of --calibration that are audio; all are, or none.
-func sounds(cfg *config.Config) ([]*audio.Sound, error) {
+func sounds(cfg *config.Config) (_ []*audio.Sound, err error) {
+	defer must.Catch(&err)
 	var list []*audio.Sound
 	for _, path := range cfg.Calibration {
 		if !strings.EqualFold(filepath.Ext(path), ".wav") {
@@ -122,10 +115,7 @@ func sounds(cfg *config.Config) ([]*audio.Sound, error) {
 			}
 			return nil, nil
 		}
-		sound, err := audio.Read(path)
-		if err != nil {
-			return nil, fmt.Errorf("calibration: %w", err)
-		}
+		sound := must.GetAs(audio.Read(path))("calibration")
 		list = append(list, sound)
 	}
 	return list, nil

@@ -2,11 +2,12 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/onnxruntime"
+	"github.com/prove-model/prove-model/internal/seq"
 )
 
 // check has ONNX Runtime compute what a run is held against.
@@ -16,7 +17,8 @@ type check struct {
 }
 
 // run returns the outputs on an input, in the model's order.
-func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Input) ([]provemodel.Tensor, error) {
+func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Input) (_ []provemodel.Tensor, err error) {
+	defer must.Catch(&err)
 	arrays := map[string]onnxruntime.Array{}
 	for _, a := range c.fixed {
 		arrays[a.Name] = onnxruntime.Array{Shape: a.Shape, Values: a.Values}
@@ -24,18 +26,10 @@ func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Inpu
 	for i, spec := range m.Inputs() {
 		arrays[spec.Name] = onnxruntime.Array{Shape: batched(spec.Shape, len(in[i])), Values: in[i]}
 	}
-	var names []string
-	for _, spec := range m.Outputs() {
-		names = append(names, spec.Name)
-	}
-	out, err := onnxruntime.Run(ctx, c.path, arrays, names)
-	if err != nil {
-		return nil, fmt.Errorf("--check: %w", err)
-	}
+	names := seq.Map(m.Outputs(), func(spec provemodel.Spec) string { return spec.Name })
+	out := must.GetAs(onnxruntime.Run(ctx, c.path, arrays, names))("--check")
 	own, err := m.Run(ctx, in) // which knows types, and what was chosen by how much
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	for i := range out {
 		out[i].Integers, out[i].Margins, out[i].Edges, out[i].NearWhole = own[i].Integers, own[i].Margins, own[i].Edges, own[i].NearWhole
 		out[i].Beyond = own[i].Beyond

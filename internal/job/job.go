@@ -64,17 +64,13 @@ func Open(cfg *config.Config) (_ *Job, err error) {
 	case prompt != nil && !prompt.listens():
 		input = prompt.arrays(cfg)
 	case len(cfg.Input) > 0:
-		if input, err = Read(cfg, cfg.Input); err != nil {
-			return nil, fmt.Errorf("input: %w", err)
-		}
+		input = must.GetAs(Read(cfg, cfg.Input))("input")
 	}
 	opts := &provemodel.OpenOptions{
 		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: must.Get(Fixed(cfg)), Outputs: cfg.Output, MaxTokens: cfg.MaxTokens, Adapter: cfg.Adapter, Language: cfg.Language,
 	}
 	if len(cfg.Calibration) > 0 && heard == nil {
-		if opts.Samples, err = Read(cfg, cfg.Calibration); err != nil {
-			return nil, fmt.Errorf("calibration: %w", err)
-		}
+		opts.Samples = must.GetAs(Read(cfg, cfg.Calibration))("calibration")
 	}
 	if cfg.MaxTokens == 0 && cfg.Logits == config.LogitsGenerated {
 		opts.MaxTokens = 1 // for a key, which is for any number of tokens
@@ -118,44 +114,31 @@ func asked(cfg *config.Config) (prompt *Prompt, prompts []*Prompt, heard []*audi
 }
 
 // BaseKey reads the key of the model that an adapter is to, without the adapter; nil if none is given.
-func BaseKey(cfg *config.Config) (*provemodel.Key, error) {
+func BaseKey(cfg *config.Config) (_ *provemodel.Key, err error) {
+	defer must.Catch(&err)
 	if cfg.Base == "" {
 		return nil, nil
 	}
-	f, err := OpenFile(cfg.Base)
-	if err != nil {
-		return nil, fmt.Errorf("--base: %w", err)
-	}
+	f := must.GetAs(OpenFile(cfg.Base))("--base")
 	defer f.Close()
-	key, err := provemodel.ReadKey(f)
-	if err != nil {
-		return nil, fmt.Errorf("--base %s: %w", cfg.Base, err)
-	}
-	return key, nil
+	return must.GetAs(provemodel.ReadKey(f))("--base %s", cfg.Base), nil
 }
 
 // Read reads files of inputs, with pictures as the settings say.
-func Read(cfg *config.Config, files []string) (provemodel.Arrays, error) {
-	how, err := onnx.ParsePictures(cfg.Image)
-	if err != nil {
-		return nil, fmt.Errorf("--image: %w", err)
-	}
+func Read(cfg *config.Config, files []string) (_ provemodel.Arrays, err error) {
+	defer must.Catch(&err)
+	how := must.GetAs(onnx.ParsePictures(cfg.Image))("--image")
 	in, err := provemodel.ReadArrays(files...)
 	return in.WithPictures(how), err
 }
 
 // Fixed reads the inputs that are part of the model.
-func Fixed(cfg *config.Config) (provemodel.Arrays, error) {
-	files, err := cfg.Fixed()
-	if err != nil {
-		return nil, err
-	}
+func Fixed(cfg *config.Config) (_ provemodel.Arrays, err error) {
+	defer must.Catch(&err)
+	files := must.Get(cfg.Fixed())
 	var all provemodel.Arrays
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		arrays, err := provemodel.ReadArrays(files[name])
-		if err != nil {
-			return nil, fmt.Errorf("--fix %s: %w", name, err)
-		}
+		arrays := must.GetAs(provemodel.ReadArrays(files[name]))("--fix %s", name)
 		if len(arrays) != 1 {
 			return nil, fmt.Errorf("--fix %s: %s holds %d arrays, not one", name, files[name], len(arrays))
 		}
@@ -236,18 +219,14 @@ func (j *Job) setSamples(cfg *config.Config, arrays provemodel.Arrays) error {
 	return nil
 }
 
-func (j *Job) setRanges(cfg *config.Config) error {
+func (j *Job) setRanges(cfg *config.Config) (err error) {
+	defer must.Catch(&err)
 	if len(cfg.Calibration) > 0 {
 		return errors.New("--ranges and --calibration exclude each other: the ranges are what calibration would give")
 	}
-	f, err := OpenFile(cfg.Ranges)
-	if err != nil {
-		return fmt.Errorf("ranges: %w", err)
-	}
+	f := must.GetAs(OpenFile(cfg.Ranges))("ranges")
 	defer f.Close()
-	if j.ranges, err = provemodel.ReadRanges(f); err != nil {
-		return fmt.Errorf("ranges %s: %w", cfg.Ranges, err)
-	}
+	j.ranges = must.GetAs(provemodel.ReadRanges(f))("ranges %s", cfg.Ranges)
 	j.SamplesFrom, j.Calibrated = "the ranges of "+cfg.Ranges, true
 	return nil
 }

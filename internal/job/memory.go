@@ -7,6 +7,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/resident"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -18,6 +19,7 @@ const gb = 1 << 30
 // LimitMemory has the process keep to what the settings say, or its container. release
 // says so if it could not.
 func LimitMemory(cfg *config.Config, ph *ui.Phases) (release func(), err error) {
+	defer must.Catch(&err)
 	bytes, from := int64(cfg.MemoryGB*gb), "--memory-gb"
 	if bytes == 0 {
 		bytes, from = resident.Container()
@@ -25,10 +27,7 @@ func LimitMemory(cfg *config.Config, ph *ui.Phases) (release func(), err error) 
 	if bytes == 0 {
 		return func() {}, nil
 	}
-	end, err := provemodel.LimitMemory(bytes, cfg.CacheDir)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
-	}
+	end := must.GetAs(provemodel.LimitMemory(bytes, cfg.CacheDir))("%s", from)
 	return func() {
 		inFiles, err := end()
 		if err != nil {
@@ -53,11 +52,9 @@ func MemoryHint(err error) error {
 func up(bytes int64) float64 { return math.Ceil(float64(bytes)/gb*100) / 100 }
 
 // Estimate says what is about to be taken, and warns if the system has less memory.
-func Estimate(c *provemodel.Circuit, in []provemodel.Input, ph *ui.Phases, opts *Options) (*provemodel.Estimate, error) {
-	e, err := c.EstimateTexts(in, &opts.Commit, &opts.Prove)
-	if err != nil {
-		return nil, err
-	}
+func Estimate(c *provemodel.Circuit, in []provemodel.Input, ph *ui.Phases, opts *Options) (_ *provemodel.Estimate, err error) {
+	defer must.Catch(&err)
+	e := must.Get(c.EstimateTexts(in, &opts.Commit, &opts.Prove))
 	device := ""
 	if e.Device > 0 {
 		device = fmt.Sprintf(", %s on a GPU", ui.Bytes(e.Device))

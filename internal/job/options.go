@@ -1,12 +1,14 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -23,10 +25,7 @@ type Options struct {
 // OptionsOf returns the options of work that the phases are told of, on a device; nil is the processor.
 func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Options {
 	cache, budget := cacheDir(cfg, ph), int64(cfg.ChunkBudgetGB*gb)
-	grind := cfg.GrindBits
-	if grind == 0 {
-		grind = -1
-	}
+	grind := cmp.Or(cfg.GrindBits, -1)
 	reveal, _ := cfg.Reveals()     // which whoever read the settings has checked
 	number, of, _ := cfg.ShareOf() // likewise
 	hides, _ := cfg.HiddenOf()     // likewise
@@ -79,11 +78,9 @@ func Sampling(cfg *config.Config) *provemodel.Sampling {
 // OpenDevice opens what the settings ask for. A GPU that is wished for and
 // cannot be had is warned about, or an error if it is required. The caller
 // closes the device.
-func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*provemodel.Device, error) {
-	numbers, err := cfg.DeviceNumbers()
-	if err != nil {
-		return nil, err
-	}
+func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *provemodel.Device, err error) {
+	defer must.Catch(&err)
+	numbers := must.Get(cfg.DeviceNumbers())
 	if cfg.GPU == config.GPUOff && !cfg.MultiGPU && numbers == nil {
 		return &provemodel.Device{}, nil
 	}

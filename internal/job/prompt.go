@@ -17,7 +17,9 @@ import (
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -88,27 +90,18 @@ func TokenizerOf(model string) string {
 // encode returns the tokens of the prompt; with --chat those of a conversation that
 // the prompt begins, in the template that comes with the tokenizer, if allow, where it is given,
 // returns no error for that.
-func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string, allow func(*chat.Template) error) ([]int, error) {
+func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string, allow func(*chat.Template) error) (_ []int, err error) {
+	defer must.Catch(&err)
 	text, encode := cfg.Prompt, t.Encode
 	if cfg.Chat {
-		c, err := chat.Open(from)
-		if err != nil {
-			return nil, fmt.Errorf("--chat: %w", err)
-		}
+		c := must.GetAs(chat.Open(from))("--chat")
 		if allow != nil {
-			if err := allow(c); err != nil {
-				return nil, err
-			}
+			must.OK(allow(c))
 		}
-		if text, err = c.Render([]chat.Message{{Role: "user", Content: cfg.Prompt}}, true); err != nil {
-			return nil, fmt.Errorf("--chat: %w", err)
-		}
+		text = must.GetAs(c.Render([]chat.Message{{Role: "user", Content: cfg.Prompt}}, true))("--chat")
 		encode = t.EncodeChat
 	}
-	ids, err := encode(text)
-	if err != nil {
-		return nil, fmt.Errorf("--prompt: %w", err)
-	}
+	ids := must.GetAs(encode(text))("--prompt")
 	if len(ids) == 0 {
 		return nil, errors.New("--prompt: it has no tokens")
 	}
@@ -131,11 +124,9 @@ func readAll(path string) ([]byte, error) {
 }
 
 // readTokens reads {"input_ids": […]}, or a batch of one text, {"input_ids": [[…]]}.
-func readTokens(path string) ([]int, error) {
-	data, err := readAll(path)
-	if err != nil {
-		return nil, fmt.Errorf("--tokens-file: %w", err)
-	}
+func readTokens(path string) (_ []int, err error) {
+	defer must.Catch(&err)
+	data := must.GetAs(readAll(path))("--tokens-file")
 	ids, err := tokensOf(data)
 	if err != nil {
 		return nil, fmt.Errorf(`--tokens-file %s: %w: want {"input_ids": [1, 5, 9]}`, path, err)
@@ -171,10 +162,7 @@ func tokensOf(data []byte) ([]int, error) {
 // arrays are the prompt as inputs of the model, with the position of the last token if
 // the logits are of that alone.
 func (p *Prompt) arrays(cfg *config.Config) provemodel.Arrays {
-	values := make([]float64, len(p.IDs))
-	for i, id := range p.IDs {
-		values[i] = float64(id)
-	}
+	values := seq.Map(p.IDs, func(id int) float64 { return float64(id) })
 	in := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(values)}, Values: values}}
 	if cfg.Logits == config.LogitsLast {
 		in = append(in, provemodel.Arrays{{Name: families.Positions, Shape: []int{1}, Values: []float64{float64(len(values) - 1)}}}...)
@@ -248,15 +236,10 @@ func Encode(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([]int, 
 }
 
 // EncodeAll is Encode for --prompts: the tokens of each.
-func EncodeAll(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([][]int, error) {
-	list, err := readPrompts(cfg, t, keyed(of))
-	if err != nil {
-		return nil, err
-	}
-	ids := make([][]int, len(list))
-	for i, p := range list {
-		ids[i] = p.IDs
-	}
+func EncodeAll(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) (_ [][]int, err error) {
+	defer must.Catch(&err)
+	list := must.Get(readPrompts(cfg, t, keyed(of)))
+	ids := seq.Map(list, func(p *Prompt) []int { return p.IDs })
 	return ids, nil
 }
 

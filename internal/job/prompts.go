@@ -13,15 +13,14 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // readPrompts reads a file of JSON lines, each a prompt in words or in tokens. With --chat words begin a conversation.
-func readPrompts(cfg *config.Config, t *tokenizer.Tokenizer, allow func(*chat.Template) error) ([]*Prompt, error) {
-	data, err := readAll(cfg.Prompts)
-	if err != nil {
-		return nil, fmt.Errorf("--prompts: %w", err)
-	}
+func readPrompts(cfg *config.Config, t *tokenizer.Tokenizer, allow func(*chat.Template) error) (_ []*Prompt, err error) {
+	defer must.Catch(&err)
+	data := must.GetAs(readAll(cfg.Prompts))("--prompts")
 	var list []*Prompt
 	for i, line := range bytes.Split(data, []byte{'\n'}) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -30,10 +29,7 @@ func readPrompts(cfg *config.Config, t *tokenizer.Tokenizer, allow func(*chat.Te
 		if len(list) == model.MaxTexts {
 			return nil, fmt.Errorf("--prompts %s: more than %d prompts, and one proof is of that many at most", cfg.Prompts, model.MaxTexts)
 		}
-		ids, err := readPrompt(cfg, t, line, allow)
-		if err != nil {
-			return nil, fmt.Errorf("--prompts %s: line %d: %w", cfg.Prompts, i+1, err)
-		}
+		ids := must.GetAs(readPrompt(cfg, t, line, allow))("--prompts %s: line %d", cfg.Prompts, i+1)
 		list = append(list, &Prompt{IDs: ids, Tokenizer: t})
 	}
 	if len(list) < 2 {

@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/hf/corpus"
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Bounds on the bundled texts that a model is calibrated on: tokens of a piece, and
@@ -25,6 +26,7 @@ const (
 // the same key comes from every prompt; done is false for other models, and for those
 // that have no tokenizer.
 func (j *Job) setTexts(cfg *config.Config) (done bool, err error) {
+	defer must.Catch(&err)
 	if !hf.Is(cfg.Model) || j.Model.MostTokens() == 0 {
 		return false, nil
 	}
@@ -42,16 +44,11 @@ func (j *Job) setTexts(cfg *config.Config) (done bool, err error) {
 		c = nil
 	}
 	pieces, most := piecesFor(j.Model.Parameters())
-	texts, err := corpus.Tokens(t, c, pieces, min(most, j.Model.MostTokens()), bound)
-	if err != nil {
-		return false, fmt.Errorf("calibration on the bundled text: tokenizer: %w", err)
-	}
+	texts := must.GetAs(corpus.Tokens(t, c, pieces, min(most, j.Model.MostTokens()), bound))("calibration on the bundled text: tokenizer")
 	if len(texts) == 0 {
 		return false, nil
 	}
-	if j.Samples, err = j.Model.TextSamples(texts); err != nil {
-		return false, fmt.Errorf("calibration on the bundled text: %w", err)
-	}
+	j.Samples = must.GetAs(j.Model.TextSamples(texts))("calibration on the bundled text")
 	n := 0
 	for _, t := range texts {
 		n += len(t)

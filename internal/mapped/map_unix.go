@@ -3,27 +3,26 @@
 package mapped
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // mapThreshold is the size below which a file is simply read.
 const mapThreshold = 1 << 20
 
 // mapFile maps the n bytes of f read-only, or reads them when they are few.
-func mapFile(f *os.File, n int) (*File, error) {
+func mapFile(f *os.File, n int) (_ *File, err error) {
+	defer must.Catch(&err)
 	if n < mapThreshold {
 		data, err := io.ReadAll(io.LimitReader(f, int64(n)))
 		return &File{data: data}, err
 	}
-	data, err := unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_PRIVATE)
-	if err != nil {
-		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
-	}
+	data := must.GetAs(unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_PRIVATE))("mapping %s", f.Name())
 	return mappedFile(data, func() error { return unix.Munmap(data) }), nil
 }
 

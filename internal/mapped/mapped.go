@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
@@ -27,21 +28,17 @@ func (f *File) Is(info os.FileInfo) bool { return os.SameFile(f.info, info) }
 func (f *File) Bytes() []byte { return f.data }
 
 // Open reads or maps the file at path.
-func Open(path string) (*File, error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, err
-	}
+func Open(path string) (_ *File, err error) {
+	defer must.Catch(&err)
+	f := must.Get(regular.Open(path))
 	defer f.Close()
 	return Read(f)
 }
 
 // Read reads or maps an open regular file whole. The file may be closed then.
-func Read(f *os.File) (*File, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
+func Read(f *os.File) (_ *File, err error) {
+	defer must.Catch(&err)
+	st := must.Get(f.Stat())
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", f.Name())
 	}
@@ -49,10 +46,7 @@ func Read(f *os.File) (*File, error) {
 	if n > maxFile || int64(int(n)) != n {
 		return nil, fmt.Errorf("%s: %d bytes are too many", f.Name(), n)
 	}
-	m, err := mapFile(f, int(n))
-	if err != nil {
-		return nil, err
-	}
+	m := must.Get(mapFile(f, int(n)))
 	m.info = st
 	return m, nil
 }

@@ -2,32 +2,26 @@ package mapped
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Scratch maps n bytes of a new file without a name in a folder: memory whose pages may
 // leave that of the process (Trim). They are zero, and may be changed. The room for all
 // of them is taken at once, so that later writes do not fail.
-func Scratch(folder string, n int) (*File, error) {
-	f, err := unnamed(folder)
-	if err != nil {
-		return nil, fmt.Errorf("scratch file: %w", err)
-	}
+func Scratch(folder string, n int) (_ *File, err error) {
+	defer must.Catch(&err)
+	f := must.GetAs(unnamed(folder))("scratch file")
 	defer f.Close()
 	err = unix.Fallocate(int(f.Fd()), 0, 0, int64(n))
 	if errors.Is(err, unix.EOPNOTSUPP) {
 		err = fill(f, n)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("scratch file of %d bytes in %s: %w", n, folder, err)
-	}
-	data, err := unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("mapping a scratch file of %d bytes: %w", n, err)
-	}
+	must.OKAs(err, "scratch file of %d bytes in %s", n, folder)
+	data := must.GetAs(unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))("mapping a scratch file of %d bytes", n)
 	return mappedFile(data, func() error { return unix.Munmap(data) }), nil
 }
 
@@ -44,13 +38,11 @@ func unnamed(folder string) (*os.File, error) {
 }
 
 // fill writes n zeros.
-func fill(f *os.File, n int) error {
+func fill(f *os.File, n int) (err error) {
+	defer must.Catch(&err)
 	zeros := make([]byte, 1<<20)
 	for n > 0 {
-		k, err := f.Write(zeros[:min(n, len(zeros))])
-		if err != nil {
-			return err
-		}
+		k := must.Get(f.Write(zeros[:min(n, len(zeros))]))
 		n -= k
 	}
 	return nil

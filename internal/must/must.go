@@ -3,6 +3,8 @@
 // their errors instead.
 package must
 
+import "fmt"
+
 type failure struct{ err error }
 
 // Error is what a panic that nobody catches prints.
@@ -19,6 +21,21 @@ func OK(err error) {
 func Get[T any](v T, err error) T {
 	OK(err)
 	return v
+}
+
+// OKAs is OK for an error that is to begin with what has failed: what and args are those of fmt.Sprintf.
+func OKAs(err error, what string, args ...any) {
+	if err != nil {
+		panic(failure{fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)})
+	}
+}
+
+// GetAs is Get for such an error: must.GetAs(os.Open(path))("certificate").
+func GetAs[T any](v T, err error) func(what string, args ...any) T {
+	return func(what string, args ...any) T {
+		OKAs(err, what, args...)
+		return v
+	}
 }
 
 // Catch is deferred, and sets err to the error that has ended the sequence. Other panics go on.

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/statement"
 )
 
@@ -36,7 +37,8 @@ type array struct {
 
 // Run runs the model of a file and returns its outputs of the given names, in order. The interpreter is that of
 // PROVE_MODEL_PYTHON, or python3.
-func Run(ctx context.Context, path string, inputs map[string]Array, outputs []string) ([]statement.Tensor, error) {
+func Run(ctx context.Context, path string, inputs map[string]Array, outputs []string) (_ []statement.Tensor, err error) {
+	defer must.Catch(&err)
 	job := struct {
 		Model   string           `json:"model"`
 		Inputs  map[string]array `json:"inputs"`
@@ -45,10 +47,7 @@ func Run(ctx context.Context, path string, inputs map[string]Array, outputs []st
 	for name, a := range inputs {
 		job.Inputs[name] = array{a.Shape, encode(a.Values)}
 	}
-	in, err := json.Marshal(job)
-	if err != nil {
-		return nil, err
-	}
+	in := must.Get(json.Marshal(job))
 	cmd := exec.CommandContext(ctx, cmp.Or(os.Getenv("PROVE_MODEL_PYTHON"), "python3"), "-c", script)
 	var printed, complaints bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &printed, &complaints
@@ -59,9 +58,7 @@ func Run(ctx context.Context, path string, inputs map[string]Array, outputs []st
 		return nil, fmt.Errorf("ONNX Runtime: %w", cmp.Or(lastLine(complaints.String()), err))
 	}
 	var made []array
-	if err := json.Unmarshal(printed.Bytes(), &made); err != nil {
-		return nil, fmt.Errorf("ONNX Runtime: %w", err)
-	}
+	must.OKAs(json.Unmarshal(printed.Bytes(), &made), "ONNX Runtime")
 	if len(made) != len(outputs) {
 		return nil, fmt.Errorf("ONNX Runtime: %d outputs of %d", len(made), len(outputs))
 	}

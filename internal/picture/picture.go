@@ -87,21 +87,17 @@ func formatOf(data []byte) (*format, error) {
 // Size returns the height and width of the picture in a file. It is an error if the file has no such picture, or
 // one that is too large.
 func Size(data []byte) (height, width int, err error) {
-	f, err := formatOf(data)
-	if err != nil {
-		return 0, 0, err
-	}
+	defer must.Catch(&err)
+	f := must.Get(formatOf(data))
 	return f.size(data)
 }
 
 func (f *format) size(data []byte) (height, width int, err error) {
+	defer must.Catch(&err)
 	if len(data) > MaxBytes {
 		return 0, 0, fmt.Errorf("a file of %d bytes: at most %d are read", len(data), MaxBytes)
 	}
-	c, err := f.config(bytes.NewReader(data))
-	if err != nil {
-		return 0, 0, fmt.Errorf("a damaged %s picture: %w", f.name, err)
-	}
+	c := must.GetAs(f.config(bytes.NewReader(data)))("a damaged %s picture", f.name)
 	if c.Width < 1 || c.Height < 1 || c.Width > MaxPixels/c.Height {
 		return 0, 0, fmt.Errorf("a picture of %d × %d pixels: at most %d are read; make it smaller", c.Width, c.Height, MaxPixels)
 	}
@@ -124,10 +120,7 @@ func Decode(data []byte, order string) (height, width int, pixels []byte, err er
 	if height, width, err = f.size(data); err != nil {
 		return 0, 0, nil, err
 	}
-	m, err := f.decode(bytes.NewReader(data))
-	if err != nil {
-		return 0, 0, nil, fmt.Errorf("a damaged %s picture: %w", f.name, err)
-	}
+	m := must.GetAs(f.decode(bytes.NewReader(data)))("a damaged %s picture", f.name)
 	if b := m.Bounds(); b.Dx() != width || b.Dy() != height {
 		return 0, 0, nil, fmt.Errorf("a damaged %s picture: %d × %d pixels are said and %d × %d there", f.name, width, height, b.Dx(), b.Dy())
 	}

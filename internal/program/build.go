@@ -13,18 +13,22 @@ const frontVariable = "PROVE_MODEL_FRONT"
 // Commit is what the program was built from, as `go install` takes it behind an @: a commit, or a version; "" if it is not known.
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	if info.Main.Version == "(devel)" {
-		return ""
+	if commit := BuildSetting("vcs.revision"); commit != "" || !ok || info.Main.Version == "(devel)" {
+		return commit
 	}
 	return info.Main.Version // by go install
+}
+
+// BuildSetting is what the build of the program says of itself under a key; "" if nothing.
+func BuildSetting(key string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == key {
+				return s.Value
+			}
+		}
+	}
+	return ""
 }
 
 // Build is the version of the program, with what it was built from.

@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Open opens a regular file, or the regular file to which a link leads.
@@ -28,11 +30,9 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 }
 
 // Read reads a regular file of at most most bytes.
-func Read(path string, most int) ([]byte, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
+func Read(path string, most int) (_ []byte, err error) {
+	defer must.Catch(&err)
+	f := must.Get(Open(path))
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err == nil && len(data) > most {

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Append appends the canonical encoding of a message (docs/proof-format.md, "Canonical protobuf").
+// Append appends the canonical encoding of a message (docs/proof-format.md, "Canonical protobuf"). Of a Frame, of which one field is
+// there, Commitments, Io, Opening and End are there if they are not nil.
 func Append[M any](b []byte, message *M) []byte {
 	return appendFields(b, reflect.ValueOf(message).Elem())
 }

@@ -37,11 +37,11 @@ type proven struct {
 }
 
 // accept stores the job of an answer and signs the receipt. asked says whether the request wants a proof; nil: it says nothing.
-func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt.Receipt) (*proven, error) {
+func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt.Receipt) (_ *proven, err error) {
+	defer must.Catch(&err)
 	ctx, cancel := context.WithTimeout(r.Context(), s.opts.Patience)
 	defer cancel()
 	var now bool
-	var err error
 	if asked != nil {
 		now = *asked
 	} else if now, rec.Coin, err = s.toss(ctx, rec.Request); err != nil {
@@ -55,10 +55,7 @@ func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt
 	}
 	noteOf(r).proof = made.ID
 	rec.Model, rec.Commitment, rec.Proof, rec.Shared = j.Model, j.Commitment, made.ID, j.Shared
-	signed, err := receipt.Sign(rec, s.signing)
-	if err != nil {
-		return nil, err
-	}
+	signed := must.Get(receipt.Sign(rec, s.signing))
 	return &proven{refOf(made), signed}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
@@ -20,29 +21,25 @@ func (s *Server) tosses() bool { return s.opts.Prove > 0 && s.opts.Prove < 1 }
 // toss decides whether the answer to a request is proved, and returns what its receipt says of that. The coin's seed was committed to
 // before the request was there, and of all that is tossed about nothing is the server's to choose.
 func (s *Server) toss(ctx context.Context, request string) (now bool, said *receipt.Coin, err error) {
+	defer must.Catch(&err)
 	if !s.tosses() {
 		return s.opts.Prove > 0, nil, nil
 	}
-	coin, err := s.coin(ctx, time.Now())
-	if err != nil {
-		return false, nil, err
-	}
+	coin := must.Get(s.coin(ctx, time.Now()))
 	said = &receipt.Coin{Commitment: receipt.CommitSeed(coin.Seed), Share: strconv.FormatFloat(s.opts.Prove, 'g', -1, 64)}
 	return receipt.Toss(coin.Seed, request) < s.opts.Prove, said, nil
 }
 
 // coin returns the coin of a day.
-func (s *Server) coin(ctx context.Context, at time.Time) (*queue.Coin, error) {
+func (s *Server) coin(ctx context.Context, at time.Time) (_ *queue.Coin, err error) {
+	defer must.Catch(&err)
 	s.mu.RLock()
 	c := s.today
 	s.mu.RUnlock()
 	if c != nil && c.Day == at.UTC().Format(time.DateOnly) {
 		return c, nil
 	}
-	c, err := s.queue.Coin(ctx, at)
-	if err != nil {
-		return nil, err
-	}
+	c = must.Get(s.queue.Coin(ctx, at))
 	s.mu.Lock()
 	s.today = c
 	s.mu.Unlock()

@@ -15,8 +15,7 @@ import (
 )
 
 // embed answers with the vector that a sentence encoder makes of a text.
-func (s *Server) embed(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) embed(w http.ResponseWriter, r *http.Request) error {
 	must.OK(s.serving())
 	body := must.Get(s.body(w, r))
 	var name string
@@ -31,7 +30,7 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) (err error) {
 	if format != "float" && format != "base64" {
 		return bad("encoding_format", "invalid_value", errors.New("the encoding is float or base64"))
 	}
-	ids := input.IDs
+	ids, err := input.IDs, error(nil)
 	if input.Text != nil {
 		ids, err = m.Encode(*input.Text)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Keys are the API keys of a server, by their SHA-256: nothing else of them is kept.
@@ -20,11 +22,9 @@ type Keys struct{ owners map[[sha256.Size]byte]string }
 
 // ReadKeys reads a file of keys: a name and a key on each line, with space between them. Empty lines, and those that begin with #, are
 // passed over.
-func ReadKeys(path string) (*Keys, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
+func ReadKeys(path string) (_ *Keys, err error) {
+	defer must.Catch(&err)
+	f := must.Get(os.Open(path))
 	defer f.Close()
 	k := &Keys{owners: map[[sha256.Size]byte]string{}}
 	names := map[string]bool{}
@@ -43,9 +43,7 @@ func ReadKeys(path string) (*Keys, error) {
 		names[fields[0]] = true
 		k.owners[sha256.Sum256([]byte(fields[1]))] = fields[0]
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
+	must.OKAs(lines.Err(), "%s", path)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: no keys", path)
 	}
@@ -109,7 +107,7 @@ func (l *limits) wait(who string) int {
 	return 1 + int(60/l.perMinute)
 }
 
-// handler answers a request, or returns what is wrong with it.
+// handler answers a request, or returns what is wrong with it, or has must end it (pass).
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // guarded has a handler answer those who may ask, as often as they may.
@@ -125,7 +123,8 @@ func (s *Server) guarded(h handler) http.HandlerFunc {
 	}
 }
 
-func (s *Server) pass(w http.ResponseWriter, r *http.Request, h handler) error {
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, h handler) (err error) {
+	defer must.Catch(&err)
 	owner, ok := s.opts.Keys.owner(r)
 	if !ok {
 		return &apiError{Status: http.StatusUnauthorized, Type: authentication, Code: "invalid_api_key", Message: "the request needs a key that the server knows, as Authorization: Bearer KEY"}

@@ -8,6 +8,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
@@ -48,10 +49,7 @@ func inputsOf(m *models.Model) []tensorInfo {
 
 // vocabulary sends the file of what a model says of strings. Its digest is in the key, so that it need not be trusted.
 func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.named(r.PathValue("model"))
-	if err != nil {
-		return err
-	}
+	m := must.Get(s.named(r.PathValue("model")))
 	file := m.VocabularyFile()
 	if file == nil {
 		return &apiError{Status: http.StatusNotFound, Type: invalidRequest, Code: "no_vocabulary", Message: "the model says nothing of strings"}
@@ -62,11 +60,7 @@ func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) error {
 }
 
 func tensorsOf(list []provemodel.Spec) []tensorInfo {
-	out := make([]tensorInfo, len(list))
-	for i, t := range list {
-		out[i] = tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)}
-	}
-	return out
+	return seq.Map(list, func(t provemodel.Spec) tensorInfo { return tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)} })
 }
 
 func (s *Server) v2Server(w http.ResponseWriter, _ *http.Request) error {
@@ -84,10 +78,7 @@ func (s *Server) arraysModel(r *http.Request) (*models.Model, error) {
 }
 
 func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.arraysModel(r)
-	if err != nil {
-		return err
-	}
+	m := must.Get(s.arraysModel(r))
 	writeJSON(w, http.StatusOK, map[string]any{
 		"name": m.Name, "versions": []string{m.Commitment}, "platform": "prove-model", "inputs": inputsOf(m), "outputs": tensorsOf(m.Outputs()),
 		"model_commitment": m.Commitment,
@@ -96,13 +87,8 @@ func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.named(r.PathValue("model"))
-	if err == nil {
-		err = s.serving()
-	}
-	if err != nil {
-		return err
-	}
+	m := must.Get(s.named(r.PathValue("model")))
+	must.OK(s.serving())
 	writeJSON(w, http.StatusOK, map[string]any{"name": m.Name, "ready": true})
 	return nil
 }
@@ -118,8 +104,7 @@ func namesOf(t provemodel.Tensor) map[string][]string {
 	return nil
 }
 
-func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	must.OK(s.serving())
 	m := must.Get(s.arraysModel(r))
 	body := must.Get(s.body(w, r))

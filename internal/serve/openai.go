@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/models"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
@@ -37,26 +38,18 @@ func infoOf(m *models.Model) *modelInfo {
 }
 
 func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
-	list := []*modelInfo{}
-	for _, m := range s.Models() {
-		list = append(list, infoOf(m))
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": seq.Map(s.Models(), infoOf)})
 	return nil
 }
 
 func (s *Server) showModel(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.named(r.PathValue("model"))
-	if err != nil {
-		return err
-	}
+	m := must.Get(s.named(r.PathValue("model")))
 	writeJSON(w, http.StatusOK, infoOf(m))
 	return nil
 }
 
 // tokenizer sends the file of a model's tokenizer. Its digest is in the key, so that it need not be trusted.
-func (s *Server) tokenizer(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) tokenizer(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.named(r.PathValue("model")))
 	if m.TokenizerFile == "" {
 		return &apiError{Status: http.StatusNotFound, Type: invalidRequest, Code: "no_tokenizer", Message: "the model has no tokenizer that is a file of its own"}
@@ -154,8 +147,7 @@ type usage struct {
 	Total      int `json:"total_tokens"`
 }
 
-func (s *Server) chat(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	var messages []request.Message
 	var logprobs bool
 	var top *int
@@ -172,11 +164,9 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) (err error) {
 	if len(messages) == 0 {
 		return bad("messages", "missing_required_parameter", errors.New("a conversation has at least one message"))
 	}
-	list := make([]chat.Message, len(messages))
-	for i, m := range messages {
-		list[i] = chat.Message{Role: m.Role, Content: string(m.Content)}
-	}
-	q.prompt, err = q.model.EncodeChat(list)
+	list := seq.Map(messages, func(m request.Message) chat.Message { return chat.Message{Role: m.Role, Content: string(m.Content)} })
+	ids, err := q.model.EncodeChat(list)
+	q.prompt = ids
 	must.OK(q.check("messages", err))
 	return s.respond(w, r, q, func(c *choice) any {
 		delta := map[string]any{}
@@ -192,10 +182,10 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) (err error) {
 	})
 }
 
-func (s *Server) complete(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 	var p request.Prompt
 	var top *int
+	var err error
 	q := must.Get(s.read(w, r, "cmpl", "text_completion", map[string]any{"prompt": &p, "logprobs": &top}))
 	if top != nil {
 		must.OK(q.asksLogprobs("logprobs", *top, receipt.MostTop))

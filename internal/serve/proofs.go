@@ -14,11 +14,9 @@ import (
 )
 
 // record returns what is known of the proof that a request names, if it is the asker's.
-func (s *Server) record(r *http.Request) (*queue.Record, error) {
-	rec, err := s.queue.Record(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) record(r *http.Request) (_ *queue.Record, err error) {
+	defer must.Catch(&err)
+	rec := must.Get(s.queue.Record(r.Context(), r.PathValue("id")))
 	if rec.Owner != ownerOf(r) {
 		return nil, queue.ErrUnknown
 	}
@@ -26,28 +24,24 @@ func (s *Server) record(r *http.Request) (*queue.Record, error) {
 }
 
 func (s *Server) proof(w http.ResponseWriter, r *http.Request) error {
-	rec, err := s.record(r)
-	if err != nil {
-		return err
-	}
+	rec := must.Get(s.record(r))
 	writeJSON(w, http.StatusOK, rec)
 	return nil
 }
 
 // prove has an answer proved that was not, or whose proof failed.
-func (s *Server) prove(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	must.OK(s.admit(r.Context()))
-	if rec, err = s.queue.Prove(r.Context(), rec.ID); err != nil {
+	rec, err := s.queue.Prove(r.Context(), rec.ID)
+	if err != nil {
 		return unavailable(err)
 	}
 	writeJSON(w, http.StatusAccepted, rec)
 	return nil
 }
 
-func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	switch rec.State {
 	case queue.Queued, queue.Proving:
@@ -89,8 +83,7 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) (err error) {
 }
 
 // placed signs a receipt of this server again that names the place of its text in a proof of several; another one comes back as it is.
-func (s *Server) placed(w http.ResponseWriter, r *http.Request) (err error) {
-	defer must.Catch(&err)
+func (s *Server) placed(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	body := must.Get(s.body(w, r))
 	signed, err := receipt.Read(body, s.PublicKey())
@@ -113,10 +106,7 @@ func (s *Server) placed(w http.ResponseWriter, r *http.Request) (err error) {
 
 // proofEvents streams what becomes of a proof: an event "proof" with the record as often as it changes, and "progress" in between.
 func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
-	rec, err := s.record(r)
-	if err != nil {
-		return err
-	}
+	rec := must.Get(s.record(r))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	go func() {
@@ -127,7 +117,7 @@ func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 	}()
 	e := &events{w: w}
-	err = s.queue.Watch(ctx, rec.ID, func(rec *queue.Record, p *queue.Progress) error {
+	err := s.queue.Watch(ctx, rec.ID, func(rec *queue.Record, p *queue.Progress) error {
 		if rec != nil {
 			e.send("proof", rec)
 		} else {
@@ -142,10 +132,7 @@ func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) key(w http.ResponseWriter, r *http.Request) error {
-	file, err := s.queue.Key(r.Context(), r.PathValue("commitment"))
-	if err != nil {
-		return err
-	}
+	file := must.Get(s.queue.Key(r.Context(), r.PathValue("commitment")))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "private, immutable")
 	_, _ = w.Write(file)

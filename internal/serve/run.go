@@ -75,15 +75,10 @@ func (s *Server) Check(ctx context.Context) error {
 }
 
 // verify holds a proof against its job and the key of its model.
-func (s *Server) verify(ctx context.Context, j *queue.Job, file []byte) error {
-	data, err := s.queue.Key(ctx, j.Commitment)
-	if err != nil {
-		return fmt.Errorf("the key: %w", err)
-	}
-	key, err := provemodel.ReadKey(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
+func (s *Server) verify(ctx context.Context, j *queue.Job, file []byte) (err error) {
+	defer must.Catch(&err)
+	data := must.GetAs(s.queue.Key(ctx, j.Commitment))("the key")
+	key := must.Get(provemodel.ReadKey(bytes.NewReader(data)))
 	if provemodel.Commitment(key.Digest).String() != j.Commitment {
 		return errors.New("the key in the store has another commitment")
 	}

@@ -6,6 +6,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
@@ -68,9 +69,7 @@ type Server struct {
 
 // New makes a server. Models are added with Add, and Ready says that these are all.
 func New(q *queue.Queue, signing ed25519.PrivateKey, opts Options) *Server {
-	if opts.Patience == 0 {
-		opts.Patience = patience
-	}
+	opts.Patience = cmp.Or(opts.Patience, patience)
 	s := &Server{opts: opts, queue: q, signing: signing, limits: newLimits(opts.Rate), slots: make(chan struct{}, max(1, opts.Parallel)), ended: make(chan struct{})}
 	s.metrics = newMetrics(s)
 	return s

@@ -93,7 +93,8 @@ func Write(folder string) (err error) {
 }
 
 // writeTensors writes vectors of n and matrices of n by n numbers.
-func writeTensors(path string, tensors map[string][]float32, n int) error {
+func writeTensors(path string, tensors map[string][]float32, n int) (err error) {
+	defer must.Catch(&err)
 	header := map[string]any{}
 	var data []byte
 	for _, name := range slices.Sorted(maps.Keys(tensors)) { // the same file every time, and so the same key
@@ -108,10 +109,7 @@ func writeTensors(path string, tensors map[string][]float32, n int) error {
 		}
 		header[name] = map[string]any{"dtype": "F32", "shape": shape, "data_offsets": []int{from, len(data)}}
 	}
-	text, err := json.Marshal(header)
-	if err != nil {
-		return err
-	}
+	text := must.Get(json.Marshal(header))
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
 	return os.WriteFile(path, append(append(file, text...), data...), 0o644)
 }

@@ -6,6 +6,9 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 )
 
 // Bytes returns n in the largest unit that leaves it at least 1, in powers of
@@ -23,11 +26,9 @@ func Bytes(n int64) string {
 }
 
 // JSON writes v on w as one indented document, in printable characters.
-func JSON(w io.Writer, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
+func JSON(w io.Writer, v any) (err error) {
+	defer must.Catch(&err)
+	b := must.Get(json.Marshal(v))
 	return indent(w, escapeJSON(b))
 }
 
@@ -85,15 +86,40 @@ func indent(w io.Writer, b []byte) error {
 // structural are the bytes that end a number or a name such as null.
 var structural = [256]bool{',': true, ']': true, '}': true}
 
+// Cells are those of a row, as fmt.Sprintf gives them with a tab between two, of which texts are made printable.
+func Cells(format string, args ...any) []string {
+	return strings.Split(fmt.Sprintf(format, printable(args)...), "\t")
+}
+
 // Table writes rows in aligned columns under a header, in printable characters.
-func Table(w io.Writer, header []string, rows [][]string) error {
+func Table(w io.Writer, header []string, rows [][]string) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
-		cells := make([]string, len(row))
-		for i := range row {
-			cells[i] = Printable(row[i])
-		}
+		cells := seq.Map(row, Printable)
 		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
-	return tw.Flush()
+	_ = tw.Flush() // the writer remembers errors (program.Run)
+}
+
+// Line writes a line of a result: what it is about, in a column of its own, and the rest as fmt.Sprintf gives it, with texts in
+// printable characters.
+func Line(w io.Writer, what, format string, args ...any) {
+	fmt.Fprintf(w, "%-11s %s\n", what, fmt.Sprintf(format, printable(args)...))
+}
+
+// printable are arguments of fmt.Sprintf with texts in printable characters.
+func printable(args []any) []any {
+	for i, a := range args {
+		if text, ok := a.(string); ok {
+			args[i] = Printable(text)
+		}
+	}
+	return args
+}
+
+// LineIf is Line where there is something to say.
+func LineIf(there bool, w io.Writer, what, format string, args ...any) {
+	if there {
+		Line(w, what, format, args...)
+	}
 }

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 func main() {
@@ -39,83 +40,53 @@ func main() {
 }
 
 // forServer makes the package, and leaves what a page needs of it.
-func forServer(out string) error {
-	temp, err := os.MkdirTemp("", "")
-	if err != nil {
-		return err
-	}
+func forServer(out string) (err error) {
+	defer must.Catch(&err)
+	temp := must.Get(os.MkdirTemp("", ""))
 	defer os.RemoveAll(temp)
-	if err := npmPackage(temp); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
+	must.OK(npmPackage(temp))
+	must.OK(os.MkdirAll(out, 0o755))
 	for _, name := range []string{"index.js", "engine.js", "input.js", "receipt.js", "wasm_exec.js", "verifier.wasm"} {
-		data, err := os.ReadFile(filepath.Join(temp, name))
-		if err != nil {
-			return err
-		}
+		data := must.Get(os.ReadFile(filepath.Join(temp, name)))
 		if name == "verifier.wasm" {
-			if data, err = compress(data); err != nil {
-				return err
-			}
+			data = must.Get(compress(data))
 			name += ".gz"
 		}
-		if err := os.WriteFile(filepath.Join(out, name), data, 0o644); err != nil {
-			return err
-		}
+		must.OK(os.WriteFile(filepath.Join(out, name), data, 0o644))
 	}
 	return nil
 }
 
-func compress(data []byte) ([]byte, error) {
+func compress(data []byte) (_ []byte, err error) {
+	defer must.Catch(&err)
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := z.Write(data); err != nil {
-		return nil, err
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
+	z := must.Get(gzip.NewWriterLevel(&packed, gzip.BestCompression))
+	must.Get(z.Write(data))
+	must.OK(z.Close())
 	return packed.Bytes(), nil
 }
 
-func run(out string) error {
+func run(out string) (err error) {
+	defer must.Catch(&err)
 	npm := filepath.Join(out, "npm")
-	if err := npmPackage(npm); err != nil {
-		return err
-	}
+	must.OK(npmPackage(npm))
 	page, compressed, err := page(npm)
-	if err != nil {
-		return err
-	}
+	must.OK(err)
 	fmt.Printf("web: verifier.wasm, %.2f MB compressed; verifier.html, %.2f MB\n", float64(compressed)/1e6, float64(len(page))/1e6)
 	return os.WriteFile(filepath.Join(out, "verifier.html"), page, 0o644)
 }
 
 // npmPackage makes the package in a folder.
-func npmPackage(npm string) error {
-	if err := os.MkdirAll(npm, 0o755); err != nil {
-		return err
-	}
+func npmPackage(npm string) (err error) {
+	defer must.Catch(&err)
+	must.OK(os.MkdirAll(npm, 0o755))
 	wasm := filepath.Join(npm, "verifier.wasm")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", wasm, "./web/wasm")
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWASM=", "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go build: %w", err)
-	}
-	if err := os.Chmod(wasm, 0o644); err != nil {
-		return err
-	}
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		return err
-	}
+	must.OKAs(cmd.Run(), "go build")
+	must.OK(os.Chmod(wasm, 0o644))
+	root := must.Get(exec.Command("go", "env", "GOROOT").Output())
 	sources := map[string]string{ // by name in the package
 		"wasm_exec.js": filepath.Join(strings.TrimSpace(string(root)), "lib/wasm/wasm_exec.js"), "LICENSE": "LICENSE", "NOTICE": "NOTICE",
 	}
@@ -123,16 +94,11 @@ func npmPackage(npm string) error {
 		sources[name] = filepath.Join("web/npm", name)
 	}
 	for name, from := range sources {
-		data, err := os.ReadFile(from)
-		if err != nil {
-			return err
-		}
+		data := must.Get(os.ReadFile(from))
 		if name == "package.json" {
 			data = bytes.Replace(data, []byte(",\n"), fmt.Appendf(nil, ",\n  \"version\": %q,\n", provemodel.Version), 1)
 		}
-		if err := os.WriteFile(filepath.Join(npm, name), data, 0o644); err != nil {
-			return err
-		}
+		must.OK(os.WriteFile(filepath.Join(npm, name), data, 0o644))
 	}
 	return nil
 }
@@ -141,6 +107,7 @@ func npmPackage(npm string) error {
 // digest that the page's own policy names, so that nothing else can run in it or be
 // loaded by it.
 func page(npm string) (page []byte, compressed int, err error) {
+	defer must.Catch(&err)
 	read := func(path string) string {
 		data, e := os.ReadFile(path)
 		if e != nil && err == nil {
@@ -156,13 +123,8 @@ func page(npm string) (page []byte, compressed int, err error) {
 	text := read("web/page/index.html")
 	example := base64.StdEncoding.EncodeToString([]byte(read("testdata/golden/digits/run.proof"))) + " " +
 		base64.StdEncoding.EncodeToString([]byte(read("testdata/golden/digits/key.vk")))
-	if err != nil {
-		return nil, 0, err
-	}
-	packed, err := compress([]byte(wasm))
-	if err != nil {
-		return nil, 0, err
-	}
+	must.OK(err)
+	packed := must.Get(compress([]byte(wasm)))
 	for name, part := range map[string]string{"worker.js": worker, "app.js": app, "style.css": style} {
 		if strings.Contains(strings.ToLower(part), "</script") || strings.Contains(strings.ToLower(part), "</style") || strings.Contains(part, "<!--") {
 			return nil, 0, fmt.Errorf("%s would end the element that holds it", name)

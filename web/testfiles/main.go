@@ -16,6 +16,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/story"
 )
 
@@ -79,37 +80,22 @@ func main() {
 	}
 }
 
-func (c testCase) write(folder string) error {
+func (c testCase) write(folder string) (err error) {
+	defer must.Catch(&err)
 	ctx := context.Background()
 	b := graph.NewBuilder(c.name)
 	c.build(b)
-	g, err := b.Graph()
-	if err != nil {
-		return err
-	}
+	g := must.Get(b.Graph())
 	m := provemodel.NewModel(g)
 	input := make([]float64, graph.Size(g.Inputs[0].Shape))
 	for i := range input {
 		input[i] = c.input(i)
 	}
-	circuit, err := provemodel.Quantise(ctx, m, []provemodel.Input{{input}}, &provemodel.QuantiseOptions{Mode: c.mode, Headroom: 1})
-	if err != nil {
-		return err
-	}
-	committed, err := provemodel.Commit(ctx, circuit, c.key)
-	if err != nil {
-		return err
-	}
-	proof, err := provemodel.Prove(ctx, committed, provemodel.Input{input}, nil)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
+	circuit := must.Get(provemodel.Quantise(ctx, m, []provemodel.Input{{input}}, &provemodel.QuantiseOptions{Mode: c.mode, Headroom: 1}))
+	committed := must.Get(provemodel.Commit(ctx, circuit, c.key))
+	proof := must.Get(provemodel.Prove(ctx, committed, provemodel.Input{input}, nil))
+	must.OK(os.MkdirAll(folder, 0o755))
 	fmt.Printf("testfiles: %s, %d bytes\n", c.name, len(proof.File))
-	if err := os.WriteFile(filepath.Join(folder, "key.vk"), committed.KeyFile(), 0o644); err != nil {
-		return err
-	}
+	must.OK(os.WriteFile(filepath.Join(folder, "key.vk"), committed.KeyFile(), 0o644))
 	return os.WriteFile(filepath.Join(folder, "run.proof"), proof.File, 0o644)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
@@ -51,10 +52,7 @@ func textsOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, dra
 			return nil, err
 		}
 		one := *r
-		one.Inputs = make([][]int32, len(r.Inputs))
-		for k := range r.Inputs {
-			one.Inputs[k] = model.OfText(r.Inputs[k], i, len(list))
-		}
+		one.Inputs = seq.Map(r.Inputs, func(x []int32) []int32 { return model.OfText(x, i, len(list)) })
 		if r.Texts != nil {
 			one.Written = r.Texts[i]
 		}

@@ -20,6 +20,7 @@ import (
 	"syscall/js"
 	"unsafe"
 
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -81,20 +82,14 @@ func hidden(r *verifier.Result) any {
 }
 
 // texts are those of a proof of several.
-func texts(list []*verdict.Text) []any {
-	out := make([]any, len(list))
-	for i, t := range list {
-		out[i] = text(t)
-	}
-	return out
-}
+func texts(list []*verdict.Text) []any { return seq.Map(list, text) }
 
 // text is what is stated of a text, null if nothing is.
 func text(t *verdict.Text) any {
 	if t == nil {
 		return nil
 	}
-	out := map[string]any{"tokenizer": nil, "written": t.Generated, "prompt": nil, "answer": nil, "promptTokens": numbers(t.PromptTokens)}
+	out := map[string]any{"tokenizer": nil, "written": t.Generated, "prompt": nil, "answer": nil, "promptTokens": values(t.PromptTokens)}
 	if t.Tokenizer != "" {
 		out["tokenizer"] = t.Tokenizer
 	}
@@ -164,46 +159,29 @@ func floats(array js.Value) []float64 {
 func tensors(g *model.Graph, ids []model.TensorID, list []statement.Tensor) []any {
 	var out []any
 	for i, t := range list {
-		values := js.Global().Get("Float64Array").New(len(t.Values))
+		entries := js.Global().Get("Float64Array").New(len(t.Values))
 		if len(t.Values) > 0 {
-			js.CopyBytesToJS(bytesOf(values), raw(t.Values))
+			js.CopyBytesToJS(bytesOf(entries), raw(t.Values))
 		}
-		of := map[string]any{"name": t.Name, "shape": numbers(t.Shape), "values": values, "ids": g.IsIds(ids[i]), "strings": nil, "columns": nil}
+		of := map[string]any{"name": t.Name, "shape": values(t.Shape), "values": entries, "ids": g.IsIds(ids[i]), "strings": nil, "columns": nil}
 		if t.Strings != nil {
-			of["strings"] = words(t.Strings)
+			of["strings"] = values(t.Strings)
 		}
 		if t.Columns != nil {
-			of["columns"] = words(t.Columns)
+			of["columns"] = values(t.Columns)
 		}
 		out = append(out, of)
 	}
 	return out
 }
 
-// words is a list of strings as JavaScript takes it.
-func words(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
-}
-
-// numbers is a list as JavaScript takes it.
-func numbers(list []int) []any {
-	out := make([]any, len(list))
-	for i, n := range list {
-		out[i] = n
-	}
-	return out
-}
+// values is a list of texts or numbers as JavaScript takes it.
+func values[T any](list []T) []any { return seq.Map(list, func(x T) any { return x }) }
 
 func saturations(list []statement.Saturation) []any {
-	var out []any
-	for _, s := range list {
-		out = append(out, map[string]any{"where": s.Where, "count": s.Count, "of": s.Of})
-	}
-	return out
+	return seq.Map(list, func(s statement.Saturation) any {
+		return map[string]any{"where": s.Where, "count": s.Count, "of": s.Of}
+	})
 }
 
 // raw is the memory of numbers, which WebAssembly has in the order of JavaScript's

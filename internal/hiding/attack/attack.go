@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
@@ -25,11 +26,7 @@ func (r Rows) logDomain() int { return r.Vars + 2 }
 func (r Rows) form(position uint64) []field.M31 {
 	z := code.NewDomain(r.logDomain()).Point(position)
 	all := code.WeightTable(code.PointWeights(field.FromM31(z), r.Vars+1))[:1<<r.Vars+r.Tail]
-	form := make([]field.M31, len(all))
-	for i, w := range all {
-		form[i] = w.Limbs()[0]
-	}
-	return form
+	return seq.Map(all, func(w field.QM31) field.M31 { return w.Limbs()[0] })
 }
 
 // Leak returns how many independent linear relations of a row's values what is opened at these positions tells, each position

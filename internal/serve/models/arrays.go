@@ -6,6 +6,8 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/vocabulary"
 )
@@ -31,21 +33,16 @@ func (m *Model) Input(arrays provemodel.Arrays) (provemodel.Input, error) {
 
 // TextInput returns the input of a sentence encoder for the tokens of a text.
 func (m *Model) TextInput(ids []int) (provemodel.Arrays, provemodel.Input, error) {
-	values := make([]float64, len(ids))
-	for i, id := range ids {
-		values[i] = float64(id)
-	}
+	values := seq.Map(ids, func(id int) float64 { return float64(id) })
 	arrays := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(ids)}, Values: values}}
 	in, err := m.Input(arrays)
 	return arrays, in, err
 }
 
 // Run returns what the quantised model gives on an input.
-func (m *Model) Run(ctx context.Context, in provemodel.Input) ([]provemodel.Tensor, error) {
-	r, err := m.committed.Circuit().Run(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+func (m *Model) Run(ctx context.Context, in provemodel.Input) (_ []provemodel.Tensor, err error) {
+	defer must.Catch(&err)
+	r := must.Get(m.committed.Circuit().Run(ctx, in))
 	statement.Name(r.Outputs, m.words)
 	return r.Outputs, nil
 }

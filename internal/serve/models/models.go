@@ -4,6 +4,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -58,27 +60,21 @@ const (
 
 // Open reads, quantises and commits to the model that settings name. Its numbers are those of `prove-model commit` with the same settings.
 // The caller closes it.
-func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.Device, ph *ui.Phases) (*Model, error) {
+func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.Device, ph *ui.Phases) (_ *Model, err error) {
+	defer must.Catch(&err)
 	c := *cfg
 	if c.Hide != "" {
 		return nil, job.WithHint(fmt.Errorf("model %s: servers make no proofs that hide weights", name), "without hide in the settings proofs say something of the weights; with it, prove with the command alone")
 	}
-	if _, err := os.Stat(c.Model); err != nil {
-		return nil, fmt.Errorf("model %s: %w", name, err)
-	}
+	must.GetAs(os.Stat(c.Model))("model %s", name)
 	m := &Model{Name: name}
 	if hf.Is(c.Model) {
-		if err := m.readText(&c); err != nil {
-			return nil, err
-		}
+		must.OK(m.readText(&c))
 	} else if len(c.Calibration) == 0 && c.Ranges == "" {
 		return nil, job.WithHint(fmt.Errorf("model %s: nothing says what its values are like, so that its key would be that of a made up input", name),
 			"give samples with --calibration, or the ranges that an earlier run wrote with --ranges")
 	}
-	j, err := job.Open(&c)
-	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", name, err)
-	}
+	j := must.GetAs(job.Open(&c))("model %s", name)
 	m.job, m.opts = j, job.OptionsOf(&c, ph, dev)
 	m.opts.Prove.NoSelfCheck = true // the proof is verified before it counts: VerifyJob
 	if out := j.Model.Outputs(); len(out) == 1 && out[0].Name == families.Sentence {
@@ -95,11 +91,9 @@ func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.
 }
 
 // readText reads what comes with a language model, and sets what settings leave open.
-func (m *Model) readText(c *config.Config) error {
-	h, err := hf.Open(c.Model)
-	if err != nil {
-		return fmt.Errorf("model %s: %w", m.Name, err)
-	}
+func (m *Model) readText(c *config.Config) (err error) {
+	defer must.Catch(&err)
+	h := must.GetAs(hf.Open(c.Model))("model %s", m.Name)
 	context, writes, start := h.Context, h.Next, h.Start
 	h.Close()
 	if start != nil {
@@ -108,13 +102,9 @@ func (m *Model) readText(c *config.Config) error {
 	if context == 0 {
 		return nil // of pictures
 	}
-	if c.Tokens == 0 {
-		c.Tokens = min(context, defaultTokens)
-	}
+	c.Tokens = cmp.Or(c.Tokens, min(context, defaultTokens))
 	if m.Writes = writes; writes {
-		if c.MaxTokens == 0 {
-			c.MaxTokens = max(1, min(defaultMaxTokens, c.Tokens/2))
-		}
+		c.MaxTokens = cmp.Or(c.MaxTokens, max(1, min(defaultMaxTokens, c.Tokens/2)))
 		m.MaxTokens, m.MaxPrompt = c.MaxTokens, c.Tokens-c.MaxTokens
 	}
 	from := job.TokenizerOf(c.Model)
@@ -200,19 +190,14 @@ func (m *Model) Help(ctx context.Context, j *queue.Job, roots []byte, next func(
 }
 
 // asked is what is to be proved of a job: one input, or several of a joint one.
-func (m *Model) asked(j *queue.Job) ([]provemodel.Input, *provemodel.ProveOptions, error) {
+func (m *Model) asked(j *queue.Job) (_ []provemodel.Input, _ *provemodel.ProveOptions, err error) {
+	defer must.Catch(&err)
 	opts := m.opts.Prove
 	texts := j.Texts()
 	if texts == nil {
 		return []provemodel.Input{j.Inputs}, &opts, nil
 	}
-	list := make([]provemodel.Input, len(texts))
-	for i, t := range texts {
-		var err error
-		if list[i], err = m.job.Model.TextInput(t.Prompt, t.Tokens); err != nil {
-			return nil, nil, err
-		}
-	}
+	list := seq.Map(texts, func(t *queue.Text) provemodel.Input { return must.Get(m.job.Model.TextInput(t.Prompt, t.Tokens)) })
 	opts.Sampling, opts.Logits = texts[0].Sampling, texts[0].Logits
 	return list, &opts, nil
 }

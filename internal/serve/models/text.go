@@ -39,14 +39,12 @@ func (m *Model) TokenText(before []int, id int) string {
 }
 
 // EncodeChat returns the tokens of a conversation, after which the model answers.
-func (m *Model) EncodeChat(messages []chat.Message) ([]int, error) {
+func (m *Model) EncodeChat(messages []chat.Message) (_ []int, err error) {
+	defer must.Catch(&err)
 	if m.Tokenizer == nil || m.Template == nil {
 		return nil, errors.New("the model comes without a chat template: /v1/completions goes on after any text")
 	}
-	text, err := m.Template.Render(messages, true)
-	if err != nil {
-		return nil, err
-	}
+	text := must.Get(m.Template.Render(messages, true))
 	return m.Tokenizer.EncodeChat(text)
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Coin decides which answers of a day, in UTC, are proved. All servers of a store have the same.
@@ -52,21 +54,17 @@ func (q *Queue) Coin(ctx context.Context, at time.Time) (*Coin, error) {
 }
 
 // Coins returns all coins that were made, the earliest first.
-func (q *Queue) Coins(ctx context.Context) ([]*Coin, error) {
+func (q *Queue) Coins(ctx context.Context) (_ []*Coin, err error) {
+	defer must.Catch(&err)
 	days, err := q.coins.Keys(ctx)
 	if errors.Is(err, jetstream.ErrNoKeysFound) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the store of coins: %w", err)
-	}
+	must.OKAs(err, "the store of coins")
 	slices.Sort(days)
 	list := make([]*Coin, len(days))
 	for i, day := range days {
-		entry, err := q.coins.Get(ctx, day)
-		if err != nil {
-			return nil, fmt.Errorf("the store of coins: %w", err)
-		}
+		entry := must.GetAs(q.coins.Get(ctx, day))("the store of coins")
 		list[i] = &Coin{day, entry.Value()}
 	}
 	return list, nil

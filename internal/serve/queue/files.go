@@ -14,6 +14,8 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // files is where jobs and proofs lie, under names of letters, digits and dots. What has been put is on disk.
@@ -29,11 +31,9 @@ func jobFile(id string) string           { return "job." + id }
 func proofFile(id, digest string) string { return "proof." + id + "." + digest }
 
 // whole reads a file.
-func whole(ctx context.Context, f files, name string) ([]byte, error) {
-	r, err := f.get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
+func whole(ctx context.Context, f files, name string) (_ []byte, err error) {
+	defer must.Catch(&err)
+	r := must.Get(f.get(ctx, name))
 	defer r.Close()
 	return io.ReadAll(r)
 }
@@ -66,7 +66,8 @@ type bucket struct {
 
 // openBucket opens the bucket of an address http(s)://HOST/BUCKET or http(s)://HOST/BUCKET/PREFIX. Credentials are those that AWS's own
 // clients would take: of the environment, of the user's file, or of the machine.
-func openBucket(ctx context.Context, address string) (*bucket, error) {
+func openBucket(ctx context.Context, address string) (_ *bucket, err error) {
+	defer must.Catch(&err)
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("want https://HOST/BUCKET or https://HOST/BUCKET/PREFIX, with credentials in the environment") // and nothing of the address
@@ -76,13 +77,10 @@ func openBucket(ctx context.Context, address string) (*bucket, error) {
 	if b.prefix != "" {
 		b.prefix += "/"
 	}
-	b.client, err = minio.New(u.Host, &minio.Options{
+	b.client = must.Get(minio.New(u.Host, &minio.Options{
 		Secure: u.Scheme == "https", Region: os.Getenv("AWS_REGION"), BucketLookup: minio.BucketLookupPath,
 		Creds: credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{}}}),
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	there, err := b.client.BucketExists(ctx, b.name)
 	if err == nil && !there {
 		err = fmt.Errorf("there is no bucket %s", b.name)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Job is a run of a model that was answered with, and all that its proof is made from: whoever proves it gets the same bytes.
@@ -40,11 +41,10 @@ type Text struct {
 }
 
 // Texts are the texts that the proof of a job is of, nil if it is of arrays.
-func (j *Job) Texts() []*Text {
+func (j *Job) Texts() (list []*Text) {
 	if j.Text != nil {
 		return []*Text{j.Text}
 	}
-	var list []*Text
 	for _, p := range j.Joint {
 		list = append(list, p.Text)
 	}
@@ -53,11 +53,9 @@ func (j *Job) Texts() []*Text {
 
 // ID is what the proof of a job is called: 64 hexadecimal digits, the SHA-256 of the job. The same job, of the same owner,
 // is proved once.
-func (j *Job) ID() (string, error) {
-	data, err := j.encode()
-	if err != nil {
-		return "", err
-	}
+func (j *Job) ID() (_ string, err error) {
+	defer must.Catch(&err)
+	data := must.Get(j.encode())
 	d := sha256.Sum256(append([]byte("prove-model job\n"), data...))
 	return hex.EncodeToString(d[:]), nil
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
@@ -61,11 +63,7 @@ func (j *Job) watched(id string) []string {
 	if j.Joint == nil {
 		return []string{id}
 	}
-	list := make([]string, len(j.Joint))
-	for i, p := range j.Joint {
-		list[i] = p.Job
-	}
-	return list
+	return seq.Map(j.Joint, func(p Part) string { return p.Job })
 }
 
 // taken is a message with the job that it is of.
@@ -181,9 +179,7 @@ func (q *Queue) enterJoint(ctx context.Context, list []*taken) (in []bool, err e
 	j := jointOf(list)
 	id := must.Get(j.ID())
 	data := must.Get(j.encode())
-	if err := q.files.put(ctx, jobFile(id), data); err != nil {
-		return nil, fmt.Errorf("the store of proofs: %w", err)
-	}
+	must.OKAs(q.files.put(ctx, jobFile(id), data), "the store of proofs")
 	r := must.Get(q.enter(ctx, &Record{ID: id, State: Queued, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner, Texts: len(list)}))
 	must.OK(q.publish(ctx, r, ""))
 	in = make([]bool, len(list))
@@ -215,9 +211,7 @@ func (q *Queue) wrongPart(ctx context.Context, j *Job) (wrong string, err error)
 		if err != nil {
 			return "", err
 		}
-		if class == "" {
-			class = of.class()
-		}
+		class = cmp.Or(class, of.class())
 		alike := class != "" && of.class() == class && of.Commitment == j.Commitment && of.Shared == j.Shared && (j.Shared != receipt.SharedKey || of.Owner == j.Owner)
 		if !alike || !reflect.DeepEqual(of.Text, p.Text) {
 			return fmt.Sprintf("text %d is not that of job %s, or may not be proved with the others", i+1, p.Job), nil
@@ -239,8 +233,9 @@ func (q *Queue) isJoined(ctx context.Context, r *Record) (bool, error) {
 }
 
 // begin says in the records that a worker has begun with a job.
-func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) error {
-	if _, err := q.change(ctx, id, func(r *Record) bool {
+func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) (err error) {
+	defer must.Catch(&err)
+	must.Get(q.change(ctx, id, func(r *Record) bool {
 		if r.State == Proved {
 			return false
 		}
@@ -250,9 +245,7 @@ func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) err
 		r.State, r.Worker, r.Error = Proving, worker, ""
 		r.Tries++
 		return true
-	}); err != nil {
-		return err
-	}
+	}))
 	for _, p := range j.Joint {
 		if _, err := q.change(ctx, p.Job, func(r *Record) bool {
 			if r.State.Final() || r.Joint == nil || r.Joint.Proof != id {

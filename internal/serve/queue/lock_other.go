@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // lock takes a file for this process. Where files that are open cannot be removed, as on Windows, a file that can was left by a process
 // that has ended.
 func lock(path string) (release func(), err error) {
+	defer must.Catch(&err)
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("another server uses the folder %s", filepath.Dir(path))
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
+	f := must.Get(os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600))
 	return func() { f.Close() }, nil
 }

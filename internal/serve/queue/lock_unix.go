@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // lock takes a file for this process until it ends, so that no two have one folder.
 func lock(path string) (release func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
+	defer must.Catch(&err)
+	f := must.Get(os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600))
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("another server uses the folder %s", filepath.Dir(path))

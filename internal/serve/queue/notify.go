@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,11 +18,7 @@ const (
 
 // Notify calls a function with every job that has come to its end, until the context ends; again and again if it fails.
 func (q *Queue) Notify(ctx context.Context, tell func(ctx context.Context, r *Record) error) error {
-	c, err := q.notices.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: "notify", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1})
-	if err != nil {
-		return unlessEnded(ctx, fmt.Errorf("the queue of notices: %w", err))
-	}
-	return q.consume(ctx, c, func(m jetstream.Msg) error {
+	return q.consume(ctx, q.notices, "notices", q.reader("notify"), func(_ jetstream.Consumer, m jetstream.Msg) error {
 		r, err := q.Record(ctx, string(m.Data()))
 		if errors.Is(err, ErrUnknown) {
 			return nil

@@ -10,6 +10,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,11 +106,10 @@ func Embedded(ctx context.Context, folder string, opts Options) (_ *Queue, err e
 }
 
 // Connect opens the store in a server that is there, at nats:// or tls:// addresses with commas between them.
-func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) (*Queue, error) {
-	nc, err := nats.Connect(url, append([]nats.Option{nats.Name(prefix), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second)}, how...)...)
-	if err != nil {
-		return nil, fmt.Errorf("the cluster: %w", err)
-	}
+func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) (_ *Queue, err error) {
+	defer must.Catch(&err)
+	how = append([]nats.Option{nats.Name(prefix), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second)}, how...)
+	nc := must.GetAs(nats.Connect(url, how...))("the cluster")
 	q, err := open(ctx, nc, opts)
 	if err != nil {
 		nc.Close()
@@ -118,19 +118,12 @@ func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) 
 	return q, nil
 }
 
-func open(ctx context.Context, nc *nats.Conn, opts Options) (*Queue, error) {
-	q := &Queue{nc: nc, process: nuid.Next(), now: time.Now, wait: opts.Silence}
-	if q.wait == 0 {
-		q.wait = 30 * time.Second
-	}
-	var err error
-	if q.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second)); err != nil {
-		return nil, err
-	}
+func open(ctx context.Context, nc *nats.Conn, opts Options) (_ *Queue, err error) {
+	defer must.Catch(&err)
+	q := &Queue{nc: nc, process: nuid.Next(), now: time.Now, wait: cmp.Or(opts.Silence, 30*time.Second)}
+	q.js = must.Get(jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second)))
 	if opts.Bucket != "" {
-		if q.files, err = openBucket(ctx, opts.Bucket); err != nil {
-			return nil, fmt.Errorf("the bucket: %w", err)
-		}
+		q.files = must.GetAs(openBucket(ctx, opts.Bucket))("the bucket")
 	}
 	if opts.Join {
 		return q, q.attach(ctx)
@@ -209,11 +202,9 @@ func (q *Queue) Close() {
 func (q *Queue) Alive() bool { return q.nc.Status() == nats.CONNECTED }
 
 // Waiting is how many jobs are not done.
-func (q *Queue) Waiting(ctx context.Context) (int, error) {
-	info, err := q.jobs.Info(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("the store of proofs: %w", err)
-	}
+func (q *Queue) Waiting(ctx context.Context) (_ int, err error) {
+	defer must.Catch(&err)
+	info := must.GetAs(q.jobs.Info(ctx))("the store of proofs")
 	return int(info.State.Msgs), nil
 }
 
@@ -225,9 +216,7 @@ func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (_ *Record, err er
 		return r, nil
 	}
 	data := must.Get(j.encode())
-	if err := q.files.put(ctx, jobFile(id), data); err != nil {
-		return nil, fmt.Errorf("the store of proofs: %w", err)
-	}
+	must.OKAs(q.files.put(ctx, jobFile(id), data), "the store of proofs")
 	r, err := q.enter(ctx, &Record{ID: id, State: Kept, Model: j.Model, Commitment: j.Commitment, Owner: j.Owner})
 	if err != nil || !now {
 		return r, err
@@ -236,15 +225,13 @@ func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (_ *Record, err er
 }
 
 // Prove has a kept job proved, or again one whose proof failed.
-func (q *Queue) Prove(ctx context.Context, id string) (*Record, error) {
+func (q *Queue) Prove(ctx context.Context, id string) (_ *Record, err error) {
+	defer must.Catch(&err)
 	r, err := q.Record(ctx, id)
 	if err != nil || !r.open() {
 		return r, err
 	}
-	j, err := q.job(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+	j := must.Get(q.job(ctx, id))
 	return q.prove(ctx, id, j.class())
 }
 
@@ -292,15 +279,11 @@ func message(ctx context.Context, subject string, data []byte) *nats.Msg {
 }
 
 // job reads a job back.
-func (q *Queue) job(ctx context.Context, id string) (*Job, error) {
-	data, err := whole(ctx, q.files, jobFile(id))
-	if err != nil {
-		return nil, fmt.Errorf("the store of proofs: job %s: %w", id, err)
-	}
+func (q *Queue) job(ctx context.Context, id string) (_ *Job, err error) {
+	defer must.Catch(&err)
+	data := must.GetAs(whole(ctx, q.files, jobFile(id)))("the store of proofs: job %s", id)
 	j := &Job{}
-	if err := json.Unmarshal(data, j); err != nil {
-		return nil, fmt.Errorf("the store of proofs: job %s: %w", id, err)
-	}
+	must.OKAs(json.Unmarshal(data, j), "the store of proofs: job %s", id)
 	if was, err := j.ID(); err != nil || was != id {
 		return nil, fmt.Errorf("the store of proofs: job %s has another content", id)
 	}
@@ -317,16 +300,13 @@ func (q *Queue) Proof(ctx context.Context, r *Record) (io.ReadCloser, error) {
 
 // Announce keeps the key of a model, for as long as the store is there, since its proofs are of no use without; and makes what its workers
 // read from, so that whoever looks for work sees the jobs before there is a worker.
-func (q *Queue) Announce(ctx context.Context, commitment string, key []byte) error {
-	if _, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment)); err != nil {
-		return fmt.Errorf("the queue of jobs: %w", err)
-	}
+func (q *Queue) Announce(ctx context.Context, commitment string, key []byte) (err error) {
+	defer must.Catch(&err)
+	must.GetAs(q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment)))("the queue of jobs")
 	if _, err := q.keys.GetInfo(ctx, commitment); err == nil {
 		return nil
 	}
-	if err := q.keys.put(ctx, commitment, key); err != nil {
-		return fmt.Errorf("the store of keys: %w", err)
-	}
+	must.OKAs(q.keys.put(ctx, commitment, key), "the store of keys")
 	return nil
 }
 

@@ -74,7 +74,8 @@ func (q *Queue) Record(ctx context.Context, id string) (*Record, error) {
 	return r, err
 }
 
-func (q *Queue) record(ctx context.Context, id string) (*Record, uint64, error) {
+func (q *Queue) record(ctx context.Context, id string) (_ *Record, _ uint64, err error) {
+	defer must.Catch(&err)
 	if !IsID(id) {
 		return nil, 0, ErrUnknown
 	}
@@ -82,30 +83,22 @@ func (q *Queue) record(ctx context.Context, id string) (*Record, uint64, error) 
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, 0, ErrUnknown
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("the store of proofs: %w", err)
-	}
+	must.OKAs(err, "the store of proofs")
 	r := &Record{}
-	if err := json.Unmarshal(entry.Value(), r); err != nil {
-		return nil, 0, fmt.Errorf("the store of proofs: record %s: %w", id, err)
-	}
+	must.OKAs(json.Unmarshal(entry.Value(), r), "the store of proofs: record %s", id)
 	return r, entry.Revision(), nil
 }
 
 // enter makes a record unless there is one, and returns the one that there is then.
-func (q *Queue) enter(ctx context.Context, r *Record) (*Record, error) {
+func (q *Queue) enter(ctx context.Context, r *Record) (_ *Record, err error) {
+	defer must.Catch(&err)
 	r.Created = q.now().UTC()
 	r.Updated = r.Created
-	data, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
+	data := must.Get(json.Marshal(r))
 	if _, err = q.records.Create(ctx, r.ID, data); errors.Is(err, jetstream.ErrKeyExists) {
 		return q.Record(ctx, r.ID)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the store of proofs: %w", err)
-	}
+	must.OKAs(err, "the store of proofs")
 	return r, nil
 }
 

@@ -95,11 +95,7 @@ func (t *Team) Begin(roots []byte, order []int, accept func(part int, bytes []by
 	if len(order) < 2 {
 		return
 	}
-	most := 0
-	for _, i := range order {
-		most = max(most, i)
-	}
-	t.shares = make([]share, most+1)
+	t.shares = make([]share, slices.Max(order)+1)
 	to := parts + nuid.Next()
 	sub, err := t.q.nc.Subscribe(to, t.answer)
 	if err != nil {
@@ -128,12 +124,7 @@ func (t *Team) Begin(roots []byte, order []int, accept func(part int, bytes []by
 func (t *Team) anyOpen() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, i := range t.order {
-		if t.shares[i].state == isOpen {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.order, func(i int) bool { return t.shares[i].state == isOpen })
 }
 
 // Claim implements prover.Together.

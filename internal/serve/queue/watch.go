@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Progress is how far a worker is with a proof.
@@ -35,20 +37,13 @@ func (q *Queue) teller(ids []string) func(phase string, done, total int) {
 
 // Watch calls a function, until it or the context ends, with the record of a proof as it is and as often as it changes, and with the
 // progress in between; one of the two is nil. It returns when the state is final.
-func (q *Queue) Watch(ctx context.Context, id string, each func(r *Record, p *Progress) error) error {
-	if _, err := q.Record(ctx, id); err != nil {
-		return err
-	}
+func (q *Queue) Watch(ctx context.Context, id string, each func(r *Record, p *Progress) error) (err error) {
+	defer must.Catch(&err)
+	must.Get(q.Record(ctx, id))
 	steps := make(chan *nats.Msg, 64)
-	sub, err := q.nc.ChanSubscribe(progress+id, steps)
-	if err != nil {
-		return err
-	}
+	sub := must.Get(q.nc.ChanSubscribe(progress+id, steps))
 	defer func() { _ = sub.Unsubscribe() }()
-	w, err := q.records.Watch(ctx, id)
-	if err != nil {
-		return err
-	}
+	w := must.Get(q.records.Watch(ctx, id))
 	defer func() { _ = w.Stop() }()
 	for {
 		select {
@@ -57,9 +52,7 @@ func (q *Queue) Watch(ctx context.Context, id string, each func(r *Record, p *Pr
 		case m := <-steps:
 			var p Progress
 			if json.Unmarshal(m.Data, &p) == nil {
-				if err := each(nil, &p); err != nil {
-					return err
-				}
+				must.OK(each(nil, &p))
 			}
 		case entry, ok := <-w.Updates():
 			if !ok {
@@ -69,9 +62,7 @@ func (q *Queue) Watch(ctx context.Context, id string, each func(r *Record, p *Pr
 				continue
 			}
 			var r Record
-			if err := json.Unmarshal(entry.Value(), &r); err != nil {
-				return err
-			}
+			must.OK(json.Unmarshal(entry.Value(), &r))
 			if err := each(&r, nil); err != nil || r.State.Final() {
 				return err
 			}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,11 +42,7 @@ type result struct {
 // Work proves the jobs of the model with a commitment, one at a time, until the context ends; what it was proving then is given to
 // another worker. worker is what several models share. name is for people. batch says which jobs are proved together; nil: none.
 func (q *Queue) Work(ctx context.Context, commitment, name string, worker *Worker, prove Prover, batch *Batch) error {
-	c, err := q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment))
-	if err != nil {
-		return unlessEnded(ctx, fmt.Errorf("the queue of jobs: %w", err))
-	}
-	return q.consume(ctx, c, func(m jetstream.Msg) error {
+	return q.consume(ctx, q.jobs, "jobs", q.workers(commitment), func(c jetstream.Consumer, m jetstream.Msg) error {
 		defer worker.begin()()
 		if err := ctx.Err(); err != nil {
 			return err
@@ -59,13 +56,25 @@ func (q *Queue) Work(ctx context.Context, commitment, name string, worker *Worke
 
 // workers is what all workers of a model read from.
 func (q *Queue) workers(commitment string) jetstream.ConsumerConfig {
-	return jetstream.ConsumerConfig{
-		Durable: "prove-" + commitment[:16], FilterSubject: jobs + commitment, AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1,
-	}
+	c := q.reader("prove-" + commitment[:16])
+	c.FilterSubject = jobs + commitment
+	return c
 }
 
-// consume handles the messages of a consumer one at a time. A message whose handler fails comes again, sooner if the context has ended.
-func (q *Queue) consume(ctx context.Context, c jetstream.Consumer, handle func(m jetstream.Msg) error) error {
+// reader is what processes read from a stream by, each message in one of them.
+func (q *Queue) reader(name string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1}
+}
+
+// consume handles the messages of a stream one at a time, by a consumer. A message whose handler fails comes again, sooner if the context
+// has ended.
+func (q *Queue) consume(
+	ctx context.Context, from jetstream.Stream, what string, by jetstream.ConsumerConfig, handle func(c jetstream.Consumer, m jetstream.Msg) error,
+) error {
+	c, err := from.CreateOrUpdateConsumer(ctx, by)
+	if err != nil {
+		return unlessEnded(ctx, fmt.Errorf("the queue of %s: %w", what, err))
+	}
 	messages, err := c.Messages(jetstream.PullMaxMessages(1))
 	if err != nil {
 		return unlessEnded(ctx, err)
@@ -86,7 +95,7 @@ func (q *Queue) consume(ctx context.Context, c jetstream.Consumer, handle func(m
 			continue
 		}
 		done := q.hold(m)
-		err = handle(m)
+		err = handle(c, m)
 		done()
 		switch {
 		case err == nil:
@@ -155,7 +164,8 @@ func (q *Queue) due(ctx context.Context, id, worker string) (_ *Job, err error) 
 }
 
 // work proves a job and leaves the result.
-func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove Prover) error {
+func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove Prover) (err error) {
+	defer must.Catch(&err)
 	id := string(m.Data())
 	j, err := q.due(ctx, id, worker)
 	if j == nil || err != nil {
@@ -184,19 +194,13 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 	}
 	digest := sha256.Sum256(file)
 	out := &result{ID: id, Worker: worker, SHA256: hex.EncodeToString(digest[:]), Bytes: int64(len(file)), Helped: team.helped, Faults: team.faults}
-	if err := persist(ctx, func() error {
-		return q.files.put(ctx, proofFile(id, out.SHA256), file)
-	}); err != nil {
-		return err
-	}
+	must.OK(persist(ctx, func() error { return q.files.put(ctx, proofFile(id, out.SHA256), file) }))
 	return q.leave(ctx, out)
 }
 
-func (q *Queue) leave(ctx context.Context, r *result) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
+func (q *Queue) leave(ctx context.Context, r *result) (err error) {
+	defer must.Catch(&err)
+	data := must.Get(json.Marshal(r))
 	return persist(ctx, func() error {
 		_, err := q.js.PublishMsg(ctx, message(ctx, results+r.ID, data))
 		return err
@@ -232,11 +236,8 @@ const (
 // its end; with notify, Notify is given it too. Of a joint job that is proved done is told of each job that it stands for; of one that
 // could not be, which are proved by themselves then, of it alone.
 func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done func(r *Record)) error {
-	c, err := q.results.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: "check", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1})
-	if err != nil {
-		return unlessEnded(ctx, fmt.Errorf("the queue of results: %w", err))
-	}
-	return q.consume(ctx, c, func(m jetstream.Msg) error {
+	return q.consume(ctx, q.results, "results", q.reader("check"), func(_ jetstream.Consumer, m jetstream.Msg) (err error) {
+		defer must.Catch(&err)
 		var out result
 		if err := json.Unmarshal(m.Data(), &out); err != nil || !IsID(out.ID) {
 			return nil // whoever wrote it was no worker
@@ -251,17 +252,12 @@ func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done fu
 		if r.Texts == 0 {
 			return q.tell(ctx, r, notify, done)
 		}
-		each, err := q.settle(ctx, r)
-		if err != nil {
-			return err
-		}
+		each := must.Get(q.settle(ctx, r))
 		if r.State == Failed {
 			done(r)
 		}
 		for _, r := range each {
-			if err := q.tell(ctx, r, notify, done); err != nil {
-				return err
-			}
+			must.OK(q.tell(ctx, r, notify, done))
 		}
 		return nil
 	})
@@ -309,9 +305,7 @@ func (r *Record) enter(out *result, size int64, wrong string) (changed, again bo
 		if r.SHA256 == out.SHA256 {
 			return false, false
 		}
-		if wrong == "" {
-			wrong = "the proof has other bytes than the one before, though it holds: " + out.SHA256
-		}
+		wrong = cmp.Or(wrong, "the proof has other bytes than the one before, though it holds: "+out.SHA256)
 	}
 	if wrong == "" {
 		r.State, r.Bytes, r.SHA256, r.Worker, r.Helped, r.Error, r.Joint = Proved, size, out.SHA256, out.Worker, out.Helped, "", nil

@@ -16,22 +16,18 @@ import (
 )
 
 // OpenKey reads the private key that a server signs with, in PEM, or makes one there if there is none.
-func OpenKey(path string) (ed25519.PrivateKey, error) {
+func OpenKey(path string) (_ ed25519.PrivateKey, err error) {
+	defer must.Catch(&err)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return makeKey(path)
 	}
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	block, _ := pem.Decode(data)
 	if block == nil {
 		return nil, fmt.Errorf("%s: it is no PEM file", path)
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
+	parsed := must.GetAs(x509.ParsePKCS8PrivateKey(block.Bytes))("%s", path)
 	key, ok := parsed.(ed25519.PrivateKey)
 	if !ok {
 		return nil, fmt.Errorf("%s: it is no Ed25519 key", path)

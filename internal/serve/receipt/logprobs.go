@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/seq"
 )
 
 // The most of the likeliest tokens that a request may ask for, in a conversation and in /v1/completions, as in OpenAI's API.
@@ -23,11 +24,7 @@ func Logprobs(logits []float64) []float64 {
 		sum += elementary.Exp(l - most)
 	}
 	all := elementary.Log(sum)
-	out := make([]float64, len(logits))
-	for i, l := range logits {
-		out[i] = max(l-most-all, LeastLogprob)
-	}
-	return out
+	return seq.Map(logits, func(l float64) float64 { return max(l-most-all, LeastLogprob) })
 }
 
 // Likeliest returns the tokens with the n greatest numbers, the greatest first, of equal ones the first.

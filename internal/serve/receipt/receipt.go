@@ -123,13 +123,11 @@ type Signed struct {
 }
 
 // Sign signs a receipt.
-func Sign(r *Receipt, key ed25519.PrivateKey) (*Signed, error) {
+func Sign(r *Receipt, key ed25519.PrivateKey) (_ *Signed, err error) {
+	defer must.Catch(&err)
 	r.Version = 1
 	s := &Signed{Receipt: *r, PublicKey: encode(key.Public().(ed25519.PublicKey))}
-	message, err := s.message()
-	if err != nil {
-		return nil, err
-	}
+	message := must.Get(s.message())
 	s.Signature = encode(ed25519.Sign(key, message))
 	return s, nil
 }

@@ -66,6 +66,7 @@ const sendTime = 10 * time.Second
 // Open has this process tell a collector, by OTLP over HTTP at an address such as http://HOST:4318. A collector that does not answer holds
 // nothing up: spans are dropped then. stop tells what is left.
 func Open(ctx context.Context, address, version string, log *slog.Logger) (stop func(), err error) {
+	defer must.Catch(&err)
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("want a URL with http or https") // and nothing of the address, which may hold a secret
@@ -73,10 +74,7 @@ func Open(ctx context.Context, address, version string, log *slog.Logger) (stop 
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1/traces"
 	}
-	exporter, err := otlptrace.New(ctx, &client{u.String()})
-	if err != nil {
-		return nil, err
-	}
+	exporter := must.Get(otlptrace.New(ctx, &client{u.String()}))
 	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", name), attribute.String("service.version", version))))
 	otel.SetTracerProvider(p)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { log.Warn("traces cannot be sent") }))

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/prove-model/prove-model/internal/cost"
@@ -59,9 +58,7 @@ func (e *Estimate) print(w io.Writer) {
 	if e == nil {
 		return
 	}
-	fmt.Fprintf(w, "to commit   about %.2g s of processor time, to %d weights\n", e.Commit, e.Weights)
-	if e.Witness > 0 {
-		fmt.Fprintf(w, "to prove    about %.2g s of processor time, with %d values of a run\n", e.Prove, e.Witness)
-	}
-	fmt.Fprintf(w, "memory      about %s\n", ui.Bytes(e.Memory))
+	ui.Line(w, "to commit", "about %.2g s of processor time, to %d weights", e.Commit, e.Weights)
+	ui.LineIf(e.Witness > 0, w, "to prove", "about %.2g s of processor time, with %d values of a run", e.Prove, e.Witness)
+	ui.Line(w, "memory", "about %s", ui.Bytes(e.Memory))
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/ledger"
@@ -60,10 +62,10 @@ func (h *Hidden) print(w io.Writer) {
 	if h == nil {
 		return
 	}
-	fmt.Fprintf(w, "hidden      weights, in up to %d proofs: they may open rows at %d positions, a proof takes %d at most\n", h.Proofs, h.Positions, h.Each)
-	fmt.Fprintln(w, "public      all that is listed here; names, shapes, scales and ranges of all tensors; tables; index lists")
+	ui.Line(w, "hidden", "weights, in up to %d proofs: they may open rows at %d positions, a proof takes %d at most", h.Proofs, h.Positions, h.Each)
+	ui.Line(w, "public", "all that is listed here; names, shapes, scales and ranges of all tensors; tables; index lists")
 	if b := h.Budget; b != nil {
-		fmt.Fprintf(w, "budget      %d positions left: %d proofs%s\n", b.Left, b.Proofs(), b.OfShare())
+		ui.Line(w, "budget", "%d positions left: %d proofs%s", b.Left, b.Proofs(), b.OfShare())
 	}
 }
 
@@ -150,11 +152,9 @@ type Round struct {
 
 // OfKey describes k, with free dimensions of size 1 and the opening that a prover
 // would choose.
-func OfKey(k *proof.Key) (*Key, error) {
-	p, err := k.Plan(k.Circuit.Unit())
-	if err != nil {
-		return nil, err
-	}
+func OfKey(k *proof.Key) (_ *Key, err error) {
+	defer must.Catch(&err)
+	p := must.Get(k.Plan(k.Circuit.Unit()))
 	return describe(k, p), nil
 }
 
@@ -182,9 +182,7 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 		}
 		d.Trees = append(d.Trees, Tree{what, t.Values(), t.Rows(), t.RowVars, root})
 	}
-	for _, r := range p.Rounds {
-		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
-	}
+	d.Rounds = seq.Map(p.Rounds, func(r soundness.Round) Round { return Round{r.Name, r.Times, r.Grind, r.Bits.Float()} })
 	d.MinBits = p.Strength().Total.Float()
 	return d
 }
@@ -234,69 +232,55 @@ func steps(g *model.Graph) []Steps {
 }
 
 // Print writes the description as text.
-func (k *Key) Print(w io.Writer) error {
-	fmt.Fprintf(w, "key         %s, commitment %s\n", ui.Printable(k.Name), k.Commitment)
-	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding, hashed with %s\n", k.TargetBits, k.Soundness, k.GrindBits, k.Hash)
+func (k *Key) Print(w io.Writer) {
+	ui.Line(w, "key", "%s, commitment %s", k.Name, k.Commitment)
+	ui.Line(w, "security", "%d bits wanted, %s decoding, at most %d bits of grinding, hashed with %s", k.TargetBits, k.Soundness, k.GrindBits, k.Hash)
 	k.Hidden.print(w)
 	for _, x := range k.Free {
-		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", ui.Printable(x.Name), x.Bound, x.Size)
+		ui.Line(w, "free", "%s, 1 to %d; what follows is for %d", x.Name, x.Bound, x.Size)
 	}
 	for _, x := range k.Inputs {
 		unit := fmt.Sprintf("2^%d", -x.Frac)
 		if n := len(x.Fracs); n > 0 {
 			unit = fmt.Sprintf("2^%d to 2^%d", -slices.Max(x.Fracs), -slices.Min(x.Fracs))
 		}
-		fmt.Fprintf(w, "input       %s %v, units of %s, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, unit, x.Min, x.Max)
+		ui.Line(w, "input", "%s %v, units of %s, in [%d, %d]", x.Name, x.Shape, unit, x.Min, x.Max)
 	}
 	for _, x := range k.Outputs {
-		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
+		ui.Line(w, "output", "%s %v, units of 2^%d, in [%d, %d]", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
 	}
 	if s := k.Source; s != nil {
 		for _, f := range s.Files {
-			fmt.Fprintf(w, "made from   a file with the SHA-256 %s\n", f)
+			ui.Line(w, "made from", "a file with the SHA-256 %s", f)
 		}
-		fmt.Fprintf(w, "quantised   by version %d, mode %s, headroom %v, ranges of %d values\n", s.Quantiser, s.Mode, s.Headroom, s.Ranges)
-	}
-	var kinds, steps, tables, trees [][]string
-	for _, x := range k.Kinds {
-		kinds = append(kinds, []string{x.Kind, fmt.Sprint(x.Tensors), fmt.Sprint(x.Entries)})
-	}
-	for _, x := range k.Steps {
-		steps = append(steps, []string{x.Kind, fmt.Sprint(x.Steps), fmt.Sprint(x.Entries)})
-	}
-	for _, x := range k.Tables {
-		tables = append(tables, []string{x.Name, fmt.Sprint(x.Bits), fmt.Sprint(x.Lookups), fmt.Sprint(x.Saturated)})
-	}
-	for _, x := range k.Trees {
-		trees = append(trees, []string{x.What, fmt.Sprint(x.Entries), fmt.Sprintf("%d × 2^%d", x.Rows, x.RowVars), x.Root})
+		ui.Line(w, "quantised", "by version %d, mode %s, headroom %v, ranges of %d values", s.Quantiser, s.Mode, s.Headroom, s.Ranges)
 	}
 	for _, section := range []struct {
 		header []string
 		rows   [][]string
 	}{
-		{[]string{"tensors", "number", "entries"}, kinds},
-		{[]string{fmt.Sprintf("steps (%d chunks)", k.Chunks), "number", "entries"}, steps},
-		{[]string{"table", "bits", "look-ups", "saturated rows"}, tables},
-		{[]string{"commitment", "entries", "rows", "root"}, trees},
+		{[]string{"tensors", "number", "entries"}, seq.Map(k.Kinds, func(x Kind) []string { return ui.Cells("%s\t%d\t%d", x.Kind, x.Tensors, x.Entries) })},
+		{[]string{fmt.Sprintf("steps (%d chunks)", k.Chunks), "number", "entries"},
+			seq.Map(k.Steps, func(x Steps) []string { return ui.Cells("%s\t%d\t%d", x.Kind, x.Steps, x.Entries) })},
+		{[]string{"table", "bits", "look-ups", "saturated rows"},
+			seq.Map(k.Tables, func(x Table) []string { return ui.Cells("%s\t%d\t%d\t%d", x.Name, x.Bits, x.Lookups, x.Saturated) })},
+		{[]string{"commitment", "entries", "rows", "root"},
+			seq.Map(k.Trees, func(x Tree) []string {
+				return ui.Cells("%s\t%d\t%d × 2^%d\t%s", x.What, x.Entries, x.Rows, x.RowVars, x.Root)
+			})},
 	} {
 		fmt.Fprintln(w)
-		if err := ui.Table(w, section.header, section.rows); err != nil {
-			return err
-		}
+		ui.Table(w, section.header, section.rows)
 	}
-	fmt.Fprintln(w)
-	return k.PrintRounds(w)
+	k.printRounds(w)
 }
 
 // Tenths writes bits of security, rounded down as everywhere.
 func Tenths(bits float64) string { return fmt.Sprintf("%.1f", math.Floor(10*bits)/10) }
 
-// PrintRounds writes the bits of security of every round and the least.
-func (k *Key) PrintRounds(w io.Writer) error {
-	var rows [][]string
-	for _, r := range k.Rounds {
-		rows = append(rows, []string{r.Name, fmt.Sprint(r.Times), fmt.Sprint(r.Grind), Tenths(r.Bits)})
-	}
-	rows = append(rows, []string{"minimum", "", "", Tenths(k.MinBits)})
-	return ui.Table(w, []string{"round", "times", "grinding", "bits"}, rows)
+// printRounds writes the bits of security of every round and the least.
+func (k *Key) printRounds(w io.Writer) {
+	rows := seq.Map(k.Rounds, func(r Round) []string { return ui.Cells("%s\t%d\t%d\t%s", r.Name, r.Times, r.Grind, Tenths(r.Bits)) })
+	fmt.Fprintln(w)
+	ui.Table(w, []string{"round", "times", "grinding", "bits"}, append(rows, []string{"minimum", "", "", Tenths(k.MinBits)}))
 }

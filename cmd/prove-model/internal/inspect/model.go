@@ -4,11 +4,14 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Model is a float graph in normal form.
@@ -65,24 +68,17 @@ type Format struct {
 
 // quantise adds what the quantised model has to tell.
 func (m *Model) quantise(r provemodel.Report) {
-	for _, s := range r.Steps {
-		m.Precision = append(m.Precision, Precision{s.Node, s.Entries, s.Bits, s.Frac, s.Shift, s.TableBits})
-	}
-	for _, c := range r.Chosen {
-		m.Formats = append(m.Formats, Format{c.Value, c.Bits, c.Weights, c.LookUps, c.TableRows})
-	}
+	m.Precision = seq.Map(r.Steps, func(s quantise.StepReport) Precision {
+		return Precision{s.Node, s.Entries, s.Bits, s.Frac, s.Shift, s.TableBits}
+	})
+	m.Formats = seq.Map(r.Chosen, func(c quantise.Chosen) Format { return Format{c.Value, c.Bits, c.Weights, c.LookUps, c.TableRows} })
 }
 
 // OfModel describes a float model.
 func OfModel(f *provemodel.Model) *Model {
 	g := f.Graph()
-	m := &Model{Name: g.Name, Parameters: f.Parameters()}
-	for _, in := range f.Inputs() {
-		m.Inputs = append(m.Inputs, IO(in))
-	}
-	for _, out := range f.Outputs() {
-		m.Outputs = append(m.Outputs, IO(out))
-	}
+	io := func(s provemodel.Spec) IO { return IO(s) }
+	m := &Model{Name: g.Name, Parameters: f.Parameters(), Inputs: seq.Map(f.Inputs(), io), Outputs: seq.Map(f.Outputs(), io)}
 	for _, n := range g.Nodes {
 		node := Node{Op: graph.Kind(n.Op), Name: n.Name, Output: IO{n.Output, g.Shapes[n.Output]}}
 		for _, in := range n.Inputs {
@@ -94,50 +90,39 @@ func OfModel(f *provemodel.Model) *Model {
 }
 
 // Print writes the description as text.
-func (m *Model) Print(w io.Writer) error {
-	fmt.Fprintf(w, "model       %s, %d parameters, %d nodes in normal form\n", ui.Printable(m.Name), m.Parameters, len(m.Nodes))
+func (m *Model) Print(w io.Writer) {
+	ui.Line(w, "model", "%s, %d parameters, %d nodes in normal form", m.Name, m.Parameters, len(m.Nodes))
 	for _, in := range m.Inputs {
-		fmt.Fprintf(w, "input       %s %v\n", ui.Printable(in.Name), in.Shape)
+		ui.Line(w, "input", "%s %v", in.Name, in.Shape)
 	}
 	for _, out := range m.Outputs {
-		fmt.Fprintf(w, "output      %s %v\n", ui.Printable(out.Name), out.Shape)
+		ui.Line(w, "output", "%s %v", out.Name, out.Shape)
 	}
 	m.Estimate.print(w)
 	fmt.Fprintln(w)
-	var rows [][]string
-	for _, n := range m.Nodes {
-		var in []string
-		for _, x := range n.Inputs {
-			in = append(in, fmt.Sprintf("%s %v", x.Name, x.Shape))
-		}
-		rows = append(rows, []string{n.Op, n.Name, fmt.Sprint(n.Output.Shape), strings.Join(in, ", ")})
-	}
-	if err := ui.Table(w, []string{"op", "node", "output", "inputs"}, rows); err != nil {
-		return err
-	}
+	ui.Table(w, []string{"op", "node", "output", "inputs"}, seq.Map(m.Nodes, func(n Node) []string {
+		in := seq.Map(n.Inputs, func(x IO) []string { return ui.Cells("%s %v", x.Name, x.Shape) })
+		return ui.Cells("%s\t%s\t%v\t%s", n.Op, n.Name, n.Output.Shape, strings.Join(slices.Concat(in...), ", "))
+	}))
 	fmt.Fprintln(w)
 	if m.Refused != "" {
-		_, err := fmt.Fprintf(w, "cannot be quantised: %s\n", ui.PrintableLines(m.Refused))
-		return err
+		fmt.Fprintf(w, "cannot be quantised: %s\n", ui.PrintableLines(m.Refused))
+		return
 	}
-	rows = nil
-	for _, p := range m.Precision {
-		rows = append(rows, []string{p.Node, fmt.Sprint(p.Entries), fmt.Sprint(p.Bits), fmt.Sprintf("2^%d", -p.Frac), fmt.Sprint(p.Shift), fmt.Sprint(p.TableBits)})
-	}
-	err := ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, rows)
-	if err != nil || len(m.Formats) == 0 {
-		return err
+	ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, seq.Map(m.Precision, func(p Precision) []string {
+		return ui.Cells("%s\t%d\t%d\t2^%d\t%d\t%d", p.Node, p.Entries, p.Bits, -p.Frac, p.Shift, p.TableBits)
+	}))
+	if len(m.Formats) == 0 {
+		return
 	}
 	fmt.Fprintln(w)
-	rows = nil
 	usual := func(bits int) string {
 		if bits == 0 {
 			return "usual"
 		}
 		return fmt.Sprint(bits)
 	}
-	for _, f := range m.Formats {
-		rows = append(rows, []string{f.Value, usual(f.Bits), usual(f.WeightBits), fmt.Sprint(f.LookUps), fmt.Sprint(f.TableRows)})
-	}
-	return ui.Table(w, []string{"made more precise", "bits", "weights", "look-ups", "table rows"}, rows)
+	ui.Table(w, []string{"made more precise", "bits", "weights", "look-ups", "table rows"}, seq.Map(m.Formats, func(f Format) []string {
+		return ui.Cells("%s\t%s\t%s\t%d\t%d", f.Value, usual(f.Bits), usual(f.WeightBits), f.LookUps, f.TableRows)
+	}))
 }

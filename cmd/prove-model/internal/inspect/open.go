@@ -12,25 +12,24 @@ import (
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/internal/hiding"
 	"github.com/prove-model/prove-model/internal/job"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
 // Description is what is known about a file.
-type Description interface{ Print(w io.Writer) error }
+type Description interface{ Print(w io.Writer) }
 
 // Open describes the file that the settings name: a proof, a key or a model,
 // in this order. The key of a proof is the file of the same name with the
 // extension .vk, if none is named.
-func Open(ctx context.Context, cfg *config.Config) (Description, error) {
+func Open(ctx context.Context, cfg *config.Config) (_ Description, err error) {
+	defer must.Catch(&err)
 	switch {
 	case cfg.Proof != "":
 		return openProof(cfg)
 	case cfg.VK != "":
-		k, err := readKey(cfg.VK)
-		if err != nil {
-			return nil, err
-		}
+		k := must.Get(readKey(cfg.VK))
 		return describeKey(cfg, k)
 	case cfg.Model != "":
 		if hf.Is(cfg.Model) {
@@ -68,16 +67,14 @@ func answers(path string) bool {
 }
 
 // openModel describes a model and, calibrated as for a proof, its quantised form.
-func openModel(ctx context.Context, cfg *config.Config) (*Model, error) {
+func openModel(ctx context.Context, cfg *config.Config) (_ *Model, err error) {
+	defer must.Catch(&err)
 	if answers(cfg.Model) {
 		writes := *cfg
 		writes.Logits = config.LogitsGenerated
 		cfg = &writes
 	}
-	j, err := job.Open(cfg)
-	if err != nil {
-		return nil, err
-	}
+	j := must.Get(job.Open(cfg))
 	defer j.Close()
 	m := OfModel(j.Model)
 	c, err := j.Quantise(ctx, job.OptionsOf(cfg, ui.NewPhases(nil, true), nil))
@@ -93,7 +90,8 @@ func openModel(ctx context.Context, cfg *config.Config) (*Model, error) {
 	return m, nil
 }
 
-func openProof(cfg *config.Config) (*Proof, error) {
+func openProof(cfg *config.Config) (_ *Proof, err error) {
+	defer must.Catch(&err)
 	vk := cfg.VK
 	if vk == "" {
 		vk = strings.TrimSuffix(cfg.Proof, filepath.Ext(cfg.Proof)) + ".vk"
@@ -102,27 +100,14 @@ func openProof(cfg *config.Config) (*Proof, error) {
 	if err != nil {
 		return nil, job.WithHint(err, "a proof is read with its key: name it with --vk")
 	}
-	f, err := job.OpenFile(cfg.Proof)
-	if err != nil {
-		return nil, err
-	}
+	f := must.Get(job.OpenFile(cfg.Proof))
 	defer f.Close()
-	p, err := OfProof(k, f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.Proof, err)
-	}
-	return p, nil
+	return must.GetAs(OfProof(k, f))("%s", cfg.Proof), nil
 }
 
-func readKey(path string) (*proof.Key, error) {
-	f, err := job.OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
+func readKey(path string) (_ *proof.Key, err error) {
+	defer must.Catch(&err)
+	f := must.Get(job.OpenFile(path))
 	defer f.Close()
-	k, err := proof.ReadKey(f, proof.MaxKeySize)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return k, nil
+	return must.GetAs(proof.ReadKey(f, proof.MaxKeySize))("%s", path), nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/protocol/plan"
@@ -73,13 +74,11 @@ func (s *Segment) print(w io.Writer) {
 	if s.Follows {
 		follows = ", the first of which is the model's"
 	}
-	fmt.Fprintf(w, "segment     %d tokens from token %d%s: it holds only with the %d segments before\n", s.Tokens, s.First, follows, len(s.Trees)-1)
-	fmt.Fprintf(w, "statement   %s\n", s.Statement)
-	if s.Predecessor != "" {
-		fmt.Fprintf(w, "behind      %s\n", s.Predecessor)
-	}
+	ui.Line(w, "segment", "%d tokens from token %d%s: it holds only with the %d segments before", s.Tokens, s.First, follows, len(s.Trees)-1)
+	ui.Line(w, "statement", "%s", s.Statement)
+	ui.LineIf(s.Predecessor != "", w, "behind", "%s", s.Predecessor)
 	for _, t := range s.Trees {
-		fmt.Fprintf(w, "tree        %s of %d tokens, %d rows of %d values\n", t.Root, t.Tokens, t.Rows, t.RowLength)
+		ui.Line(w, "tree", "%s of %d tokens, %d rows of %d values", t.Root, t.Tokens, t.Rows, t.RowLength)
 	}
 }
 
@@ -133,28 +132,19 @@ func OfProof(key *proof.Key, r io.Reader) (_ *Proof, err error) {
 }
 
 // Print writes the description as text.
-func (p *Proof) Print(w io.Writer) error {
-	fmt.Fprintf(w, "proof       %s, not verified here\n", ui.Bytes(p.Bytes))
-	fmt.Fprintf(w, "for key     %s, commitment %s\n", ui.Printable(p.Key.Name), p.Key.Commitment)
+func (p *Proof) Print(w io.Writer) {
+	ui.Line(w, "proof", "%s, not verified here", ui.Bytes(p.Bytes))
+	ui.Line(w, "for key", "%s, commitment %s", p.Key.Name, p.Key.Commitment)
 	p.Key.Hidden.print(w)
-	if p.Texts > 0 {
-		fmt.Fprintf(w, "texts       %d\n", p.Texts)
-	}
+	ui.LineIf(p.Texts > 0, w, "texts", "%d", p.Texts)
 	p.Segment.print(w)
 	for _, name := range p.States {
-		fmt.Fprintf(w, "states      %s\n", ui.Printable(name))
+		ui.Line(w, "states", "%s", name)
 	}
 	for _, name := range p.Hides {
-		fmt.Fprintf(w, "hides       %s\n", ui.Printable(name))
-	}
-	var rows [][]string
-	for _, f := range p.Frames {
-		rows = append(rows, []string{f.Name, fmt.Sprint(f.Bytes)})
+		ui.Line(w, "hides", "%s", name)
 	}
 	fmt.Fprintln(w)
-	if err := ui.Table(w, []string{"frame", "bytes"}, rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	return p.Key.PrintRounds(w)
+	ui.Table(w, []string{"frame", "bytes"}, seq.Map(p.Frames, func(f Frame) []string { return ui.Cells("%s\t%d", f.Name, f.Bytes) }))
+	p.Key.printRounds(w)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -53,40 +54,30 @@ func openPublished(ctx context.Context, cfg *config.Config) (_ *Published, err e
 }
 
 // Print writes the description as text.
-func (p *Published) Print(w io.Writer) error {
-	fmt.Fprintf(w, "model       %s\n", ui.Printable(p.Name))
-	fmt.Fprintf(w, "family      %s, %d layers\n", ui.Printable(p.Kind), p.Layers)
-	if p.Context > 0 {
-		fmt.Fprintf(w, "context     %d tokens, of %d that there are\n", p.Context, p.Vocabulary)
-	}
-	var stored []string
-	for _, s := range p.Stored {
-		stored = append(stored, fmt.Sprintf("%d tensors of %s (%s)", s.Tensors, s.Type, ui.Bytes(int64(s.Bytes))))
-	}
-	fmt.Fprintf(w, "parameters  %d: %s\n", p.Parameters, strings.Join(stored, ", "))
+func (p *Published) Print(w io.Writer) {
+	ui.Line(w, "model", "%s", p.Name)
+	ui.Line(w, "family", "%s, %d layers", p.Kind, p.Layers)
+	ui.LineIf(p.Context > 0, w, "context", "%d tokens, of %d that there are", p.Context, p.Vocabulary)
+	stored := seq.Map(p.Stored, func(s hf.Stored) string {
+		return fmt.Sprintf("%d tensors of %s (%s)", s.Tensors, s.Type, ui.Bytes(int64(s.Bytes)))
+	})
+	ui.Line(w, "parameters", "%d: %s", p.Parameters, strings.Join(stored, ", "))
 	switch {
 	case p.Tokens > 0:
-		fmt.Fprintf(w, "tokenizer   %d tokens\n", p.Tokens)
+		ui.Line(w, "tokenizer", "%d tokens", p.Tokens)
 	case p.NoTokenizer != "":
-		fmt.Fprintf(w, "tokenizer   none: %s\n", ui.Printable(p.NoTokenizer))
+		ui.Line(w, "tokenizer", "none: %s", p.NoTokenizer)
 	}
 	p.Estimate.print(w)
 	if len(p.Odd) > 0 {
 		fmt.Fprintln(w)
-		var rows [][]string
-		for _, o := range p.Odd {
-			rows = append(rows, []string{o.Tensor, o.What})
-		}
-		if err := ui.Table(w, []string{"odd tensor", "what"}, rows); err != nil {
-			return err
-		}
+		ui.Table(w, []string{"odd tensor", "what"}, seq.Map(p.Odd, func(o hf.Odd) []string { return ui.Cells("%s\t%s", o.Tensor, o.What) }))
 	}
-	if p.Graph == nil {
-		if p.Context > 0 {
-			fmt.Fprintln(w, "\nits graph for N tokens is described with --tokens N")
-		}
-		return nil
+	switch {
+	case p.Graph != nil:
+		fmt.Fprintln(w)
+		p.Graph.Print(w)
+	case p.Context > 0:
+		fmt.Fprintln(w, "\nits graph for N tokens is described with --tokens N")
 	}
-	fmt.Fprintln(w)
-	return p.Graph.Print(w)
 }

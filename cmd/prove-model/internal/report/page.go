@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -17,10 +18,7 @@ func text(s string) string { return html.EscapeString(ui.Printable(s)) }
 
 // printf writes HTML with arguments that are text.
 func (p *page) printf(format string, args ...string) {
-	escaped := make([]any, len(args))
-	for i, a := range args {
-		escaped[i] = text(a)
-	}
+	escaped := seq.Map(args, func(a string) any { return text(a) })
 	fmt.Fprintf(p, format, escaped...)
 }
 

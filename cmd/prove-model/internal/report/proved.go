@@ -7,6 +7,7 @@ import (
 	"html"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -131,11 +132,10 @@ func (s *Scores) show(h *page, row, rows int) {
 		same = fmt.Sprintf("in the float model class %d has it", float)
 	}
 	h.printf("<p>Highest score: <b>class %s</b>; %s.</p>\n", fmt.Sprint(order[0]), same)
-	var cells [][]string
-	for _, i := range order[:min(mostClasses, len(order))] {
-		cells = append(cells, []string{fmt.Sprintf("class %d", i), fmt.Sprintf("%.5g", s.Values[i]), fmt.Sprintf("%.5g", s.Float[i])})
-	}
-	h.table([]string{fmt.Sprintf("of %d classes", len(order)), "score", "float model"}, cells)
+	header := []string{fmt.Sprintf("of %d classes", len(order)), "score", "float model"}
+	h.table(header, seq.Map(order[:min(mostClasses, len(order))], func(i int) []string {
+		return ui.Cells("class %d\t%.5g\t%.5g", i, s.Values[i], s.Float[i])
+	}))
 }
 
 // picture shows a PNG, of which the pixels of a small one are seen.

@@ -12,6 +12,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
+	"github.com/prove-model/prove-model/internal/seq"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/quantise"
 )
@@ -73,15 +74,13 @@ func (r *Report) outputs(h *page) {
 		return
 	}
 	h.heading("Outputs against the float model")
-	var rows [][]string
-	for _, o := range r.Outputs {
-		row := []string{o.Name, fmt.Sprint(o.Shape), short(o.MaxError), percent(o.RangeError), fmt.Sprint(o.At), fmt.Sprintf("%.6f", o.Cosine)}
+	header := []string{"output", "shape", "largest error", "of the range", "at entry", "cosine"}
+	h.table(header, seq.Map(r.Outputs, func(o Output) []string {
 		if o.Unequal != "" {
-			row[2], row[3], row[5] = "unequal: "+o.Unequal, "", ""
+			return ui.Cells("%s\t%v\tunequal: %s\t\t%v\t", o.Name, o.Shape, o.Unequal, o.At)
 		}
-		rows = append(rows, row)
-	}
-	h.table([]string{"output", "shape", "largest error", "of the range", "at entry", "cosine"}, rows)
+		return ui.Cells("%s\t%v\t%s\t%s\t%v\t%.6f", o.Name, o.Shape, short(o.MaxError), percent(o.RangeError), o.At, o.Cosine)
+	}))
 }
 
 // compared are the layers with a value to compare, the worst first.
@@ -123,11 +122,9 @@ func (r *Report) accuracy(h *page) {
 	}
 	h.plot("error of each layer's value in units of its range, logarithmic, in the order of the model", bars, true)
 	h.heading("What to do about the worst")
-	var rows [][]string
-	for _, l := range r.compared()[:min(5, len(worst))] {
-		rows = append(rows, []string{name(l), percent(l.Relative), advice(l)})
-	}
-	h.table([]string{"layer", "error", "advice"}, rows)
+	h.table([]string{"layer", "error", "advice"}, seq.Map(r.compared()[:min(5, len(worst))], func(l quantise.Layer) []string {
+		return []string{name(l), percent(l.Relative), advice(l)}
+	}))
 }
 
 // advice says what would make a layer more exact.
@@ -192,16 +189,12 @@ func (r *Report) costs(h *page) {
 		h.plot(c.what, bars, false)
 	}
 	if k := r.Key; k != nil {
-		var rows [][]string
-		for _, t := range k.Tables {
-			rows = append(rows, []string{t.Name, fmt.Sprint(t.Bits), fmt.Sprint(t.Lookups)})
-		}
-		h.table([]string{"table", "bits", "look-ups"}, rows)
-		rows = nil
-		for _, t := range k.Trees {
-			rows = append(rows, []string{t.What, fmt.Sprint(t.Entries), fmt.Sprintf("%d × 2^%d", t.Rows, t.RowVars)})
-		}
-		h.table([]string{"commitment", "entries", "rows"}, rows)
+		h.table([]string{"table", "bits", "look-ups"}, seq.Map(k.Tables, func(t inspect.Table) []string {
+			return ui.Cells("%s\t%d\t%d", t.Name, t.Bits, t.Lookups)
+		}))
+		h.table([]string{"commitment", "entries", "rows"}, seq.Map(k.Trees, func(t inspect.Tree) []string {
+			return ui.Cells("%s\t%d\t%d × 2^%d", t.What, t.Entries, t.Rows, t.RowVars)
+		}))
 	}
 }
 
@@ -211,17 +204,14 @@ func (r *Report) security(h *page) {
 	}
 	h.heading("Bits of security by round")
 	h.printf("<p>The weakest round has %s bits, work included.</p>\n", inspect.Tenths(r.Key.MinBits))
-	var rows [][]string
-	for _, x := range r.Key.Rounds {
-		rows = append(rows, []string{x.Name, fmt.Sprint(x.Times), fmt.Sprint(x.Grind), inspect.Tenths(x.Bits)})
-	}
+	rows := seq.Map(r.Key.Rounds, func(x inspect.Round) []string {
+		return []string{x.Name, fmt.Sprint(x.Times), fmt.Sprint(x.Grind), inspect.Tenths(x.Bits)}
+	})
 	weakest := slices.Clone(r.Key.Rounds)
 	slices.SortStableFunc(weakest, func(a, b inspect.Round) int { return cmp.Compare(a.Bits, b.Bits) })
-	var bars []bar
-	for _, x := range weakest[:min(mostBars/2, len(weakest))] {
-		bars = append(bars, bar{x.Name, x.Bits, inspect.Tenths(x.Bits), false})
-	}
-	h.plot("bits of the weakest rounds", bars, false)
+	h.plot("bits of the weakest rounds", seq.Map(weakest[:min(mostBars/2, len(weakest))], func(x inspect.Round) bar {
+		return bar{x.Name, x.Bits, inspect.Tenths(x.Bits), false}
+	}), false)
 	h.table([]string{"round", "times", "bits of work", "bits"}, rows)
 }
 
@@ -245,12 +235,7 @@ func (r *Report) layers(h *page) {
 	h.printf("<p>A dash: the value is not held by itself; the node is a part of the next one, or moves entries about.</p>\n")
 }
 
-func name(l quantise.Layer) string {
-	if l.Node == "" {
-		return l.Value
-	}
-	return l.Node
-}
+func name(l quantise.Layer) string { return cmp.Or(l.Node, l.Value) }
 
 func short(x float64) string { return fmt.Sprintf("%.3g", x) }
 
@@ -270,9 +255,6 @@ func count(n int) string {
 
 // Shapes reads as in text.
 func Shapes(specs []provemodel.Spec) string {
-	var parts []string
-	for _, s := range specs {
-		parts = append(parts, fmt.Sprintf("%s %v", s.Name, s.Shape))
-	}
+	parts := seq.Map(specs, func(s provemodel.Spec) string { return fmt.Sprintf("%s %v", s.Name, s.Shape) })
 	return strings.Join(parts, ", ")
 }
