@@ -66,17 +66,11 @@ func (k Arithmetic) infer(in []operandType) operandType {
 func (k Arithmetic) eval(in []operand, shape []int) operand {
 	f := arithmetic[k]
 	if a, b := in[0], in[1]; a.i != nil && b.i != nil {
-		if f.ints == nil {
-			refuse.With("%s has no evaluation on integers", f.name)
-		}
-		if (k == Div || k == Mod || k == Fmod) && slices.Contains(b.i, 0) {
-			refuse.With("division by zero")
-		}
+		refuse.If(f.ints == nil, "%s has no evaluation on integers", f.name)
+		refuse.If((k == Div || k == Mod || k == Fmod) && slices.Contains(b.i, 0), "division by zero")
 		return operand{shape: shape, i: zipWith(a.i, b.i, a.shape, b.shape, shape, f.ints)}
 	}
-	if f.floats == nil {
-		refuse.With("%s has no evaluation on floats", f.name)
-	}
+	refuse.If(f.floats == nil, "%s has no evaluation on floats", f.name)
 	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, f.floats)}
 }
 
@@ -253,9 +247,8 @@ type PRelu struct{}
 func (PRelu) takes() operands { return operands{2, 2, alike} }
 
 func (PRelu) infer(in []operandType) operandType {
-	if !slices.Equal(broadcast(in[0].shape, in[1].shape), in[0].shape) {
-		refuse.With("slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
-	}
+	refuse.If(!slices.Equal(broadcast(in[0].shape, in[1].shape), in[0].shape),
+		"slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
 	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }
 

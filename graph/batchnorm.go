@@ -17,13 +17,9 @@ func (BatchNorm) takes() operands { return operands{3, 3, floats} }
 
 func (BatchNorm) infer(in []operandType) operandType {
 	x := in[0].shape
-	if len(x) < 2 {
-		refuse.With("its input has shape %v, without a channel axis", x)
-	}
+	refuse.If(len(x) < 2, "its input has shape %v, without a channel axis", x)
 	for _, t := range in[1:] {
-		if !slices.Equal(t.shape, x[1:2]) {
-			refuse.With("a factor of shape %v for an input of shape %v", t.shape, x)
-		}
+		refuse.If(!slices.Equal(t.shape, x[1:2]), "a factor of shape %v for an input of shape %v", t.shape, x)
 	}
 	return operandType{shape: x, dtype: Float}
 }

@@ -17,9 +17,7 @@ type Bits struct {
 }
 
 func (t Bits) infer(in []operandType) operandType {
-	if in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits {
-		refuse.With("%d bits of its input of type %v", t.N, in[0].dtype)
-	}
+	refuse.If(in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits, "%d bits of its input of type %v", t.N, in[0].dtype)
 	return operandType{shape: append(slices.Clone(in[0].shape), t.N), dtype: Bool}
 }
 

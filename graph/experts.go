@@ -17,9 +17,8 @@ type Slots struct{ Count int }
 
 func (s Slots) infer(in []operandType) operandType {
 	x := in[0]
-	if len(x.shape) != 2 || !x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1] {
-		refuse.With("%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
-	}
+	refuse.If(len(x.shape) != 2 || !x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1],
+		"%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
 	return operandType{shape: []int{x.shape[0], s.Count, x.shape[1]}, dtype: Float}
 }
 
@@ -46,9 +45,7 @@ func (InSlots) takes() operands { return operands{2, 2, floats} }
 
 func (InSlots) infer(in []operandType) operandType {
 	x, s := in[0].shape, in[1].shape
-	if len(x) != 2 || len(s) != 3 || x[0] != s[0] || x[1] != s[2] {
-		refuse.With("its operands have shapes %v and %v", x, s)
-	}
+	refuse.If(len(x) != 2 || len(s) != 3 || x[0] != s[0] || x[1] != s[2], "its operands have shapes %v and %v", x, s)
 	return operandType{shape: s[:2], dtype: Float}
 }
 
@@ -121,9 +118,7 @@ func (MixSlots) takes() operands { return operands{2, 2, floats} }
 
 func (MixSlots) infer(in []operandType) operandType {
 	x, w := in[0].shape, in[1].shape
-	if len(x) != 3 || !slices.Equal(x[:2], w) {
-		refuse.With("its operands have shapes %v and %v", x, w)
-	}
+	refuse.If(len(x) != 3 || !slices.Equal(x[:2], w), "its operands have shapes %v and %v", x, w)
 	return operandType{shape: []int{x[0], x[2]}, dtype: Float}
 }
 

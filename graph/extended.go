@@ -87,9 +87,7 @@ type Finite struct{ Reach float64 }
 func (Finite) takes() operands { return operands{1, 1, floats} }
 
 func (f Finite) infer(in []operandType) operandType {
-	if !(f.Reach >= 0) {
-		refuse.With("a reach of %v", f.Reach)
-	}
+	refuse.If(!(f.Reach >= 0), "a reach of %v", f.Reach)
 	return in[0]
 }
 
@@ -136,15 +134,11 @@ type Extend struct{ Classes []Class }
 func (Extend) takes() operands { return operands{2, 4, nil} }
 
 func (e Extend) infer(in []operandType) operandType {
-	if len(in) != 1+len(e.Classes) {
-		refuse.With("%d operands for %d classes", len(in), len(e.Classes))
-	}
+	refuse.If(len(in) != 1+len(e.Classes), "%d operands for %d classes", len(in), len(e.Classes))
 	floats(in[0])
 	bools(in[1:]...)
 	for _, t := range in[1:] {
-		if !slices.Equal(t.shape, in[0].shape) {
-			refuse.With("its operands have shapes %v and %v", in[0].shape, t.shape)
-		}
+		refuse.If(!slices.Equal(t.shape, in[0].shape), "its operands have shapes %v and %v", in[0].shape, t.shape)
 	}
 	return in[0]
 }

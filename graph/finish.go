@@ -71,16 +71,12 @@ func (b *Builder) named() *Graph {
 		}
 	}
 	for _, v := range b.inputs {
-		if owner[v.name] != nil {
-			refuse.With("two inputs are called %s", Quote(v.name))
-		}
+		refuse.If(owner[v.name] != nil, "two inputs are called %s", Quote(v.name))
 		keep(v)
 		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype, Numbers: v.numbers})
 	}
 	for _, o := range b.outputs {
-		if slices.Contains(g.Outputs, o.name) {
-			refuse.With("two outputs are called %s", Quote(o.name))
-		}
+		refuse.If(slices.Contains(g.Outputs, o.name), "two outputs are called %s", Quote(o.name))
 		g.Outputs = append(g.Outputs, o.name)
 	}
 	names := map[string]int{}

@@ -21,9 +21,7 @@ func (g Gemm) infer(in []operandType) operandType {
 		refuse.With("alpha is %v, beta %v", g.Alpha, g.Beta)
 	}
 	a, b := in[0].shape, in[1].shape
-	if len(a) != 2 || len(b) != 2 {
-		refuse.With("its operands have shapes %v and %v, not two axes each", a, b)
-	}
+	refuse.If(len(a) != 2 || len(b) != 2, "its operands have shapes %v and %v, not two axes each", a, b)
 	m, k, kb, n := a[0], a[1], b[0], b[1]
 	if g.TransA {
 		m, k = k, m
@@ -31,9 +29,7 @@ func (g Gemm) infer(in []operandType) operandType {
 	if g.TransB {
 		kb, n = n, kb
 	}
-	if k != kb {
-		refuse.With("shapes %v and %v do not multiply", a, b)
-	}
+	refuse.If(k != kb, "shapes %v and %v do not multiply", a, b)
 	shape := []int{m, n}
 	if len(in) > 2 {
 		if s, ok := Broadcast(in[2].shape, shape); !ok || !slices.Equal(s, shape) {
@@ -115,13 +111,9 @@ func (MatMul) takes() operands { return operands{2, 2, floats} }
 func (MatMul) infer(in []operandType) operandType {
 	a, b := in[0].shape, in[1].shape
 	ra, rb := len(a), len(b)
-	if ra < 2 || rb < 2 {
-		refuse.With("its operands have shapes %v and %v, not two axes or more", a, b)
-	}
+	refuse.If(ra < 2 || rb < 2, "its operands have shapes %v and %v, not two axes or more", a, b)
 	batch, ok := Broadcast(a[:ra-2], b[:rb-2])
-	if !ok || a[ra-1] != b[rb-2] {
-		refuse.With("shapes %v and %v do not multiply", a, b)
-	}
+	refuse.If(!ok || a[ra-1] != b[rb-2], "shapes %v and %v do not multiply", a, b)
 	return operandType{shape: append(batch, a[ra-2], b[rb-1]), dtype: Float}
 }
 

@@ -14,9 +14,7 @@ func (r Reshape) infer(in []operandType) operandType {
 	if err := checkInts(r.Shape); err != nil {
 		refuse.With("%w", err)
 	}
-	if Size(r.Shape) != Size(in[0].shape) {
-		refuse.With("shape %v does not hold the elements of %v", r.Shape, in[0].shape)
-	}
+	refuse.If(Size(r.Shape) != Size(in[0].shape), "shape %v does not hold the elements of %v", r.Shape, in[0].shape)
 	return operandType{shape: r.Shape, dtype: in[0].dtype}
 }
 
@@ -151,9 +149,7 @@ const wrapped = 16
 type Wraparound struct{ To DType }
 
 func (w Wraparound) infer(in []operandType) operandType {
-	if w.To.IsFloat() || w.To.Bits() > wrapped {
-		refuse.With("numbers do not wrap around in %v", w.To)
-	}
+	refuse.If(w.To.IsFloat() || w.To.Bits() > wrapped, "numbers do not wrap around in %v", w.To)
 	return operandType{shape: in[0].shape, dtype: w.To}
 }
 
@@ -309,9 +305,8 @@ func (s Slice) infer(in []operandType) operandType {
 		if step < 0 {
 			room, step = start, -step
 		}
-		if count < 0 || step <= 0 || count > 0 && (start < 0 || start >= d || count-1 > room/step) {
-			refuse.With("%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
-		}
+		refuse.If(count < 0 || step <= 0 || count > 0 && (start < 0 || start >= d || count-1 > room/step),
+			"%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
 	}
 	return operandType{shape: s.Counts, dtype: in[0].dtype}
 }
@@ -406,13 +401,11 @@ type Pad struct {
 
 func (p Pad) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
-	if len(p.Begin) != len(shape) || len(p.End) != len(shape) {
-		refuse.With("pads %v and %v of shape %v", p.Begin, p.End, shape)
-	}
+	refuse.If(len(p.Begin) != len(shape) || len(p.End) != len(shape),
+		"pads %v and %v of shape %v", p.Begin, p.End, shape)
 	for i := range shape {
-		if min(p.Begin[i], p.End[i]) < 0 || max(p.Begin[i], p.End[i]) > MaxElements {
-			refuse.With("pads %v and %v of shape %v", p.Begin, p.End, shape)
-		}
+		refuse.If(min(p.Begin[i], p.End[i]) < 0 || max(p.Begin[i], p.End[i]) > MaxElements,
+			"pads %v and %v of shape %v", p.Begin, p.End, shape)
 		shape[i] += p.Begin[i] + p.End[i]
 	}
 	return operandType{shape: shape, dtype: in[0].dtype}
@@ -567,13 +560,10 @@ type Tile struct{ Repeats []int }
 
 func (t Tile) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
-	if len(t.Repeats) != len(shape) {
-		refuse.With("repeats %v of shape %v", t.Repeats, shape)
-	}
+	refuse.If(len(t.Repeats) != len(shape), "repeats %v of shape %v", t.Repeats, shape)
 	for i, n := range t.Repeats {
-		if n < 0 || shape[i] > 0 && n > MaxElements/shape[i] {
-			refuse.With("repeats %v of shape %v are too many", t.Repeats, in[0].shape)
-		}
+		refuse.If(n < 0 || shape[i] > 0 && n > MaxElements/shape[i],
+			"repeats %v of shape %v are too many", t.Repeats, in[0].shape)
 		shape[i] *= n
 	}
 	return operandType{shape: shape, dtype: in[0].dtype}
@@ -597,21 +587,17 @@ type Concat struct{ Axis int }
 func (Concat) takes() operands { return operands{0, math.MaxInt, nil} }
 
 func (c Concat) infer(in []operandType) operandType {
-	if len(in) == 0 {
-		refuse.With("has no inputs")
-	}
+	refuse.If(len(in) == 0, "has no inputs")
 	first := in[0]
 	checkAxes([]int{c.Axis}, len(first.shape))
 	shape := slices.Clone(first.shape)
 	shape[c.Axis] = 0
 	for i, v := range in {
-		if len(v.shape) != len(shape) || v.dtype.IsFloat() != first.dtype.IsFloat() {
-			refuse.With("input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
-		}
+		refuse.If(len(v.shape) != len(shape) || v.dtype.IsFloat() != first.dtype.IsFloat(),
+			"input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
 		for j := range v.shape {
-			if j != c.Axis && v.shape[j] != shape[j] {
-				refuse.With("shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
-			}
+			refuse.If(j != c.Axis && v.shape[j] != shape[j],
+				"shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
 		}
 		shape[c.Axis] += v.shape[c.Axis]
 	}

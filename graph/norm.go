@@ -31,12 +31,8 @@ func (Norm) takes() operands { return operands{1, 1, floats} }
 
 func (n Norm) infer(in []operandType) operandType {
 	checkAxes(n.Axes, len(in[0].shape))
-	if len(n.Axes) == 0 {
-		refuse.With("it has no axes")
-	}
-	if !(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 0) {
-		refuse.With("its epsilon is %v", n.Epsilon)
-	}
+	refuse.If(len(n.Axes) == 0, "it has no axes")
+	refuse.If(!(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 0), "its epsilon is %v", n.Epsilon)
 	return in[0]
 }
 

@@ -100,17 +100,13 @@ func (b *Builder) hasAxes(x Value, axes ...int) bool {
 // floats checks that all operands are floats.
 func floats(in ...operandType) {
 	for _, t := range in {
-		if !t.dtype.IsFloat() {
-			refuse.With("an operand has type %v", t.dtype)
-		}
+		refuse.If(!t.dtype.IsFloat(), "an operand has type %v", t.dtype)
 	}
 }
 
 // alike checks that all operands are floats, or all integers.
 func alike(in ...operandType) {
 	for _, t := range in[1:] {
-		if t.dtype.IsFloat() != in[0].dtype.IsFloat() {
-			refuse.With("its operands have types %v and %v", in[0].dtype, t.dtype)
-		}
+		refuse.If(t.dtype.IsFloat() != in[0].dtype.IsFloat(), "its operands have types %v and %v", in[0].dtype, t.dtype)
 	}
 }

@@ -15,9 +15,8 @@ func (p MaxPool) infer(in []operandType) operandType {
 	t := p.Window.infer(in)
 	for i, n := range t.shape[2:] {
 		for j := range n {
-			if p.overlap(i, j, 0, in[0].shape[2+i]) == 0 {
-				refuse.With("its window at %d of spatial axis %d is all padding", j, i)
-			}
+			refuse.If(p.overlap(i, j, 0, in[0].shape[2+i]) == 0,
+				"its window at %d of spatial axis %d is all padding", j, i)
 		}
 	}
 	return t
@@ -91,12 +90,8 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
 // infer is the shape rule of pooling.
 func (w Window) infer(in []operandType) operandType {
 	s := in[0].shape
-	if !in[0].dtype.IsFloat() {
-		refuse.With("its input has type %v", in[0].dtype)
-	}
-	if len(s) < 3 || len(s) > 4 {
-		refuse.With("its input has shape %v; one or two spatial axes are supported", s)
-	}
+	refuse.If(!in[0].dtype.IsFloat(), "its input has type %v", in[0].dtype)
+	refuse.If(len(s) < 3 || len(s) > 4, "its input has shape %v; one or two spatial axes are supported", s)
 	return operandType{shape: append(slices.Clone(s[:2]), w.outputs(s[2:])...), dtype: Float}
 }
 

@@ -71,9 +71,7 @@ func (r Reduce) constantsOnly() bool { return r.Func > MaxOf }
 func (r Reduce) infer(in []operandType) operandType {
 	x := in[0]
 	checkAxes(r.Axes, len(x.shape))
-	if !x.dtype.IsFloat() && x.value == nil && r.Func == Mean {
-		refuse.With("its input has type %v", x.dtype)
-	}
+	refuse.If(!x.dtype.IsFloat() && x.value == nil && r.Func == Mean, "its input has type %v", x.dtype)
 	return operandType{shape: r.shape(x.shape), dtype: x.dtype}
 }
 
@@ -96,9 +94,7 @@ func (r Reduce) eval(in []operand, shape []int) operand {
 	if in[0].i == nil {
 		return operand{shape: shape, f: combine(in[0].float64s(), in[0].shape, shape, r.Axes, f.floats)}
 	}
-	if f.ints.step == nil {
-		refuse.With("%s has no evaluation on integers", f.name)
-	}
+	refuse.If(f.ints.step == nil, "%s has no evaluation on integers", f.name)
 	return operand{shape: shape, i: combine(in[0].i, in[0].shape, shape, r.Axes, f.ints)}
 }
 

@@ -165,9 +165,7 @@ type Narrow struct{ To DType }
 func (Narrow) takes() operands { return operands{1, 1, floats} }
 
 func (n Narrow) infer(in []operandType) operandType {
-	if !n.To.IsHalf() {
-		refuse.With("%v is no floating-point type of 16 bits", n.To)
-	}
+	refuse.If(!n.To.IsHalf(), "%v is no floating-point type of 16 bits", n.To)
 	return in[0]
 }
 

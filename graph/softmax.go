@@ -19,12 +19,8 @@ const mostMasks = 7
 func (Softmax) takes() operands { return operands{1, 1 + mostMasks, nil} }
 
 func (s Softmax) infer(in []operandType) operandType {
-	if len(in[0].shape) == 0 {
-		refuse.With("its input is a scalar")
-	}
-	if !in[0].dtype.IsFloat() {
-		refuse.With("its input has type %v", in[0].dtype)
-	}
+	refuse.If(len(in[0].shape) == 0, "its input is a scalar")
+	refuse.If(!in[0].dtype.IsFloat(), "its input has type %v", in[0].dtype)
 	for _, mask := range in[1:] {
 		checkMask(mask, in[0].shape, s.Empty)
 	}
@@ -34,9 +30,7 @@ func (s Softmax) infer(in []operandType) operandType {
 // checkMask checks that a mask fits scores of a shape and, if it is constant and rows may
 // not be empty, leaves something of every row.
 func checkMask(mask operandType, shape []int, empty bool) {
-	if mask.value != nil && mask.dtype != Bool {
-		refuse.With("its mask is a constant of another type than bool")
-	}
+	refuse.If(mask.value != nil && mask.dtype != Bool, "its mask is a constant of another type than bool")
 	if s, ok := Broadcast(mask.shape, shape); !ok || !slices.Equal(s, shape) {
 		refuse.With("its mask of shape %v does not broadcast to %v", mask.shape, shape)
 	}
@@ -48,9 +42,7 @@ func checkMask(mask operandType, shape []int, empty bool) {
 		keys = mask.shape[r-1]
 	}
 	for row := mask.value.I64; len(row) > 0; row = row[keys:] {
-		if !slices.Contains(row[:keys], 1) {
-			refuse.With("a row of its scores is masked altogether")
-		}
+		refuse.If(!slices.Contains(row[:keys], 1), "a row of its scores is masked altogether")
 	}
 }
 

@@ -17,12 +17,8 @@ import (
 func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
 	return refuse.Result(func() *graph.Tensor {
 		dt := graph.DType(t.GetDataType())
-		if !dt.Known() {
-			refuse.With("%v is not a numeric type that can be read", dt)
-		}
-		if t.Segment != nil {
-			refuse.With("segmented tensors are not supported")
-		}
+		refuse.If(!dt.Known(), "%v is not a numeric type that can be read", dt)
+		refuse.If(t.Segment != nil, "segmented tensors are not supported")
 		out := &graph.Tensor{Shape: must.Get(graph.CheckShape(t.Dims)), DType: dt}
 		switch {
 		case t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL:
@@ -138,9 +134,7 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 	default: // Bool and the integers of up to 32 bits
 		t.I64 = filled(len(p.Int32Data), func(i int) int64 { return within(dt, i, p.Int32Data[i]) })
 	}
-	if t.Len() != n {
-		refuse.With("%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
-	}
+	refuse.If(t.Len() != n, "%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
 }
 
 // within returns element i if the type holds it.

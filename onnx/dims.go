@@ -67,13 +67,10 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 	asked := map[string]bool{}
 	for i, in := range inputs {
 		t := in.GetType().GetTensorType()
-		if t == nil {
-			refuse.With("input %s is not a tensor", graph.Quote(in.GetName()))
-		}
+		refuse.If(t == nil, "input %s is not a tensor", graph.Quote(in.GetName()))
 		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
-		if !values[i].DType.Known() && values[i].DType != stringType && values[i].DType != fileType {
-			refuse.With("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
-		}
+		refuse.If(!values[i].DType.Known() && values[i].DType != stringType && values[i].DType != fileType,
+			"input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
 		var err error
 		if declared[i], err = declaredDims(in, inputShape(opts, i)); err != nil {
 			refuse.With("input %s: %w", graph.Quote(in.GetName()), err)
@@ -141,9 +138,8 @@ func (s sizes) bind(declared [][]dim, opts Options) {
 			open[d.symbol] = true
 		}
 	}
-	if len(open) > 0 {
-		refuse.With("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
-	}
+	refuse.If(len(open) > 0,
+		"the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
 }
 
 // shape sets the shape of an input, and the symbols of its open dimensions.
@@ -162,9 +158,7 @@ func (s sizes) shape(in *graph.Input, dims []dim) {
 	if err == nil && graph.Size(in.Shape) > graph.MaxActivations {
 		err = fmt.Errorf("shape %v is too large", in.Shape)
 	}
-	if err != nil {
-		refuse.With("input %s: %w", graph.Quote(in.Name), err)
-	}
+	refuse.If(err != nil, "input %s: %w", graph.Quote(in.Name), err)
 }
 
 // describes fails if the given input i has another shape or count than in.

@@ -17,20 +17,15 @@ import (
 func (f *fileGraph) fix(given Inputs) {
 	for _, v := range given {
 		at := slices.IndexFunc(f.inputs, func(in *onnxpb.ValueInfoProto) bool { return in.GetName() == v.Name })
-		if at < 0 {
-			refuse.With("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
-		}
-		if v.table != nil || v.pictures != nil || v.Values == nil && v.Strings != nil {
-			refuse.With("input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
-		}
+		refuse.If(at < 0, "%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
+		refuse.If(v.table != nil || v.pictures != nil || v.Values == nil && v.Strings != nil,
+			"input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
 		var t *graph.Tensor
 		err := v.takeShape(f.inputs[at])
 		if err == nil {
 			t, err = v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
 		}
-		if err != nil {
-			refuse.With("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
-		}
+		refuse.If(err != nil, "input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
 		if f.fixed == nil {
 			f.fixed = map[string]*graph.Tensor{}
 		}

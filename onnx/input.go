@@ -97,9 +97,7 @@ func ReadInputs(files ...string) (Inputs, error) {
 			name, path := nameOf(file)
 			in := readFile(path)
 			if name != "" {
-				if len(in) != 1 {
-					refuse.With("%s: holds %d arrays, and --input %s= takes one", path, len(in), name)
-				}
+				refuse.If(len(in) != 1, "%s: holds %d arrays, and --input %s= takes one", path, len(in), name)
 				in[0].Name, in[0].numbered = name, false
 			}
 			all = append(all, in...)
@@ -133,9 +131,7 @@ func readFile(path string) Inputs {
 		if err == nil && len(data) > maxInputFile {
 			err = fmt.Errorf("more than %d bytes", maxInputFile)
 		}
-		if err != nil {
-			refuse.With("standard input: %w", err)
-		}
+		refuse.If(err != nil, "standard input: %w", err)
 		return parseInputs("standard input", data, formats[extensionOf(data)])
 	}
 	read, ok := formats[strings.ToLower(filepath.Ext(path))]
@@ -172,9 +168,7 @@ func parseInputs(path string, data []byte, read func([]byte) (Inputs, error)) In
 		in.asFloats()
 		err = in.check()
 	}
-	if err != nil {
-		refuse.With("%s: %w", path, err)
-	}
+	refuse.If(err != nil, "%s: %w", path, err)
 	for i := range in {
 		in[i].scale = wholePictures
 		if in[i].Note != "" {

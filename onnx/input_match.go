@@ -37,17 +37,15 @@ func (in Inputs) merge() Inputs {
 			continue
 		}
 		to := &out[at]
-		if v.table != nil || to.table != nil || (v.pictures == nil) != (to.pictures == nil) {
-			refuse.With("input %s is given twice", graph.Quote(v.Name))
-		}
+		refuse.If(v.table != nil || to.table != nil || (v.pictures == nil) != (to.pictures == nil),
+			"input %s is given twice", graph.Quote(v.Name))
 		if n := len(v.Shape); n > 0 && n == len(to.Shape) && slices.Equal(v.Shape[1:], to.Shape[1:]) {
 			to.Shape = append([]int{to.Shape[0] + v.Shape[0]}, v.Shape[1:]...)
 		} else {
 			to.Shape = nil
 		}
-		if (to.Strings == nil) != (v.Strings == nil) {
-			refuse.With("input %s is given as strings and as numbers", graph.Quote(v.Name))
-		}
+		refuse.If((to.Strings == nil) != (v.Strings == nil),
+			"input %s is given as strings and as numbers", graph.Quote(v.Name))
 		to.Values = append(slices.Clip(to.Values), v.Values...)
 		to.Strings = append(slices.Clip(to.Strings), v.Strings...)
 		to.Numbers = to.Numbers.Union(v.Numbers)
@@ -148,9 +146,8 @@ func (in Inputs) assigned(wanted []graph.Input) Inputs {
 			rest = append(rest, v)
 			continue
 		}
-		if at < 0 {
-			refuse.With("%s is given, but the model has no input of that name: it has %s", graph.Quote(v.Name), inputNames(wanted))
-		}
+		refuse.If(at < 0,
+			"%s is given, but the model has no input of that name: it has %s", graph.Quote(v.Name), inputNames(wanted))
 		if v.table != nil {
 			v = v.table.whole(wanted[at])
 		}
@@ -173,9 +170,8 @@ func (in Inputs) assigned(wanted []graph.Input) Inputs {
 	if len(named) == 0 {
 		return rest
 	}
-	if len(rest) != len(open) {
-		refuse.With("%d of the model's %d inputs are given: nothing is for %s", len(wanted)-len(open)+len(rest), len(wanted), inputNames(open))
-	}
+	refuse.If(len(rest) != len(open),
+		"%d of the model's %d inputs are given: nothing is for %s", len(wanted)-len(open)+len(rest), len(wanted), inputNames(open))
 	var out Inputs
 	for _, w := range wanted {
 		v, ok := named[w.Name]
@@ -207,9 +203,8 @@ func (v *Input) asWanted(w graph.Input) {
 // pictures if one input is left.
 func (in Inputs) split(open []graph.Input) Inputs {
 	at := slices.IndexFunc(in, func(v Input) bool { return v.table != nil })
-	if at >= 0 && len(in) > 1 {
-		refuse.With("a table and %d other arrays without names of inputs: give each with --input name=file", len(in)-1)
-	}
+	refuse.If(at >= 0 && len(in) > 1,
+		"a table and %d other arrays without names of inputs: give each with --input name=file", len(in)-1)
 	if at >= 0 {
 		return in[at].table.inputs(open)
 	}

@@ -146,9 +146,7 @@ type layout struct {
 func layoutOf(shape []int) layout {
 	isChannels := func(n int) bool { return n == 1 || n == 3 }
 	n := len(shape)
-	if n < 2 || n > 4 || graph.Size(shape) == 0 {
-		refuse.With("its shape %v is not a picture's", shape)
-	}
+	refuse.If(n < 2 || n > 4 || graph.Size(shape) == 0, "its shape %v is not a picture's", shape)
 	l := layout{count: 1, channels: 1}
 	inner := shape
 	if n == 4 {
@@ -169,21 +167,17 @@ func layoutOf(shape []int) layout {
 			refuse.With("its shape %v has no axis of 1 or 3 channels", shape)
 		}
 	}
-	if l.height < 2 || l.width < 2 {
-		refuse.With("its shape %v is not a picture's", shape)
-	}
+	refuse.If(l.height < 2 || l.width < 2, "its shape %v is not a picture's", shape)
 	return l
 }
 
 // numbers returns the pictures as an input of that shape takes them, end to end.
 func (p Pictures) numbers(pictures []image.Image, in graph.Input) []float64 {
 	l, err := refuse.Result(func() layout { return layoutOf(in.Shape) })
-	if err != nil {
-		refuse.With("input %s takes no picture: %w; give its numbers in a .npy or .npz file", graph.Quote(in.Name), err)
-	}
-	if !in.DType.IsFloat() && in.DType != 0 && p.Deviation != [3]float64{1. / 255, 1. / 255, 1. / 255} {
-		refuse.With("input %s takes whole numbers: give --image 0..255", graph.Quote(in.Name))
-	}
+	refuse.If(err != nil,
+		"input %s takes no picture: %w; give its numbers in a .npy or .npz file", graph.Quote(in.Name), err)
+	refuse.If(!in.DType.IsFloat() && in.DType != 0 && p.Deviation != [3]float64{1. / 255, 1. / 255, 1. / 255},
+		"input %s takes whole numbers: give --image 0..255", graph.Quote(in.Name))
 	var out []float64
 	for _, m := range pictures {
 		out = append(out, p.pixels(l.resize(m, p.Crop), l)...)

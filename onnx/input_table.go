@@ -43,9 +43,8 @@ func tableOf(data []byte) *table {
 		}
 	}
 	first, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		refuse.With("is empty: the first line names the columns, and each further one is a row of numbers")
-	}
+	refuse.If(errors.Is(err, io.EOF),
+		"is empty: the first line names the columns, and each further one is a row of numbers")
 	must.OK(err)
 	t := &table{at: map[string]int{}}
 	for i, name := range first {
@@ -58,9 +57,7 @@ func tableOf(data []byte) *table {
 		}
 		t.at[name] = i
 		t.columns = append(t.columns, name)
-		if len(t.columns) > maxColumns {
-			refuse.With("has more than %d columns", maxColumns)
-		}
+		refuse.If(len(t.columns) > maxColumns, "has more than %d columns", maxColumns)
 	}
 	t.odd = make([]error, len(t.columns))
 	for {
@@ -78,9 +75,7 @@ func tableOf(data []byte) *table {
 		}
 		t.rows, t.cells = append(t.rows, row), append(t.cells, slices.Clone(record))
 	}
-	if len(t.rows) == 0 {
-		refuse.With("has names of columns but no rows")
-	}
+	refuse.If(len(t.rows) == 0, "has names of columns but no rows")
 	return t
 }
 

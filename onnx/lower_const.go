@@ -11,13 +11,9 @@ func (o *op) tensorAttr(name string) *graph.Tensor {
 	if a == nil {
 		return nil
 	}
-	if a.T == nil {
-		o.failf("attribute %s is empty", name)
-	}
+	o.failIf(a.T == nil, "attribute %s is empty", name)
 	t, err := decode(a.T, o.file.source.external)
-	if err != nil {
-		o.failf("attribute %s: %v", name, err)
-	}
+	o.failIf(err != nil, "attribute %s: %v", name, err)
 	t = o.narrows.exact(t, a.T)
 	t.Public = t.Len() == 1 // as attributes are; files may have weights in longer ones
 	return t

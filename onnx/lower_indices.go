@@ -13,12 +13,8 @@ import (
 func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y, index graph.Value) {
 	in := o.shape(x)
 	spatial := in[2:]
-	if columnsFirst && len(spatial) != 2 {
-		o.failf("storage_order 1 with %d spatial axes", len(spatial))
-	}
-	if graph.Size(in) > 1<<24 {
-		o.failf("indices of the elements of shape %v are too large", in)
-	}
+	o.failIf(columnsFirst && len(spatial) != 2, "storage_order 1 with %d spatial axes", len(spatial))
+	o.failIf(graph.Size(in) > 1<<24, "indices of the elements of shape %v are too large", in)
 	dt := o.DType(x)
 	if !dt.IsFloat() {
 		x = o.Cast(x, graph.Float)

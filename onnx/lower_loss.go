@@ -22,15 +22,11 @@ func lowerCrossEntropy(o *op) {
 func (o *op) loss(x graph.Value) graph.Value {
 	in := o.shape(x)
 	target := o.in(1)
-	if len(in) < 2 {
-		o.failf("its input has shape %v", in)
-	}
+	o.failIf(len(in) < 2, "its input has shape %v", in)
 	classes := in[1]
 	st := o.shape(target)
 	shape := append([]int{in[0], 1}, in[2:]...)
-	if graph.Size(st) != graph.Size(shape) {
-		o.failf("targets of shape %v for an input of shape %v", st, in)
-	}
+	o.failIf(graph.Size(st) != graph.Size(shape), "targets of shape %v for an input of shape %v", st, in)
 	target = o.Reshape(target, shape)
 	hot := o.Cast(o.OneHot(target, 1, classes), graph.Float)
 	counts := false // whether some entries do not count

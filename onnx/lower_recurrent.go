@@ -35,13 +35,9 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 		r.x = o.Transpose(r.x, []int{1, 0, 2})
 	}
 	in, sr := o.shape(r.x), o.shape(o.in(2))
-	if len(in) != 3 || len(sr) != 3 {
-		o.failf("input and recurrence have shapes %v and %v", in, sr)
-	}
+	o.failIf(len(in) != 3 || len(sr) != 3, "input and recurrence have shapes %v and %v", in, sr)
 	r.steps, r.batch, r.hidden = in[0], in[1], sr[2]
-	if r.steps > mostSteps {
-		o.failf("%d steps; %d at most are supported", r.steps, mostSteps)
-	}
+	o.failIf(r.steps > mostSteps, "%d steps; %d at most are supported", r.steps, mostSteps)
 	o.ignore("hidden_size")
 	r.reverse = choiceAttr(o, "direction", "forward", directions)
 	r.directions = len(r.reverse)
@@ -53,9 +49,7 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 	if len(names) == 0 {
 		names = slices.Repeat(defaults, r.directions)
 	}
-	if len(names) != functions*r.directions {
-		o.failf("%d activations, not %d", len(names), functions*r.directions)
-	}
+	o.failIf(len(names) != functions*r.directions, "%d activations, not %d", len(names), functions*r.directions)
 	alpha, beta := o.floatsAttr("activation_alpha"), o.floatsAttr("activation_beta")
 	for _, name := range names {
 		r.activations = append(r.activations, o.activation(name, &alpha, &beta))
@@ -70,14 +64,10 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 // steps.
 func (o *op) lengthsOf(batch, steps int) []int {
 	list := o.intsInput(4, "the lengths of the sequences")
-	if len(list) != batch {
-		o.failf("%d lengths for a batch of %d", len(list), batch)
-	}
+	o.failIf(len(list) != batch, "%d lengths for a batch of %d", len(list), batch)
 	lens := make([]int, batch)
 	for i, n := range list {
-		if n < 0 || n > int64(steps) {
-			o.failf("lengths %v of %d steps", list, steps)
-		}
+		o.failIf(n < 0 || n > int64(steps), "lengths %v of %d steps", list, steps)
 		lens[i] = int(n)
 	}
 	if len(lens) == 0 || slices.Min(lens) == steps {
@@ -128,9 +118,7 @@ func (o *op) stringsAttr(name string) []string {
 // of returns the part of direction d of an input whose first axis is the direction.
 func (r *recurrent) of(v graph.Value, d int) graph.Value {
 	s := r.shape(v)
-	if len(s) == 0 || s[0] != r.directions {
-		r.failf("a tensor of shape %v for %d directions", s, r.directions)
-	}
+	r.failIf(len(s) == 0 || s[0] != r.directions, "a tensor of shape %v for %d directions", s, r.directions)
 	return r.Reshape(r.SliceAxis(v, 0, d, 1, 1), s[1:])
 }
 

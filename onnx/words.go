@@ -124,9 +124,7 @@ func (o *op) strings(name string) []string {
 		of = a.T.StringData
 	}
 	list, err := stringsOf(of)
-	if err != nil {
-		o.failf("attribute %s: %v", name, err)
-	}
+	o.failIf(err != nil, "attribute %s: %v", name, err)
 	return list
 }
 
@@ -151,9 +149,7 @@ func (o *op) labelsOf(i int) []string {
 
 // labelled says that the numbers of output i are those of labels.
 func (o *op) labelled(i int, labels []string) {
-	if o.texts == nil {
-		o.failf("gives strings in the body of a node, which is not supported")
-	}
+	o.failIf(o.texts == nil, "gives strings in the body of a node, which is not supported")
 	o.said = true
 	o.texts.labels[o.proto.Output[i]] = labels
 }
@@ -193,9 +189,8 @@ func (o *op) carryLabels() {
 
 // operand returns the words that input i is.
 func (o *op) operand(i int) *words {
-	if !o.has(i) || !o.texts.known(o.proto.Input[i]) {
-		o.failf("operand %d is not of strings that are constant or follow from inputs that are strings", i)
-	}
+	o.failIf(!o.has(i) || !o.texts.known(o.proto.Input[i]),
+		"operand %d is not of strings that are constant or follow from inputs that are strings", i)
 	return o.texts.words[o.proto.Input[i]]
 }
 
@@ -217,9 +212,7 @@ func (o *op) step(n int, s vocabulary.Step, results ...string) [][]vocabulary.Di
 	}
 	s.Out = results
 	dims, err := s.Shapes(in)
-	if err != nil {
-		o.failf("%v", err)
-	}
+	o.failIf(err != nil, "%v", err)
 	t.made.Steps = append(t.made.Steps, s)
 	return dims
 }
@@ -234,9 +227,8 @@ func (o *op) gives(n int, s vocabulary.Step) {
 func (o *op) numbered(name string, dims []vocabulary.Dim, dt graph.DType) graph.Value {
 	shape, symbols := make([]int, len(dims)), make([]string, len(dims))
 	for i, d := range dims {
-		if d.N == vocabulary.Unknown {
-			o.failf("how many numbers it gives depends on the strings: its axis %d has no length", i)
-		}
+		o.failIf(d.N == vocabulary.Unknown,
+			"how many numbers it gives depends on the strings: its axis %d has no length", i)
 		shape[i], symbols[i] = d.N, d.Symbol
 	}
 	if !slices.ContainsFunc(symbols, func(s string) bool { return s != "" }) {
@@ -330,9 +322,7 @@ func stringCounts(o *op) {
 func (o *op) weighed(counts graph.Value, mode string, weights []float32, index []int) graph.Value {
 	in := o.shape(counts)
 	each := slices.Repeat([]float32{1}, in[len(in)-1])
-	if len(weights) > 0 && len(weights) != len(index) {
-		o.failf("%d weights for %d n-grams", len(weights), len(index))
-	}
+	o.failIf(len(weights) > 0 && len(weights) != len(index), "%d weights for %d n-grams", len(weights), len(index))
 	for i, w := range weights {
 		each[index[i]] = w
 	}
@@ -369,9 +359,7 @@ func stringSplit(o *op) {
 // stringEncoder is LabelEncoder of strings.
 func stringEncoder(o *op) {
 	keys := o.stringsOrTensor("keys")
-	if keys == nil {
-		o.failf("its keys are numbers, and its operand is strings")
-	}
+	o.failIf(keys == nil, "its keys are numbers, and its operand is strings")
 	s := &vocabulary.Replace{Keys: keys, DefaultString: o.strAttr("default_string", "_Unused")}
 	if s.Strings = o.stringsOrTensor("values"); s.Strings != nil {
 		o.ignore("default_float", "default_int64")
@@ -395,9 +383,7 @@ func stringCategories(o *op) {
 
 func stringOneHot(o *op) {
 	s := &vocabulary.OneHot{Categories: o.strings("cats_strings"), Known: !o.flagAttr("zeros", true)}
-	if s.Categories == nil {
-		o.failf("its categories are numbers, and its operand is strings")
-	}
+	o.failIf(s.Categories == nil, "its categories are numbers, and its operand is strings")
 	o.givesNumbers(1, vocabulary.Step{OneHot: s}, graph.Float)
 }
 
@@ -430,9 +416,7 @@ func stringReshape(o *op) {
 	if o.has(1) {
 		shape = o.integersAt(1, "the shape")
 	}
-	if o.flagAttr("allowzero", false) && slices.Contains(shape, 0) {
-		o.failf("a shape with 0 of strings is not supported")
-	}
+	o.failIf(o.flagAttr("allowzero", false) && slices.Contains(shape, 0), "a shape with 0 of strings is not supported")
 	o.gives(1, vocabulary.Step{Reshape: &vocabulary.Reshape{Shape: append([]int{}, shape...)}})
 }
 
@@ -455,9 +439,8 @@ func stringTranspose(o *op) {
 
 // chosen are strings of a constant list, which numbers that the graph computes choose.
 func (o *op) chosen(w *words, shape func(of []int) []int) {
-	if w.constant == nil {
-		o.failf("%s chooses strings that are not constant, which is not supported", graph.Quote(o.proto.Input[1]))
-	}
+	o.failIf(w.constant == nil,
+		"%s chooses strings that are not constant, which is not supported", graph.Quote(o.proto.Input[1]))
 	at := o.in(1)
 	o.result(0, o.Reshape(o.Cast(at, graph.Int64), shape(o.shape(at))))
 	o.labelled(0, w.constant)
@@ -467,9 +450,7 @@ func stringGather(o *op) {
 	w, axis := o.operand(0), int(o.intAttr("axis", 0))
 	at := o.Tensor(o.in(1))
 	if at == nil {
-		if len(w.dims) != 1 {
-			o.failf("strings are chosen from a table of %d axes, which is not supported", len(w.dims))
-		}
+		o.failIf(len(w.dims) != 1, "strings are chosen from a table of %d axes, which is not supported", len(w.dims))
 		o.chosen(w, func(of []int) []int { return of })
 		return
 	}
@@ -484,9 +465,8 @@ func stringFeatures(o *op) {
 	}
 	at := o.Tensor(o.in(1))
 	if at == nil {
-		if n > 2 || n == 2 && w.dims[0].N != 1 {
-			o.failf("strings are chosen from a table of several rows, which is not supported")
-		}
+		o.failIf(n > 2 || n == 2 && w.dims[0].N != 1,
+			"strings are chosen from a table of several rows, which is not supported")
 		o.chosen(w, func(of []int) []int { return []int{1, graph.Size(of)} })
 		return
 	}
@@ -531,9 +511,8 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 		}
 	}
 	arrays := must.Get(in.assign(wanted))
-	if len(arrays) != len(wanted) {
-		refuse.With("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
-	}
+	refuse.If(len(arrays) != len(wanted),
+		"it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
 	var out Inputs
 	var texts []vocabulary.Array
 	for i, a := range arrays {
@@ -541,9 +520,7 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 			out = append(out, a)
 			continue
 		}
-		if a.Strings == nil {
-			refuse.With("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
-		}
+		refuse.If(a.Strings == nil, "input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
 		must.OK(a.fits(wanted[i]))
 		texts = append(texts, vocabulary.Array{Name: wanted[i].Name, Shape: a.shapeAs(wanted[i].Shape), Strings: a.Strings})
 	}
@@ -564,15 +541,12 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) []vocabulary
 	for k := range samples {
 		one := slices.Clone(texts)
 		for i := range one {
-			if len(one[i].Strings) != samples {
-				refuse.With("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
-			}
+			refuse.If(len(one[i].Strings) != samples,
+				"%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
 			one[i].Shape, one[i].Strings = []int{}, one[i].Strings[k:k+1]
 		}
 		results, err := v.Map(one, picture.Decode)
-		if err != nil {
-			refuse.With("file %d: %w", k, err)
-		}
+		refuse.If(err != nil, "file %d: %w", k, err)
 		if all == nil {
 			all = results
 			continue

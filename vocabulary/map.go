@@ -130,9 +130,7 @@ func (s *Step) apply(values map[string]Array, b *budget) {
 	in, dims := make([]Array, len(s.In)), make([][]Dim, len(s.In))
 	for i, name := range s.In {
 		a, ok := values[name]
-		if !ok || !a.isStrings() {
-			refuse.With("it reads %s, which is not of strings", quote.Name(name))
-		}
+		refuse.If(!ok || !a.isStrings(), "it reads %s, which is not of strings", quote.Name(name))
 		in[i], dims[i] = a, known(a.Shape)
 	}
 	out := o.run(in, lengths(o.shapes(dims)[0]), b)

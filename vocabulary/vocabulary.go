@@ -95,9 +95,7 @@ func (s *Step) operation() operation {
 			found, n = o, n+1
 		}
 	}
-	if n != 1 {
-		refuse.With("%d operations in one step", n)
-	}
+	refuse.If(n != 1, "%d operations in one step", n)
 	if o, is := found.(interface{ check() }); is {
 		o.check()
 	}
@@ -112,9 +110,8 @@ func (s *Step) operation() operation {
 	case *Split:
 		out = 2
 	}
-	if len(s.In) != in || len(s.Out) != out {
-		refuse.With("%d operands and %d results, not %d and %d", len(s.In), len(s.Out), in, out)
-	}
+	refuse.If(len(s.In) != in || len(s.Out) != out,
+		"%d operands and %d results, not %d and %d", len(s.In), len(s.Out), in, out)
 	return found
 }
 

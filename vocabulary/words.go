@@ -17,9 +17,8 @@ type Constant struct {
 }
 
 func (o *Constant) check() {
-	if size(o.Shape) != len(o.Strings) || len(o.Shape) > maxRank {
-		refuse.With("%d strings for shape %v", len(o.Strings), o.Shape)
-	}
+	refuse.If(size(o.Shape) != len(o.Strings) || len(o.Shape) > maxRank,
+		"%d strings for shape %v", len(o.Strings), o.Shape)
 }
 
 func (o *Constant) shapes([][]Dim) [][]Dim {
@@ -49,9 +48,7 @@ func cased(s, to string) string {
 }
 
 func (o *Normalise) check() {
-	if !slices.Contains([]string{"LOWER", "UPPER", "NONE"}, o.Case) {
-		refuse.With("case %q", o.Case)
-	}
+	refuse.If(!slices.Contains([]string{"LOWER", "UPPER", "NONE"}, o.Case), "case %q", o.Case)
 }
 
 func (o *Normalise) shapes(in [][]Dim) [][]Dim {
@@ -105,13 +102,9 @@ type Tokenise struct {
 // compiled compiles a regular expression, which matches the longest text and never none.
 func compiled(expression string) *regexp.Regexp {
 	r, err := regexp.Compile(expression)
-	if err != nil {
-		refuse.With("%w", err)
-	}
+	refuse.If(err != nil, "%w", err)
 	r.Longest()
-	if r.MatchString("") {
-		refuse.With("the expression %q matches no characters", expression)
-	}
+	refuse.If(r.MatchString(""), "the expression %q matches no characters", expression)
 	return r
 }
 
@@ -133,9 +126,8 @@ func (o *Tokenise) expressions() (list []*regexp.Regexp) {
 }
 
 func (o *Tokenise) check() {
-	if (o.Expression == "") == (len(o.Separators) == 0) || o.Least < 1 || len(o.Separators) > 1<<8 {
-		refuse.With("it has an expression for tokens or separators, and tokens of at least one character")
-	}
+	refuse.If((o.Expression == "") == (len(o.Separators) == 0) || o.Least < 1 || len(o.Separators) > 1<<8,
+		"it has an expression for tokens or separators, and tokens of at least one character")
 	o.expressions()
 }
 
@@ -215,9 +207,7 @@ type Split struct {
 }
 
 func (o *Split) check() {
-	if o.Most < -1 {
-		refuse.With("it splits %d times", o.Most)
-	}
+	refuse.If(o.Most < -1, "it splits %d times", o.Most)
 }
 
 func (o *Split) shapes(in [][]Dim) [][]Dim {
@@ -276,9 +266,7 @@ type Match struct {
 
 func (o *Match) compiled() *regexp.Regexp {
 	r, err := regexp.Compile(`\A(?:` + o.Expression + `)\z`)
-	if err != nil {
-		refuse.With("%w", err)
-	}
+	refuse.If(err != nil, "%w", err)
 	return r
 }
 
