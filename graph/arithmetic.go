@@ -210,10 +210,9 @@ const maxExponents = 64
 
 // powers is x to the power of a constant tensor. Elements with the same exponent are
 // computed together.
-func (b *Builder) powers(x Value, e *Tensor, shape []int) Value {
-	if !b.Room(2, Size(shape)) {
-		return Value{}
-	}
+func (b *Builder) powers(x Value, e *Tensor, shape []int) (made Value) {
+	defer b.refused(&made)
+	b.needRoom(2, Size(shape))
 	of := map[float64][]int{} // elements by exponent
 	var exponents []float64
 	tables := broadcastTables(e.Shape, shape)
@@ -224,9 +223,8 @@ func (b *Builder) powers(x Value, e *Tensor, shape []int) Value {
 		}
 		of[v] = append(of[v], i)
 	})
-	if len(exponents) > maxExponents {
-		return b.Failf("it has %d different exponents; at most %d are supported", len(exponents), maxExponents)
-	}
+	refuse.If(len(exponents) > maxExponents,
+		"it has %d different exponents; at most %d are supported", len(exponents), maxExponents)
 	flat := b.Reshape(x, []int{Size(shape)})
 	parts := make([]Value, len(exponents))
 	back := make([]int, Size(shape))

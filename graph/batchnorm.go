@@ -45,19 +45,16 @@ type Statistics struct {
 
 // BatchNorm normalises x along axis 1. Where possible, [Builder.Graph] folds it into
 // the Conv or Gemm before it.
-func (b *Builder) BatchNorm(x Value, s Statistics) Value {
+func (b *Builder) BatchNorm(x Value, s Statistics) (made Value) {
+	defer b.refused(&made)
 	var p [4]*Tensor
 	for i, v := range []Value{s.Scale, s.Bias, s.Mean, s.Variance} {
-		if !b.valid(x, v) {
-			return Value{}
-		}
+		b.need(x, v)
 		if p[i] = b.Tensor(v); p[i] == nil || !p[i].DType.IsFloat() {
 			return b.Failf("%s must be a float constant", Quote(b.Name(v)))
 		}
 		shape := b.Shape(x)
-		if len(shape) < 2 {
-			return b.Failf("its input has shape %v, without a channel axis", shape)
-		}
+		refuse.If(len(shape) < 2, "its input has shape %v, without a channel axis", shape)
 		if !slices.Equal(p[i].Shape, shape[1:2]) {
 			return b.Failf("%s has shape %v; %v is expected", Quote(b.Name(v)), p[i].Shape, shape[1:2])
 		}
@@ -69,9 +66,8 @@ func (b *Builder) BatchNorm(x Value, s Statistics) Value {
 		scale[i] = float32(s)
 		shift[i] = float32(p[1].At(i) - float64(s*p[2].At(i)))
 	}
-	if FirstNonFinite(scale) >= 0 || FirstNonFinite(shift) >= 0 {
-		return b.Failf("its statistics give a factor that is not finite")
-	}
+	refuse.If(FirstNonFinite(scale) >= 0 || FirstNonFinite(shift) >= 0,
+		"its statistics give a factor that is not finite")
 	return b.emit(BatchNorm{}, x, b.floats("scale", []int{c}, scale), b.floats("shift", []int{c}, shift))
 }
 

@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Builder makes a graph in normal form, one operation at a time. Each method takes values
@@ -509,17 +512,14 @@ func (b *Builder) Integers(shape []int, v []int64) Value {
 }
 
 // Fill makes a constant with the one element of value everywhere.
-func (b *Builder) Fill(shape []int, value *Tensor) Value {
+func (b *Builder) Fill(shape []int, value *Tensor) (out Value) {
+	defer b.refused(&out)
 	if value.Len() != 1 {
 		return b.Failf("its value has %d elements", value.Len())
 	}
-	if err := checkInts(shape); err != nil {
-		return b.Failf("%v", err)
-	}
+	must.OK(checkInts(shape))
 	n := Size(shape)
-	if !b.spend(n) {
-		return b.Failf("the constant of shape %v that it makes is too large", shape)
-	}
+	refuse.If(!b.spend(n), "the constant of shape %v that it makes is too large", shape)
 	t := &Tensor{Shape: shape, DType: value.DType, Public: value.Public}
 	if value.I64 != nil {
 		t.I64 = slices.Repeat(value.I64, n)

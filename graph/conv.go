@@ -32,9 +32,8 @@ func (c Conv) infer(in []operandType) operandType {
 	for i, d := range x[2:] {
 		padded = append(padded, max(c.Begin[i]+d, c.reach(i, out[i])))
 	}
-	if err := checkInts(padded); err != nil || Size(padded) > 4*MaxActivations {
-		refuse.With("its padded input of shape %v is too large", padded)
-	}
+	err := checkInts(padded)
+	refuse.If(err != nil || Size(padded) > 4*MaxActivations, "its padded input of shape %v is too large", padded)
 	return operandType{shape: append([]int{x[0], w[0]}, out...), dtype: Float}
 }
 

@@ -134,14 +134,11 @@ func (MixSlots) eval(in []operand, shape []int) operand {
 
 // Slots returns the k greatest of every row of x, of shape [rows, experts], as slots: the greatest is the first, and
 // of equal ones the first comes first.
-func (b *Builder) Slots(x Value, k int) Value {
-	if !b.valid(x) {
-		return x
-	}
+func (b *Builder) Slots(x Value, k int) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	in := b.Shape(x)
-	if len(in) != 2 || k < 1 || k > in[1] {
-		return b.Failf("%d of shape %v", k, in)
-	}
+	refuse.If(len(in) != 2 || k < 1 || k > in[1], "%d of shape %v", k, in)
 	if most := 1 << 10; in[1] > most {
 		return b.Failf("an order of %d elements; %d at most are supported", in[1], most)
 	}

@@ -61,9 +61,8 @@ func (b *Builder) named() *Graph {
 	g := &Graph{Name: b.name, Consts: map[string]*Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]DType{}}
 	owner := map[string]*value{}
 	keep := func(v *value) {
-		if o := owner[v.name]; o != nil && o != v {
-			refuse.With("two values are called %s", Quote(v.name))
-		}
+		o := owner[v.name]
+		refuse.If(o != nil && o != v, "two values are called %s", Quote(v.name))
 		owner[v.name] = v
 		g.Shapes[v.name], g.DTypes[v.name] = v.shape, v.dtype
 		if v.tensor != nil {

@@ -17,9 +17,8 @@ type Gemm struct {
 func (Gemm) takes() operands { return operands{2, 3, floats} }
 
 func (g Gemm) infer(in []operandType) operandType {
-	if f := g.Alpha + g.Beta; math.IsNaN(f) || math.IsInf(f, 0) {
-		refuse.With("alpha is %v, beta %v", g.Alpha, g.Beta)
-	}
+	f := g.Alpha + g.Beta
+	refuse.If(math.IsNaN(f) || math.IsInf(f, 0), "alpha is %v, beta %v", g.Alpha, g.Beta)
 	a, b := in[0].shape, in[1].shape
 	refuse.If(len(a) != 2 || len(b) != 2, "its operands have shapes %v and %v, not two axes each", a, b)
 	m, k, kb, n := a[0], a[1], b[0], b[1]
@@ -142,14 +141,11 @@ func (MatMul) eval(in []operand, shape []int) operand {
 
 // MatMul is the matrix product of NumPy: leading axes broadcast, and a vector is
 // a row on the left and a column on the right.
-func (b *Builder) MatMul(x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
+func (b *Builder) MatMul(x, y Value) (made Value) {
+	defer b.refused(&made)
+	b.need(x, y)
 	sx, sy := b.Shape(x), b.Shape(y)
-	if len(sx) == 0 || len(sy) == 0 {
-		return b.Failf("an operand is a scalar")
-	}
+	refuse.If(len(sx) == 0 || len(sy) == 0, "an operand is a scalar")
 	if len(sx) == 1 {
 		x = b.Reshape(x, []int{1, sx[0]})
 	}
@@ -157,9 +153,7 @@ func (b *Builder) MatMul(x, y Value) Value {
 		y = b.Reshape(y, []int{sy[0], 1})
 	}
 	v := b.emit(MatMul{}, x, y)
-	if !b.valid(v) {
-		return v
-	}
+	b.need(v)
 	full := b.Shape(v)
 	shape := slices.Clone(full[:len(full)-2])
 	if len(sx) > 1 {

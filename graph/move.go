@@ -11,9 +11,8 @@ import (
 type Reshape struct{ Shape []int }
 
 func (r Reshape) infer(in []operandType) operandType {
-	if err := checkInts(r.Shape); err != nil {
-		refuse.With("%w", err)
-	}
+	err := checkInts(r.Shape)
+	refuse.If(err != nil, "%w", err)
 	refuse.If(Size(r.Shape) != Size(in[0].shape), "shape %v does not hold the elements of %v", r.Shape, in[0].shape)
 	return operandType{shape: r.Shape, dtype: in[0].dtype}
 }
@@ -86,14 +85,11 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	return x
 }
 
-func (b *Builder) castConstant(t *Tensor, to DType) Value {
-	if !b.spend(t.Len()) {
-		return b.Failf("the constant that it makes is too large")
-	}
+func (b *Builder) castConstant(t *Tensor, to DType) (out Value) {
+	defer b.refused(&out)
+	refuse.If(!b.spend(t.Len()), "the constant that it makes is too large")
 	c, err := t.cast(to)
-	if err != nil {
-		return b.Failf("%v", err)
-	}
+	refuse.If(err != nil, "%v", err)
 	return b.made("Cast", c)
 }
 
@@ -268,9 +264,8 @@ type Transpose struct{ Perm []int }
 
 func (t Transpose) infer(in []operandType) operandType {
 	rank := len(in[0].shape)
-	if sorted := slices.Sorted(slices.Values(t.Perm)); !ascending(sorted) || len(sorted) != rank {
-		refuse.With("permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
-	}
+	sorted := slices.Sorted(slices.Values(t.Perm))
+	refuse.If(!ascending(sorted) || len(sorted) != rank, "permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
 	shape := make([]int, rank)
 	for j, p := range t.Perm {
 		shape[j] = in[0].shape[p]
@@ -335,10 +330,9 @@ func (b *Builder) Slice(x Value, starts, steps, counts []int) Value {
 }
 
 // SliceAxis is Slice along one axis.
-func (b *Builder) SliceAxis(x Value, axis, start, step, count int) Value {
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+func (b *Builder) SliceAxis(x Value, axis, start, step, count int) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axis)
 	in := b.Shape(x)
 	starts, steps, counts := make([]int, len(in)), slices.Repeat([]int{1}, len(in)), slices.Clone(in)
 	starts[axis], steps[axis], counts[axis] = start, step, count
@@ -421,26 +415,19 @@ func (p Pad) eval(in []operand, shape []int) operand {
 }
 
 // Pad surrounds x by a value; negative amounts cut.
-func (b *Builder) Pad(x Value, begin, end []int, value float64) Value {
-	if !b.valid(x) {
-		return Value{}
-	}
+func (b *Builder) Pad(x Value, begin, end []int, value float64) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	in := b.Shape(x)
-	if len(begin) != len(in) || len(end) != len(in) {
-		return b.Failf("pads %v and %v of shape %v", begin, end, in)
-	}
+	refuse.If(len(begin) != len(in) || len(end) != len(in), "pads %v and %v of shape %v", begin, end, in)
 	starts, steps, counts := make([]int, len(in)), make([]int, len(in)), make([]int, len(in))
 	p := Pad{make([]int, len(in)), make([]int, len(in)), value}
 	none := true
 	for i, d := range in {
-		if min(begin[i], end[i]) < -d {
-			return b.Failf("it cuts more than there is of shape %v", in)
-		}
+		refuse.If(min(begin[i], end[i]) < -d, "it cuts more than there is of shape %v", in)
 		starts[i], steps[i] = max(-begin[i], 0), 1
 		counts[i] = d - starts[i] - max(-end[i], 0)
-		if counts[i] < 0 {
-			return b.Failf("it cuts more than there is of shape %v", in)
-		}
+		refuse.If(counts[i] < 0, "it cuts more than there is of shape %v", in)
 		p.Begin[i], p.End[i] = max(begin[i], 0), max(end[i], 0)
 		none = none && p.Begin[i] == 0 && p.End[i] == 0
 	}
@@ -486,21 +473,15 @@ const (
 )
 
 // PadWithin pads one axis of x with elements of it; negative amounts cut.
-func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) Value {
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axis)
 	d := b.Shape(x)[axis]
 	n := begin + d + end
-	if d == 0 || max(begin, end) > MaxActivations || n < 0 || n > MaxActivations {
-		return b.Failf("pads of %d and %d to an axis of %d", begin, end, d)
-	}
-	if mode == Reflect && max(begin, end) >= d {
-		return b.Failf("reflects %d and %d of an axis of %d", begin, end, d)
-	}
-	if !b.Room(n) {
-		return Value{}
-	}
+	refuse.If(d == 0 || max(begin, end) > MaxActivations || n < 0 || n > MaxActivations,
+		"pads of %d and %d to an axis of %d", begin, end, d)
+	refuse.If(mode == Reflect && max(begin, end) >= d, "reflects %d and %d of an axis of %d", begin, end, d)
+	b.needRoom(n)
 	indices := make([]int, n)
 	for i := range indices {
 		j := i - begin
@@ -537,15 +518,12 @@ func (Expand) eval(in []operand, shape []int) operand {
 }
 
 // Expand broadcasts x with a shape.
-func (b *Builder) Expand(x Value, with []int) Value {
-	if !b.valid(x) {
-		return Value{}
-	}
+func (b *Builder) Expand(x Value, with []int) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	in := b.Shape(x)
 	shape, ok := Broadcast(in, with)
-	if !ok {
-		return b.Failf("shape %v does not broadcast to its target", in)
-	}
+	refuse.If(!ok, "shape %v does not broadcast to its target", in)
 	if err := checkInts(shape); err != nil {
 		return b.Failf("output: %v", err)
 	}

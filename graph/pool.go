@@ -46,27 +46,20 @@ func (p AveragePool) eval(in []operand, shape []int) operand {
 // AveragePool is the sum of each window of x, of shape (N, C, [H,] W), divided by
 // the number of its positions that fall within [lo, hi) of each spatial axis. Every
 // window must have at least one such position.
-func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
+func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) (result Value) {
+	defer b.refused(&result)
 	y := b.emit(AveragePool{w}, x)
-	if !b.valid(y) {
-		return y
-	}
+	b.need(y)
 	out := b.Shape(y)[2:]
-	if len(lo) != len(out) || len(hi) != len(out) {
-		return b.Failf("bounds %v and %v for %d spatial axes", lo, hi, len(out))
-	}
-	if !b.Room(out...) {
-		return Value{}
-	}
+	refuse.If(len(lo) != len(out) || len(hi) != len(out), "bounds %v and %v for %d spatial axes", lo, hi, len(out))
+	b.needRoom(out...)
 	// The divisor is a product over the axes, and so is the correction.
 	factors := make([][]float64, len(out))
 	uniform := true
 	for i, n := range out {
 		for j := range n {
 			c := w.overlap(i, j, lo[i], hi[i])
-			if c == 0 {
-				return b.Failf("its window at %d of spatial axis %d is all padding", j, i)
-			}
+			refuse.If(c == 0, "its window at %d of spatial axis %d is all padding", j, i)
 			uniform = uniform && c == w.Kernel[i]
 			factors[i] = append(factors[i], float64(w.Kernel[i])/float64(c))
 		}

@@ -126,10 +126,9 @@ func combine[T number](x []T, in, shape, axes []int, r reducer[T]) []T {
 
 // Reduce combines the elements of x along ascending axes; keep keeps these with
 // dimension 1.
-func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) Value {
-	if !b.hasAxes(x, axes...) {
-		return Value{}
-	}
+func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axes...)
 	in := b.Shape(x)
 	r := Reduce{f, axes, keep}
 	n := Norm{Axes: axes}.Count(in)

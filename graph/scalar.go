@@ -144,9 +144,8 @@ func (s Scalar) infer(in []operandType) operandType {
 	for i, p := range s.Params {
 		refuse.If(math.IsNaN(p) || math.IsInf(p, 0) && s.Func.Clamp == nil, "%s is %v", s.Func.Params[i].Name, p)
 	}
-	if x := in[0]; !x.dtype.IsFloat() && s.Func.Ints == nil && s.Func.Clamp == nil {
-		refuse.With("its input has type %v", x.dtype)
-	}
+	x := in[0]
+	refuse.If(!x.dtype.IsFloat() && s.Func.Ints == nil && s.Func.Clamp == nil, "its input has type %v", x.dtype)
 	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }
 

@@ -135,10 +135,9 @@ func lessGreatest(v *value, axis int) *value {
 }
 
 // alongLast applies an operator on the last axis along another one.
-func (b *Builder) alongLast(op Op, x Value, axis int) Value {
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+func (b *Builder) alongLast(op Op, x Value, axis int) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axis)
 	rank := len(b.Shape(x))
 	if from := lessGreatest(x.v, axis); from != nil && b.NotFinite(x) {
 		x = Value{from} // of which the weights are the same, and −∞ a mask

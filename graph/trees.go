@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -83,9 +84,8 @@ func (f Forest) infer(in []operandType) operandType {
 		"the weights of its leaves must be a constant of floats, by leaf and target")
 	refuse.If(f.Base != nil && len(f.Base) != w.shape[1], "%d base values for %d targets", len(f.Base), w.shape[1])
 	f.checkTrees(bits.shape[1], w.shape[0])
-	if d := f.depth(); d*w.shape[0] > maxPlaces {
-		refuse.With("its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
-	}
+	d := f.depth()
+	refuse.If(d*w.shape[0] > maxPlaces, "its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
 	return operandType{shape: []int{bits.shape[0], w.shape[1]}, dtype: Float}
 }
 
@@ -181,19 +181,16 @@ func (f Forest) Paths() (over, under [][]int) {
 // value, moved or scaled by constants, that value is compared instead, at the
 // threshold that gives the same result for every float32. So nothing is rounded
 // before it is compared.
-func (b *Builder) Exceeds(x Value, splits []Split) Value {
-	if !b.valid(x) {
-		return x
-	}
+func (b *Builder) Exceeds(x Value, splits []Split) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	if len(splits) == 0 || b.Tensor(x) != nil {
 		return b.emit(Exceeds{splits}, x)
 	}
 	if b.pairs(x) {
 		return b.exceedsParts(x, splits)
 	}
-	if _, err := infer(Exceeds{splits}, b.operandTypes(x)); err != nil {
-		return b.Failf("%v", err)
-	}
+	must.Get(infer(Exceeds{splits}, b.operandTypes(x)))
 	// The splits by the value that they are about, each split once.
 	var sources []*value
 	asked := map[*value][]Split{}

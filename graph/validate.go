@@ -28,13 +28,11 @@ type validation struct {
 
 // define notes a value, which is constant if t is not nil.
 func (v validation) define(name string, t *Tensor) {
-	if _, ok := v.types[name]; ok {
-		refuse.With("%s is defined twice", Quote(name))
-	}
+	_, ok := v.types[name]
+	refuse.If(ok, "%s is defined twice", Quote(name))
 	shape, ok := v.Shapes[name]
-	if err := checkInts(shape); err != nil || !ok || Size(shape) > MaxActivations && t == nil {
-		refuse.With("%s has shape %v", Quote(name), shape)
-	}
+	err := checkInts(shape)
+	refuse.If(err != nil || !ok || Size(shape) > MaxActivations && t == nil, "%s has shape %v", Quote(name), shape)
 	refuse.If(!v.DTypes[name].Known(), "%s has %v", Quote(name), v.DTypes[name])
 	v.types[name] = operandType{shape: shape, dtype: v.DTypes[name], value: t}
 }
@@ -51,9 +49,8 @@ func (v validation) inputs() {
 
 func (v validation) constants() {
 	for name, t := range v.Consts {
-		if err := t.check(); err != nil {
-			refuse.With("constant %s: %w", Quote(name), err)
-		}
+		err := t.check()
+		refuse.If(err != nil, "constant %s: %w", Quote(name), err)
 		v.define(name, t)
 		refuse.If(!slices.Equal(t.Shape, v.Shapes[name]) || t.DType != v.DTypes[name],
 			"constant %s is of shape %v and type %v", Quote(name), t.Shape, t.DType)

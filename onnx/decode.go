@@ -35,9 +35,8 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 // setRaw decodes little-endian bytes.
 func setRaw(t *graph.Tensor, raw []byte) {
 	n, dt := graph.Size(t.Shape), t.DType
-	if want := dt.Bytes(n); len(raw) != want {
-		refuse.With("%d bytes of data, but %v of type %v needs %d", len(raw), t.Shape, dt, want)
-	}
+	want := dt.Bytes(n)
+	refuse.If(len(raw) != want, "%d bytes of data, but %v of type %v needs %d", len(raw), t.Shape, dt, want)
 	switch {
 	case dt == graph.Float:
 		t.F32 = mapped.Float32s(raw, n)

@@ -72,9 +72,8 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 		refuse.If(!values[i].DType.Known() && values[i].DType != stringType && values[i].DType != fileType,
 			"input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
 		var err error
-		if declared[i], err = declaredDims(in, inputShape(opts, i)); err != nil {
-			refuse.With("input %s: %w", graph.Quote(in.GetName()), err)
-		}
+		declared[i], err = declaredDims(in, inputShape(opts, i))
+		refuse.If(err != nil, "input %s: %w", graph.Quote(in.GetName()), err)
 		for _, d := range declared[i] {
 			asked[d.symbol] = true
 		}
@@ -94,9 +93,8 @@ type sizes map[string]int
 func namedSizes(dims map[string]int) sizes {
 	s := sizes{}
 	for _, name := range slices.Sorted(maps.Keys(dims)) { // so that errors are the same every time
-		if s[name] = dims[name]; s[name] < 1 {
-			refuse.With("dimension %s is %d; it must be at least 1", name, s[name])
-		}
+		s[name] = dims[name]
+		refuse.If(s[name] < 1, "dimension %s is %d; it must be at least 1", name, s[name])
 	}
 	return s
 }

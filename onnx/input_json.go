@@ -82,9 +82,8 @@ func parseData(data []byte) Inputs {
 	in := make(Inputs, len(file.Data))
 	for i, raw := range file.Data {
 		var err error
-		if in[i], err = refuse.Result(func() Input { return parseNested(raw) }); err != nil {
-			refuse.With(`"input_data", input %d: %w`, i, err)
-		}
+		in[i], err = refuse.Result(func() Input { return parseNested(raw) })
+		refuse.If(err != nil, `"input_data", input %d: %w`, i, err)
 	}
 	if file.Shapes != nil && len(file.Shapes) != len(file.Data) {
 		in[0].Note = fmt.Sprintf(`"input_shapes" has %d entries and "input_data" %d: the shapes are passed over`, len(file.Shapes), len(file.Data))

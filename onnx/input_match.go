@@ -152,9 +152,8 @@ func (in Inputs) assigned(wanted []graph.Input) Inputs {
 			v = v.table.whole(wanted[at])
 		}
 		v.asWanted(wanted[at])
-		if _, twice := named[v.Name]; twice {
-			refuse.With("input %s is given twice", graph.Quote(v.Name))
-		}
+		_, twice := named[v.Name]
+		refuse.If(twice, "input %s is given twice", graph.Quote(v.Name))
 		named[v.Name] = v
 	}
 	var open []graph.Input // that nothing names

@@ -49,9 +49,8 @@ func tableOf(data []byte) *table {
 	t := &table{at: map[string]int{}}
 	for i, name := range first {
 		name = strings.TrimSpace(name)
-		if _, err := strconv.ParseFloat(name, 64); err == nil {
-			refuse.With("column %d is called %s: the first line must name the columns", i+1, graph.Quote(name))
-		}
+		_, err := strconv.ParseFloat(name, 64)
+		refuse.If(err == nil, "column %d is called %s: the first line must name the columns", i+1, graph.Quote(name))
 		if _, twice := t.at[name]; name == "" || twice {
 			refuse.With("column %d has no name of its own, but %s: give each column one", i+1, graph.Quote(name))
 		}

@@ -133,9 +133,8 @@ func (r *reader) decodeInitializers() {
 // eachInitializer reads the initializers, by their names.
 func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto) error) {
 	for _, name := range slices.Sorted(maps.Keys(f.initializers)) {
-		if err := read(name, f.initializers[name]); err != nil {
-			refuse.With("initializer %s: %w", graph.Quote(name), err)
-		}
+		err := read(name, f.initializers[name])
+		refuse.If(err != nil, "initializer %s: %w", graph.Quote(name), err)
 	}
 }
 

@@ -242,9 +242,8 @@ func lowerFlexAttention(o *op) {
 // query's window. The last query's own key is the last one before the length.
 func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right int64) {
 	q, k := o.shape(a.q), o.shape(a.k)
-	if s := o.shape(lengths); len(q) != 4 || len(k) != 4 || graph.Size(s) != q[0] {
-		o.failf("lengths of shape %v for queries of shape %v", s, q)
-	}
+	s := o.shape(lengths)
+	o.failIf(len(q) != 4 || len(k) != 4 || graph.Size(s) != q[0], "lengths of shape %v for queries of shape %v", s, q)
 	n := o.Reshape(o.Cast(lengths, graph.Int64), []int{q[0], 1, 1, 1})
 	o.room(q[2]+1, k[2])
 	// How far a key is after its query's, and n more.
@@ -339,9 +338,8 @@ func (o *op) rotary(x, cos, sin graph.Value, positions []graph.Value, heads int6
 	}
 	c, n := angles(cos), angles(sin)
 	r := o.shape(c)[3]
-	if dim := o.intAttr("rotary_embedding_dim", 0); dim != 0 && dim != int64(2*r) {
-		o.failf("rotary_embedding_dim is %d, but the tables turn %d elements", dim, 2*r)
-	}
+	dim := o.intAttr("rotary_embedding_dim", 0)
+	o.failIf(dim != 0 && dim != int64(2*r), "rotary_embedding_dim is %d, but the tables turn %d elements", dim, 2*r)
 	y := o.rotated(x, c, n, r, interleaved)
 	if flat {
 		y = o.joinHeads(y)

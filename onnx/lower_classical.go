@@ -159,9 +159,8 @@ func lowerFeatureVectorizer(o *op) {
 		if len(in) == 1 {
 			x = o.Reshape(x, []int{1, in[0]})
 		}
-		if n := len(in); n < 1 || n > 2 || i < len(sizes) && sizes[i] != int64(in[n-1]) {
-			o.failf("input %d has shape %v", i, in)
-		}
+		n := len(in)
+		o.failIf(n < 1 || n > 2 || i < len(sizes) && sizes[i] != int64(in[n-1]), "input %d has shape %v", i, in)
 		parts = append(parts, x)
 	}
 	o.result(0, o.Concat(1, parts...))

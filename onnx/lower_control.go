@@ -91,9 +91,8 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 		t := o.file.inner.constants[p]
 		if t == nil {
 			var err error
-			if t, err = decode(p, o.file.source.external); err != nil {
-				o.failf("initializer %s: %v", graph.Quote(p.GetName()), err)
-			}
+			t, err = decode(p, o.file.source.external)
+			o.failIf(err != nil, "initializer %s: %v", graph.Quote(p.GetName()), err)
 			o.file.inner.constants[p] = t
 		}
 		in.values[p.GetName()] = o.Constant("", o.narrows.exact(t, p))

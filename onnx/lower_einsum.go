@@ -59,9 +59,8 @@ func lowerEinsum(o *op) {
 	t = o.summed(t, out)
 	perm := make([]int, len(out))
 	for j, c := range out {
-		if perm[j] = slices.Index(t.letters, c); perm[j] < 0 || slices.Index(out, c) != j {
-			o.failf("equation %s", graph.Quote(equation))
-		}
+		perm[j] = slices.Index(t.letters, c)
+		o.failIf(perm[j] < 0 || slices.Index(out, c) != j, "equation %s", graph.Quote(equation))
 	}
 	o.result(0, o.Transpose(t.v, perm))
 }
@@ -136,9 +135,8 @@ func (o *op) contract(a, b einTerm, keep []rune) einTerm {
 	for _, t := range []einTerm{a, b} {
 		for i, d := range o.shape(t.v) {
 			c := t.letters[i]
-			if old := dims[c]; old > 1 && d > 1 && old != d {
-				o.failf("an axis of %d and one of %d have one letter", old, d)
-			}
+			old := dims[c]
+			o.failIf(old > 1 && d > 1 && old != d, "an axis of %d and one of %d have one letter", old, d)
 			dims[c] = max(dims[c], d)
 		}
 	}

@@ -42,9 +42,8 @@ func (o *op) loss(x graph.Value) graph.Value {
 	}
 	if o.has(2) {
 		w := o.in(2)
-		if s := o.shape(w); len(s) != 1 || s[0] != classes {
-			o.failf("weights of shape %v for %d classes", s, classes)
-		}
+		s := o.shape(w)
+		o.failIf(len(s) != 1 || s[0] != classes, "weights of shape %v for %d classes", s, classes)
 		hot, counts = o.Mul(hot, o.Reshape(w, o.perClass(in))), true
 	}
 	each := o.Negative(o.Reduce(graph.Sum, o.Mul(hot, x), []int{1}, false))

@@ -84,9 +84,8 @@ func lowerEmbedLayerNorm(o *op) {
 	if o.has(8) {
 		x = o.Add(x, o.Take(o.in(3), 0, o.in(8)))
 	} else {
-		if rows := o.shape(o.in(3)); len(rows) != 2 || rows[0] < s[1] {
-			o.failf("%d tokens, but positions of shape %v", s[1], rows)
-		}
+		rows := o.shape(o.in(3))
+		o.failIf(len(rows) != 2 || rows[0] < s[1], "%d tokens, but positions of shape %v", s[1], rows)
 		x = o.Add(x, o.SliceAxis(o.in(3), 0, 0, 1, s[1]))
 	}
 	if o.has(1) {
@@ -174,9 +173,8 @@ func lowerMultiHeadAttention(o *op) {
 
 // lowerMicrosoftRotary reads positions, or the first of them, before the tables.
 func lowerMicrosoftRotary(o *op) {
-	if s := o.floatAttr("scale", 1); math.Abs(s-1) > 0 {
-		o.failf("scale = %v is not supported", s)
-	}
+	scale := o.floatAttr("scale", 1)
+	o.failIf(math.Abs(scale-1) > 0, "scale = %v is not supported", scale)
 	o.failIf(o.flagAttr("is_packed_batching", false), "is_packed_batching is not supported")
 	x, s := o.ranked(0, 3)
 	positions, cos, sin := o.in(1), o.in(2), o.in(3)

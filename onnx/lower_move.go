@@ -157,9 +157,8 @@ func lowerSplit(o *op) {
 	axis := o.axis(o.intAttr("axis", 0), len(in))
 	sizes := o.listed("split", 1)
 	n := len(o.proto.Output)
-	if v := o.intAttr("num_outputs", int64(n)); v != int64(n) {
-		o.failf("num_outputs is %d, but it has %d outputs", v, n)
-	}
+	v := o.intAttr("num_outputs", int64(n))
+	o.failIf(v != int64(n), "num_outputs is %d, but it has %d outputs", v, n)
 	o.failIf(n > in[axis] && sizes == nil, "%d outputs of an axis of %d", n, in[axis])
 	if sizes == nil { // equal parts, the last may be smaller
 		part := (in[axis] + n - 1) / n

@@ -25,15 +25,13 @@ func lowerNgrams(o *op) {
 	o.failIf(n.least < 1 || n.most < n.least || n.most > len(starts) || n.skips < 0 || n.most > 64 || length == 0,
 		"n-grams of %d to %d, up to %d apart, in rows of %d", n.least, n.most, n.skips, length)
 	// More apart than a row is long there are none.
-	if n.skips = min(n.skips, length); n.skips > maxTrips/n.most {
-		o.failf("n-grams of up to %d, up to %d apart, are too many to compare", n.most, n.skips)
-	}
+	n.skips = min(n.skips, length)
+	o.failIf(n.skips > maxTrips/n.most, "n-grams of up to %d, up to %d apart, are too many to compare", n.most, n.skips)
 	rows := graph.Size(in) / length
 	x = o.Reshape(x, []int{rows, length, 1})
 	parts, columns := n.bySize(x, pool, starts)
-	if most := slices.Max(n.columns); most >= graph.MaxElements {
-		o.failf("ngram_indexes has column %d", most)
-	}
+	most := slices.Max(n.columns)
+	o.failIf(most >= graph.MaxElements, "ngram_indexes has column %d", most)
 	width := int(slices.Max(n.columns)) + 1
 	o.room(rows, max(width, 1))
 	if sorted := slices.Sorted(slices.Values(n.columns)); sorted[0] < 0 || len(slices.Compact(sorted)) < len(n.columns) {

@@ -55,9 +55,8 @@ func lowerOneHot(o *op) {
 	o.failIf(depth < 1 || depth > 1<<20, "a depth of %v", depth)
 	n := int(depth)
 	values := o.in(2)
-	if s := o.shape(values); len(s) != 1 || s[0] != 2 {
-		o.failf("values of shape %v", s)
-	}
+	s := o.shape(values)
+	o.failIf(len(s) != 1 || s[0] != 2, "values of shape %v", s)
 	axis := o.axis(o.intAttr("axis", -1), len(in)+1)
 	index = o.Reshape(index, slices.Insert(slices.Clone(in), axis, 1))
 	if o.DType(index).IsFloat() {

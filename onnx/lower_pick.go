@@ -194,9 +194,8 @@ func lowerScatterND(o *op) {
 	r := len(t.Shape)
 	o.failIf(r == 0 || t.Shape[r-1] < 1 || t.Shape[r-1] > len(in), "indices of shape %v for shape %v", t.Shape, in)
 	last := t.Shape[r-1]
-	if want := slices.Concat(t.Shape[:r-1], in[last:]); !slices.Equal(o.shape(o.in(2)), want) {
-		o.failf("updates of shape %v, not %v", o.shape(o.in(2)), want)
-	}
+	want := slices.Concat(t.Shape[:r-1], in[last:])
+	o.failIf(!slices.Equal(o.shape(o.in(2)), want), "updates of shape %v, not %v", o.shape(o.in(2)), want)
 	o.result(0, o.scatter(x, o.in(2), o.slicesAt(in, t, 0), o.strAttr("reduction", "none")))
 }
 

@@ -139,9 +139,8 @@ func (r *recurrent) biases(d int) (w, u graph.Value) {
 	}
 	b := r.of(r.in(3), d)
 	n := r.gates * r.hidden
-	if s := r.shape(b); len(s) != 1 || s[0] != 2*n {
-		r.failf("a bias of shape %v for %d gates of %d", s, r.gates, r.hidden)
-	}
+	s := r.shape(b)
+	r.failIf(len(s) != 1 || s[0] != 2*n, "a bias of shape %v for %d gates of %d", s, r.gates, r.hidden)
 	return r.SliceAxis(b, 0, 0, 1, n), r.SliceAxis(b, 0, n, 1, n)
 }
 

@@ -46,9 +46,8 @@ func lowerMelWeightMatrix(o *op) {
 	corners := make([]int, bands+2)
 	for i := range corners {
 		hertz := 700 * elementary.Expm1((float64(float64(i)*step)+mel(lowest))*ln10/2595)
-		if corners[i] = int(math.Floor(float64(float64(length+1)*hertz) / rate)); corners[i] >= bins {
-			o.failf("its highest frequency is beyond half the sample rate")
-		}
+		corners[i] = int(math.Floor(float64(float64(length+1)*hertz) / rate))
+		o.failIf(corners[i] >= bins, "its highest frequency is beyond half the sample rate")
 	}
 	m := make([]float64, bins*bands)
 	for i := range bands {

@@ -231,9 +231,8 @@ func (o *op) intsAttr(name string) []int64 {
 
 func (o *op) floatAttr(name string, def float64) float64 {
 	if a := o.attr(name, onnxpb.AttributeProto_FLOAT); a != nil {
-		if def = float64(a.GetF()); def-def != 0 {
-			o.failf("attribute %s is %v", name, def)
-		}
+		def = float64(a.GetF())
+		o.failIf(def-def != 0, "attribute %s is %v", name, def)
 	}
 	return def
 }

@@ -460,9 +460,8 @@ func stringGather(o *op) {
 // stringFeatures is ArrayFeatureExtractor: entries along the last axis.
 func stringFeatures(o *op) {
 	w, n := o.operand(0), 0
-	if n = len(w.dims); n == 0 {
-		o.failf("its first input is one string")
-	}
+	n = len(w.dims)
+	o.failIf(n == 0, "its first input is one string")
 	at := o.Tensor(o.in(1))
 	if at == nil {
 		o.failIf(n > 2 || n == 2 && w.dims[0].N != 1,

@@ -52,9 +52,8 @@ func (o *Normalise) check() {
 }
 
 func (o *Normalise) shapes(in [][]Dim) [][]Dim {
-	if n := len(in[0]); n != 1 && (n != 2 || in[0][0].N != 1) {
-		refuse.With("it takes shape [n] or [1, n], not %v", lengths(in[0]))
-	}
+	n := len(in[0])
+	refuse.If(n != 1 && (n != 2 || in[0][0].N != 1), "it takes shape [n] or [1, n], not %v", lengths(in[0]))
 	out := sameShapes(in)
 	if len(o.Stop) > 0 {
 		out[0][len(out[0])-1] = Dim{N: Unknown}
@@ -132,9 +131,8 @@ func (o *Tokenise) check() {
 }
 
 func (o *Tokenise) shapes(in [][]Dim) [][]Dim {
-	if n := len(in[0]); n < 1 || n > 2 {
-		refuse.With("it takes shape [n] or [m, n], not %v", lengths(in[0]))
-	}
+	n := len(in[0])
+	refuse.If(n < 1 || n > 2, "it takes shape [n] or [m, n], not %v", lengths(in[0]))
 	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown})}
 }
 
