@@ -63,10 +63,7 @@ func (b *Builder) digits(x Value, most int) (bits, weights Value, n int) {
 
 // weights returns the weight of each of n bits of a type.
 func (b *Builder) weights(dt DType, n int) Value {
-	w := make([]int64, n)
-	for k := range w {
-		w[k] = 1 << k
-	}
+	w := filled(n, func(k int) int64 { return 1 << k })
 	if lo, _ := dt.Bounds(); lo < 0 {
 		w[n-1] = -w[n-1]
 	}

@@ -228,11 +228,7 @@ func (b *Builder) operandType(v Value) operandType {
 }
 
 func (b *Builder) operandTypes(values ...Value) []operandType {
-	types := make([]operandType, len(values))
-	for i, v := range values {
-		types[i] = b.operandType(v)
-	}
-	return types
+	return each(values, b.operandType)
 }
 
 // Rename gives v the name of a value of the model's source, and its node the name of the
@@ -541,10 +537,7 @@ func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	}
 	n := int(max(count, 0))
 	b.spend(n)
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = start + float64(float64(i)*delta)
-	}
+	values := filled(n, func(i int) float64 { return start + float64(float64(i)*delta) })
 	t := operand{shape: []int{n}, f: values}.tensor(dt.computed())
 	t.Public = true
 	return b.made("value", t)

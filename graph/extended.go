@@ -433,10 +433,7 @@ func (b *Builder) never(shape []int) Value {
 }
 
 func (b *Builder) concatParts(axis int, operands []Value) parts {
-	all := make([]parts, len(operands))
-	for i, v := range operands {
-		all[i] = b.parts(v)
-	}
+	all := each(operands, b.parts)
 	join := func(of func(p parts) Value) Value {
 		var values []Value
 		some := false
@@ -723,10 +720,7 @@ func guards(cond, x *value) bool {
 // above none.
 func (b *Builder) exceedsParts(x Value, splits []Split) Value {
 	p := b.parts(x)
-	features := make([]int, len(splits))
-	for i, s := range splits {
-		features[i] = s.Feature
-	}
+	features := each(splits, func(s Split) int { return s.Feature })
 	of := func(v Value) Value { return b.Gather(v, 1, features) }
 	return b.or(b.butNot(b.Exceeds(p.fin, splits), b.or(of(p.nan), of(p.neg))), of(p.pos))
 }

@@ -56,10 +56,7 @@ func (b *Builder) components(s *value) (Value, bool) {
 		}
 		return b.Transpose(Value{parts[0]}, append(perm, axis)), true
 	}
-	columns := make([]Value, len(parts))
-	for i, p := range parts {
-		columns[i] = b.Reshape(Value{p}, append(slices.Clone(p.shape), 1))
-	}
+	columns := each(parts, func(p *value) Value { return b.Reshape(Value{p}, append(slices.Clone(p.shape), 1)) })
 	return b.Concat(len(s.shape), columns...), true
 }
 

@@ -266,11 +266,7 @@ func (t Transpose) infer(in []operandType) operandType {
 	rank := len(in[0].shape)
 	sorted := slices.Sorted(slices.Values(t.Perm))
 	refuse.If(!ascending(sorted) || len(sorted) != rank, "permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
-	shape := make([]int, rank)
-	for j, p := range t.Perm {
-		shape[j] = in[0].shape[p]
-	}
-	return operandType{shape: shape, dtype: in[0].dtype}
+	return operandType{shape: each(t.Perm, func(p int) int { return in[0].shape[p] }), dtype: in[0].dtype}
 }
 
 func (t Transpose) eval(in []operand, shape []int) operand {

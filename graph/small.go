@@ -58,10 +58,7 @@ func (b *Builder) toSmall(x Value, to DType, saturate bool) Value {
 		return b.pair(Float, b.beyondSmall(x, to, f))
 	}
 	if t := b.Tensor(x); t != nil {
-		v := make([]float32, t.Len())
-		for i := range v {
-			v[i] = float32(f.at(t.At(i)))
-		}
+		v := filled(t.Len(), func(i int) float32 { return float32(f.at(t.At(i))) })
 		return b.made("Cast", &Tensor{Shape: t.Shape, DType: Float, F32: v, Public: t.Public})
 	}
 	x = b.Clip(x, -f.most, f.most)

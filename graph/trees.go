@@ -220,10 +220,7 @@ func (b *Builder) Exceeds(x Value, splits []Split) (made Value) {
 		from[v] = total
 		total += len(asked[v])
 	}
-	order := make([]int, len(splits))
-	for i, q := range questions {
-		order[i] = from[q.of] + place[q]
-	}
+	order := each(questions, func(q question) int { return from[q.of] + place[q] })
 	return b.Gather(b.Concat(1, parts...), 1, order)
 }
 

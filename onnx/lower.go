@@ -188,7 +188,11 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 		}
 	}
 	o := &op{reader: r, proto: n, attrs: map[string]*onnxpb.AttributeProto{}}
-	if !o.lower() {
+	err := refuse.Caught(o.lower)
+	if err != nil && err != errNoted {
+		r.Failf("%v", err)
+	}
+	if err != nil || r.Failed() {
 		for _, out := range n.Output {
 			delete(r.values, out)
 		}

@@ -119,9 +119,8 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	out := make([]graph.Value, len(g.Output))
 	for i, name := range outputs {
 		o.failIf(in.sequences[name] != nil, "its body gives %s, a sequence: a body gives tensors", graph.Quote(name))
-		if out[i] = in.values[name]; !o.Valid(out[i]) {
-			panic(nodeFailure{}) // of a node of the body
-		}
+		out[i] = in.values[name]
+		o.shape(out[i]) // of a node of the body
 	}
 	return out
 }
@@ -177,9 +176,6 @@ func lowerLoop(o *op) {
 		goOn := o.truths([]int{}, func(int) bool { return true })
 		out := o.inline(body, append([]graph.Value{o.Integers([]int{}, []int64{trip}), goOn}, carried...))
 		t := o.Tensor(out[0])
-		if !o.Valid(out[0]) {
-			panic(nodeFailure{})
-		}
 		if t == nil {
 			o.failf("whether it makes another trip must be constant, but %s", o.Depends(out[0]))
 		}

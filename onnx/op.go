@@ -1,11 +1,14 @@
 package onnx
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -19,33 +22,15 @@ type op struct {
 	said  bool                              // the lowering has said which results are labels
 }
 
-// nodeFailure is the value of the panic that stops the reading of a node. The builder
-// has the reason.
-type nodeFailure struct{}
+// failf refuses the node with a reason, failIf does if something is so (see refuse.If).
+func (*op) failf(format string, args ...any)           { refuse.With(format, args...) }
+func (*op) failIf(is bool, format string, args ...any) { refuse.If(is, format, args...) }
 
-// failf ends the reading of this node with a reason.
-func (o *op) failf(format string, args ...any) {
-	o.Failf(format, args...)
-	panic(nodeFailure{})
-}
+// errNoted refuses a node of which the builder has the error already.
+var errNoted = errors.New("noted")
 
-// failIf is failf if something is so. The arguments are computed in any case: they are plain values, and outside of loops over data.
-func (o *op) failIf(is bool, format string, args ...any) {
-	if is {
-		o.failf(format, args...)
-	}
-}
-
-// lower builds what the node computes. It reports false if that failed.
-func (o *op) lower() (ok bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			if _, is := r.(nodeFailure); !is {
-				panic(r)
-			}
-			ok = false
-		}
-	}()
+// lower builds what the node computes.
+func (o *op) lower() {
 	for _, a := range o.proto.Attribute {
 		o.failIf(o.attrs[a.GetName()] != nil, "attribute %s occurs twice", graph.Quote(a.GetName()))
 		o.attrs[a.GetName()] = a
@@ -74,7 +59,6 @@ func (o *op) lower() (ok bool) {
 		o.failIf(!o.Valid(o.values[out]) && !o.texts.known(out) && o.sequences[out] == nil && o.file.uses[out] > 0,
 			"its output %s is not supported", graph.Quote(out))
 	}
-	return !o.Failed()
 }
 
 // Inputs.
@@ -115,7 +99,7 @@ func (o *op) optional(i int) []graph.Value {
 // reading of the node if the value could not be made.
 func (o *op) shape(v graph.Value) []int {
 	if !o.Valid(v) {
-		panic(nodeFailure{})
+		must.OK(errNoted)
 	}
 	return o.Shape(v)
 }
@@ -131,7 +115,7 @@ func (o *op) ranked(i, least int) (graph.Value, []int) {
 // of the sizes may still be made.
 func (o *op) room(sizes ...int) {
 	if !o.Room(sizes...) {
-		panic(nodeFailure{})
+		must.OK(errNoted)
 	}
 }
 
