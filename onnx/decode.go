@@ -14,22 +14,20 @@ import (
 
 // decode reads a tensor, which may have NaN and infinities. external fetches its bytes
 // when another file has them.
-func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
-	return refuse.Result(func() *graph.Tensor {
-		dt := graph.DType(t.GetDataType())
-		refuse.If(!dt.Known(), "%v is not a numeric type that can be read", dt)
-		refuse.If(t.Segment != nil, "segmented tensors are not supported")
-		out := &graph.Tensor{Shape: must.Get(graph.CheckShape(t.Dims)), DType: dt}
-		switch {
-		case t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL:
-			setRaw(out, must.Get(external(t)))
-		case len(t.RawData) > 0:
-			setRaw(out, t.RawData)
-		default:
-			setFields(out, t)
-		}
-		return out
-	})
+func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) []byte) *graph.Tensor {
+	dt := graph.DType(t.GetDataType())
+	refuse.If(!dt.Known(), "%v is not a numeric type that can be read", dt)
+	refuse.If(t.Segment != nil, "segmented tensors are not supported")
+	out := &graph.Tensor{Shape: must.Get(graph.CheckShape(t.Dims)), DType: dt}
+	switch {
+	case t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL:
+		setRaw(out, external(t))
+	case len(t.RawData) > 0:
+		setRaw(out, t.RawData)
+	default:
+		setFields(out, t)
+	}
+	return out
 }
 
 // setRaw decodes little-endian bytes.

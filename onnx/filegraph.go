@@ -38,6 +38,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) *fileGraph
 		initializers: map[string]*onnxpb.TensorProto{},
 		uses:         map[string]int{},
 		functions:    map[[2]string]bool{},
+		fixed:        map[string]*graph.Tensor{},
 		source:       src,
 		inner:        &inner{constants: map[*onnxpb.TensorProto]*graph.Tensor{}},
 	}

@@ -13,16 +13,14 @@ import (
 )
 
 // parseJSON reads nested lists, an object of them by name, or {"input_data": …}.
-func parseJSON(data []byte) (Inputs, error) {
-	return refuse.Result(func() Inputs {
-		trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff")
-		refuse.If(len(trimmed) == 0, "is empty: give a list of numbers, nested as the input's axes are")
-		if trimmed[0] == '{' {
-			return parseObject(trimmed)
-		}
-		must.OK(json.Unmarshal(trimmed, new(json.RawMessage)))
-		return Inputs{parseNested(trimmed)}
-	})
+func parseJSON(data []byte) Inputs {
+	trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff")
+	refuse.If(len(trimmed) == 0, "is empty: give a list of numbers, nested as the input's axes are")
+	if trimmed[0] == '{' {
+		return parseObject(trimmed)
+	}
+	must.OK(json.Unmarshal(trimmed, new(json.RawMessage)))
+	return Inputs{parseNested(trimmed)}
 }
 
 // parseNested reads one input. A number or a flat list says nothing about axes.
@@ -81,9 +79,7 @@ func parseData(data []byte) Inputs {
 	refuse.If(len(file.Data) == 0, `"input_data" holds no inputs`)
 	in := make(Inputs, len(file.Data))
 	for i, raw := range file.Data {
-		var err error
-		in[i], err = refuse.Result(func() Input { return parseNested(raw) })
-		refuse.If(err != nil, `"input_data", input %d: %w`, i, err)
+		refuse.Within(fmt.Sprintf(`"input_data", input %d`, i), func() { in[i] = parseNested(raw) })
 	}
 	if file.Shapes != nil && len(file.Shapes) != len(file.Data) {
 		in[0].Note = fmt.Sprintf(`"input_shapes" has %d entries and "input_data" %d: the shapes are passed over`, len(file.Shapes), len(file.Data))

@@ -64,7 +64,7 @@ func (in Inputs) merge() Inputs {
 // Of an input's axes those with a symbol, and those of size 0, may have any size.
 func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
 	return refuse.Result(func() Inputs {
-		out := slices.Clone(must.Get(in.assign(wanted)))
+		out := slices.Clone(in.assign(wanted))
 		for i, v := range out {
 			if len(out) != len(wanted) { // whoever counts them says so
 				break
@@ -133,11 +133,7 @@ func (v Input) isNamed() bool { return v.Name != "" && !v.numbered }
 
 // assign puts arrays in the order of the model's inputs, and cuts tables into columns. A
 // dimension of 0 is open.
-func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
-	return refuse.Result(func() Inputs { return in.assigned(wanted) })
-}
-
-func (in Inputs) assigned(wanted []graph.Input) Inputs {
+func (in Inputs) assign(wanted []graph.Input) Inputs {
 	named := map[string]Input{}
 	var rest Inputs
 	for _, v := range in {

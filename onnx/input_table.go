@@ -28,11 +28,7 @@ type table struct {
 
 // parseTable reads values separated by commas (RFC 4180), semicolons or tabs. The first line
 // names the columns.
-func parseTable(data []byte) (Inputs, error) {
-	return refuse.Result(func() Inputs { return Inputs{{table: tableOf(data)}} })
-}
-
-func tableOf(data []byte) *table {
+func parseTable(data []byte) Inputs {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	header, _, _ := bytes.Cut(data, []byte("\n"))
 	r := csv.NewReader(bytes.NewReader(data))
@@ -75,7 +71,7 @@ func tableOf(data []byte) *table {
 		t.rows, t.cells = append(t.rows, row), append(t.cells, slices.Clone(record))
 	}
 	refuse.If(len(t.rows) == 0, "has names of columns but no rows")
-	return t
+	return Inputs{{table: t}}
 }
 
 // maxColumns is the most columns, which bounds the cost of finding names among them.

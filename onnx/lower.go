@@ -38,7 +38,7 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	}
 	err := refuse.Caught(func() {
 		must.OK(f.sizePictures(opts))
-		inputs = must.Get(inputValues(f.inputs, opts))
+		inputs = inputValues(f.inputs, opts)
 		r.reserveNames()
 		for _, v := range inputs {
 			if v.DType == stringType || v.DType == fileType {
@@ -108,18 +108,16 @@ func (r *reader) reserveNames() {
 func (r *reader) decodeInitializers() {
 	if r.file.constants == nil {
 		r.file.constants = map[string]*graph.Tensor{}
-		r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) (err error) {
+		r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) {
 			if !isStrings(p) {
-				r.file.constants[name], err = decode(p, r.file.source.external)
+				r.file.constants[name] = decode(p, r.file.source.external)
 			}
-			return err
 		})
 	}
-	r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) (err error) {
+	r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) {
 		if isStrings(p) {
-			r.texts.words[name], err = decodeStrings(p)
+			r.texts.words[name] = decodeStrings(p)
 		}
-		return err
 	})
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
 		r.values[name] = r.Constant(name, r.narrows.exact(r.file.constants[name], r.file.initializers[name]))
@@ -131,10 +129,9 @@ func (r *reader) decodeInitializers() {
 }
 
 // eachInitializer reads the initializers, by their names.
-func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto) error) {
+func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto)) {
 	for _, name := range slices.Sorted(maps.Keys(f.initializers)) {
-		err := read(name, f.initializers[name])
-		refuse.If(err != nil, "initializer %s: %w", graph.Quote(name), err)
+		refuse.Within("initializer "+graph.Quote(name), func() { read(name, f.initializers[name]) })
 	}
 }
 

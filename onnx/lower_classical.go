@@ -45,12 +45,10 @@ func (o *op) numbersAttr(name string) []float32 {
 // sets returns the sets of numbers in a tensor attribute, in which each set is
 // followed by NaN.
 func (o *op) sets(name string) [][]float32 {
-	a := o.attr(name, onnxpb.AttributeProto_TENSOR)
-	if a == nil || a.T == nil {
+	t := o.tensorAttr(name)
+	if t == nil {
 		return nil
 	}
-	t, err := decode(a.T, o.file.source.external)
-	o.failIf(err != nil, "attribute %s: %v", name, err)
 	var all [][]float32
 	var set []float32
 	for i := range t.Len() {

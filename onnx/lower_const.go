@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -12,9 +13,8 @@ func (o *op) tensorAttr(name string) *graph.Tensor {
 		return nil
 	}
 	o.failIf(a.T == nil, "attribute %s is empty", name)
-	t, err := decode(a.T, o.file.source.external)
-	o.failIf(err != nil, "attribute %s: %v", name, err)
-	t = o.narrows.exact(t, a.T)
+	var t *graph.Tensor
+	refuse.Within("attribute "+name, func() { t = o.narrows.exact(decode(a.T, o.file.source.external), a.T) })
 	t.Public = t.Len() == 1 // as attributes are; files may have weights in longer ones
 	return t
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -90,9 +91,7 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	for _, p := range g.Initializer {
 		t := o.file.inner.constants[p]
 		if t == nil {
-			var err error
-			t, err = decode(p, o.file.source.external)
-			o.failIf(err != nil, "initializer %s: %v", graph.Quote(p.GetName()), err)
+			refuse.Within("initializer "+graph.Quote(p.GetName()), func() { t = decode(p, o.file.source.external) })
 			o.file.inner.constants[p] = t
 		}
 		in.values[p.GetName()] = o.Constant("", o.narrows.exact(t, p))

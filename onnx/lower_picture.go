@@ -78,7 +78,7 @@ func (in Inputs) pictureShape(declared []graph.Input, at int, out, order string)
 	if i := slices.IndexFunc(in, func(v Input) bool { return v.Name == out && len(v.Shape) == 3 }); i >= 0 {
 		return in[i].Shape, nil
 	}
-	arrays, err := in.assign(declared)
+	arrays, err := refuse.Result(func() Inputs { return in.assign(declared) })
 	if err != nil || at >= len(arrays) || len(arrays[at].Strings) == 0 {
 		return nil, nil // whoever assigns them says why
 	}

@@ -30,9 +30,7 @@ var npyHeader = sync.OnceValue(func() *regexp.Regexp {
 
 // parseNPY reads one array in NumPy's format, version 1 to 3
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
-func parseNPY(data []byte) (Inputs, error) {
-	return refuse.Result(func() Inputs { return Inputs{npyArray(data)} })
-}
+func parseNPY(data []byte) Inputs { return Inputs{npyArray(data)} }
 
 func npyArray(data []byte) Input {
 	header, raw := npyParts(data)
@@ -78,11 +76,8 @@ func npyParts(data []byte) (header string, raw []byte) {
 
 // npyShape reads sizes with commas between them.
 func npyShape(list string) []int {
-	var dims []int64
-	for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
-		dims = append(dims, must.Get(strconv.ParseInt(s, 10, 64)))
-	}
-	return must.Get(graph.CheckShape(dims))
+	sizes := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	return must.Get(graph.CheckShape(each(sizes, func(s string) int64 { return must.Get(strconv.ParseInt(s, 10, 64)) })))
 }
 
 // npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes), each as long as the number behind it
@@ -136,11 +131,7 @@ var positional = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // parseNPZ reads a zip archive of arrays.
-func parseNPZ(data []byte) (Inputs, error) {
-	return refuse.Result(func() Inputs { return npzArrays(data) })
-}
-
-func npzArrays(data []byte) (in Inputs) {
+func parseNPZ(data []byte) (in Inputs) {
 	z := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))
 	left := uint64(maxInputFile) // of what compressed members may grow to
 	for _, f := range z.File {   // before one is unpacked

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -83,33 +82,26 @@ func (t *texts) vocabulary(inputs []graph.Input, outputs []string) (*vocabulary.
 }
 
 // decodeStrings reads a tensor of strings.
-func decodeStrings(t *onnxpb.TensorProto) (*words, error) {
-	shape, err := graph.CheckShape(t.Dims)
-	if err != nil {
-		return nil, err
-	}
-	if t.Segment != nil || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.StringData) != graph.Size(shape) {
-		return nil, fmt.Errorf("%d strings for shape %v", len(t.StringData), shape)
-	}
-	w := &words{dims: each(shape, func(n int) vocabulary.Dim { return vocabulary.Dim{N: n} })}
-	w.constant, err = stringsOf(t.StringData)
-	return w, err
+func decodeStrings(t *onnxpb.TensorProto) *words {
+	shape := must.Get(graph.CheckShape(t.Dims))
+	refuse.If(t.Segment != nil || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.StringData) != graph.Size(shape),
+		"%d strings for shape %v", len(t.StringData), shape)
+	dims := each(shape, func(n int) vocabulary.Dim { return vocabulary.Dim{N: n} })
+	return &words{dims, stringsOf(t.StringData)}
 }
 
 // stringsOf are strings in UTF-8.
-func stringsOf(list [][]byte) ([]string, error) {
-	out := make([]string, len(list))
-	for i, b := range list {
-		if !utf8.Valid(b) {
-			return nil, fmt.Errorf("string %d is not in UTF-8", i)
+func stringsOf(list [][]byte) []string {
+	return filled(len(list), func(i int) string {
+		if !utf8.Valid(list[i]) {
+			refuse.With("string %d is not in UTF-8", i)
 		}
-		out[i] = string(b)
-	}
-	return out, nil
+		return string(list[i])
+	})
 }
 
 // strings returns an attribute that is a list of strings, or nil.
-func (o *op) strings(name string) []string {
+func (o *op) strings(name string) (list []string) {
 	a := o.attrs[name]
 	if a == nil {
 		return nil
@@ -123,8 +115,7 @@ func (o *op) strings(name string) []string {
 		}
 		of = a.T.StringData
 	}
-	list, err := stringsOf(of)
-	o.failIf(err != nil, "attribute %s: %v", name, err)
+	refuse.Within("attribute "+name, func() { list = stringsOf(of) })
 	return list
 }
 
@@ -211,8 +202,7 @@ func (o *op) step(n int, s vocabulary.Step, results ...string) [][]vocabulary.Di
 		s.In = []string{}
 	}
 	s.Out = results
-	dims, err := s.Shapes(in)
-	o.failIf(err != nil, "%v", err)
+	dims := must.Get(s.Shapes(in))
 	t.made.Steps = append(t.made.Steps, s)
 	return dims
 }
@@ -509,7 +499,7 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 			wanted[i].DType = fileType
 		}
 	}
-	arrays := must.Get(in.assign(wanted))
+	arrays := in.assign(wanted)
 	refuse.If(len(arrays) != len(wanted),
 		"it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
 	var out Inputs
