@@ -257,7 +257,7 @@ func (PRelu) eval(in []operand, shape []int) operand {
 // PRelu is x, scaled by a slope that broadcasts to it where it is negative.
 func (b *Builder) PRelu(x, slope Value) Value {
 	if b.valid(x, slope) && b.Tensor(slope) == nil {
-		if s, ok := Broadcast(b.Shape(x), b.Shape(slope)); !ok || !slices.Equal(s, b.Shape(x)) {
+		if !spreads(b.Shape(slope), b.Shape(x)) {
 			return b.Failf("slope of shape %v does not broadcast to %v", b.Shape(slope), b.Shape(x))
 		}
 		return b.Sub(b.Apply(Relu, x), b.Mul(slope, b.Apply(Relu, b.Negative(x))))

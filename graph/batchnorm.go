@@ -75,14 +75,9 @@ func (b *Builder) BatchNorm(x Value, s Statistics) (made Value) {
 // channels or one for each, into the weights and bias of the Conv or Gemm before it,
 // if that has constant weights and no other consumer.
 func (b *Builder) foldChannels() {
-	uses := map[*value]int{}
+	uses := b.readers()
 	for _, out := range b.outputs {
 		uses[out.value]++
-	}
-	for _, n := range b.nodes {
-		for _, in := range n.in {
-			uses[in]++
-		}
 	}
 	kept := b.nodes[:0]
 	for _, n := range b.nodes {
@@ -122,11 +117,8 @@ func (n *node) channels() (perChannel, bool) {
 		case Add:
 			return perChannel{of: x, shift: c.tensor}, true
 		}
-		minus := &Tensor{Shape: c.shape, DType: Float, F32: make([]float32, c.tensor.Len())}
-		for i := range minus.F32 {
-			minus.F32[i] = -float32(c.tensor.At(i))
-		}
-		return perChannel{of: x, shift: minus}, true
+		minus := filled(c.tensor.Len(), func(i int) float32 { return -float32(c.tensor.At(i)) })
+		return perChannel{of: x, shift: &Tensor{Shape: c.shape, DType: Float, F32: minus}}, true
 	}
 	return perChannel{}, false
 }
@@ -212,8 +204,7 @@ func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 	if gemm {
 		beta = g.Beta
 	}
-	nb := &Tensor{Shape: []int{c}, DType: Float, F32: make([]float32, c)}
-	for i := range nb.F32 {
+	nb := &Tensor{Shape: []int{c}, DType: Float, F32: filled(c, func(i int) float32 {
 		v := 0.0
 		if a.shift != nil {
 			v = a.shift.At(i % a.shift.Len())
@@ -222,8 +213,8 @@ func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 			bias := p.in[2].tensor
 			v += float64(float64(beta*bias.At(i)) * scale(i))
 		}
-		nb.F32[i] = float32(v)
-	}
+		return float32(v)
+	})}
 	if FirstNonFinite(nb.F32) >= 0 {
 		return false
 	}

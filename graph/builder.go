@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -138,14 +139,7 @@ func (b *Builder) Failed() bool { return b.failed }
 func (b *Builder) Valid(v Value) bool { return v.v != nil }
 
 // valid is Valid for all of several values.
-func (b *Builder) valid(values ...Value) bool {
-	for _, v := range values {
-		if v.v == nil {
-			return false
-		}
-	}
-	return true
-}
+func (b *Builder) valid(values ...Value) bool { return !slices.Contains(values, Value{}) }
 
 // plain reports whether an operation on values needs no expansion: they are constant, or one
 // could not be made.
@@ -153,54 +147,39 @@ func (b *Builder) plain(values ...Value) bool {
 	return !b.valid(values...) || !slices.ContainsFunc(values, func(v Value) bool { return v.v.tensor == nil })
 }
 
-// Shape returns the shape of v, which must not be changed; nil for the zero Value.
-func (b *Builder) Shape(v Value) []int {
+// of is what a Value stands for; the zero Value stands for one of which nothing is known.
+func (v Value) of() *value {
 	if v.v == nil {
-		return nil
+		return &unknown
 	}
-	return v.v.shape
+	return v.v
 }
+
+var unknown value
+
+// Shape returns the shape of v, which must not be changed; nil for the zero Value.
+func (b *Builder) Shape(v Value) []int { return v.of().shape }
 
 // DType returns the element type of v.
-func (b *Builder) DType(v Value) DType {
-	if v.v == nil {
-		return 0
-	}
-	return v.v.dtype
-}
+func (b *Builder) DType(v Value) DType { return v.of().dtype }
 
 // Tensor returns the value of a constant, and nil for what depends on the inputs.
-func (b *Builder) Tensor(v Value) *Tensor {
-	if v.v == nil {
-		return nil
-	}
-	return v.v.tensor
-}
+func (b *Builder) Tensor(v Value) *Tensor { return v.of().tensor }
 
 // AllNumbers is Tensor with the numbers of a constant that are not finite, if there are some.
-func (b *Builder) AllNumbers(v Value) *Tensor {
-	if v.v != nil && v.v.whole != nil {
-		return v.v.whole
-	}
-	return b.Tensor(v)
-}
+func (b *Builder) AllNumbers(v Value) *Tensor { return cmp.Or(v.of().whole, v.of().tensor) }
 
 // Name returns what v is called so far.
-func (b *Builder) Name(v Value) string {
-	if v.v == nil {
-		return ""
-	}
-	return v.v.name
-}
+func (b *Builder) Name(v Value) string { return v.of().name }
 
 // Depends returns the part of a message that says that v is computed, and from which inputs.
 // The user may fix these inputs if a constant is needed.
 func (b *Builder) Depends(v Value) string {
 	text := Quote(b.Name(v)) + " depends on the model's input"
-	if v.v != nil && v.v.whole != nil {
+	switch {
+	case v.of().whole != nil:
 		return Quote(b.Name(v)) + " has NaN or infinities"
-	}
-	if v.v == nil || v.v.node == nil {
+	case v.of().node == nil:
 		return text
 	}
 	reached := map[*value]bool{v.v: true}
@@ -369,7 +348,7 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	if b.extends(operands...) {
 		if f := b.partsOf(op, operands); f != nil {
 			defer func() {
-				if made = b.masking(made, f); made.v != nil && made.v.parts != nil {
+				if made = b.masking(made, f); b.extends(made) {
 					made.v.partial = b.partial(operands...)
 				}
 			}()
@@ -481,7 +460,7 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 		public, exact = public && v.value.Public, exact || v.value.Exact != nil
 	}
 	made := b.computed(Kind(op), out, t.dtype)
-	if made.v != nil && made.v.tensor != nil {
+	if b.Tensor(made) != nil {
 		made.v.tensor.Public = public
 		if exact && t.dtype.IsFloat() && out.f != nil {
 			made.v.tensor.Exact = out.f

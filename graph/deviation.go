@@ -7,12 +7,7 @@ import "slices"
 // √r for each feature. A feature's variance may be a millionth of another's, and so no scale holds their squares
 // beside each other. The quotients are of one size, and z is what a table's model begins with.
 func (b *Builder) deviations() {
-	readers := map[*value]int{}
-	for _, n := range b.nodes {
-		for _, in := range n.in {
-			readers[in]++
-		}
-	}
+	readers := b.readers()
 	b.rewrite(func(n *node) {
 		if x, theta, r, ok := deviation(n); ok && readers[x] == 1 {
 			b.At(Kind(n.op), n.name)
@@ -48,7 +43,7 @@ func deviation(n *node) (x, theta, r *value, ok bool) {
 		lastOf(theta.shape) != features || lastOf(r.shape) != features || len(theta.shape) != len(r.shape) {
 		return nil, nil, nil, false
 	}
-	return x, theta, r, r.tensor.all(func(x float64) bool { return x > 0 })
+	return x, theta, r, r.tensor.positive()
 }
 
 // lastOf is the length of the last axis, 0 if there is none.

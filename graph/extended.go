@@ -247,7 +247,7 @@ func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 
 // extends reports whether one of the values may have numbers that are not finite.
 func (b *Builder) extends(values ...Value) bool {
-	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil })
+	return slices.ContainsFunc(values, func(v Value) bool { return v.of().parts != nil })
 }
 
 // NotFinite reports whether v may have numbers that are not finite and that are not
@@ -257,17 +257,17 @@ func (b *Builder) NotFinite(v Value) bool { return b.extends(v) && !b.partial(v)
 // partial reports whether some of the values may have numbers that are not finite, and all
 // of these are replaced by 0.
 func (b *Builder) partial(values ...Value) bool {
-	return b.extends(values...) && !slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil && !v.v.partial })
+	return b.extends(values...) && !slices.ContainsFunc(values, func(v Value) bool { return v.of().parts != nil && !v.v.partial })
 }
 
 // pairs reports whether one of the values has only parts.
 func (b *Builder) pairs(values ...Value) bool {
-	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.pair })
+	return slices.ContainsFunc(values, func(v Value) bool { return v.of().pair })
 }
 
 // parts returns the parts of a value.
 func (b *Builder) parts(v Value) parts {
-	if v.v == nil || v.v.parts == nil {
+	if v.of().parts == nil {
 		return parts{fin: v}
 	}
 	return v.v.parts()

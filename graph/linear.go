@@ -31,9 +31,7 @@ func (g Gemm) infer(in []operandType) operandType {
 	refuse.If(k != kb, "shapes %v and %v do not multiply", a, b)
 	shape := []int{m, n}
 	if len(in) > 2 {
-		if s, ok := Broadcast(in[2].shape, shape); !ok || !slices.Equal(s, shape) {
-			refuse.With("its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
-		}
+		refuse.If(!spreads(in[2].shape, shape), "its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
 	}
 	return operandType{shape: shape, dtype: Float}
 }

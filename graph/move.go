@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -11,8 +12,7 @@ import (
 type Reshape struct{ Shape []int }
 
 func (r Reshape) infer(in []operandType) operandType {
-	err := checkInts(r.Shape)
-	refuse.If(err != nil, "%w", err)
+	must.OK(checkInts(r.Shape))
 	refuse.If(Size(r.Shape) != Size(in[0].shape), "shape %v does not hold the elements of %v", r.Shape, in[0].shape)
 	return operandType{shape: r.Shape, dtype: in[0].dtype}
 }
@@ -88,9 +88,7 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 func (b *Builder) castConstant(t *Tensor, to DType) (out Value) {
 	defer b.refused(&out)
 	refuse.If(!b.spend(t.Len()), "the constant that it makes is too large")
-	c, err := t.cast(to)
-	refuse.If(err != nil, "%v", err)
-	return b.made("Cast", c)
+	return b.made("Cast", must.Get(t.cast(to)))
 }
 
 // Whole returns x, which has whole numbers that fit the integer type to, with that type.
@@ -503,9 +501,7 @@ func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) (made V
 type Expand struct{ Shape []int }
 
 func (e Expand) infer(in []operandType) operandType {
-	if s, ok := Broadcast(in[0].shape, e.Shape); !ok || !slices.Equal(s, e.Shape) {
-		refuse.With("shape %v does not broadcast to %v", in[0].shape, e.Shape)
-	}
+	refuse.If(!spreads(in[0].shape, e.Shape), "shape %v does not broadcast to %v", in[0].shape, e.Shape)
 	return operandType{shape: e.Shape, dtype: in[0].dtype}
 }
 

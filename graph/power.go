@@ -68,11 +68,4 @@ func (b *Builder) aboveZero(x Value) bool {
 }
 
 // positive says whether all entries are above 0.
-func (t *Tensor) positive() bool {
-	for i := range t.Len() {
-		if !(t.At(i) > 0) {
-			return false
-		}
-	}
-	return true
-}
+func (t *Tensor) positive() bool { return t.all(func(x float64) bool { return x > 0 }) }

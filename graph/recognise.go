@@ -64,6 +64,17 @@ func (b *Builder) rewrite(change func(n *node)) {
 	b.dropUnneeded()
 }
 
+// readers counts how often nodes read each value.
+func (b *Builder) readers() map[*value]int {
+	count := map[*value]int{}
+	for _, n := range b.nodes {
+		for _, in := range n.in {
+			count[in]++
+		}
+	}
+	return count
+}
+
 // operation returns the node that computes v, if its operator is op.
 func operation(v *value, op Op) *node {
 	if v.node != nil && reflect.DeepEqual(v.node.op, op) {

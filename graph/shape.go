@@ -87,6 +87,12 @@ func broadcast(a, b []int) []int {
 	return s
 }
 
+// spreads says whether a shape broadcasts to another.
+func spreads(from, to []int) bool {
+	s, ok := Broadcast(from, to)
+	return ok && slices.Equal(s, to)
+}
+
 // checkAxes checks that axes are ascending axes of a tensor of the given rank.
 func checkAxes(axes []int, rank int) {
 	for i, a := range axes {

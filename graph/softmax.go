@@ -31,9 +31,7 @@ func (s Softmax) infer(in []operandType) operandType {
 // not be empty, leaves something of every row.
 func checkMask(mask operandType, shape []int, empty bool) {
 	refuse.If(mask.value != nil && mask.dtype != Bool, "its mask is a constant of another type than bool")
-	if s, ok := Broadcast(mask.shape, shape); !ok || !slices.Equal(s, shape) {
-		refuse.With("its mask of shape %v does not broadcast to %v", mask.shape, shape)
-	}
+	refuse.If(!spreads(mask.shape, shape), "its mask of shape %v does not broadcast to %v", mask.shape, shape)
 	if mask.value == nil || empty {
 		return
 	}

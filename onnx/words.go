@@ -213,8 +213,9 @@ func (o *op) gives(n int, s vocabulary.Step) {
 	o.texts.words[out] = &words{dims: o.step(n, s, out)[0]}
 }
 
-// numbered makes what a step gives, numbers called name, an input of the graph.
-func (o *op) numbered(name string, dims []vocabulary.Dim, dt graph.DType) graph.Value {
+// numbered makes what a step gives, numbers called name, an input of the graph; output is what the node calls them, or what it
+// computes from them.
+func (o *op) numbered(name, output string, dims []vocabulary.Dim, dt graph.DType) {
 	shape, symbols := make([]int, len(dims)), make([]string, len(dims))
 	for i, d := range dims {
 		o.failIf(d.N == vocabulary.Unknown,
@@ -225,14 +226,13 @@ func (o *op) numbered(name string, dims []vocabulary.Dim, dt graph.DType) graph.
 		symbols = nil
 	}
 	o.texts.made.Results = append(o.texts.made.Results, name)
-	return o.Input(name, dt, shape, symbols...)
+	o.values[output], o.types[output] = o.Input(name, dt, shape, symbols...), dt
 }
 
 // givesNumbers is a step whose result, output 0 of the node, is numbers.
 func (o *op) givesNumbers(n int, s vocabulary.Step, dt graph.DType) {
 	out := o.proto.Output[0]
-	v := o.numbered(out, o.step(n, s, out)[0], dt)
-	o.values[out], o.types[out] = v, dt
+	o.numbered(out, out, o.step(n, s, out)[0], dt)
 }
 
 // onStrings are the operators that are understood on strings.
@@ -300,12 +300,10 @@ func stringCounts(o *op) {
 	if mode == "TF" {
 		counts = out
 	}
-	v := o.numbered(counts, o.step(1, vocabulary.Step{Count: s}, counts)[0], graph.Float)
-	o.values[out], o.types[out] = v, graph.Float
-	if mode == "TF" {
-		return
+	o.numbered(counts, out, o.step(1, vocabulary.Step{Count: s}, counts)[0], graph.Float)
+	if mode != "TF" {
+		o.result(0, o.weighed(o.values[out], mode, weights, s.Index))
 	}
-	o.result(0, o.weighed(v, mode, weights, s.Index))
 }
 
 // weighed are counts of n-grams with the weights that the mode says, one for each n-gram.
@@ -318,8 +316,6 @@ func (o *op) weighed(counts graph.Value, mode string, weights []float32, index [
 	}
 	by := o.Table(&graph.Tensor{Shape: []int{len(each)}, DType: graph.Float, F32: each})
 	switch mode {
-	case "TF":
-		return counts
 	case "IDF":
 		return o.Mul(o.Cast(o.Test(graph.IsPositive, counts), graph.Float), by)
 	case "TFIDF":
@@ -342,7 +338,7 @@ func stringSplit(o *op) {
 	dims := o.step(1, vocabulary.Step{Split: s}, parts, counts)
 	o.texts.words[parts] = &words{dims: dims[0]}
 	if o.wanted(1) {
-		o.values[counts], o.types[counts] = o.numbered(counts, dims[1], graph.Int64), graph.Int64
+		o.numbered(counts, counts, dims[1], graph.Int64)
 	}
 }
 
@@ -459,14 +455,11 @@ func stringFeatures(o *op) {
 		o.chosen(w, func(of []int) []int { return []int{1, graph.Size(of)} })
 		return
 	}
-	s := vocabulary.Step{Gather: &vocabulary.Gather{Axis: n - 1, Index: toInts(at.I64), Shape: []int{at.Len()}}}
-	if n > 1 {
-		o.gives(1, s)
-		return
+	shape := []int{at.Len()}
+	if n == 1 {
+		shape = []int{1, at.Len()}
 	}
-	out := o.proto.Output[0]
-	s.Gather.Shape = []int{1, at.Len()}
-	o.texts.words[out] = &words{dims: o.step(1, s, out)[0]}
+	o.gives(1, vocabulary.Step{Gather: &vocabulary.Gather{Axis: n - 1, Index: toInts(at.I64), Shape: shape}})
 }
 
 // ofStrings is the lowering of an operator that takes strings alone.
