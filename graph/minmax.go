@@ -58,27 +58,17 @@ func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
 // logSum recognises the logarithm of a sum of exponentials. The sum itself may have
 // a far larger range than any scale can hold.
 func (b *Builder) logSum(sum Value) (Value, bool) {
-	n := sum.v.node
-	if n == nil {
+	of, r := reduction(sum.v)
+	x, _ := function(of, Exp)
+	if x == nil || r.Func != Sum || x.tensor != nil {
 		return Value{}, false
 	}
-	r, ok := n.op.(Reduce)
-	if !ok || r.Func != Sum || n.in[0].node == nil {
-		return Value{}, false
-	}
-	if s, ok := n.in[0].node.op.(Scalar); !ok || s.Func != Exp {
-		return Value{}, false
-	}
-	x := Value{n.in[0].node.in[0]}
-	if x.v.tensor != nil {
-		return Value{}, false
-	}
-	if a := x.v.node; a != nil && a.op == Sub && a.in[1].node != nil {
-		if m, ok := a.in[1].node.op.(Reduce); ok && m.Func == MaxOf {
+	if a := operation(x, Sub); a != nil {
+		if from, m := reduction(a.in[1]); from != nil && m.Func == MaxOf {
 			return Value{}, false // the greatest is taken out already
 		}
 	}
-	return b.ReduceLogSumExp(x, r.Axes, r.Keep), true
+	return b.ReduceLogSumExp(Value{x}, r.Axes, r.Keep), true
 }
 
 // ArgMax is the index along an axis of the greatest element, the first or the last

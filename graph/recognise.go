@@ -75,9 +75,11 @@ func (b *Builder) readers() map[*value]int {
 	return count
 }
 
+// Of nil, which stands for no value, the following three return nil.
+
 // operation returns the node that computes v, if its operator is op.
 func operation(v *value, op Op) *node {
-	if v.node != nil && reflect.DeepEqual(v.node.op, op) {
+	if v != nil && v.node != nil && reflect.DeepEqual(v.node.op, op) {
 		return v.node
 	}
 	return nil
@@ -85,12 +87,22 @@ func operation(v *value, op Op) *node {
 
 // function returns the operand and the parameters if v is the function f of a value.
 func function(v *value, f *Function) (*value, []float64) {
-	if v.node != nil {
+	if v != nil && v.node != nil {
 		if s, ok := v.node.op.(Scalar); ok && s.Func == f {
 			return v.node.in[0], s.Params
 		}
 	}
 	return nil, nil
+}
+
+// reduction returns the operand and the operator if v is a Reduce of a value.
+func reduction(v *value) (*value, Reduce) {
+	if v != nil && v.node != nil {
+		if r, ok := v.node.op.(Reduce); ok {
+			return v.node.in[0], r
+		}
+	}
+	return nil, Reduce{}
 }
 
 // same reports whether two values are computed alike.
@@ -234,14 +246,10 @@ func reduced(v *value) (x *value, axes []int, sum, ok bool) {
 			v = v.node.in[0]
 		}
 	}
-	if v.node == nil {
+	x, r := reduction(v)
+	if x == nil || r.Func > Mean {
 		return nil, nil, false, false
 	}
-	r, ok := v.node.op.(Reduce)
-	if !ok || r.Func > Mean {
-		return nil, nil, false, false
-	}
-	x = v.node.in[0]
 	kept := Reduce{Axes: r.Axes, Keep: true}.shape(x.shape)
 	count := float64(Norm{Axes: r.Axes}.Count(x.shape))
 	switch {

@@ -122,12 +122,10 @@ func (b *Builder) LogSoftmax(x Value, axis int) Value { return b.alongLast(LogSo
 
 // lessGreatest returns u if v is u less its greatest entries along an axis, or nil.
 func lessGreatest(v *value, axis int) *value {
-	n := operation(v, Sub)
-	if n == nil || n.in[1].node == nil || n.in[1].node.in[0] != n.in[0] {
-		return nil
-	}
-	if r, ok := n.in[1].node.op.(Reduce); ok && r.Func == MaxOf && r.Keep && slices.Equal(r.Axes, []int{axis}) {
-		return n.in[0]
+	if n := operation(v, Sub); n != nil {
+		if x, r := reduction(n.in[1]); x == n.in[0] && r.Func == MaxOf && r.Keep && slices.Equal(r.Axes, []int{axis}) {
+			return x
+		}
 	}
 	return nil
 }
