@@ -22,7 +22,8 @@ func (b *Builder) deviations() {
 // of one, that has features along its last axis.
 func deviation(n *node) (x, theta, r *value, ok bool) {
 	d := operation(squared(n.in[0]), Sub)
-	if n.op != Mul || d == nil || d.in[1].tensor == nil || n.in[1].tensor == nil || !n.out.dtype.IsFloat() || !slices.Equal(d.out.shape, n.out.shape) {
+	if n.op != Mul || !n.out.dtype.IsFloat() || d == nil || d.in[1].tensor == nil || n.in[1].tensor == nil ||
+		!slices.Equal(d.out.shape, n.out.shape) {
 		return nil, nil, nil, false
 	}
 	theta, r = d.in[1], n.in[1]

@@ -22,6 +22,35 @@ var smallFormats = map[DType]smallFormat{
 	Float8E5M2: {2, -14, 57344, true}, Float8E5M2FNUZ: {2, -15, 57344, false}, Float4E2M1: {1, 0, 6, false},
 }
 
+// Number is the number of a floating-point type of 8 bits or fewer that has these bits.
+func (d DType) Number(bits byte) float32 {
+	if d == Float8E8M0 { // a power of two, without a sign
+		if bits == 0xff {
+			return float32(math.NaN())
+		}
+		return float32(math.Ldexp(1, int(bits)-127))
+	}
+	f, sign := smallFormats[d], byte(1)<<(d.Bits()-1)
+	exponent, fraction := int(bits&(sign-1))>>f.mantissa, int(bits)&(1<<f.mantissa-1)
+	digits := fraction
+	if exponent == 0 {
+		exponent = 1 // subnormal
+	} else {
+		digits |= 1 << f.mantissa
+	}
+	v := math.Ldexp(float64(digits), exponent-1+f.least-f.mantissa)
+	switch {
+	case v > f.most && f.infinite && fraction == 0:
+		v = math.Inf(1)
+	case v > f.most, bits == sign && (d == Float8E4M3FNUZ || d == Float8E5M2FNUZ): // which have no −0
+		return float32(math.NaN())
+	}
+	if bits&sign != 0 {
+		v = -v
+	}
+	return float32(v)
+}
+
 // at returns the number of the type that is nearest to x, of two equally near the one
 // whose last digit is even, and the largest number if x is larger.
 func (f smallFormat) at(x float64) float64 {

@@ -58,6 +58,12 @@ func bitsOf(raw []byte, i, bits int) uint64 {
 	return uint64(pattern(raw, i, bits))
 }
 
+// pattern returns the bits of element i of packed elements of 2, 4 or 8 bits.
+func pattern(raw []byte, i, bits int) byte {
+	at := i * bits
+	return raw[at/8] >> (at % 8) & (1<<bits - 1)
+}
+
 // floatOf returns the number that the bits of element i stand for.
 func floatOf(dt graph.DType, i int, bits uint64) float32 {
 	switch dt {
@@ -68,7 +74,7 @@ func floatOf(dt graph.DType, i int, bits uint64) float32 {
 	case graph.BFloat16:
 		return narrow.BFloat16(uint16(bits))
 	}
-	return fromSmall(dt, byte(bits))
+	return dt.Number(byte(bits))
 }
 
 // integerOf returns the integer that the bits of element i stand for.

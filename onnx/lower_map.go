@@ -64,7 +64,8 @@ var (
 	}
 	mappedUnary   = map[string]bool{"Abs": true, "Neg": true, "Sqrt": true, "Exp": true}
 	mappedReduced = map[string]reduction{ // without axes that are an operand
-		"ReduceSum": summed(nil, nil), "ReduceSumSquare": summed(squared, nil), "ReduceL1": summed(absolute, nil), "ReduceMax": (*graph.Builder).ReduceMax,
+		"ReduceSum": summed(nil, nil), "ReduceSumSquare": summed(squared, nil), "ReduceL1": summed(absolute, nil),
+		"ReduceMax": (*graph.Builder).ReduceMax,
 	}
 )
 
