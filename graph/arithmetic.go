@@ -33,12 +33,12 @@ var arithmetic = [...]struct {
 	floats func(a, b float64) float64
 	ints   func(a, b int64) int64
 }{
-	Add:   {"Add", func(a, b float64) float64 { return a + b }, func(a, b int64) int64 { return a + b }},
+	Add:   {"Add", sum[float64], sum[int64]},
 	Sub:   {"Sub", func(a, b float64) float64 { return a - b }, func(a, b int64) int64 { return a - b }},
-	Mul:   {"Mul", func(a, b float64) float64 { return a * b }, func(a, b int64) int64 { return a * b }},
+	Mul:   {"Mul", multiplied[float64], multiplied[int64]},
 	Div:   {"Div", func(a, b float64) float64 { return a / b }, func(a, b int64) int64 { return a / b }},
-	Min:   {"Min", func(a, b float64) float64 { return min(a, b) }, func(a, b int64) int64 { return min(a, b) }},
-	Max:   {"Max", func(a, b float64) float64 { return max(a, b) }, func(a, b int64) int64 { return max(a, b) }},
+	Min:   {"Min", smaller[float64], smaller[int64]},
+	Max:   {"Max", larger[float64], larger[int64]},
 	Power: {"Power", elementary.Pow, nil},
 	Mod: {"Mod", nil, func(a, b int64) int64 {
 		r := a % b
@@ -49,6 +49,11 @@ var arithmetic = [...]struct {
 	}},
 	Fmod: {"Fmod", math.Mod, func(a, b int64) int64 { return a % b }},
 }
+
+func sum[T number](a, b T) T        { return a + b }
+func multiplied[T number](a, b T) T { return a * b }
+func smaller[T number](a, b T) T    { return min(a, b) }
+func larger[T number](a, b T) T     { return max(a, b) }
 
 func (k Arithmetic) kind() string { return arithmetic[k].name }
 

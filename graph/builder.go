@@ -275,7 +275,7 @@ func (b *Builder) constant(name string, t *Tensor) Value {
 	if t != nil && FirstNonFinite(t.F32) >= 0 {
 		finite = &Tensor{Shape: t.Shape, DType: t.DType, F32: make([]float32, len(t.F32))}
 	}
-	if err := finite.check(); err != nil {
+	if err := refuse.Caught(finite.check); err != nil {
 		return b.failf(kind, "%s: %v", Quote(name), err)
 	}
 	if name == "" {
@@ -478,11 +478,10 @@ func (b *Builder) Number(v float64) Value {
 }
 
 // Integers makes a constant of type int64, of shape [] or [len(v)].
-func (b *Builder) Integers(shape []int, v []int64) Value {
+func (b *Builder) Integers(shape []int, v []int64) (out Value) {
+	defer b.refused(&out)
 	t := &Tensor{Shape: shape, DType: Int64, I64: v, Public: true}
-	if err := t.check(); err != nil {
-		return b.Failf("%v", err)
-	}
+	t.check()
 	return b.made("value", t)
 }
 

@@ -23,7 +23,7 @@ func (p MaxPool) infer(in []operandType) operandType {
 }
 
 func (p MaxPool) eval(in []operand, shape []int) operand {
-	out := p.pool(in[0], shape, math.Inf(-1), func(a, b float64) float64 { return max(a, b) })
+	out := p.pool(in[0], shape, math.Inf(-1), larger)
 	return operand{shape: shape, f: out}
 }
 
@@ -35,7 +35,7 @@ func (b *Builder) MaxPool(x Value, w Window) Value { return b.emit(MaxPool{w}, x
 type AveragePool struct{ Window }
 
 func (p AveragePool) eval(in []operand, shape []int) operand {
-	out := p.pool(in[0], shape, 0, func(a, b float64) float64 { return a + b })
+	out := p.pool(in[0], shape, 0, sum)
 	area := Size(p.Kernel)
 	for i := range out {
 		out[i] /= float64(area)
@@ -67,17 +67,15 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) (result Value) {
 	if uniform {
 		return y
 	}
-	v := []float64{1}
-	for _, f := range factors {
-		var next []float64
-		for _, a := range v {
-			for _, b := range f {
-				next = append(next, a*b)
-			}
+	strides := Strides(out)
+	correction := filled(Size(out), func(at int) float32 {
+		v := 1.0
+		for i, f := range factors {
+			v *= f[at/strides[i]%out[i]]
 		}
-		v = next
-	}
-	return b.Mul(y, b.made("correction", &Tensor{Shape: append([]int{1, 1}, out...), DType: Float, F32: convert[float32](v), Public: true}))
+		return float32(v)
+	})
+	return b.Mul(y, b.made("correction", &Tensor{Shape: append([]int{1, 1}, out...), DType: Float, F32: correction, Public: true}))
 }
 
 // infer is the shape rule of pooling.

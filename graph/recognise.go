@@ -75,11 +75,19 @@ func (b *Builder) readers() map[*value]int {
 	return count
 }
 
-// Of nil, which stands for no value, the following three return nil.
+// Of nil, which stands for no value, the following return nil.
+
+// operator returns the operator that computes v, nil of what no node computes.
+func operator(v *value) Op {
+	if v == nil || v.node == nil {
+		return nil
+	}
+	return v.node.op
+}
 
 // operation returns the node that computes v, if its operator is op.
 func operation(v *value, op Op) *node {
-	if v != nil && v.node != nil && reflect.DeepEqual(v.node.op, op) {
+	if reflect.DeepEqual(operator(v), op) {
 		return v.node
 	}
 	return nil
@@ -87,20 +95,16 @@ func operation(v *value, op Op) *node {
 
 // function returns the operand and the parameters if v is the function f of a value.
 func function(v *value, f *Function) (*value, []float64) {
-	if v != nil && v.node != nil {
-		if s, ok := v.node.op.(Scalar); ok && s.Func == f {
-			return v.node.in[0], s.Params
-		}
+	if s, ok := operator(v).(Scalar); ok && s.Func == f {
+		return v.node.in[0], s.Params
 	}
 	return nil, nil
 }
 
 // reduction returns the operand and the operator if v is a Reduce of a value.
 func reduction(v *value) (*value, Reduce) {
-	if v != nil && v.node != nil {
-		if r, ok := v.node.op.(Reduce); ok {
-			return v.node.in[0], r
-		}
+	if r, ok := operator(v).(Reduce); ok {
+		return v.node.in[0], r
 	}
 	return nil, Reduce{}
 }
@@ -162,10 +166,8 @@ func normOf(n *node) (Norm, *value, bool) {
 
 // repeated returns what v is an Expand of, or v.
 func repeated(v *value) *value {
-	if v.node != nil {
-		if _, ok := v.node.op.(Expand); ok && len(v.shape) == len(v.node.in[0].shape) {
-			return v.node.in[0]
-		}
+	if _, ok := operator(v).(Expand); ok && len(v.shape) == len(v.node.in[0].shape) {
+		return v.node.in[0]
 	}
 	return v
 }
@@ -241,10 +243,8 @@ func reduced(v *value) (x *value, axes []int, sum, ok bool) {
 			return nil, nil, false, false
 		}
 	}
-	if v.node != nil {
-		if _, ok := v.node.op.(Reshape); ok {
-			v = v.node.in[0]
-		}
+	if _, ok := operator(v).(Reshape); ok {
+		v = v.node.in[0]
 	}
 	x, r := reduction(v)
 	if x == nil || r.Func > Mean {

@@ -41,27 +41,11 @@ var reductions = [...]struct {
 	floats reducer[float64]
 	ints   reducer[int64] // the zero one where there is none
 }{
-	Sum: {
-		"ReduceSum", reducer[float64]{0, func(a, b float64) float64 { return a + b }, nil},
-		reducer[int64]{0, func(a, b int64) int64 { return a + b }, nil},
-	},
-	Mean: {
-		"ReduceMean", reducer[float64]{
-			0, func(a, b float64) float64 { return a + b }, func(a float64, n int) float64 { return a / float64(n) },
-		}, reducer[int64]{},
-	},
-	MaxOf: {
-		"ReduceMax", reducer[float64]{math.Inf(-1), func(a, b float64) float64 { return max(a, b) }, nil},
-		reducer[int64]{math.MinInt64, func(a, b int64) int64 { return max(a, b) }, nil},
-	},
-	MinOf: {
-		"ReduceMin", reducer[float64]{math.Inf(1), func(a, b float64) float64 { return min(a, b) }, nil},
-		reducer[int64]{math.MaxInt64, func(a, b int64) int64 { return min(a, b) }, nil},
-	},
-	Product: {
-		"ReduceProd", reducer[float64]{1, func(a, b float64) float64 { return a * b }, nil},
-		reducer[int64]{1, func(a, b int64) int64 { return a * b }, nil},
-	},
+	Sum:     {"ReduceSum", reducer[float64]{0, sum[float64], nil}, reducer[int64]{0, sum[int64], nil}},
+	Mean:    {"ReduceMean", reducer[float64]{0, sum[float64], func(a float64, n int) float64 { return a / float64(n) }}, reducer[int64]{}},
+	MaxOf:   {"ReduceMax", reducer[float64]{math.Inf(-1), larger[float64], nil}, reducer[int64]{math.MinInt64, larger[int64], nil}},
+	MinOf:   {"ReduceMin", reducer[float64]{math.Inf(1), smaller[float64], nil}, reducer[int64]{math.MaxInt64, smaller[int64], nil}},
+	Product: {"ReduceProd", reducer[float64]{1, multiplied[float64], nil}, reducer[int64]{1, multiplied[int64], nil}},
 }
 
 func (r Reduce) kind() string { return reductions[r.Func].name }

@@ -171,7 +171,7 @@ func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 // within returns a finite value that is only rounded to a small type. Numbers of an input
 // beyond the type's largest one need not be distinguished.
 func (b *Builder) within(x Value, f smallFormat) Value {
-	if n := x.v.node; n == nil || n.op != (Finite{}) {
+	if operator(x.v) != Op(Finite{}) {
 		return x
 	}
 	limit, _ := f.beyond()

@@ -49,8 +49,7 @@ func (v validation) inputs() {
 
 func (v validation) constants() {
 	for name, t := range v.Consts {
-		err := t.check()
-		refuse.If(err != nil, "constant %s: %w", Quote(name), err)
+		refuse.Within("constant "+Quote(name), t.check)
 		v.define(name, t)
 		refuse.If(!slices.Equal(t.Shape, v.Shapes[name]) || t.DType != v.DTypes[name],
 			"constant %s is of shape %v and type %v", Quote(name), t.Shape, t.DType)

@@ -163,11 +163,7 @@ func (p Pictures) numbers(pictures []image.Image, in graph.Input) []float64 {
 		"input %s takes no picture: %w; give its numbers in a .npy or .npz file", graph.Quote(in.Name), err)
 	refuse.If(!in.DType.IsFloat() && in.DType != 0 && p.Deviation != [3]float64{1. / 255, 1. / 255, 1. / 255},
 		"input %s takes whole numbers: give --image 0..255", graph.Quote(in.Name))
-	var out []float64
-	for _, m := range pictures {
-		out = append(out, p.pixels(l.resize(m, p.Crop), l)...)
-	}
-	return out
+	return slices.Concat(each(pictures, func(m image.Image) []float64 { return p.pixels(l.resize(m, p.Crop), l) })...)
 }
 
 // resize scales a picture to the layout's height and width. Each pixel is a weighted mean

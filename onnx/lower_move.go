@@ -162,9 +162,7 @@ func lowerSplit(o *op) {
 	o.failIf(n > in[axis] && sizes == nil, "%d outputs of an axis of %d", n, in[axis])
 	if sizes == nil { // equal parts, the last may be smaller
 		part := (in[axis] + n - 1) / n
-		for i := range n {
-			sizes = append(sizes, int64(max(min(part, in[axis]-i*part), 0)))
-		}
+		sizes = filled(n, func(i int) int64 { return int64(max(min(part, in[axis]-i*part), 0)) })
 	}
 	o.failIf(len(sizes) != n, "split %v has not one entry for each of %d outputs", sizes, n)
 	o.cut(x, axis, sizes, o.result)

@@ -51,9 +51,7 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 	}
 	o.failIf(len(names) != functions*r.directions, "%d activations, not %d", len(names), functions*r.directions)
 	alpha, beta := o.floatsAttr("activation_alpha"), o.floatsAttr("activation_beta")
-	for _, name := range names {
-		r.activations = append(r.activations, o.activation(name, &alpha, &beta))
-	}
+	r.activations = each(names, func(name string) func(graph.Value) graph.Value { return o.activation(name, &alpha, &beta) })
 	if o.has(4) {
 		r.lens = o.lengthsOf(r.batch, r.steps)
 	}
