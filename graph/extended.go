@@ -3,6 +3,7 @@ package graph
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/internal/refuse"
 )
@@ -158,10 +159,8 @@ func (e Extend) eval(in []operand, shape []int) operand {
 // Extended says whether numbers of a value may not be finite: inputs and outputs of the
 // graph.
 func (g *Graph) Extended(name string) bool {
-	for _, in := range g.Inputs {
-		if in.Name == name {
-			return in.Numbers != FiniteNumbers
-		}
+	if i := slices.IndexFunc(g.Inputs, func(in Input) bool { return in.Name == name }); i >= 0 {
+		return g.Inputs[i].Numbers != FiniteNumbers
 	}
 	return slices.Contains(g.Outputs, name) && slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		_, ok := n.Op.(Extend)
@@ -202,17 +201,6 @@ func (b *Builder) pair(dt DType, p parts) Value {
 	return b.add(&value{name: b.called("value"), shape: b.Shape(p.fin), dtype: dt, pair: true, parts: func() parts { return p }})
 }
 
-func once(f func() parts) func() parts {
-	var p *parts
-	return func() parts {
-		if p == nil {
-			made := f()
-			p = &made
-		}
-		return *p
-	}
-}
-
 // extendedConstant makes a constant of a tensor that has numbers which are not finite.
 func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 	v := b.add(&value{name: name, shape: t.Shape, dtype: t.DType, whole: t})
@@ -221,7 +209,7 @@ func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 	} else {
 		v.v.pair = true
 	}
-	v.v.parts = once(func() parts {
+	v.v.parts = sync.OnceValue(func() parts {
 		fin := make([]float32, len(t.F32))
 		for i, x := range t.F32 {
 			if x-x == 0 {
@@ -276,7 +264,7 @@ func (b *Builder) parts(v Value) parts {
 // masking records the parts of a value in which −10^30 stands for −∞.
 func (b *Builder) masking(v Value, f func() parts) Value {
 	if v.v != nil && v.v.parts == nil {
-		v.v.parts = once(f)
+		v.v.parts = sync.OnceValue(f)
 	}
 	return v
 }
@@ -286,7 +274,7 @@ func (b *Builder) follow(v Value, f func() parts, from ...Value) Value {
 	if v.v == nil || v.v.tensor != nil || slices.Contains(from, v) {
 		return v
 	}
-	v.v.parts, v.v.partial = once(f), b.partial(from...)
+	v.v.parts, v.v.partial = sync.OnceValue(f), b.partial(from...)
 	return v
 }
 

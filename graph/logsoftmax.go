@@ -11,7 +11,10 @@ func logSoftmaxOf(n *node) *value {
 		return nil // not one number a row
 	}
 	sum := n.in[1]
-	for _, ok := operator(sum).(Reshape); ok; _, ok = operator(sum).(Reshape) { // which keeps the order of rows
+	for sum.node != nil { // a Reshape keeps the order of rows
+		if _, ok := sum.node.op.(Reshape); !ok {
+			break
+		}
 		sum = sum.node.in[0]
 	}
 	add := operation(sum, Add)

@@ -103,15 +103,13 @@ func lowerNormalizer(o *op) {
 	x := o.floatFeatures(0)
 	axes := []int{len(o.shape(x)) - 1}
 	o.failIf(axes[0] < 0, "its input is one number")
-	switch norm := o.strAttr("norm", "MAX"); norm {
+	switch o.wordAttr("norm", "MAX", "L1", "L2") {
 	case "L1":
 		o.result(0, o.Div(x, o.Reduce(graph.Sum, o.Apply(graph.Abs, x), axes, true)))
 	case "L2":
 		o.result(0, o.Norm(graph.Norm{Axes: axes, Sum: true}, x))
-	case "MAX":
-		o.result(0, o.Div(x, o.ReduceMax(x, axes, true)))
 	default:
-		o.failf("norm %s is not known", graph.Quote(norm))
+		o.result(0, o.Div(x, o.ReduceMax(x, axes, true)))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
+
+	"slices"
 )
 
 // tensorAttr decodes a tensor attribute, or returns nil.
@@ -78,13 +80,8 @@ func lowerNonZero(o *op) {
 			rest /= shape[axis]
 		}
 	}
-	n := 0
-	var all []int64
-	for _, row := range rows {
-		n = len(row)
-		all = append(all, row...)
-	}
-	o.result(0, o.Integers([]int{len(shape), n}, all))
+	all := slices.Concat(rows...)
+	o.result(0, o.Integers([]int{len(shape), len(all) / max(len(shape), 1)}, all))
 }
 
 func lowerShape(o *op) {

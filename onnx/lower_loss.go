@@ -48,21 +48,18 @@ func (o *op) loss(x graph.Value) graph.Value {
 	}
 	each := o.Negative(o.Reduce(graph.Sum, o.Mul(hot, x), []int{1}, false))
 	all := upTo(0, len(in)-1)
-	switch r := o.strAttr("reduction", "mean"); r {
-	case "none":
+	reduction := o.wordAttr("reduction", "mean", "none", "sum")
+	if reduction == "none" {
 		return each
-	case "sum":
-		return o.Reduce(graph.Sum, each, all, false)
-	case "mean":
-		sum := o.Reduce(graph.Sum, each, all, false)
-		if counts {
-			return o.Div(sum, o.Reduce(graph.Sum, o.Reduce(graph.Sum, hot, []int{1}, false), all, false))
-		}
-		return o.Mul(sum, o.Number(1/float64(graph.Size(st))))
-	default:
-		o.failf("reduction %s is not known", graph.Quote(r))
-		return graph.Value{}
 	}
+	sum := o.Reduce(graph.Sum, each, all, false)
+	switch {
+	case reduction == "sum":
+		return sum
+	case counts:
+		return o.Div(sum, o.Reduce(graph.Sum, o.Reduce(graph.Sum, hot, []int{1}, false), all, false))
+	}
+	return o.Mul(sum, o.Number(1/float64(graph.Size(st))))
 }
 
 // perClass is the shape of a number for each class.

@@ -172,8 +172,6 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 			x = o.Max(x, o.Add(o.pick(x, in, rest), update))
 		case "min":
 			x = o.Min(x, o.Add(o.pick(x, in, rest), update))
-		default:
-			o.failf("reduction %s is not known", graph.Quote(reduction))
 		}
 	}
 	return x
@@ -185,7 +183,7 @@ func lowerScatterElements(o *op) {
 	t := o.constantIndices(1)
 	o.failIf(!slices.Equal(o.shape(o.in(2)), t.Shape),
 		"updates of shape %v for indices of shape %v", o.shape(o.in(2)), t.Shape)
-	o.result(0, o.scatter(x, o.in(2), o.elements(in, axis, t), o.strAttr("reduction", "none")))
+	o.result(0, o.scatter(x, o.in(2), o.elements(in, axis, t), o.wordAttr("reduction", "none", "add", "mul", "max", "min")))
 }
 
 func lowerScatterND(o *op) {
@@ -196,7 +194,7 @@ func lowerScatterND(o *op) {
 	last := t.Shape[r-1]
 	want := slices.Concat(t.Shape[:r-1], in[last:])
 	o.failIf(!slices.Equal(o.shape(o.in(2)), want), "updates of shape %v, not %v", o.shape(o.in(2)), want)
-	o.result(0, o.scatter(x, o.in(2), o.slicesAt(in, t, 0), o.strAttr("reduction", "none")))
+	o.result(0, o.scatter(x, o.in(2), o.slicesAt(in, t, 0), o.wordAttr("reduction", "none", "add", "mul", "max", "min")))
 }
 
 // lowerCompress takes a constant condition.

@@ -32,13 +32,12 @@ func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 	w.Dilations = o.spatial("dilations", n, 1, 1)
 	pads := o.spatial("pads", 2*n, 0, 0)
 	w.Begin, w.End = pads[:n:n], pads[n:]
-	auto := o.strAttr("auto_pad", "NOTSET")
+	auto := o.wordAttr("auto_pad", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 	ceil := o.flagAttr("ceil_mode", false)
 	for i, d := range in {
 		reach := (kernel[i]-1)*w.Dilations[i] + 1
 		stride := w.Strides[i]
 		switch auto {
-		case "NOTSET":
 		case "VALID":
 			w.Begin[i], w.End[i] = 0, 0
 		case "SAME_UPPER", "SAME_LOWER":
@@ -47,8 +46,6 @@ func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 			if auto == "SAME_LOWER" {
 				w.Begin[i], w.End[i] = w.End[i], w.Begin[i]
 			}
-		default:
-			o.failf("auto_pad %s is not known", graph.Quote(auto))
 		}
 		declaredEnd = append(declaredEnd, w.End[i])
 		free := d + w.Begin[i] + w.End[i] - reach

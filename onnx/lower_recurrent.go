@@ -92,13 +92,10 @@ func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) g
 	case "ScaledTanh":
 		a, b := take(alpha, 1), take(beta, 1)
 		return func(x graph.Value) graph.Value { return o.Mul(o.Apply(graph.Tanh, o.Mul(x, o.Number(b))), o.Number(a)) }
-	case "LeakyRelu", "Elu":
-		f := graph.FunctionNamed(name)
-		a := take(alpha, f.Params[0].Default)
-		return func(x graph.Value) graph.Value { return o.Apply(f, x, a) }
-	case "HardSigmoid":
-		a, b := take(alpha, 0.2), take(beta, 0.5)
-		return func(x graph.Value) graph.Value { return o.Apply(graph.HardSigmoid, x, a, b) }
+	case "LeakyRelu", "Elu", "HardSigmoid":
+		f, lists := graph.FunctionNamed(name), map[string]*[]float64{"alpha": alpha, "beta": beta}
+		params := each(f.Params, func(p graph.Param) float64 { return take(lists[p.Name], p.Default) })
+		return func(x graph.Value) graph.Value { return o.Apply(f, x, params...) }
 	case "Relu", "Tanh", "Sigmoid", "Softsign", "Softplus":
 		f := graph.FunctionNamed(name)
 		return func(x graph.Value) graph.Value { return o.Apply(f, x) }

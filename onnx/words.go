@@ -296,7 +296,7 @@ func stringCounts(o *op) {
 		Pool: o.strings("pool_strings"), Starts: o.wholeAttr("ngram_counts"), Index: o.wholeAttr("ngram_indexes")}
 	out := o.proto.Output[0]
 	counts := out + "/counts"
-	mode, weights := o.strAttr("mode", "TF"), o.numbersAttr("weights")
+	mode, weights := o.wordAttr("mode", "TF", "IDF", "TFIDF"), o.numbersAttr("weights")
 	if mode == "TF" {
 		counts = out
 	}
@@ -315,14 +315,10 @@ func (o *op) weighed(counts graph.Value, mode string, weights []float32, index [
 		each[index[i]] = w
 	}
 	by := o.Table(&graph.Tensor{Shape: []int{len(each)}, DType: graph.Float, F32: each})
-	switch mode {
-	case "IDF":
-		return o.Mul(o.Cast(o.Test(graph.IsPositive, counts), graph.Float), by)
-	case "TFIDF":
-		return o.Mul(counts, by)
+	if mode == "IDF" {
+		counts = o.Cast(o.Test(graph.IsPositive, counts), graph.Float)
 	}
-	o.failf("mode %s is not known", graph.Quote(mode))
-	return graph.Value{}
+	return o.Mul(counts, by)
 }
 
 func stringSplit(o *op) {
