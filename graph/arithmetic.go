@@ -157,8 +157,11 @@ func (b *Builder) byNumber(x, y Value) (v Value, c float64, ok bool) {
 
 // common returns the shape that two values broadcast to; it notes the error if
 // there is none.
-func (b *Builder) common(x, y Value) (shape []int) {
-	b.allowed(func() { shape = broadcast(b.Shape(x), b.Shape(y)) })
+func (b *Builder) common(x, y Value) []int {
+	shape, err := refuse.Result(func() []int { return broadcast(b.Shape(x), b.Shape(y)) })
+	if err != nil {
+		b.Failf("%v", err)
+	}
 	return shape
 }
 

@@ -55,9 +55,8 @@ func (b *Builder) BatchNorm(x Value, s Statistics) (made Value) {
 		}
 		shape := b.Shape(x)
 		refuse.If(len(shape) < 2, "its input has shape %v, without a channel axis", shape)
-		if !slices.Equal(p[i].Shape, shape[1:2]) {
-			return b.Failf("%s has shape %v; %v is expected", Quote(b.Name(v)), p[i].Shape, shape[1:2])
-		}
+		refuse.If(!slices.Equal(p[i].Shape, shape[1:2]),
+			"%s has shape %v; %v is expected", Quote(b.Name(v)), p[i].Shape, shape[1:2])
 	}
 	c := p[0].Len()
 	scale, shift := make([]float32, c), make([]float32, c)

@@ -69,9 +69,8 @@ func (Experts) takes() operands { return operands{3, 3, floats} }
 
 func (Experts) infer(in []operandType) operandType {
 	x, w, s := in[0].shape, in[1].shape, in[2].shape
-	if len(w) != 3 || len(s) != 3 || s[2] != w[0] || !slices.Equal(x, []int{s[0], w[2]}) && !slices.Equal(x, []int{s[0], s[1], w[2]}) {
-		refuse.With("its operands have shapes %v, %v and %v", x, w, s)
-	}
+	refuse.If(len(w) != 3 || len(s) != 3 || s[2] != w[0] || !slices.Equal(x, []int{s[0], w[2]}) && !slices.Equal(x, append(s[:2:2], w[2])),
+		"its operands have shapes %v, %v and %v", x, w, s)
 	return operandType{shape: []int{s[0], s[1], w[1]}, dtype: Float}
 }
 
@@ -139,9 +138,8 @@ func (b *Builder) Slots(x Value, k int) (made Value) {
 	b.need(x)
 	in := b.Shape(x)
 	refuse.If(len(in) != 2 || k < 1 || k > in[1], "%d of shape %v", k, in)
-	if most := 1 << 10; in[1] > most {
-		return b.Failf("an order of %d elements; %d at most are supported", in[1], most)
-	}
+	const most = 1 << 10
+	refuse.If(in[1] > most, "an order of %d elements; %d at most are supported", in[1], most)
 	return b.emit(Slots{k}, x)
 }
 

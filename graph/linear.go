@@ -64,15 +64,11 @@ func (g Gemm) eval(in []operand, shape []int) operand {
 
 // Gemm applies g to x, y and, if there is one, z. The factors Alpha and Beta are
 // multiplied into y and z if these are constant.
-func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) Value {
-	if !b.valid(x, y) || !b.valid(z...) {
-		return Value{}
-	}
+func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) (made Value) {
+	defer b.refused(&made)
 	in := append([]Value{x, y}, z...)
-	// The shapes are checked before anything is scaled.
-	if _, err := infer(g, b.operandTypes(in...)); err != nil {
-		return b.Failf("%v", err)
-	}
+	b.need(in...)
+	inferred(g, b.operandTypes(in...)) // the shapes are checked before anything is scaled
 	if b.Tensor(y) != nil {
 		in[1], g.Alpha = b.scaled(y, g.Alpha), 1
 	}

@@ -189,9 +189,7 @@ func (b *Builder) among(x Value, k int) (made Value) {
 	defer b.refused(&made)
 	b.need(x)
 	in := b.Shape(x)
-	if r := len(in); r == 0 || k < 1 || k > in[r-1] {
-		return b.Failf("%d of shape %v", k, in)
-	}
+	refuse.If(k < 1 || k > lastOf(in), "%d of shape %v", k, in)
 	place := b.place(x, false)
 	b.need(place)
 	return b.Test(IsPositive, b.Sub(b.like(place, float64(k)), place))

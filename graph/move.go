@@ -593,13 +593,10 @@ func (c Concat) eval(in []operand, shape []int) operand {
 }
 
 // Concat joins values along an axis; empty ones are left out.
-func (b *Builder) Concat(axis int, parts ...Value) Value {
-	if !b.valid(parts...) {
-		return Value{}
-	}
-	if _, err := infer(Concat{axis}, b.operandTypes(parts...)); err != nil { // of all, the empty ones included
-		return b.Failf("%v", err)
-	}
+func (b *Builder) Concat(axis int, parts ...Value) (made Value) {
+	defer b.refused(&made)
+	b.need(parts...)
+	inferred(Concat{axis}, b.operandTypes(parts...)) // of all, the empty ones included
 	kept := slices.DeleteFunc(slices.Clone(parts), func(v Value) bool { return Size(b.Shape(v)) == 0 })
 	if len(kept) == 0 {
 		kept = parts[:1]

@@ -82,15 +82,6 @@ func evaluate(op Op, in []operand, shape []int) (out operand, err error) {
 	return out, err
 }
 
-// allowed calls f, and notes the reason as an error of the current node if it refuses.
-func (b *Builder) allowed(f func()) bool {
-	err := refuse.Caught(f)
-	if err != nil {
-		b.Failf("%v", err)
-	}
-	return err == nil
-}
-
 // refused is deferred by methods that refuse (package refuse), or need what is not there: the reason becomes the error of the
 // current node, and the result the zero Value.
 func (b *Builder) refused(result *Value) {

@@ -72,9 +72,8 @@ func (b *Builder) Take(x Value, axis int, indices Value) (made Value) {
 			at[j] += in[axis]
 		}
 	}
-	if n := len(in) - 1 + len(t.Shape); n > MaxRank {
-		return b.Failf("its output has %d axes", n)
-	}
+	n := len(in) - 1 + len(t.Shape)
+	refuse.If(n > MaxRank, "its output has %d axes", n)
 	return b.Reshape(b.Gather(x, axis, at), slices.Concat(in[:axis], t.Shape, in[axis+1:]))
 }
 

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -190,7 +189,7 @@ func (b *Builder) Exceeds(x Value, splits []Split) (made Value) {
 	if b.pairs(x) {
 		return b.exceedsParts(x, splits)
 	}
-	must.Get(infer(Exceeds{splits}, b.operandTypes(x)))
+	inferred(Exceeds{splits}, b.operandTypes(x))
 	// The splits by the value that they are about, each split once.
 	var sources []*value
 	asked := map[*value][]Split{}

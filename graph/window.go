@@ -38,16 +38,12 @@ func (w Window) outputs(in []int) []int {
 // overlap returns how many of the kernel's positions on axis i, at output
 // index j, fall into [lo, hi) of the input's index.
 func (w Window) overlap(i, j, lo, hi int) int {
-	n := 0
 	first := j*w.Strides[i] - w.Begin[i]
 	// Positions are first + t·dilation; count t with lo ≤ position < hi.
 	d := w.Dilations[i]
 	from := max(ceilDiv(lo-first, d), 0)
 	to := min(ceilDiv(hi-first, d), w.Kernel[i])
-	if to > from {
-		n = to - from
-	}
-	return n
+	return max(to-from, 0)
 }
 
 // ceilDiv returns ⌈a/b⌉ for b > 0.

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -133,9 +134,9 @@ func lowerPackedAttention(o *op) {
 		third := int64(s[2] / 3)
 		sizes = []int64{third, third, third}
 	}
-	if len(sizes) != 3 || min(sizes[0], sizes[1], sizes[2]) < 1 || max(sizes[0], sizes[1], sizes[2]) > int64(s[2]) || sizes[0]+sizes[1]+sizes[2] != int64(s[2]) {
-		o.failf("queries, keys and values of sizes %v from weights of shape %v", sizes, o.shape(o.in(1)))
-	}
+	all := int64(s[2])
+	o.failIf(len(sizes) != 3 || slices.Min(sizes) < 1 || slices.Max(sizes) > all || sizes[0]+sizes[1]+sizes[2] != all,
+		"queries, keys and values of sizes %v from weights of shape %v", sizes, o.shape(o.in(1)))
 	at := 0
 	for i, v := range []*graph.Value{&a.q, &a.k, &a.v} {
 		*v = o.splitHeads(o.SliceAxis(x, 2, at, 1, int(sizes[i])), heads)

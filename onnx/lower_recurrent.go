@@ -41,9 +41,9 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 	o.ignore("hidden_size")
 	r.reverse = choiceAttr(o, "direction", "forward", directions)
 	r.directions = len(r.reverse)
-	if sw := o.shape(o.in(1)); len(sw) != 3 || sw[0] != r.directions || sw[1] != gates*r.hidden || sw[2] != in[2] || sr[0] != r.directions || sr[1] != sw[1] {
-		o.failf("weights of shapes %v and %v for an input of shape %v", sw, sr, in)
-	}
+	sw := o.shape(o.in(1))
+	o.failIf(!slices.Equal(sw, []int{r.directions, gates * r.hidden, in[2]}) || !slices.Equal(sr[:2], sw[:2]),
+		"weights of shapes %v and %v for an input of shape %v", sw, sr, in)
 	r.clip = o.floatAttr("clip", 0)
 	names := o.stringsAttr("activations")
 	if len(names) == 0 {

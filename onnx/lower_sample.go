@@ -253,9 +253,8 @@ func lowerDeformConv(o *op) {
 	o.ignore("kernel_shape")
 	w, _ := o.window(in[2:], kernel)
 	taps, outs := graph.Size(kernel), so[2:]
-	if group < 1 || parts < 1 || c%group != 0 || sw[0]%group != 0 || sw[1]*group != c || c%parts != 0 || so[0] != n || so[1] != parts*taps*2 {
-		o.failf("input, weights and offsets have shapes %v, %v and %v for %d groups and %d of offsets", in, sw, so, group, parts)
-	}
+	o.failIf(group < 1 || parts < 1 || c%parts != 0 || sw[0]%group != 0 || sw[1]*group != c || so[0] != n || so[1] != parts*taps*2,
+		"input, weights and offsets have shapes %v, %v and %v for %d groups and %d of offsets", in, sw, so, group, parts)
 	for a := range outs {
 		reach := in[2+a] + w.Begin[a] + w.End[a] - (kernel[a]-1)*w.Dilations[a] - 1
 		o.failIf(reach < 0 || outs[a] != reach/w.Strides[a]+1, "offsets of shape %v do not fit the window", so)
@@ -361,9 +360,8 @@ func lowerRoiAlign(o *op) {
 	case c != "half_pixel":
 		o.failf("coordinate_transformation_mode %s is not known", graph.Quote(c))
 	}
-	if len(in) != 4 || len(regions) != 4*len(pictures) || r.rows < 1 || r.columns < 1 || r.ratio < 0 || mode != "avg" && mode != "max" {
-		o.failf("%d regions of %d pictures of an input of shape %v, mode %s", len(regions)/4, len(pictures), in, graph.Quote(mode))
-	}
+	o.failIf(len(in) != 4 || len(regions) != 4*len(pictures) || min(r.rows, r.columns) < 1 || r.ratio < 0 || mode != "avg" && mode != "max",
+		"%d regions of %d pictures of an input of shape %v, mode %s", len(regions)/4, len(pictures), in, graph.Quote(mode))
 	c, size, cells := in[1], in[2]*in[3], r.rows*r.columns
 	pixels := o.Reshape(o.Transpose(o.Reshape(x, []int{in[0], c, size}), []int{1, 0, 2}), []int{c, in[0] * size})
 	parts := make([]graph.Value, len(pictures))

@@ -299,9 +299,8 @@ func (o *op) oldForest(what string) *forest {
 	o.ignore("nodes_hitrates", "nodes_hitrates_as_tensor")
 	missing := o.intsAttr("nodes_missing_value_tracks_true")
 	n := len(ids)
-	if o.alike("nodes", n, len(trees), len(features), len(yes), len(no), len(modes), len(values)); n == 0 {
-		o.failf("it has no nodes")
-	}
+	o.alike("nodes", n, len(trees), len(features), len(yes), len(no), len(modes), len(values))
+	o.failIf(n == 0, "it has no nodes")
 	at := o.nodeIDs(trees, ids)
 	f := &forest{nodes: make([]treeNode, n)}
 	below := make([]bool, n)

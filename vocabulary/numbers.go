@@ -26,9 +26,9 @@ type Count struct {
 const maxGram = 1 << 6
 
 func (o *Count) check() {
-	if o.Least < 1 || o.Most < o.Least || o.Most > maxGram || o.Skip < 0 || o.Skip > 1<<16 || len(o.Starts) < o.Most || len(o.Starts) > maxGram {
-		refuse.With("n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, len(o.Starts))
-	}
+	lengths := len(o.Starts)
+	refuse.If(o.Least < 1 || o.Most < o.Least || o.Most > lengths || lengths > maxGram || o.Skip < 0 || o.Skip > 1<<16,
+		"n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, lengths)
 	grams := 0
 	ends := append(slices.Clone(o.Starts), len(o.Pool))[1:]
 	for i, from := range o.Starts {

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -100,8 +101,7 @@ type Tokenise struct {
 
 // compiled compiles a regular expression, which matches the longest text and never none.
 func compiled(expression string) *regexp.Regexp {
-	r, err := regexp.Compile(expression)
-	refuse.If(err != nil, "%w", err)
+	r := must.Get(regexp.Compile(expression))
 	r.Longest()
 	refuse.If(r.MatchString(""), "the expression %q matches no characters", expression)
 	return r
@@ -263,9 +263,7 @@ type Match struct {
 }
 
 func (o *Match) compiled() *regexp.Regexp {
-	r, err := regexp.Compile(`\A(?:` + o.Expression + `)\z`)
-	refuse.If(err != nil, "%w", err)
-	return r
+	return must.Get(regexp.Compile(`\A(?:` + o.Expression + `)\z`))
 }
 
 func (o *Match) check() { o.compiled() }
