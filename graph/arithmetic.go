@@ -33,12 +33,12 @@ var arithmetic = [...]struct {
 	floats func(a, b float64) float64
 	ints   func(a, b int64) int64
 }{
-	Add:   {"Add", func(a, b float64) float64 { return a + b }, func(a, b int64) int64 { return a + b }},
+	Add:   {"Add", sum[float64], sum[int64]},
 	Sub:   {"Sub", func(a, b float64) float64 { return a - b }, func(a, b int64) int64 { return a - b }},
-	Mul:   {"Mul", func(a, b float64) float64 { return a * b }, func(a, b int64) int64 { return a * b }},
+	Mul:   {"Mul", multiplied[float64], multiplied[int64]},
 	Div:   {"Div", func(a, b float64) float64 { return a / b }, func(a, b int64) int64 { return a / b }},
-	Min:   {"Min", func(a, b float64) float64 { return min(a, b) }, func(a, b int64) int64 { return min(a, b) }},
-	Max:   {"Max", func(a, b float64) float64 { return max(a, b) }, func(a, b int64) int64 { return max(a, b) }},
+	Min:   {"Min", smaller[float64], smaller[int64]},
+	Max:   {"Max", larger[float64], larger[int64]},
 	Power: {"Power", elementary.Pow, nil},
 	Mod: {"Mod", nil, func(a, b int64) int64 {
 		r := a % b
@@ -49,6 +49,11 @@ var arithmetic = [...]struct {
 	}},
 	Fmod: {"Fmod", math.Mod, func(a, b int64) int64 { return a % b }},
 }
+
+func sum[T number](a, b T) T        { return a + b }
+func multiplied[T number](a, b T) T { return a * b }
+func smaller[T number](a, b T) T    { return min(a, b) }
+func larger[T number](a, b T) T     { return max(a, b) }
 
 func (k Arithmetic) kind() string { return arithmetic[k].name }
 
@@ -66,17 +71,11 @@ func (k Arithmetic) infer(in []operandType) operandType {
 func (k Arithmetic) eval(in []operand, shape []int) operand {
 	f := arithmetic[k]
 	if a, b := in[0], in[1]; a.i != nil && b.i != nil {
-		if f.ints == nil {
-			refuse.With("%s has no evaluation on integers", f.name)
-		}
-		if (k == Div || k == Mod || k == Fmod) && slices.Contains(b.i, 0) {
-			refuse.With("division by zero")
-		}
+		refuse.If(f.ints == nil, "%s has no evaluation on integers", f.name)
+		refuse.If((k == Div || k == Mod || k == Fmod) && slices.Contains(b.i, 0), "division by zero")
 		return operand{shape: shape, i: zipWith(a.i, b.i, a.shape, b.shape, shape, f.ints)}
 	}
-	if f.floats == nil {
-		refuse.With("%s has no evaluation on floats", f.name)
-	}
+	refuse.If(f.floats == nil, "%s has no evaluation on floats", f.name)
 	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, f.floats)}
 }
 
@@ -158,8 +157,11 @@ func (b *Builder) byNumber(x, y Value) (v Value, c float64, ok bool) {
 
 // common returns the shape that two values broadcast to; it notes the error if
 // there is none.
-func (b *Builder) common(x, y Value) (shape []int) {
-	b.allowed(func() { shape = broadcast(b.Shape(x), b.Shape(y)) })
+func (b *Builder) common(x, y Value) []int {
+	shape, err := refuse.Result(func() []int { return broadcast(b.Shape(x), b.Shape(y)) })
+	if err != nil {
+		b.Failf("%v", err)
+	}
 	return shape
 }
 
@@ -216,10 +218,9 @@ const maxExponents = 64
 
 // powers is x to the power of a constant tensor. Elements with the same exponent are
 // computed together.
-func (b *Builder) powers(x Value, e *Tensor, shape []int) Value {
-	if !b.Room(2, Size(shape)) {
-		return Value{}
-	}
+func (b *Builder) powers(x Value, e *Tensor, shape []int) (made Value) {
+	defer b.refused(&made)
+	b.needRoom(2, Size(shape))
 	of := map[float64][]int{} // elements by exponent
 	var exponents []float64
 	tables := broadcastTables(e.Shape, shape)
@@ -230,9 +231,8 @@ func (b *Builder) powers(x Value, e *Tensor, shape []int) Value {
 		}
 		of[v] = append(of[v], i)
 	})
-	if len(exponents) > maxExponents {
-		return b.Failf("it has %d different exponents; at most %d are supported", len(exponents), maxExponents)
-	}
+	refuse.If(len(exponents) > maxExponents,
+		"it has %d different exponents; at most %d are supported", len(exponents), maxExponents)
 	flat := b.Reshape(x, []int{Size(shape)})
 	parts := make([]Value, len(exponents))
 	back := make([]int, Size(shape))
@@ -253,9 +253,8 @@ type PRelu struct{}
 func (PRelu) takes() operands { return operands{2, 2, alike} }
 
 func (PRelu) infer(in []operandType) operandType {
-	if !slices.Equal(broadcast(in[0].shape, in[1].shape), in[0].shape) {
-		refuse.With("slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
-	}
+	refuse.If(!slices.Equal(broadcast(in[0].shape, in[1].shape), in[0].shape),
+		"slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
 	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }
 
@@ -266,7 +265,7 @@ func (PRelu) eval(in []operand, shape []int) operand {
 // PRelu is x, scaled by a slope that broadcasts to it where it is negative.
 func (b *Builder) PRelu(x, slope Value) Value {
 	if b.valid(x, slope) && b.Tensor(slope) == nil {
-		if s, ok := Broadcast(b.Shape(x), b.Shape(slope)); !ok || !slices.Equal(s, b.Shape(x)) {
+		if !spreads(b.Shape(slope), b.Shape(x)) {
 			return b.Failf("slope of shape %v does not broadcast to %v", b.Shape(slope), b.Shape(x))
 		}
 		return b.Sub(b.Apply(Relu, x), b.Mul(slope, b.Apply(Relu, b.Negative(x))))

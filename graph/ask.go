@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Test compares each element with 0. The result is a truth value, 1 where the comparison
@@ -52,7 +54,8 @@ func (b *Builder) Test(t Test, x Value) Value { return b.emit(t, x) }
 // Compare compares two values, or combines truth values; they broadcast. For computed
 // operands it is expanded: a comparison into a Test of the difference, And into a
 // product, and so on.
-func (b *Builder) Compare(c Comparison, x, y Value) Value {
+func (b *Builder) Compare(c Comparison, x, y Value) (made Value) {
+	defer b.refused(&made)
 	if b.plain(x, y) {
 		return b.emit(c, x, y)
 	}
@@ -61,9 +64,8 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 		return b.compareParts(c, x, y)
 	}
 	types := b.operandTypes(x, y)
-	if !b.allowed(func() { c.infer(types); alike(types...) }) {
-		return Value{}
-	}
+	c.infer(types)
+	alike(types...)
 	switch c {
 	case Less:
 		return b.Test(IsPositive, b.Sub(y, x))
@@ -86,13 +88,12 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 }
 
 // Not is the negation of a truth value.
-func (b *Builder) Not(x Value) Value {
+func (b *Builder) Not(x Value) (made Value) {
+	defer b.refused(&made)
 	if b.plain(x) {
 		return b.emit(Not{}, x)
 	}
-	if !b.allowed(func() { bools(b.operandType(x)) }) {
-		return Value{}
-	}
+	bools(b.operandType(x))
 	return b.Sub(b.made("one", &Tensor{Shape: []int{}, DType: Bool, I64: []int64{1}}), x)
 }
 
@@ -129,20 +130,16 @@ func (b *Builder) masks(cond, x, y Value) bool {
 }
 
 // chosen is Where of values that are finite, or have −10^30 for −∞.
-func (b *Builder) chosen(cond, x, y Value) Value {
+func (b *Builder) chosen(cond, x, y Value) (made Value) {
+	defer b.refused(&made)
 	if b.Tensor(cond) != nil {
 		return b.emit(Where{}, cond, x, y)
 	}
-	if b.DType(cond) != Bool {
-		return b.Failf("its condition has type %v", b.DType(cond))
-	}
-	var shape []int
-	if !b.allowed(func() { alike(b.operandTypes(x, y)...); shape = broadcast(b.Shape(x), b.Shape(y)) }) {
-		return Value{}
-	}
-	if _, ok := Broadcast(shape, b.Shape(cond)); !ok {
-		return b.Failf("condition of shape %v does not broadcast with %v", b.Shape(cond), shape)
-	}
+	refuse.If(b.DType(cond) != Bool, "its condition has type %v", b.DType(cond))
+	alike(b.operandTypes(x, y)...)
+	shape := broadcast(b.Shape(x), b.Shape(y))
+	_, ok := Broadcast(shape, b.Shape(cond))
+	refuse.If(!ok, "condition of shape %v does not broadcast with %v", b.Shape(cond), shape)
 	if t := b.Tensor(y); t != nil && below(t) && b.DType(y).IsFloat() {
 		return b.maskWith(cond, x, y)
 	}

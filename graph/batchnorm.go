@@ -17,13 +17,9 @@ func (BatchNorm) takes() operands { return operands{3, 3, floats} }
 
 func (BatchNorm) infer(in []operandType) operandType {
 	x := in[0].shape
-	if len(x) < 2 {
-		refuse.With("its input has shape %v, without a channel axis", x)
-	}
+	refuse.If(len(x) < 2, "its input has shape %v, without a channel axis", x)
 	for _, t := range in[1:] {
-		if !slices.Equal(t.shape, x[1:2]) {
-			refuse.With("a factor of shape %v for an input of shape %v", t.shape, x)
-		}
+		refuse.If(!slices.Equal(t.shape, x[1:2]), "a factor of shape %v for an input of shape %v", t.shape, x)
 	}
 	return operandType{shape: x, dtype: Float}
 }
@@ -49,22 +45,18 @@ type Statistics struct {
 
 // BatchNorm normalises x along axis 1. Where possible, [Builder.Graph] folds it into
 // the Conv or Gemm before it.
-func (b *Builder) BatchNorm(x Value, s Statistics) Value {
+func (b *Builder) BatchNorm(x Value, s Statistics) (made Value) {
+	defer b.refused(&made)
 	var p [4]*Tensor
 	for i, v := range []Value{s.Scale, s.Bias, s.Mean, s.Variance} {
-		if !b.valid(x, v) {
-			return Value{}
-		}
+		b.need(x, v)
 		if p[i] = b.Tensor(v); p[i] == nil || !p[i].DType.IsFloat() {
 			return b.Failf("%s must be a float constant", Quote(b.Name(v)))
 		}
 		shape := b.Shape(x)
-		if len(shape) < 2 {
-			return b.Failf("its input has shape %v, without a channel axis", shape)
-		}
-		if !slices.Equal(p[i].Shape, shape[1:2]) {
-			return b.Failf("%s has shape %v; %v is expected", Quote(b.Name(v)), p[i].Shape, shape[1:2])
-		}
+		refuse.If(len(shape) < 2, "its input has shape %v, without a channel axis", shape)
+		refuse.If(!slices.Equal(p[i].Shape, shape[1:2]),
+			"%s has shape %v; %v is expected", Quote(b.Name(v)), p[i].Shape, shape[1:2])
 	}
 	c := p[0].Len()
 	scale, shift := make([]float32, c), make([]float32, c)
@@ -73,9 +65,8 @@ func (b *Builder) BatchNorm(x Value, s Statistics) Value {
 		scale[i] = float32(s)
 		shift[i] = float32(p[1].At(i) - float64(s*p[2].At(i)))
 	}
-	if FirstNonFinite(scale) >= 0 || FirstNonFinite(shift) >= 0 {
-		return b.Failf("its statistics give a factor that is not finite")
-	}
+	refuse.If(FirstNonFinite(scale) >= 0 || FirstNonFinite(shift) >= 0,
+		"its statistics give a factor that is not finite")
 	return b.emit(BatchNorm{}, x, b.floats("scale", []int{c}, scale), b.floats("shift", []int{c}, shift))
 }
 
@@ -83,14 +74,9 @@ func (b *Builder) BatchNorm(x Value, s Statistics) Value {
 // channels or one for each, into the weights and bias of the Conv or Gemm before it,
 // if that has constant weights and no other consumer.
 func (b *Builder) foldChannels() {
-	uses := map[*value]int{}
+	uses := b.readers()
 	for _, out := range b.outputs {
 		uses[out.value]++
-	}
-	for _, n := range b.nodes {
-		for _, in := range n.in {
-			uses[in]++
-		}
 	}
 	kept := b.nodes[:0]
 	for _, n := range b.nodes {
@@ -130,11 +116,8 @@ func (n *node) channels() (perChannel, bool) {
 		case Add:
 			return perChannel{of: x, shift: c.tensor}, true
 		}
-		minus := &Tensor{Shape: c.shape, DType: Float, F32: make([]float32, c.tensor.Len())}
-		for i := range minus.F32 {
-			minus.F32[i] = -float32(c.tensor.At(i))
-		}
-		return perChannel{of: x, shift: minus}, true
+		minus := filled(c.tensor.Len(), func(i int) float32 { return -float32(c.tensor.At(i)) })
+		return perChannel{of: x, shift: &Tensor{Shape: c.shape, DType: Float, F32: minus}}, true
 	}
 	return perChannel{}, false
 }
@@ -220,8 +203,7 @@ func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 	if gemm {
 		beta = g.Beta
 	}
-	nb := &Tensor{Shape: []int{c}, DType: Float, F32: make([]float32, c)}
-	for i := range nb.F32 {
+	nb := &Tensor{Shape: []int{c}, DType: Float, F32: filled(c, func(i int) float32 {
 		v := 0.0
 		if a.shift != nil {
 			v = a.shift.At(i % a.shift.Len())
@@ -230,8 +212,8 @@ func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 			bias := p.in[2].tensor
 			v += float64(float64(beta*bias.At(i)) * scale(i))
 		}
-		nb.F32[i] = float32(v)
-	}
+		return float32(v)
+	})}
 	if FirstNonFinite(nb.F32) >= 0 {
 		return false
 	}

@@ -17,9 +17,7 @@ type Bits struct {
 }
 
 func (t Bits) infer(in []operandType) operandType {
-	if in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits {
-		refuse.With("%d bits of its input of type %v", t.N, in[0].dtype)
-	}
+	refuse.If(in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits, "%d bits of its input of type %v", t.N, in[0].dtype)
 	return operandType{shape: append(slices.Clone(in[0].shape), t.N), dtype: Bool}
 }
 
@@ -65,10 +63,7 @@ func (b *Builder) digits(x Value, most int) (bits, weights Value, n int) {
 
 // weights returns the weight of each of n bits of a type.
 func (b *Builder) weights(dt DType, n int) Value {
-	w := make([]int64, n)
-	for k := range w {
-		w[k] = 1 << k
-	}
+	w := filled(n, func(k int) int64 { return 1 << k })
 	if lo, _ := dt.Bounds(); lo < 0 {
 		w[n-1] = -w[n-1]
 	}
@@ -103,21 +98,17 @@ func (b *Builder) BitCast(x Value, to DType) Value {
 
 // Bitwise applies And, Or or Xor to each pair of bits of two values of integers, which
 // broadcast.
-func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
-	if b.DType(x).IsFloat() || b.DType(x) == Bool || b.DType(y).IsFloat() {
-		return b.Failf("its inputs have types %v and %v", b.DType(x), b.DType(y))
-	}
+func (b *Builder) Bitwise(c Comparison, x, y Value) (out Value) {
+	defer b.refused(&out)
+	b.need(x, y)
+	refuse.If(b.DType(x).IsFloat() || b.DType(x) == Bool || b.DType(y).IsFloat(),
+		"its inputs have types %v and %v", b.DType(x), b.DType(y))
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
 		f := map[Comparison]func(a, b int64) int64{
 			And: func(a, b int64) int64 { return a & b }, Or: func(a, b int64) int64 { return a | b }, Xor: func(a, b int64) int64 { return a ^ b },
 		}[c]
 		shape := b.common(x, y)
-		if b.Failed() || !b.spend(Size(shape)) {
-			return b.Failf("the constant of shape %v that it makes is too large", shape)
-		}
+		refuse.If(b.Failed() || !b.spend(Size(shape)), "the constant of shape %v that it makes is too large", shape)
 		s, t := b.Tensor(x), b.Tensor(y)
 		return b.made(Kind(c), &Tensor{Shape: shape, DType: b.DType(x), I64: zipWith(s.I64, t.I64, s.Shape, t.Shape, shape, f)})
 	}
@@ -138,19 +129,15 @@ func (b *Builder) weighed(bits, weights Value) Value {
 }
 
 // BitwiseNot flips all bits of integers.
-func (b *Builder) BitwiseNot(x Value) Value {
-	if !b.valid(x) {
-		return x
-	}
+func (b *Builder) BitwiseNot(x Value) (out Value) {
+	defer b.refused(&out)
+	b.need(x)
 	dt := b.DType(x)
 	lo, hi := dt.Bounds()
-	if dt.IsFloat() || dt == Bool {
-		return b.Failf("its input has type %v", dt)
-	}
+	refuse.If(dt.IsFloat() || dt == Bool, "its input has type %v", dt)
 	if dt.Bits() > mostBits {
-		if lo == 0 && b.Tensor(x) == nil {
-			return b.Failf("of integers of type %v that are computed the result takes more bits than a proof has", dt)
-		}
+		refuse.If(lo == 0 && b.Tensor(x) == nil,
+			"of integers of type %v that are computed the result takes more bits than a proof has", dt)
 		if b.Tensor(x) == nil { // refused where they are not exact
 			bits, weights, _ := b.digits(x, mostBits)
 			x = b.weighed(b.Cast(bits, dt), weights)
@@ -164,21 +151,17 @@ func (b *Builder) BitwiseNot(x Value) Value {
 
 // Shift moves the bits of integers up or down by constant amounts. An amount of at least the
 // type's width leaves only the sign.
-func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
-	if !b.valid(x) {
-		return x
-	}
+func (b *Builder) Shift(x Value, by *Tensor, up bool) (out Value) {
+	defer b.refused(&out)
+	b.need(x)
 	dt := b.DType(x)
 	shape, ok := Broadcast(b.Shape(x), by.Shape)
-	if !ok || by.I64 == nil || dt.IsFloat() || dt == Bool {
-		return b.Failf("amounts of shape %v and type %v for shape %v and type %v", by.Shape, by.DType, b.Shape(x), dt)
-	}
+	refuse.If(!ok || by.I64 == nil || dt.IsFloat() || dt == Bool,
+		"amounts of shape %v and type %v for shape %v and type %v", by.Shape, by.DType, b.Shape(x), dt)
 	lo, hi := dt.Bounds()
 	width := dt.Bits()
 	if t := b.Tensor(x); t != nil {
-		if !b.spend(Size(shape)) {
-			return b.Failf("the constant of shape %v that it makes is too large", shape)
-		}
+		refuse.If(!b.spend(Size(shape)), "the constant of shape %v that it makes is too large", shape)
 		v := zipWith(t.I64, by.I64, t.Shape, by.Shape, shape, func(a, s int64) int64 {
 			return shifted(a, s, width, lo, hi, up)
 		})
@@ -196,9 +179,7 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 		}
 	}
 	bits, _, n := b.digits(x, most)
-	if !b.Room(by.Len(), n) {
-		return Value{}
-	}
+	b.needRoom(by.Len(), n)
 	// The weight of a bit depends on the element's amount.
 	weights := make([]int64, 0, by.Len()*n)
 	for _, s := range by.I64 {

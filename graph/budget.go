@@ -65,10 +65,7 @@ func (b *Builder) Limit(bytes int64) {
 // sizes, which are not negative. It returns false, and records an error, if that many may
 // not be made any more.
 func (b *Builder) Room(sizes ...int) bool {
-	n := 1
-	for _, d := range sizes {
-		n = times(n, d)
-	}
+	n := product(sizes)
 	if !b.spend(n) {
 		b.Failf("it is written out with a table of %d elements: those of all operators are more than a model with constants of this size may ask for", n)
 		return false

@@ -1,10 +1,14 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Builder makes a graph in normal form, one operation at a time. Each method takes values
@@ -135,14 +139,7 @@ func (b *Builder) Failed() bool { return b.failed }
 func (b *Builder) Valid(v Value) bool { return v.v != nil }
 
 // valid is Valid for all of several values.
-func (b *Builder) valid(values ...Value) bool {
-	for _, v := range values {
-		if v.v == nil {
-			return false
-		}
-	}
-	return true
-}
+func (b *Builder) valid(values ...Value) bool { return !slices.Contains(values, Value{}) }
 
 // plain reports whether an operation on values needs no expansion: they are constant, or one
 // could not be made.
@@ -150,54 +147,39 @@ func (b *Builder) plain(values ...Value) bool {
 	return !b.valid(values...) || !slices.ContainsFunc(values, func(v Value) bool { return v.v.tensor == nil })
 }
 
-// Shape returns the shape of v, which must not be changed; nil for the zero Value.
-func (b *Builder) Shape(v Value) []int {
+// of is what a Value stands for; the zero Value stands for one of which nothing is known.
+func (v Value) of() *value {
 	if v.v == nil {
-		return nil
+		return &unknown
 	}
-	return v.v.shape
+	return v.v
 }
+
+var unknown value
+
+// Shape returns the shape of v, which must not be changed; nil for the zero Value.
+func (b *Builder) Shape(v Value) []int { return v.of().shape }
 
 // DType returns the element type of v.
-func (b *Builder) DType(v Value) DType {
-	if v.v == nil {
-		return 0
-	}
-	return v.v.dtype
-}
+func (b *Builder) DType(v Value) DType { return v.of().dtype }
 
 // Tensor returns the value of a constant, and nil for what depends on the inputs.
-func (b *Builder) Tensor(v Value) *Tensor {
-	if v.v == nil {
-		return nil
-	}
-	return v.v.tensor
-}
+func (b *Builder) Tensor(v Value) *Tensor { return v.of().tensor }
 
 // AllNumbers is Tensor with the numbers of a constant that are not finite, if there are some.
-func (b *Builder) AllNumbers(v Value) *Tensor {
-	if v.v != nil && v.v.whole != nil {
-		return v.v.whole
-	}
-	return b.Tensor(v)
-}
+func (b *Builder) AllNumbers(v Value) *Tensor { return cmp.Or(v.of().whole, v.of().tensor) }
 
 // Name returns what v is called so far.
-func (b *Builder) Name(v Value) string {
-	if v.v == nil {
-		return ""
-	}
-	return v.v.name
-}
+func (b *Builder) Name(v Value) string { return v.of().name }
 
 // Depends returns the part of a message that says that v is computed, and from which inputs.
 // The user may fix these inputs if a constant is needed.
 func (b *Builder) Depends(v Value) string {
 	text := Quote(b.Name(v)) + " depends on the model's input"
-	if v.v != nil && v.v.whole != nil {
+	switch {
+	case v.of().whole != nil:
 		return Quote(b.Name(v)) + " has NaN or infinities"
-	}
-	if v.v == nil || v.v.node == nil {
+	case v.of().node == nil:
 		return text
 	}
 	reached := map[*value]bool{v.v: true}
@@ -225,11 +207,7 @@ func (b *Builder) operandType(v Value) operandType {
 }
 
 func (b *Builder) operandTypes(values ...Value) []operandType {
-	types := make([]operandType, len(values))
-	for i, v := range values {
-		types[i] = b.operandType(v)
-	}
-	return types
+	return each(values, b.operandType)
 }
 
 // Rename gives v the name of a value of the model's source, and its node the name of the
@@ -297,7 +275,7 @@ func (b *Builder) constant(name string, t *Tensor) Value {
 	if t != nil && FirstNonFinite(t.F32) >= 0 {
 		finite = &Tensor{Shape: t.Shape, DType: t.DType, F32: make([]float32, len(t.F32))}
 	}
-	if err := finite.check(); err != nil {
+	if err := refuse.Caught(finite.check); err != nil {
 		return b.failf(kind, "%s: %v", Quote(name), err)
 	}
 	if name == "" {
@@ -370,7 +348,7 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	if b.extends(operands...) {
 		if f := b.partsOf(op, operands); f != nil {
 			defer func() {
-				if made = b.masking(made, f); made.v != nil && made.v.parts != nil {
+				if made = b.masking(made, f); b.extends(made) {
 					made.v.partial = b.partial(operands...)
 				}
 			}()
@@ -482,7 +460,7 @@ func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Valu
 		public, exact = public && v.value.Public, exact || v.value.Exact != nil
 	}
 	made := b.computed(Kind(op), out, t.dtype)
-	if made.v != nil && made.v.tensor != nil {
+	if b.Tensor(made) != nil {
 		made.v.tensor.Public = public
 		if exact && t.dtype.IsFloat() && out.f != nil {
 			made.v.tensor.Exact = out.f
@@ -500,26 +478,22 @@ func (b *Builder) Number(v float64) Value {
 }
 
 // Integers makes a constant of type int64, of shape [] or [len(v)].
-func (b *Builder) Integers(shape []int, v []int64) Value {
+func (b *Builder) Integers(shape []int, v []int64) (out Value) {
+	defer b.refused(&out)
 	t := &Tensor{Shape: shape, DType: Int64, I64: v, Public: true}
-	if err := t.check(); err != nil {
-		return b.Failf("%v", err)
-	}
+	t.check()
 	return b.made("value", t)
 }
 
 // Fill makes a constant with the one element of value everywhere.
-func (b *Builder) Fill(shape []int, value *Tensor) Value {
+func (b *Builder) Fill(shape []int, value *Tensor) (out Value) {
+	defer b.refused(&out)
 	if value.Len() != 1 {
 		return b.Failf("its value has %d elements", value.Len())
 	}
-	if err := checkInts(shape); err != nil {
-		return b.Failf("%v", err)
-	}
+	must.OK(checkInts(shape))
 	n := Size(shape)
-	if !b.spend(n) {
-		return b.Failf("the constant of shape %v that it makes is too large", shape)
-	}
+	refuse.If(!b.spend(n), "the constant of shape %v that it makes is too large", shape)
 	t := &Tensor{Shape: shape, DType: value.DType, Public: value.Public}
 	if value.I64 != nil {
 		t.I64 = slices.Repeat(value.I64, n)
@@ -541,10 +515,7 @@ func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	}
 	n := int(max(count, 0))
 	b.spend(n)
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = start + float64(float64(i)*delta)
-	}
+	values := filled(n, func(i int) float64 { return start + float64(float64(i)*delta) })
 	t := operand{shape: []int{n}, f: values}.tensor(dt.computed())
 	t.Public = true
 	return b.made("value", t)

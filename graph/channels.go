@@ -71,10 +71,7 @@ func (b *Builder) evenedRows(n *node, turned bool) (Value, bool) {
 	if m.by = rowSizes(t, turned, rows); !differ(m.by) {
 		return Value{}, false
 	}
-	w := make([]float32, t.Len())
-	for i := range w {
-		w[i] = float32(t.At(i) / m.by[row(t, turned, i)])
-	}
+	w := filled(t.Len(), func(i int) float32 { return float32(t.At(i) / m.by[row(t, turned, i)]) })
 	in := []Value{m.times(x), b.made("weights of even size", &Tensor{Shape: t.Shape, DType: Float, F32: w, Public: t.Public})}
 	for _, v := range n.in[2:] {
 		in = append(in, Value{v})
@@ -192,11 +189,7 @@ func alongLastAxis(x *value, t *Tensor) bool {
 
 // lastAxis is such a constant by entry of the last axis.
 func lastAxis(x *value, t *Tensor) []float64 {
-	c := make([]float64, x.shape[len(x.shape)-1])
-	for i := range c {
-		c[i] = t.At(i % t.Len())
-	}
-	return c
+	return filled(lastOf(x.shape), func(i int) float64 { return t.At(i % t.Len()) })
 }
 
 // row is the row of element i of a matrix, or its column.
@@ -224,11 +217,7 @@ func rowSizes(t *Tensor, turned bool, rows int) []float64 {
 }
 
 func inverses(c []float64) []float64 {
-	out := make([]float64, len(c))
-	for i, x := range c {
-		out[i] = 1 / x
-	}
-	return out
+	return each(c, func(x float64) float64 { return 1 / x })
 }
 
 // differ reports whether factors are positive, and of different sizes.

@@ -46,22 +46,14 @@ func (g *Graph) Choice(output string) (scores string, axis int, ok bool) {
 
 // greatestOf reports whether a node tells which entries of a value are its greatest along an axis.
 func greatestOf(by map[string]*Node, n *Node) (x string, axis int, ok bool) {
-	if n.Op != IsNotNegative {
-		return "", 0, false
+	if d := by[n.Inputs[0]]; n.Op == Op(IsNotNegative) && d != nil && d.Op == Op(Sub) {
+		if top := by[d.Inputs[1]]; top != nil && top.Inputs[0] == d.Inputs[0] {
+			if r, is := top.Op.(Reduce); is && r.Func == MaxOf && len(r.Axes) == 1 && r.Keep {
+				return d.Inputs[0], r.Axes[0], true
+			}
+		}
 	}
-	d := by[n.Inputs[0]]
-	if d == nil || d.Op != Sub {
-		return "", 0, false
-	}
-	top := by[d.Inputs[1]]
-	if top == nil || top.Inputs[0] != d.Inputs[0] {
-		return "", 0, false
-	}
-	r, ok := top.Op.(Reduce)
-	if !ok || r.Func != MaxOf || len(r.Axes) != 1 || !r.Keep {
-		return "", 0, false
-	}
-	return d.Inputs[0], r.Axes[0], true
+	return "", 0, false
 }
 
 // wide reports whether a shape has two axes along which there is more than one entry.

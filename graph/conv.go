@@ -18,12 +18,9 @@ func (Conv) takes() operands { return operands{2, 3, floats} }
 
 func (c Conv) infer(in []operandType) operandType {
 	x, w := in[0].shape, in[1].shape
-	if len(x) < 3 || len(x) > 4 || len(w) != len(x) {
-		refuse.With("input and weights have shapes %v and %v; one or two spatial axes are supported", x, w)
-	}
-	if !slices.Equal(c.Kernel, w[2:]) {
-		refuse.With("a kernel of %v, but the weights have shape %v", c.Kernel, w)
-	}
+	refuse.If(len(x) < 3 || len(x) > 4 || len(w) != len(x),
+		"input and weights have shapes %v and %v; one or two spatial axes are supported", x, w)
+	refuse.If(!slices.Equal(c.Kernel, w[2:]), "a kernel of %v, but the weights have shape %v", c.Kernel, w)
 	if g := c.Group; g < 1 || g > x[1] || x[1]%g != 0 || w[1] != x[1]/g || w[0]%g != 0 {
 		refuse.With("weights of shape %v in %d groups do not fit an input of shape %v", w, g, x)
 	}
@@ -35,9 +32,8 @@ func (c Conv) infer(in []operandType) operandType {
 	for i, d := range x[2:] {
 		padded = append(padded, max(c.Begin[i]+d, c.reach(i, out[i])))
 	}
-	if err := checkInts(padded); err != nil || Size(padded) > 4*MaxActivations {
-		refuse.With("its padded input of shape %v is too large", padded)
-	}
+	err := checkInts(padded)
+	refuse.If(err != nil || Size(padded) > 4*MaxActivations, "its padded input of shape %v is too large", padded)
 	return operandType{shape: append([]int{x[0], w[0]}, out...), dtype: Float}
 }
 

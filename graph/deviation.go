@@ -7,12 +7,7 @@ import "slices"
 // √r for each feature. A feature's variance may be a millionth of another's, and so no scale holds their squares
 // beside each other. The quotients are of one size, and z is what a table's model begins with.
 func (b *Builder) deviations() {
-	readers := map[*value]int{}
-	for _, n := range b.nodes {
-		for _, in := range n.in {
-			readers[in]++
-		}
-	}
+	readers := b.readers()
 	b.rewrite(func(n *node) {
 		if x, theta, r, ok := deviation(n); ok && readers[x] == 1 {
 			b.At(Kind(n.op), n.name)
@@ -26,29 +21,20 @@ func (b *Builder) deviations() {
 // deviation returns the parts where n is (x − θ)²·r with constants θ and r > 0, and x is an input, or what a Reshape makes
 // of one, that has features along its last axis.
 func deviation(n *node) (x, theta, r *value, ok bool) {
-	if n.op != Mul || len(n.in) != 2 || n.in[1].tensor == nil || !n.out.dtype.IsFloat() {
+	d := operation(squared(n.in[0]), Sub)
+	if n.op != Mul || !n.out.dtype.IsFloat() || d == nil || d.in[1].tensor == nil || n.in[1].tensor == nil ||
+		!slices.Equal(d.out.shape, n.out.shape) {
 		return nil, nil, nil, false
 	}
-	r = n.in[1]
-	u := squared(n.in[0])
-	if u == nil || !slices.Equal(u.shape, n.out.shape) {
-		return nil, nil, nil, false
-	}
-	d := operation(u, Sub)
-	if d == nil || d.in[1].tensor == nil {
-		return nil, nil, nil, false
-	}
-	theta = d.in[1]
+	theta, r = d.in[1], n.in[1]
 	x, moves := unmoved(d.in[0])
+	turned := slices.ContainsFunc(moves, func(op Op) bool { _, ok := op.(Transpose); return ok })
 	features := lastOf(n.out.shape)
-	if slices.ContainsFunc(moves, func(op Op) bool { _, ok := op.(Transpose); return ok }) {
-		return nil, nil, nil, false
-	}
-	if x.node != nil || x.tensor != nil || features < 2 || lastOf(x.shape) != features || lastOf(d.in[0].shape) != features ||
+	if turned || x.node != nil || x.tensor != nil || features < 2 || lastOf(x.shape) != features || lastOf(d.in[0].shape) != features ||
 		lastOf(theta.shape) != features || lastOf(r.shape) != features || len(theta.shape) != len(r.shape) {
 		return nil, nil, nil, false
 	}
-	return x, theta, r, r.tensor.all(func(x float64) bool { return x > 0 })
+	return x, theta, r, r.tensor.positive()
 }
 
 // lastOf is the length of the last axis, 0 if there is none.

@@ -60,20 +60,12 @@ func (d DType) String() string {
 
 // IsFloat says whether d is a floating-point type.
 func (d DType) IsFloat() bool {
-	switch d {
-	case Float, Double, Float16, BFloat16:
-		return true
-	}
-	return d.Small()
+	return d == Float || d == Double || d == Float16 || d == BFloat16 || d.Small()
 }
 
 // Small says whether d is a floating-point type of 8 bits or fewer.
 func (d DType) Small() bool {
-	switch d {
-	case Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1:
-		return true
-	}
-	return false
+	return d >= Float8E4M3FN && d <= Float8E5M2FNUZ || d == Float4E2M1 || d == Float8E8M0
 }
 
 // Known says whether d is one of the types above.

@@ -63,10 +63,7 @@ func walk(shape []int, ta, tb [][]int, f func(i, ja, jb int)) {
 
 // rowsIn is the number of rows along the last axis; a scalar is one.
 func rowsIn(shape []int) int {
-	if len(shape) == 0 {
-		return 1
-	}
-	return Size(shape[:len(shape)-1])
+	return Size(shape[:max(len(shape)-1, 0)])
 }
 
 // eachRow has f called for all rows of shape, some at a time, in parallel.

@@ -17,9 +17,8 @@ type Slots struct{ Count int }
 
 func (s Slots) infer(in []operandType) operandType {
 	x := in[0]
-	if len(x.shape) != 2 || !x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1] {
-		refuse.With("%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
-	}
+	refuse.If(len(x.shape) != 2 || !x.dtype.IsFloat() || s.Count < 1 || s.Count > x.shape[1],
+		"%d slots of scores of shape %v and type %v", s.Count, x.shape, x.dtype)
 	return operandType{shape: []int{x.shape[0], s.Count, x.shape[1]}, dtype: Float}
 }
 
@@ -46,9 +45,7 @@ func (InSlots) takes() operands { return operands{2, 2, floats} }
 
 func (InSlots) infer(in []operandType) operandType {
 	x, s := in[0].shape, in[1].shape
-	if len(x) != 2 || len(s) != 3 || x[0] != s[0] || x[1] != s[2] {
-		refuse.With("its operands have shapes %v and %v", x, s)
-	}
+	refuse.If(len(x) != 2 || len(s) != 3 || x[0] != s[0] || x[1] != s[2], "its operands have shapes %v and %v", x, s)
 	return operandType{shape: s[:2], dtype: Float}
 }
 
@@ -72,9 +69,8 @@ func (Experts) takes() operands { return operands{3, 3, floats} }
 
 func (Experts) infer(in []operandType) operandType {
 	x, w, s := in[0].shape, in[1].shape, in[2].shape
-	if len(w) != 3 || len(s) != 3 || s[2] != w[0] || !slices.Equal(x, []int{s[0], w[2]}) && !slices.Equal(x, []int{s[0], s[1], w[2]}) {
-		refuse.With("its operands have shapes %v, %v and %v", x, w, s)
-	}
+	refuse.If(len(w) != 3 || len(s) != 3 || s[2] != w[0] || !slices.Equal(x, []int{s[0], w[2]}) && !slices.Equal(x, append(s[:2:2], w[2])),
+		"its operands have shapes %v, %v and %v", x, w, s)
 	return operandType{shape: []int{s[0], s[1], w[1]}, dtype: Float}
 }
 
@@ -121,9 +117,7 @@ func (MixSlots) takes() operands { return operands{2, 2, floats} }
 
 func (MixSlots) infer(in []operandType) operandType {
 	x, w := in[0].shape, in[1].shape
-	if len(x) != 3 || !slices.Equal(x[:2], w) {
-		refuse.With("its operands have shapes %v and %v", x, w)
-	}
+	refuse.If(len(x) != 3 || !slices.Equal(x[:2], w), "its operands have shapes %v and %v", x, w)
 	return operandType{shape: []int{x[0], x[2]}, dtype: Float}
 }
 
@@ -139,17 +133,13 @@ func (MixSlots) eval(in []operand, shape []int) operand {
 
 // Slots returns the k greatest of every row of x, of shape [rows, experts], as slots: the greatest is the first, and
 // of equal ones the first comes first.
-func (b *Builder) Slots(x Value, k int) Value {
-	if !b.valid(x) {
-		return x
-	}
+func (b *Builder) Slots(x Value, k int) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	in := b.Shape(x)
-	if len(in) != 2 || k < 1 || k > in[1] {
-		return b.Failf("%d of shape %v", k, in)
-	}
-	if most := 1 << 10; in[1] > most {
-		return b.Failf("an order of %d elements; %d at most are supported", in[1], most)
-	}
+	refuse.If(len(in) != 2 || k < 1 || k > in[1], "%d of shape %v", k, in)
+	const most = 1 << 10
+	refuse.If(in[1] > most, "an order of %d elements; %d at most are supported", in[1], most)
 	return b.emit(Slots{k}, x)
 }
 

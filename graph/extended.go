@@ -3,6 +3,7 @@ package graph
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/internal/refuse"
 )
@@ -87,9 +88,7 @@ type Finite struct{ Reach float64 }
 func (Finite) takes() operands { return operands{1, 1, floats} }
 
 func (f Finite) infer(in []operandType) operandType {
-	if !(f.Reach >= 0) {
-		refuse.With("a reach of %v", f.Reach)
-	}
+	refuse.If(!(f.Reach >= 0), "a reach of %v", f.Reach)
 	return in[0]
 }
 
@@ -136,15 +135,11 @@ type Extend struct{ Classes []Class }
 func (Extend) takes() operands { return operands{2, 4, nil} }
 
 func (e Extend) infer(in []operandType) operandType {
-	if len(in) != 1+len(e.Classes) {
-		refuse.With("%d operands for %d classes", len(in), len(e.Classes))
-	}
+	refuse.If(len(in) != 1+len(e.Classes), "%d operands for %d classes", len(in), len(e.Classes))
 	floats(in[0])
 	bools(in[1:]...)
 	for _, t := range in[1:] {
-		if !slices.Equal(t.shape, in[0].shape) {
-			refuse.With("its operands have shapes %v and %v", in[0].shape, t.shape)
-		}
+		refuse.If(!slices.Equal(t.shape, in[0].shape), "its operands have shapes %v and %v", in[0].shape, t.shape)
 	}
 	return in[0]
 }
@@ -164,10 +159,8 @@ func (e Extend) eval(in []operand, shape []int) operand {
 // Extended says whether numbers of a value may not be finite: inputs and outputs of the
 // graph.
 func (g *Graph) Extended(name string) bool {
-	for _, in := range g.Inputs {
-		if in.Name == name {
-			return in.Numbers != FiniteNumbers
-		}
+	if i := slices.IndexFunc(g.Inputs, func(in Input) bool { return in.Name == name }); i >= 0 {
+		return g.Inputs[i].Numbers != FiniteNumbers
 	}
 	return slices.Contains(g.Outputs, name) && slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		_, ok := n.Op.(Extend)
@@ -208,17 +201,6 @@ func (b *Builder) pair(dt DType, p parts) Value {
 	return b.add(&value{name: b.called("value"), shape: b.Shape(p.fin), dtype: dt, pair: true, parts: func() parts { return p }})
 }
 
-func once(f func() parts) func() parts {
-	var p *parts
-	return func() parts {
-		if p == nil {
-			made := f()
-			p = &made
-		}
-		return *p
-	}
-}
-
 // extendedConstant makes a constant of a tensor that has numbers which are not finite.
 func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 	v := b.add(&value{name: name, shape: t.Shape, dtype: t.DType, whole: t})
@@ -227,7 +209,7 @@ func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 	} else {
 		v.v.pair = true
 	}
-	v.v.parts = once(func() parts {
+	v.v.parts = sync.OnceValue(func() parts {
 		fin := make([]float32, len(t.F32))
 		for i, x := range t.F32 {
 			if x-x == 0 {
@@ -253,7 +235,7 @@ func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 
 // extends reports whether one of the values may have numbers that are not finite.
 func (b *Builder) extends(values ...Value) bool {
-	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil })
+	return slices.ContainsFunc(values, func(v Value) bool { return v.of().parts != nil })
 }
 
 // NotFinite reports whether v may have numbers that are not finite and that are not
@@ -263,17 +245,17 @@ func (b *Builder) NotFinite(v Value) bool { return b.extends(v) && !b.partial(v)
 // partial reports whether some of the values may have numbers that are not finite, and all
 // of these are replaced by 0.
 func (b *Builder) partial(values ...Value) bool {
-	return b.extends(values...) && !slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil && !v.v.partial })
+	return b.extends(values...) && !slices.ContainsFunc(values, func(v Value) bool { return v.of().parts != nil && !v.v.partial })
 }
 
 // pairs reports whether one of the values has only parts.
 func (b *Builder) pairs(values ...Value) bool {
-	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.pair })
+	return slices.ContainsFunc(values, func(v Value) bool { return v.of().pair })
 }
 
 // parts returns the parts of a value.
 func (b *Builder) parts(v Value) parts {
-	if v.v == nil || v.v.parts == nil {
+	if v.of().parts == nil {
 		return parts{fin: v}
 	}
 	return v.v.parts()
@@ -282,7 +264,7 @@ func (b *Builder) parts(v Value) parts {
 // masking records the parts of a value in which −10^30 stands for −∞.
 func (b *Builder) masking(v Value, f func() parts) Value {
 	if v.v != nil && v.v.parts == nil {
-		v.v.parts = once(f)
+		v.v.parts = sync.OnceValue(f)
 	}
 	return v
 }
@@ -292,7 +274,7 @@ func (b *Builder) follow(v Value, f func() parts, from ...Value) Value {
 	if v.v == nil || v.v.tensor != nil || slices.Contains(from, v) {
 		return v
 	}
-	v.v.parts, v.v.partial = once(f), b.partial(from...)
+	v.v.parts, v.v.partial = sync.OnceValue(f), b.partial(from...)
 	return v
 }
 
@@ -439,10 +421,7 @@ func (b *Builder) never(shape []int) Value {
 }
 
 func (b *Builder) concatParts(axis int, operands []Value) parts {
-	all := make([]parts, len(operands))
-	for i, v := range operands {
-		all[i] = b.parts(v)
-	}
+	all := each(operands, b.parts)
 	join := func(of func(p parts) Value) Value {
 		var values []Value
 		some := false
@@ -729,10 +708,7 @@ func guards(cond, x *value) bool {
 // above none.
 func (b *Builder) exceedsParts(x Value, splits []Split) Value {
 	p := b.parts(x)
-	features := make([]int, len(splits))
-	for i, s := range splits {
-		features[i] = s.Feature
-	}
+	features := each(splits, func(s Split) int { return s.Feature })
 	of := func(v Value) Value { return b.Gather(v, 1, features) }
 	return b.or(b.butNot(b.Exceeds(p.fin, splits), b.or(of(p.nan), of(p.neg))), of(p.pos))
 }

@@ -61,9 +61,8 @@ func (b *Builder) named() *Graph {
 	g := &Graph{Name: b.name, Consts: map[string]*Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]DType{}}
 	owner := map[string]*value{}
 	keep := func(v *value) {
-		if o := owner[v.name]; o != nil && o != v {
-			refuse.With("two values are called %s", Quote(v.name))
-		}
+		o := owner[v.name]
+		refuse.If(o != nil && o != v, "two values are called %s", Quote(v.name))
 		owner[v.name] = v
 		g.Shapes[v.name], g.DTypes[v.name] = v.shape, v.dtype
 		if v.tensor != nil {
@@ -71,16 +70,12 @@ func (b *Builder) named() *Graph {
 		}
 	}
 	for _, v := range b.inputs {
-		if owner[v.name] != nil {
-			refuse.With("two inputs are called %s", Quote(v.name))
-		}
+		refuse.If(owner[v.name] != nil, "two inputs are called %s", Quote(v.name))
 		keep(v)
 		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype, Numbers: v.numbers})
 	}
 	for _, o := range b.outputs {
-		if slices.Contains(g.Outputs, o.name) {
-			refuse.With("two outputs are called %s", Quote(o.name))
-		}
+		refuse.If(slices.Contains(g.Outputs, o.name), "two outputs are called %s", Quote(o.name))
 		g.Outputs = append(g.Outputs, o.name)
 	}
 	names := map[string]int{}

@@ -17,13 +17,10 @@ type Gemm struct {
 func (Gemm) takes() operands { return operands{2, 3, floats} }
 
 func (g Gemm) infer(in []operandType) operandType {
-	if f := g.Alpha + g.Beta; math.IsNaN(f) || math.IsInf(f, 0) {
-		refuse.With("alpha is %v, beta %v", g.Alpha, g.Beta)
-	}
+	f := g.Alpha + g.Beta
+	refuse.If(math.IsNaN(f) || math.IsInf(f, 0), "alpha is %v, beta %v", g.Alpha, g.Beta)
 	a, b := in[0].shape, in[1].shape
-	if len(a) != 2 || len(b) != 2 {
-		refuse.With("its operands have shapes %v and %v, not two axes each", a, b)
-	}
+	refuse.If(len(a) != 2 || len(b) != 2, "its operands have shapes %v and %v, not two axes each", a, b)
 	m, k, kb, n := a[0], a[1], b[0], b[1]
 	if g.TransA {
 		m, k = k, m
@@ -31,14 +28,10 @@ func (g Gemm) infer(in []operandType) operandType {
 	if g.TransB {
 		kb, n = n, kb
 	}
-	if k != kb {
-		refuse.With("shapes %v and %v do not multiply", a, b)
-	}
+	refuse.If(k != kb, "shapes %v and %v do not multiply", a, b)
 	shape := []int{m, n}
 	if len(in) > 2 {
-		if s, ok := Broadcast(in[2].shape, shape); !ok || !slices.Equal(s, shape) {
-			refuse.With("its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
-		}
+		refuse.If(!spreads(in[2].shape, shape), "its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
 	}
 	return operandType{shape: shape, dtype: Float}
 }
@@ -71,15 +64,11 @@ func (g Gemm) eval(in []operand, shape []int) operand {
 
 // Gemm applies g to x, y and, if there is one, z. The factors Alpha and Beta are
 // multiplied into y and z if these are constant.
-func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) Value {
-	if !b.valid(x, y) || !b.valid(z...) {
-		return Value{}
-	}
+func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) (made Value) {
+	defer b.refused(&made)
 	in := append([]Value{x, y}, z...)
-	// The shapes are checked before anything is scaled.
-	if _, err := infer(g, b.operandTypes(in...)); err != nil {
-		return b.Failf("%v", err)
-	}
+	b.need(in...)
+	inferred(g, b.operandTypes(in...)) // the shapes are checked before anything is scaled
 	if b.Tensor(y) != nil {
 		in[1], g.Alpha = b.scaled(y, g.Alpha), 1
 	}
@@ -115,13 +104,9 @@ func (MatMul) takes() operands { return operands{2, 2, floats} }
 func (MatMul) infer(in []operandType) operandType {
 	a, b := in[0].shape, in[1].shape
 	ra, rb := len(a), len(b)
-	if ra < 2 || rb < 2 {
-		refuse.With("its operands have shapes %v and %v, not two axes or more", a, b)
-	}
+	refuse.If(ra < 2 || rb < 2, "its operands have shapes %v and %v, not two axes or more", a, b)
 	batch, ok := Broadcast(a[:ra-2], b[:rb-2])
-	if !ok || a[ra-1] != b[rb-2] {
-		refuse.With("shapes %v and %v do not multiply", a, b)
-	}
+	refuse.If(!ok || a[ra-1] != b[rb-2], "shapes %v and %v do not multiply", a, b)
 	return operandType{shape: append(batch, a[ra-2], b[rb-1]), dtype: Float}
 }
 
@@ -150,14 +135,11 @@ func (MatMul) eval(in []operand, shape []int) operand {
 
 // MatMul is the matrix product of NumPy: leading axes broadcast, and a vector is
 // a row on the left and a column on the right.
-func (b *Builder) MatMul(x, y Value) Value {
-	if !b.valid(x, y) {
-		return Value{}
-	}
+func (b *Builder) MatMul(x, y Value) (made Value) {
+	defer b.refused(&made)
+	b.need(x, y)
 	sx, sy := b.Shape(x), b.Shape(y)
-	if len(sx) == 0 || len(sy) == 0 {
-		return b.Failf("an operand is a scalar")
-	}
+	refuse.If(len(sx) == 0 || len(sy) == 0, "an operand is a scalar")
 	if len(sx) == 1 {
 		x = b.Reshape(x, []int{1, sx[0]})
 	}
@@ -165,9 +147,7 @@ func (b *Builder) MatMul(x, y Value) Value {
 		y = b.Reshape(y, []int{sy[0], 1})
 	}
 	v := b.emit(MatMul{}, x, y)
-	if !b.valid(v) {
-		return v
-	}
+	b.need(v)
 	full := b.Shape(v)
 	shape := slices.Clone(full[:len(full)-2])
 	if len(sx) > 1 {

@@ -57,9 +57,7 @@ func (c Comparison) eval(in []operand, shape []int) operand {
 // bools checks that all operands are of type bool.
 func bools(in ...operandType) {
 	for _, t := range in {
-		if t.dtype != Bool {
-			refuse.With("an operand has type %v, not bool", t.dtype)
-		}
+		refuse.If(t.dtype != Bool, "an operand has type %v, not bool", t.dtype)
 	}
 }
 
@@ -85,17 +83,11 @@ type Where struct{}
 func (Where) takes() operands { return operands{3, 3, nil} }
 
 func (Where) infer(in []operandType) operandType {
-	if in[0].value == nil {
-		refuse.With("its condition depends on the model's input")
-	}
-	if in[0].dtype != Bool {
-		refuse.With("its condition has type %v", in[0].dtype)
-	}
+	refuse.If(in[0].value == nil, "its condition depends on the model's input")
+	refuse.If(in[0].dtype != Bool, "its condition has type %v", in[0].dtype)
 	alike(in[1], in[2])
 	shape, ok := Broadcast(broadcast(in[1].shape, in[2].shape), in[0].shape)
-	if !ok {
-		refuse.With("condition of shape %v does not broadcast with %v and %v", in[0].shape, in[1].shape, in[2].shape)
-	}
+	refuse.If(!ok, "condition of shape %v does not broadcast with %v and %v", in[0].shape, in[1].shape, in[2].shape)
 	return operandType{shape: shape, dtype: in[1].dtype}
 }
 

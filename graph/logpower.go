@@ -18,12 +18,8 @@ func (LogPower) takes() operands { return operands{1, 1, floats} }
 
 func (p LogPower) infer(in []operandType) operandType {
 	last := len(in[0].shape) - 1
-	if last < 0 {
-		refuse.With("its operand has no axes")
-	}
-	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 0) {
-		refuse.With("its epsilon is %v", p.Epsilon)
-	}
+	refuse.If(last < 0, "its operand has no axes")
+	refuse.If(!(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 0), "its epsilon is %v", p.Epsilon)
 	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}
 }
 

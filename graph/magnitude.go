@@ -29,11 +29,8 @@ func (b *Builder) magnitudes(n *node) {
 func (b *Builder) components(s *value) (Value, bool) {
 	var parts []*value
 	axis := -1 // that is summed
-	if s.node == nil {
-		return Value{}, false
-	}
-	if r, ok := s.node.op.(Reduce); ok && r.Func == Sum && len(r.Axes) == 1 {
-		x := squared(s.node.in[0])
+	if of, r := reduction(s); of != nil && r.Func == Sum && len(r.Axes) == 1 {
+		x := squared(of)
 		if x == nil || x.shape[r.Axes[0]] > MaxComponents {
 			return Value{}, false
 		}
@@ -56,10 +53,7 @@ func (b *Builder) components(s *value) (Value, bool) {
 		}
 		return b.Transpose(Value{parts[0]}, append(perm, axis)), true
 	}
-	columns := make([]Value, len(parts))
-	for i, p := range parts {
-		columns[i] = b.Reshape(Value{p}, append(slices.Clone(p.shape), 1))
-	}
+	columns := each(parts, func(p *value) Value { return b.Reshape(Value{p}, append(slices.Clone(p.shape), 1)) })
 	return b.Concat(len(s.shape), columns...), true
 }
 
@@ -77,17 +71,12 @@ func squares(v *value, most int) []*value {
 	if x := squared(v); x != nil {
 		return []*value{x}
 	}
-	n := operation(v, Add)
-	if n == nil || most < 2 {
-		return nil
+	if n := operation(v, Add); n != nil && most > 1 {
+		if left := squares(n.in[0], most-1); left != nil {
+			if right := squares(n.in[1], most-len(left)); right != nil {
+				return append(left, right...)
+			}
+		}
 	}
-	left := squares(n.in[0], most-1)
-	if left == nil {
-		return nil
-	}
-	right := squares(n.in[1], most-len(left))
-	if right == nil {
-		return nil
-	}
-	return append(left, right...)
+	return nil
 }

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
+)
 
 // ReduceMax is the greatest element along ascending axes.
 func (b *Builder) ReduceMax(x Value, axes []int, keep bool) Value {
@@ -17,13 +21,12 @@ func (b *Builder) ReduceMin(x Value, axes []int, keep bool) Value {
 
 // ReduceProd is the product of the elements along ascending axes, computed as
 // products of halves.
-func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
+func (b *Builder) ReduceProd(x Value, axes []int, keep bool) (made Value) {
+	defer b.refused(&made)
 	if b.Tensor(x) != nil || !b.valid(x) {
 		return b.Reduce(Product, x, axes, keep)
 	}
-	if !b.hasAxes(x, axes...) {
-		return Value{}
-	}
+	b.needAxes(x, axes...)
 	in := b.Shape(x)
 	for _, a := range axes {
 		var odd []Value // which are not joined to the products, whose scale is another
@@ -55,27 +58,17 @@ func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
 // logSum recognises the logarithm of a sum of exponentials. The sum itself may have
 // a far larger range than any scale can hold.
 func (b *Builder) logSum(sum Value) (Value, bool) {
-	n := sum.v.node
-	if n == nil {
+	of, r := reduction(sum.v)
+	x, _ := function(of, Exp)
+	if x == nil || r.Func != Sum || x.tensor != nil {
 		return Value{}, false
 	}
-	r, ok := n.op.(Reduce)
-	if !ok || r.Func != Sum || n.in[0].node == nil {
-		return Value{}, false
-	}
-	if s, ok := n.in[0].node.op.(Scalar); !ok || s.Func != Exp {
-		return Value{}, false
-	}
-	x := Value{n.in[0].node.in[0]}
-	if x.v.tensor != nil {
-		return Value{}, false
-	}
-	if a := x.v.node; a != nil && a.op == Sub && a.in[1].node != nil {
-		if m, ok := a.in[1].node.op.(Reduce); ok && m.Func == MaxOf {
+	if a := operation(x, Sub); a != nil {
+		if from, m := reduction(a.in[1]); from != nil && m.Func == MaxOf {
 			return Value{}, false // the greatest is taken out already
 		}
 	}
-	return b.ReduceLogSumExp(x, r.Axes, r.Keep), true
+	return b.ReduceLogSumExp(Value{x}, r.Axes, r.Keep), true
 }
 
 // ArgMax is the index along an axis of the greatest element, the first or the last
@@ -83,16 +76,13 @@ func (b *Builder) logSum(sum Value) (Value, bool) {
 //
 // The index among those that equal the greatest is found as another maximum: of n −
 // i for the first, of i + 1 for the last.
-func (b *Builder) ArgMax(x Value, axis int, last bool) Value {
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+func (b *Builder) ArgMax(x Value, axis int, last bool) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axis)
 	in := b.Shape(x)
 	n := in[axis]
 	greatest := b.Test(IsNotNegative, b.Sub(x, b.ReduceMax(x, []int{axis}, true)))
-	if !b.Room(n) {
-		return Value{}
-	}
+	b.needRoom(n)
 	rank := make([]int64, n)
 	for i := range rank {
 		rank[i] = int64(n - i)
@@ -120,14 +110,11 @@ func (b *Builder) Hardmax(x Value, axis int) Value {
 
 // OneHot replaces an axis of dimension 1, which has an index, by n truth values that
 // say which index it is. For an index outside of [0, n) all are 0.
-func (b *Builder) OneHot(of Value, axis, n int) Value {
-	if !b.valid(of) {
-		return of
-	}
+func (b *Builder) OneHot(of Value, axis, n int) (made Value) {
+	defer b.refused(&made)
+	b.need(of)
 	shape := slices.Repeat([]int{1}, len(b.Shape(of))-axis)
-	if !b.Room(n) {
-		return Value{}
-	}
+	b.needRoom(n)
 	shape[0] = n
 	return b.Compare(Equal, of, b.constantLike(of, "indices", shape, index(n, 1.0)))
 }
@@ -161,14 +148,13 @@ func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 // place returns for every element of x, which becomes one of a new last axis, how
 // many elements come before it along the last axis in descending order, or in
 // ascending order: of equal ones the first comes first.
-func (b *Builder) place(x Value, least bool) Value {
+func (b *Builder) place(x Value, least bool) (out Value) {
+	defer b.refused(&out)
 	in := b.Shape(x)
 	r := len(in)
 	n := in[r-1]
 	const most = 1 << 10
-	if n > most && b.Tensor(x) == nil {
-		return b.Failf("an order of %d elements; %d at most are supported", n, most)
-	}
+	refuse.If(n > most && b.Tensor(x) == nil, "an order of %d elements; %d at most are supported", n, most)
 	rows := append(slices.Clone(in), 1) // element i at (…, i, 0)
 	cols := append(slices.Clone(in[:r-1]), 1, n)
 	a, c := b.Reshape(x, rows), b.Reshape(x, cols)
@@ -177,9 +163,7 @@ func (b *Builder) place(x Value, least bool) Value {
 	}
 	// c − a at (i, j): how much j is greater than i. Ties go to the smaller index.
 	diff := b.Sub(c, a)
-	if !b.Room(n, n) {
-		return Value{}
-	}
+	b.needRoom(n, n)
 	before := make([]int64, n*n) // j < i
 	for i := range n {
 		for j := range i {
@@ -201,17 +185,12 @@ func (b *Builder) Among(x Value, k int) Value {
 func (b *Builder) Chosen(x Value, k int) Value { return b.Reshape(b.among(x, k), b.Shape(x)) }
 
 // among is Chosen in the shape of places.
-func (b *Builder) among(x Value, k int) Value {
-	if !b.valid(x) {
-		return x
-	}
+func (b *Builder) among(x Value, k int) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	in := b.Shape(x)
-	if r := len(in); r == 0 || k < 1 || k > in[r-1] {
-		return b.Failf("%d of shape %v", k, in)
-	}
+	refuse.If(k < 1 || k > lastOf(in), "%d of shape %v", k, in)
 	place := b.place(x, false)
-	if !b.valid(place) {
-		return place
-	}
+	b.need(place)
 	return b.Test(IsPositive, b.Sub(b.like(place, float64(k)), place))
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -11,12 +12,8 @@ import (
 type Reshape struct{ Shape []int }
 
 func (r Reshape) infer(in []operandType) operandType {
-	if err := checkInts(r.Shape); err != nil {
-		refuse.With("%w", err)
-	}
-	if Size(r.Shape) != Size(in[0].shape) {
-		refuse.With("shape %v does not hold the elements of %v", r.Shape, in[0].shape)
-	}
+	must.OK(checkInts(r.Shape))
+	refuse.If(Size(r.Shape) != Size(in[0].shape), "shape %v does not hold the elements of %v", r.Shape, in[0].shape)
 	return operandType{shape: r.Shape, dtype: in[0].dtype}
 }
 
@@ -88,15 +85,10 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	return x
 }
 
-func (b *Builder) castConstant(t *Tensor, to DType) Value {
-	if !b.spend(t.Len()) {
-		return b.Failf("the constant that it makes is too large")
-	}
-	c, err := t.cast(to)
-	if err != nil {
-		return b.Failf("%v", err)
-	}
-	return b.made("Cast", c)
+func (b *Builder) castConstant(t *Tensor, to DType) (out Value) {
+	defer b.refused(&out)
+	refuse.If(!b.spend(t.Len()), "the constant that it makes is too large")
+	return b.made("Cast", must.Get(t.cast(to)))
 }
 
 // Whole returns x, which has whole numbers that fit the integer type to, with that type.
@@ -151,9 +143,7 @@ const wrapped = 16
 type Wraparound struct{ To DType }
 
 func (w Wraparound) infer(in []operandType) operandType {
-	if w.To.IsFloat() || w.To.Bits() > wrapped {
-		refuse.With("numbers do not wrap around in %v", w.To)
-	}
+	refuse.If(w.To.IsFloat() || w.To.Bits() > wrapped, "numbers do not wrap around in %v", w.To)
 	return operandType{shape: in[0].shape, dtype: w.To}
 }
 
@@ -272,14 +262,9 @@ type Transpose struct{ Perm []int }
 
 func (t Transpose) infer(in []operandType) operandType {
 	rank := len(in[0].shape)
-	if sorted := slices.Sorted(slices.Values(t.Perm)); !ascending(sorted) || len(sorted) != rank {
-		refuse.With("permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
-	}
-	shape := make([]int, rank)
-	for j, p := range t.Perm {
-		shape[j] = in[0].shape[p]
-	}
-	return operandType{shape: shape, dtype: in[0].dtype}
+	sorted := slices.Sorted(slices.Values(t.Perm))
+	refuse.If(!ascending(sorted) || len(sorted) != rank, "permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
+	return operandType{shape: each(t.Perm, func(p int) int { return in[0].shape[p] }), dtype: in[0].dtype}
 }
 
 func (t Transpose) eval(in []operand, shape []int) operand {
@@ -309,9 +294,8 @@ func (s Slice) infer(in []operandType) operandType {
 		if step < 0 {
 			room, step = start, -step
 		}
-		if count < 0 || step <= 0 || count > 0 && (start < 0 || start >= d || count-1 > room/step) {
-			refuse.With("%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
-		}
+		refuse.If(count < 0 || step <= 0 || count > 0 && (start < 0 || start >= d || count-1 > room/step),
+			"%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
 	}
 	return operandType{shape: s.Counts, dtype: in[0].dtype}
 }
@@ -340,10 +324,9 @@ func (b *Builder) Slice(x Value, starts, steps, counts []int) Value {
 }
 
 // SliceAxis is Slice along one axis.
-func (b *Builder) SliceAxis(x Value, axis, start, step, count int) Value {
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+func (b *Builder) SliceAxis(x Value, axis, start, step, count int) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axis)
 	in := b.Shape(x)
 	starts, steps, counts := make([]int, len(in)), slices.Repeat([]int{1}, len(in)), slices.Clone(in)
 	starts[axis], steps[axis], counts[axis] = start, step, count
@@ -406,13 +389,11 @@ type Pad struct {
 
 func (p Pad) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
-	if len(p.Begin) != len(shape) || len(p.End) != len(shape) {
-		refuse.With("pads %v and %v of shape %v", p.Begin, p.End, shape)
-	}
+	refuse.If(len(p.Begin) != len(shape) || len(p.End) != len(shape),
+		"pads %v and %v of shape %v", p.Begin, p.End, shape)
 	for i := range shape {
-		if min(p.Begin[i], p.End[i]) < 0 || max(p.Begin[i], p.End[i]) > MaxElements {
-			refuse.With("pads %v and %v of shape %v", p.Begin, p.End, shape)
-		}
+		refuse.If(min(p.Begin[i], p.End[i]) < 0 || max(p.Begin[i], p.End[i]) > MaxElements,
+			"pads %v and %v of shape %v", p.Begin, p.End, shape)
 		shape[i] += p.Begin[i] + p.End[i]
 	}
 	return operandType{shape: shape, dtype: in[0].dtype}
@@ -428,26 +409,19 @@ func (p Pad) eval(in []operand, shape []int) operand {
 }
 
 // Pad surrounds x by a value; negative amounts cut.
-func (b *Builder) Pad(x Value, begin, end []int, value float64) Value {
-	if !b.valid(x) {
-		return Value{}
-	}
+func (b *Builder) Pad(x Value, begin, end []int, value float64) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	in := b.Shape(x)
-	if len(begin) != len(in) || len(end) != len(in) {
-		return b.Failf("pads %v and %v of shape %v", begin, end, in)
-	}
+	refuse.If(len(begin) != len(in) || len(end) != len(in), "pads %v and %v of shape %v", begin, end, in)
 	starts, steps, counts := make([]int, len(in)), make([]int, len(in)), make([]int, len(in))
 	p := Pad{make([]int, len(in)), make([]int, len(in)), value}
 	none := true
 	for i, d := range in {
-		if min(begin[i], end[i]) < -d {
-			return b.Failf("it cuts more than there is of shape %v", in)
-		}
+		refuse.If(min(begin[i], end[i]) < -d, "it cuts more than there is of shape %v", in)
 		starts[i], steps[i] = max(-begin[i], 0), 1
 		counts[i] = d - starts[i] - max(-end[i], 0)
-		if counts[i] < 0 {
-			return b.Failf("it cuts more than there is of shape %v", in)
-		}
+		refuse.If(counts[i] < 0, "it cuts more than there is of shape %v", in)
 		p.Begin[i], p.End[i] = max(begin[i], 0), max(end[i], 0)
 		none = none && p.Begin[i] == 0 && p.End[i] == 0
 	}
@@ -493,21 +467,15 @@ const (
 )
 
 // PadWithin pads one axis of x with elements of it; negative amounts cut.
-func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) Value {
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axis)
 	d := b.Shape(x)[axis]
 	n := begin + d + end
-	if d == 0 || max(begin, end) > MaxActivations || n < 0 || n > MaxActivations {
-		return b.Failf("pads of %d and %d to an axis of %d", begin, end, d)
-	}
-	if mode == Reflect && max(begin, end) >= d {
-		return b.Failf("reflects %d and %d of an axis of %d", begin, end, d)
-	}
-	if !b.Room(n) {
-		return Value{}
-	}
+	refuse.If(d == 0 || max(begin, end) > MaxActivations || n < 0 || n > MaxActivations,
+		"pads of %d and %d to an axis of %d", begin, end, d)
+	refuse.If(mode == Reflect && max(begin, end) >= d, "reflects %d and %d of an axis of %d", begin, end, d)
+	b.needRoom(n)
 	indices := make([]int, n)
 	for i := range indices {
 		j := i - begin
@@ -533,9 +501,7 @@ func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) Value {
 type Expand struct{ Shape []int }
 
 func (e Expand) infer(in []operandType) operandType {
-	if s, ok := Broadcast(in[0].shape, e.Shape); !ok || !slices.Equal(s, e.Shape) {
-		refuse.With("shape %v does not broadcast to %v", in[0].shape, e.Shape)
-	}
+	refuse.If(!spreads(in[0].shape, e.Shape), "shape %v does not broadcast to %v", in[0].shape, e.Shape)
 	return operandType{shape: e.Shape, dtype: in[0].dtype}
 }
 
@@ -544,15 +510,12 @@ func (Expand) eval(in []operand, shape []int) operand {
 }
 
 // Expand broadcasts x with a shape.
-func (b *Builder) Expand(x Value, with []int) Value {
-	if !b.valid(x) {
-		return Value{}
-	}
+func (b *Builder) Expand(x Value, with []int) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	in := b.Shape(x)
 	shape, ok := Broadcast(in, with)
-	if !ok {
-		return b.Failf("shape %v does not broadcast to its target", in)
-	}
+	refuse.If(!ok, "shape %v does not broadcast to its target", in)
 	if err := checkInts(shape); err != nil {
 		return b.Failf("output: %v", err)
 	}
@@ -567,13 +530,10 @@ type Tile struct{ Repeats []int }
 
 func (t Tile) infer(in []operandType) operandType {
 	shape := slices.Clone(in[0].shape)
-	if len(t.Repeats) != len(shape) {
-		refuse.With("repeats %v of shape %v", t.Repeats, shape)
-	}
+	refuse.If(len(t.Repeats) != len(shape), "repeats %v of shape %v", t.Repeats, shape)
 	for i, n := range t.Repeats {
-		if n < 0 || shape[i] > 0 && n > MaxElements/shape[i] {
-			refuse.With("repeats %v of shape %v are too many", t.Repeats, in[0].shape)
-		}
+		refuse.If(n < 0 || shape[i] > 0 && n > MaxElements/shape[i],
+			"repeats %v of shape %v are too many", t.Repeats, in[0].shape)
 		shape[i] *= n
 	}
 	return operandType{shape: shape, dtype: in[0].dtype}
@@ -597,21 +557,17 @@ type Concat struct{ Axis int }
 func (Concat) takes() operands { return operands{0, math.MaxInt, nil} }
 
 func (c Concat) infer(in []operandType) operandType {
-	if len(in) == 0 {
-		refuse.With("has no inputs")
-	}
+	refuse.If(len(in) == 0, "has no inputs")
 	first := in[0]
 	checkAxes([]int{c.Axis}, len(first.shape))
 	shape := slices.Clone(first.shape)
 	shape[c.Axis] = 0
 	for i, v := range in {
-		if len(v.shape) != len(shape) || v.dtype.IsFloat() != first.dtype.IsFloat() {
-			refuse.With("input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
-		}
+		refuse.If(len(v.shape) != len(shape) || v.dtype.IsFloat() != first.dtype.IsFloat(),
+			"input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
 		for j := range v.shape {
-			if j != c.Axis && v.shape[j] != shape[j] {
-				refuse.With("shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
-			}
+			refuse.If(j != c.Axis && v.shape[j] != shape[j],
+				"shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
 		}
 		shape[c.Axis] += v.shape[c.Axis]
 	}
@@ -637,13 +593,10 @@ func (c Concat) eval(in []operand, shape []int) operand {
 }
 
 // Concat joins values along an axis; empty ones are left out.
-func (b *Builder) Concat(axis int, parts ...Value) Value {
-	if !b.valid(parts...) {
-		return Value{}
-	}
-	if _, err := infer(Concat{axis}, b.operandTypes(parts...)); err != nil { // of all, the empty ones included
-		return b.Failf("%v", err)
-	}
+func (b *Builder) Concat(axis int, parts ...Value) (made Value) {
+	defer b.refused(&made)
+	b.need(parts...)
+	inferred(Concat{axis}, b.operandTypes(parts...)) // of all, the empty ones included
 	kept := slices.DeleteFunc(slices.Clone(parts), func(v Value) bool { return Size(b.Shape(v)) == 0 })
 	if len(kept) == 0 {
 		kept = parts[:1]

@@ -118,9 +118,5 @@ func multiply(out, a []float64, b operand, from, m, k, n int, transposed bool) {
 
 // index returns 0, step, 2·step, … of length n.
 func index[T int | int64 | float64](n int, step T) []T {
-	out := make([]T, n)
-	for i := range out {
-		out[i] = T(i) * step
-	}
-	return out
+	return filled(n, func(i int) T { return T(i) * step })
 }

@@ -31,12 +31,8 @@ func (Norm) takes() operands { return operands{1, 1, floats} }
 
 func (n Norm) infer(in []operandType) operandType {
 	checkAxes(n.Axes, len(in[0].shape))
-	if len(n.Axes) == 0 {
-		refuse.With("it has no axes")
-	}
-	if !(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 0) {
-		refuse.With("its epsilon is %v", n.Epsilon)
-	}
+	refuse.If(len(n.Axes) == 0, "it has no axes")
+	refuse.If(!(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 0), "its epsilon is %v", n.Epsilon)
 	return in[0]
 }
 
@@ -75,17 +71,14 @@ func (b *Builder) Norm(op Norm, x Value) Value { return b.emit(op, x) }
 
 // LayerNorm is (x − mean)/√(variance + eps) over the axes from the given one on,
 // times scale and plus bias, if there is one.
-func (b *Builder) LayerNorm(x Value, axis int, eps float64, scale Value, bias ...Value) Value {
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+func (b *Builder) LayerNorm(x Value, axis int, eps float64, scale Value, bias ...Value) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axis)
 	in := b.Shape(x)
 	y := b.Mul(b.Norm(Norm{Axes: index(len(in), 1)[axis:], Centred: true, Epsilon: eps}, x), scale)
 	for _, v := range bias {
 		y = b.Add(y, v)
 	}
-	if b.Valid(y) && !slices.Equal(b.Shape(y), in) {
-		return b.Failf("scale or bias do not fit shape %v", in)
-	}
+	refuse.If(b.Valid(y) && !slices.Equal(b.Shape(y), in), "scale or bias do not fit shape %v", in)
 	return y
 }

@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"errors"
 	"reflect"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -63,16 +65,14 @@ func inferred(op Op, in []operandType) operandType {
 	if own, ok := op.(interface{ takes() operands }); ok {
 		takes = own.takes()
 	}
-	if n := len(in); n < takes.least || n > takes.most {
-		refuse.With("has %d operands; %d to %d are expected", n, takes.least, takes.most)
-	}
+	n := len(in)
+	refuse.If(n < takes.least || n > takes.most, "has %d operands; %d to %d are expected", n, takes.least, takes.most)
 	if takes.types != nil {
 		takes.types(in...)
 	}
 	t := op.infer(in)
-	if err := checkInts(t.shape); err != nil {
-		refuse.With("output: %w", err)
-	}
+	err := checkInts(t.shape)
+	refuse.If(err != nil, "output: %w", err)
 	return t
 }
 
@@ -82,35 +82,50 @@ func evaluate(op Op, in []operand, shape []int) (out operand, err error) {
 	return out, err
 }
 
-// allowed calls f, and notes the reason as an error of the current node if it refuses.
-func (b *Builder) allowed(f func()) bool {
-	err := refuse.Caught(f)
-	if err != nil {
-		b.Failf("%v", err)
+// refused is deferred by methods that refuse (package refuse), or need what is not there: the reason becomes the error of the
+// current node, and the result the zero Value.
+func (b *Builder) refused(result *Value) {
+	if p := recover(); p != nil {
+		*result = Value{}
+		if err := must.Reason(p); err != errNoted {
+			b.Failf("%v", err)
+		}
 	}
-	return err == nil
 }
 
-// hasAxes says whether x could be made and has these axes, which ascend. It notes the error
-// if it has not.
-func (b *Builder) hasAxes(x Value, axes ...int) bool {
-	return b.valid(x) && b.allowed(func() { checkAxes(axes, len(b.Shape(x))) })
+// errNoted ends a method where the builder has the error already.
+var errNoted = errors.New("noted")
+
+// need ends a method that defers refused unless all values could be made.
+func (b *Builder) need(values ...Value) {
+	if !b.valid(values...) {
+		must.OK(errNoted)
+	}
+}
+
+// needAxes ends it unless x could be made and has these axes, which ascend.
+func (b *Builder) needAxes(x Value, axes ...int) {
+	b.need(x)
+	checkAxes(axes, len(b.Shape(x)))
+}
+
+// needRoom ends it unless there is Room.
+func (b *Builder) needRoom(sizes ...int) {
+	if !b.Room(sizes...) {
+		must.OK(errNoted)
+	}
 }
 
 // floats checks that all operands are floats.
 func floats(in ...operandType) {
 	for _, t := range in {
-		if !t.dtype.IsFloat() {
-			refuse.With("an operand has type %v", t.dtype)
-		}
+		refuse.If(!t.dtype.IsFloat(), "an operand has type %v", t.dtype)
 	}
 }
 
 // alike checks that all operands are floats, or all integers.
 func alike(in ...operandType) {
 	for _, t := range in[1:] {
-		if t.dtype.IsFloat() != in[0].dtype.IsFloat() {
-			refuse.With("its operands have types %v and %v", in[0].dtype, t.dtype)
-		}
+		refuse.If(t.dtype.IsFloat() != in[0].dtype.IsFloat(), "its operands have types %v and %v", in[0].dtype, t.dtype)
 	}
 }

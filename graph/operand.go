@@ -47,6 +47,20 @@ func convert[D, S number](src []S) []D {
 	return out
 }
 
+// each lists what f makes of the elements of a list.
+func each[A, B any](list []A, f func(A) B) []B {
+	return filled(len(list), func(i int) B { return f(list[i]) })
+}
+
+// filled lists what f gives for each of n places.
+func filled[T any](n int, f func(i int) T) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return out
+}
+
 // tensor stores the operand as a constant of type dt, which is Float or an
 // integer type.
 func (o operand) tensor(dt DType) *Tensor {

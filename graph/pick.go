@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/refuse"
+)
 
 // A computed index selects a row by multiplying with a vector that has a 1 at the row's
 // place. For up to directRows rows, each entry of the vector is a test of the index. For
@@ -27,21 +31,17 @@ func given(v *value) bool {
 
 // pick is Take at computed indices. They may count from the end. An index without a row
 // gives zeros.
-func (b *Builder) pick(x Value, axis int, indices Value) Value {
+func (b *Builder) pick(x Value, axis int, indices Value) (made Value) {
+	defer b.refused(&made)
 	in, at, dtype := b.Shape(x), b.Shape(indices), b.DType(x)
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+	b.needAxes(x, axis)
 	if d := b.DType(indices); d.IsFloat() || d == Bool {
 		return b.Failf("its indices have type %v", d)
 	}
 	n, rows := Size(at), in[axis]
-	if len(in)-1+len(at) > MaxRank {
-		return b.Failf("its output has %d axes", len(in)-1+len(at))
-	}
-	if n*rows > mostPicked {
-		return b.Failf("%d computed indices choose among %d each: that is more than %d choices in all; give the indices as an input", n, rows, mostPicked)
-	}
+	refuse.If(len(in)-1+len(at) > MaxRank, "its output has %d axes", len(in)-1+len(at))
+	refuse.If(n*rows > mostPicked,
+		"%d computed indices choose among %d each: that is more than %d choices in all; give the indices as an input", n, rows, mostPicked)
 	hot := b.hot(indices, rows)
 	// Move the axis to the front, and merge the others.
 	front := append([]int{axis}, slices.Delete(index(len(in), 1), axis, axis+1)...)
@@ -55,9 +55,8 @@ func (b *Builder) pick(x Value, axis int, indices Value) Value {
 		if dtype == Bool {
 			whole = Int32
 		}
-		if n*rows*Size(rest) > mostPicked {
-			return b.Failf("%d computed indices choose among %d rows of %d integers: that is too much", n, rows, Size(rest))
-		}
+		refuse.If(n*rows*Size(rest) > mostPicked,
+			"%d computed indices choose among %d rows of %d integers: that is too much", n, rows, Size(rest))
 		terms := b.Mul(b.Reshape(b.Cast(hot, whole), []int{n, rows, 1}), b.Reshape(b.Cast(x, whole), []int{1, rows, Size(rest)}))
 		y = b.Cast(b.Reduce(Sum, terms, []int{1}, false), dtype)
 	}

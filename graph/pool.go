@@ -15,16 +15,15 @@ func (p MaxPool) infer(in []operandType) operandType {
 	t := p.Window.infer(in)
 	for i, n := range t.shape[2:] {
 		for j := range n {
-			if p.overlap(i, j, 0, in[0].shape[2+i]) == 0 {
-				refuse.With("its window at %d of spatial axis %d is all padding", j, i)
-			}
+			refuse.If(p.overlap(i, j, 0, in[0].shape[2+i]) == 0,
+				"its window at %d of spatial axis %d is all padding", j, i)
 		}
 	}
 	return t
 }
 
 func (p MaxPool) eval(in []operand, shape []int) operand {
-	out := p.pool(in[0], shape, math.Inf(-1), func(a, b float64) float64 { return max(a, b) })
+	out := p.pool(in[0], shape, math.Inf(-1), larger)
 	return operand{shape: shape, f: out}
 }
 
@@ -36,7 +35,7 @@ func (b *Builder) MaxPool(x Value, w Window) Value { return b.emit(MaxPool{w}, x
 type AveragePool struct{ Window }
 
 func (p AveragePool) eval(in []operand, shape []int) operand {
-	out := p.pool(in[0], shape, 0, func(a, b float64) float64 { return a + b })
+	out := p.pool(in[0], shape, 0, sum)
 	area := Size(p.Kernel)
 	for i := range out {
 		out[i] /= float64(area)
@@ -47,27 +46,20 @@ func (p AveragePool) eval(in []operand, shape []int) operand {
 // AveragePool is the sum of each window of x, of shape (N, C, [H,] W), divided by
 // the number of its positions that fall within [lo, hi) of each spatial axis. Every
 // window must have at least one such position.
-func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
+func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) (result Value) {
+	defer b.refused(&result)
 	y := b.emit(AveragePool{w}, x)
-	if !b.valid(y) {
-		return y
-	}
+	b.need(y)
 	out := b.Shape(y)[2:]
-	if len(lo) != len(out) || len(hi) != len(out) {
-		return b.Failf("bounds %v and %v for %d spatial axes", lo, hi, len(out))
-	}
-	if !b.Room(out...) {
-		return Value{}
-	}
+	refuse.If(len(lo) != len(out) || len(hi) != len(out), "bounds %v and %v for %d spatial axes", lo, hi, len(out))
+	b.needRoom(out...)
 	// The divisor is a product over the axes, and so is the correction.
 	factors := make([][]float64, len(out))
 	uniform := true
 	for i, n := range out {
 		for j := range n {
 			c := w.overlap(i, j, lo[i], hi[i])
-			if c == 0 {
-				return b.Failf("its window at %d of spatial axis %d is all padding", j, i)
-			}
+			refuse.If(c == 0, "its window at %d of spatial axis %d is all padding", j, i)
 			uniform = uniform && c == w.Kernel[i]
 			factors[i] = append(factors[i], float64(w.Kernel[i])/float64(c))
 		}
@@ -75,28 +67,22 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
 	if uniform {
 		return y
 	}
-	v := []float64{1}
-	for _, f := range factors {
-		var next []float64
-		for _, a := range v {
-			for _, b := range f {
-				next = append(next, a*b)
-			}
+	strides := Strides(out)
+	correction := filled(Size(out), func(at int) float32 {
+		v := 1.0
+		for i, f := range factors {
+			v *= f[at/strides[i]%out[i]]
 		}
-		v = next
-	}
-	return b.Mul(y, b.made("correction", &Tensor{Shape: append([]int{1, 1}, out...), DType: Float, F32: convert[float32](v), Public: true}))
+		return float32(v)
+	})
+	return b.Mul(y, b.made("correction", &Tensor{Shape: append([]int{1, 1}, out...), DType: Float, F32: correction, Public: true}))
 }
 
 // infer is the shape rule of pooling.
 func (w Window) infer(in []operandType) operandType {
 	s := in[0].shape
-	if !in[0].dtype.IsFloat() {
-		refuse.With("its input has type %v", in[0].dtype)
-	}
-	if len(s) < 3 || len(s) > 4 {
-		refuse.With("its input has shape %v; one or two spatial axes are supported", s)
-	}
+	refuse.If(!in[0].dtype.IsFloat(), "its input has type %v", in[0].dtype)
+	refuse.If(len(s) < 3 || len(s) > 4, "its input has shape %v; one or two spatial axes are supported", s)
 	return operandType{shape: append(slices.Clone(s[:2]), w.outputs(s[2:])...), dtype: Float}
 }
 

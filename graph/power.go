@@ -42,14 +42,7 @@ func (b *Builder) notNegative(x Value) bool {
 	if lo, _ := b.DType(x).Bounds(); !b.DType(x).IsFloat() && lo == 0 {
 		return true
 	}
-	if x.v.node == nil {
-		return false
-	}
-	s, ok := x.v.node.op.(Scalar)
-	if !ok {
-		return false
-	}
-	switch s.Func {
+	switch s, _ := operator(x.v).(Scalar); s.Func {
 	case Relu, Abs, Exp, Sqrt, Sigmoid, Softplus:
 		return true
 	case Clip:
@@ -60,19 +53,9 @@ func (b *Builder) notNegative(x Value) bool {
 
 // aboveZero reports whether the operator that computes x shows that it is positive.
 func (b *Builder) aboveZero(x Value) bool {
-	if x.v.node == nil {
-		return false
-	}
-	s, ok := x.v.node.op.(Scalar)
-	return ok && (s.Func == Exp || s.Func == Sigmoid || s.Func == Softplus || s.Func == Clip && s.Params[0] > 0)
+	s, _ := operator(x.v).(Scalar)
+	return s.Func == Exp || s.Func == Sigmoid || s.Func == Softplus || s.Func == Clip && s.Params[0] > 0
 }
 
 // positive says whether all entries are above 0.
-func (t *Tensor) positive() bool {
-	for i := range t.Len() {
-		if !(t.At(i) > 0) {
-			return false
-		}
-	}
-	return true
-}
+func (t *Tensor) positive() bool { return t.all(func(x float64) bool { return x > 0 }) }

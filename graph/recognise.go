@@ -64,9 +64,30 @@ func (b *Builder) rewrite(change func(n *node)) {
 	b.dropUnneeded()
 }
 
+// readers counts how often nodes read each value.
+func (b *Builder) readers() map[*value]int {
+	count := map[*value]int{}
+	for _, n := range b.nodes {
+		for _, in := range n.in {
+			count[in]++
+		}
+	}
+	return count
+}
+
+// Of nil, which stands for no value, the following return nil.
+
+// operator returns the operator that computes v, nil of what no node computes.
+func operator(v *value) Op {
+	if v == nil || v.node == nil {
+		return nil
+	}
+	return v.node.op
+}
+
 // operation returns the node that computes v, if its operator is op.
 func operation(v *value, op Op) *node {
-	if v.node != nil && reflect.DeepEqual(v.node.op, op) {
+	if reflect.DeepEqual(operator(v), op) {
 		return v.node
 	}
 	return nil
@@ -74,12 +95,18 @@ func operation(v *value, op Op) *node {
 
 // function returns the operand and the parameters if v is the function f of a value.
 func function(v *value, f *Function) (*value, []float64) {
-	if v.node != nil {
-		if s, ok := v.node.op.(Scalar); ok && s.Func == f {
-			return v.node.in[0], s.Params
-		}
+	if s, ok := operator(v).(Scalar); ok && s.Func == f {
+		return v.node.in[0], s.Params
 	}
 	return nil, nil
+}
+
+// reduction returns the operand and the operator if v is a Reduce of a value.
+func reduction(v *value) (*value, Reduce) {
+	if r, ok := operator(v).(Reduce); ok {
+		return v.node.in[0], r
+	}
+	return nil, Reduce{}
 }
 
 // same reports whether two values are computed alike.
@@ -139,10 +166,8 @@ func normOf(n *node) (Norm, *value, bool) {
 
 // repeated returns what v is an Expand of, or v.
 func repeated(v *value) *value {
-	if v.node != nil {
-		if _, ok := v.node.op.(Expand); ok && len(v.shape) == len(v.node.in[0].shape) {
-			return v.node.in[0]
-		}
+	if _, ok := operator(v).(Expand); ok && len(v.shape) == len(v.node.in[0].shape) {
+		return v.node.in[0]
 	}
 	return v
 }
@@ -218,19 +243,13 @@ func reduced(v *value) (x *value, axes []int, sum, ok bool) {
 			return nil, nil, false, false
 		}
 	}
-	if v.node != nil {
-		if _, ok := v.node.op.(Reshape); ok {
-			v = v.node.in[0]
-		}
+	if _, ok := operator(v).(Reshape); ok {
+		v = v.node.in[0]
 	}
-	if v.node == nil {
+	x, r := reduction(v)
+	if x == nil || r.Func > Mean {
 		return nil, nil, false, false
 	}
-	r, ok := v.node.op.(Reduce)
-	if !ok || r.Func > Mean {
-		return nil, nil, false, false
-	}
-	x = v.node.in[0]
 	kept := Reduce{Axes: r.Axes, Keep: true}.shape(x.shape)
 	count := float64(Norm{Axes: r.Axes}.Count(x.shape))
 	switch {

@@ -41,27 +41,11 @@ var reductions = [...]struct {
 	floats reducer[float64]
 	ints   reducer[int64] // the zero one where there is none
 }{
-	Sum: {
-		"ReduceSum", reducer[float64]{0, func(a, b float64) float64 { return a + b }, nil},
-		reducer[int64]{0, func(a, b int64) int64 { return a + b }, nil},
-	},
-	Mean: {
-		"ReduceMean", reducer[float64]{
-			0, func(a, b float64) float64 { return a + b }, func(a float64, n int) float64 { return a / float64(n) },
-		}, reducer[int64]{},
-	},
-	MaxOf: {
-		"ReduceMax", reducer[float64]{math.Inf(-1), func(a, b float64) float64 { return max(a, b) }, nil},
-		reducer[int64]{math.MinInt64, func(a, b int64) int64 { return max(a, b) }, nil},
-	},
-	MinOf: {
-		"ReduceMin", reducer[float64]{math.Inf(1), func(a, b float64) float64 { return min(a, b) }, nil},
-		reducer[int64]{math.MaxInt64, func(a, b int64) int64 { return min(a, b) }, nil},
-	},
-	Product: {
-		"ReduceProd", reducer[float64]{1, func(a, b float64) float64 { return a * b }, nil},
-		reducer[int64]{1, func(a, b int64) int64 { return a * b }, nil},
-	},
+	Sum:     {"ReduceSum", reducer[float64]{0, sum[float64], nil}, reducer[int64]{0, sum[int64], nil}},
+	Mean:    {"ReduceMean", reducer[float64]{0, sum[float64], func(a float64, n int) float64 { return a / float64(n) }}, reducer[int64]{}},
+	MaxOf:   {"ReduceMax", reducer[float64]{math.Inf(-1), larger[float64], nil}, reducer[int64]{math.MinInt64, larger[int64], nil}},
+	MinOf:   {"ReduceMin", reducer[float64]{math.Inf(1), smaller[float64], nil}, reducer[int64]{math.MaxInt64, smaller[int64], nil}},
+	Product: {"ReduceProd", reducer[float64]{1, multiplied[float64], nil}, reducer[int64]{1, multiplied[int64], nil}},
 }
 
 func (r Reduce) kind() string { return reductions[r.Func].name }
@@ -71,9 +55,7 @@ func (r Reduce) constantsOnly() bool { return r.Func > MaxOf }
 func (r Reduce) infer(in []operandType) operandType {
 	x := in[0]
 	checkAxes(r.Axes, len(x.shape))
-	if !x.dtype.IsFloat() && x.value == nil && r.Func == Mean {
-		refuse.With("its input has type %v", x.dtype)
-	}
+	refuse.If(!x.dtype.IsFloat() && x.value == nil && r.Func == Mean, "its input has type %v", x.dtype)
 	return operandType{shape: r.shape(x.shape), dtype: x.dtype}
 }
 
@@ -96,9 +78,7 @@ func (r Reduce) eval(in []operand, shape []int) operand {
 	if in[0].i == nil {
 		return operand{shape: shape, f: combine(in[0].float64s(), in[0].shape, shape, r.Axes, f.floats)}
 	}
-	if f.ints.step == nil {
-		refuse.With("%s has no evaluation on integers", f.name)
-	}
+	refuse.If(f.ints.step == nil, "%s has no evaluation on integers", f.name)
 	return operand{shape: shape, i: combine(in[0].i, in[0].shape, shape, r.Axes, f.ints)}
 }
 
@@ -130,10 +110,9 @@ func combine[T number](x []T, in, shape, axes []int, r reducer[T]) []T {
 
 // Reduce combines the elements of x along ascending axes; keep keeps these with
 // dimension 1.
-func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) Value {
-	if !b.hasAxes(x, axes...) {
-		return Value{}
-	}
+func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axes...)
 	in := b.Shape(x)
 	r := Reduce{f, axes, keep}
 	n := Norm{Axes: axes}.Count(in)

@@ -14,9 +14,7 @@ type Rescale struct{ Factor float64 }
 func (Rescale) takes() operands { return operands{1, 1, floats} }
 
 func (r Rescale) infer(in []operandType) operandType {
-	if !(r.Factor > 0) || math.IsInf(r.Factor, 0) {
-		refuse.With("its factor is %v", r.Factor)
-	}
+	refuse.If(!(r.Factor > 0) || math.IsInf(r.Factor, 0), "its factor is %v", r.Factor)
 	return in[0]
 }
 

@@ -140,17 +140,12 @@ func (s Scalar) kind() string { return s.Func.Name }
 func (s Scalar) constantsOnly() bool { return s.Func.Jumps }
 
 func (s Scalar) infer(in []operandType) operandType {
-	if len(s.Params) != len(s.Func.Params) {
-		refuse.With("%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
-	}
+	refuse.If(len(s.Params) != len(s.Func.Params), "%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
 	for i, p := range s.Params {
-		if math.IsNaN(p) || math.IsInf(p, 0) && s.Func.Clamp == nil {
-			refuse.With("%s is %v", s.Func.Params[i].Name, p)
-		}
+		refuse.If(math.IsNaN(p) || math.IsInf(p, 0) && s.Func.Clamp == nil, "%s is %v", s.Func.Params[i].Name, p)
 	}
-	if x := in[0]; !x.dtype.IsFloat() && s.Func.Ints == nil && s.Func.Clamp == nil {
-		refuse.With("its input has type %v", x.dtype)
-	}
+	x := in[0]
+	refuse.If(!x.dtype.IsFloat() && s.Func.Ints == nil && s.Func.Clamp == nil, "its input has type %v", x.dtype)
 	return operandType{shape: in[0].shape, dtype: in[0].dtype}
 }
 

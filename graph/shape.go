@@ -83,21 +83,21 @@ func Broadcast(a, b []int) ([]int, bool) {
 // broadcast is Broadcast of shapes that have to.
 func broadcast(a, b []int) []int {
 	s, ok := Broadcast(a, b)
-	if !ok {
-		refuse.With("shapes %v and %v do not broadcast", a, b)
-	}
+	refuse.If(!ok, "shapes %v and %v do not broadcast", a, b)
 	return s
+}
+
+// spreads says whether a shape broadcasts to another.
+func spreads(from, to []int) bool {
+	s, ok := Broadcast(from, to)
+	return ok && slices.Equal(s, to)
 }
 
 // checkAxes checks that axes are ascending axes of a tensor of the given rank.
 func checkAxes(axes []int, rank int) {
 	for i, a := range axes {
-		if a < 0 || a >= rank {
-			refuse.With("axis %d of a tensor with %d axes", a, rank)
-		}
-		if i > 0 && a <= axes[i-1] {
-			refuse.With("axes %v are not ascending", axes)
-		}
+		refuse.If(a < 0 || a >= rank, "axis %d of a tensor with %d axes", a, rank)
+		refuse.If(i > 0 && a <= axes[i-1], "axes %v are not ascending", axes)
 	}
 }
 

@@ -22,6 +22,35 @@ var smallFormats = map[DType]smallFormat{
 	Float8E5M2: {2, -14, 57344, true}, Float8E5M2FNUZ: {2, -15, 57344, false}, Float4E2M1: {1, 0, 6, false},
 }
 
+// Number is the number of a floating-point type of 8 bits or fewer that has these bits.
+func (d DType) Number(bits byte) float32 {
+	if d == Float8E8M0 { // a power of two, without a sign
+		if bits == 0xff {
+			return float32(math.NaN())
+		}
+		return float32(math.Ldexp(1, int(bits)-127))
+	}
+	f, sign := smallFormats[d], byte(1)<<(d.Bits()-1)
+	exponent, fraction := int(bits&(sign-1))>>f.mantissa, int(bits)&(1<<f.mantissa-1)
+	digits := fraction
+	if exponent == 0 {
+		exponent = 1 // subnormal
+	} else {
+		digits |= 1 << f.mantissa
+	}
+	v := math.Ldexp(float64(digits), exponent-1+f.least-f.mantissa)
+	switch {
+	case v > f.most && f.infinite && fraction == 0:
+		v = math.Inf(1)
+	case v > f.most, bits == sign && (d == Float8E4M3FNUZ || d == Float8E5M2FNUZ): // which have no −0
+		return float32(math.NaN())
+	}
+	if bits&sign != 0 {
+		v = -v
+	}
+	return float32(v)
+}
+
 // at returns the number of the type that is nearest to x, of two equally near the one
 // whose last digit is even, and the largest number if x is larger.
 func (f smallFormat) at(x float64) float64 {
@@ -58,10 +87,7 @@ func (b *Builder) toSmall(x Value, to DType, saturate bool) Value {
 		return b.pair(Float, b.beyondSmall(x, to, f))
 	}
 	if t := b.Tensor(x); t != nil {
-		v := make([]float32, t.Len())
-		for i := range v {
-			v[i] = float32(f.at(t.At(i)))
-		}
+		v := filled(t.Len(), func(i int) float32 { return float32(f.at(t.At(i))) })
 		return b.made("Cast", &Tensor{Shape: t.Shape, DType: Float, F32: v, Public: t.Public})
 	}
 	x = b.Clip(x, -f.most, f.most)
@@ -145,7 +171,7 @@ func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 // within returns a finite value that is only rounded to a small type. Numbers of an input
 // beyond the type's largest one need not be distinguished.
 func (b *Builder) within(x Value, f smallFormat) Value {
-	if n := x.v.node; n == nil || n.op != (Finite{}) {
+	if operator(x.v) != Op(Finite{}) {
 		return x
 	}
 	limit, _ := f.beyond()
@@ -165,9 +191,7 @@ type Narrow struct{ To DType }
 func (Narrow) takes() operands { return operands{1, 1, floats} }
 
 func (n Narrow) infer(in []operandType) operandType {
-	if !n.To.IsHalf() {
-		refuse.With("%v is no floating-point type of 16 bits", n.To)
-	}
+	refuse.If(!n.To.IsHalf(), "%v is no floating-point type of 16 bits", n.To)
 	return in[0]
 }
 

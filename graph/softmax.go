@@ -19,12 +19,8 @@ const mostMasks = 7
 func (Softmax) takes() operands { return operands{1, 1 + mostMasks, nil} }
 
 func (s Softmax) infer(in []operandType) operandType {
-	if len(in[0].shape) == 0 {
-		refuse.With("its input is a scalar")
-	}
-	if !in[0].dtype.IsFloat() {
-		refuse.With("its input has type %v", in[0].dtype)
-	}
+	refuse.If(len(in[0].shape) == 0, "its input is a scalar")
+	refuse.If(!in[0].dtype.IsFloat(), "its input has type %v", in[0].dtype)
 	for _, mask := range in[1:] {
 		checkMask(mask, in[0].shape, s.Empty)
 	}
@@ -34,12 +30,8 @@ func (s Softmax) infer(in []operandType) operandType {
 // checkMask checks that a mask fits scores of a shape and, if it is constant and rows may
 // not be empty, leaves something of every row.
 func checkMask(mask operandType, shape []int, empty bool) {
-	if mask.value != nil && mask.dtype != Bool {
-		refuse.With("its mask is a constant of another type than bool")
-	}
-	if s, ok := Broadcast(mask.shape, shape); !ok || !slices.Equal(s, shape) {
-		refuse.With("its mask of shape %v does not broadcast to %v", mask.shape, shape)
-	}
+	refuse.If(mask.value != nil && mask.dtype != Bool, "its mask is a constant of another type than bool")
+	refuse.If(!spreads(mask.shape, shape), "its mask of shape %v does not broadcast to %v", mask.shape, shape)
 	if mask.value == nil || empty {
 		return
 	}
@@ -48,9 +40,7 @@ func checkMask(mask operandType, shape []int, empty bool) {
 		keys = mask.shape[r-1]
 	}
 	for row := mask.value.I64; len(row) > 0; row = row[keys:] {
-		if !slices.Contains(row[:keys], 1) {
-			refuse.With("a row of its scores is masked altogether")
-		}
+		refuse.If(!slices.Contains(row[:keys], 1), "a row of its scores is masked altogether")
 	}
 }
 
@@ -132,21 +122,18 @@ func (b *Builder) LogSoftmax(x Value, axis int) Value { return b.alongLast(LogSo
 
 // lessGreatest returns u if v is u less its greatest entries along an axis, or nil.
 func lessGreatest(v *value, axis int) *value {
-	n := operation(v, Sub)
-	if n == nil || n.in[1].node == nil || n.in[1].node.in[0] != n.in[0] {
-		return nil
-	}
-	if r, ok := n.in[1].node.op.(Reduce); ok && r.Func == MaxOf && r.Keep && slices.Equal(r.Axes, []int{axis}) {
-		return n.in[0]
+	if n := operation(v, Sub); n != nil {
+		if x, r := reduction(n.in[1]); x == n.in[0] && r.Func == MaxOf && r.Keep && slices.Equal(r.Axes, []int{axis}) {
+			return x
+		}
 	}
 	return nil
 }
 
 // alongLast applies an operator on the last axis along another one.
-func (b *Builder) alongLast(op Op, x Value, axis int) Value {
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+func (b *Builder) alongLast(op Op, x Value, axis int) (made Value) {
+	defer b.refused(&made)
+	b.needAxes(x, axis)
 	rank := len(b.Shape(x))
 	if from := lessGreatest(x.v, axis); from != nil && b.NotFinite(x) {
 		x = Value{from} // of which the weights are the same, and −∞ a mask

@@ -16,12 +16,10 @@ func (Take) takes() operands { return operands{2, 2, nil} }
 func (t Take) infer(in []operandType) operandType {
 	x, at := in[0].shape, in[1].shape
 	checkAxes([]int{t.Axis}, len(x))
-	if d := in[1].dtype; d.IsFloat() || d == Bool {
-		refuse.With("its indices have type %v", d)
-	}
-	if n := len(x) - 1 + len(at); n > MaxRank {
-		refuse.With("its output has %d axes", n)
-	}
+	d := in[1].dtype
+	refuse.If(d.IsFloat() || d == Bool, "its indices have type %v", d)
+	n := len(x) - 1 + len(at)
+	refuse.If(n > MaxRank, "its output has %d axes", n)
 	return operandType{shape: slices.Concat(x[:t.Axis], at, x[t.Axis+1:]), dtype: in[0].dtype}
 }
 
@@ -53,10 +51,9 @@ func (t Take) eval(in []operand, shape []int) operand {
 // without an element gives 0. The number of computed indices times the length of the axis
 // is at most 2^24, and the result is rounded as products are. Indices that are an input
 // are public.
-func (b *Builder) Take(x Value, axis int, indices Value) Value {
-	if !b.valid(x, indices) {
-		return Value{}
-	}
+func (b *Builder) Take(x Value, axis int, indices Value) (made Value) {
+	defer b.refused(&made)
+	b.need(x, indices)
 	t := b.Tensor(indices)
 	if t == nil && !given(indices.v) {
 		return b.pick(x, axis, indices)
@@ -64,9 +61,7 @@ func (b *Builder) Take(x Value, axis int, indices Value) Value {
 	if t == nil || t.I64 == nil {
 		return b.emit(Take{axis}, x, indices)
 	}
-	if !b.hasAxes(x, axis) {
-		return Value{}
-	}
+	b.needAxes(x, axis)
 	in := b.Shape(x)
 	at := make([]int, len(t.I64))
 	for j, v := range t.I64 {
@@ -77,9 +72,8 @@ func (b *Builder) Take(x Value, axis int, indices Value) Value {
 			at[j] += in[axis]
 		}
 	}
-	if n := len(in) - 1 + len(t.Shape); n > MaxRank {
-		return b.Failf("its output has %d axes", n)
-	}
+	n := len(in) - 1 + len(t.Shape)
+	refuse.If(n > MaxRank, "its output has %d axes", n)
 	return b.Reshape(b.Gather(x, axis, at), slices.Concat(in[:axis], t.Shape, in[axis+1:]))
 }
 

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // Tensor is a constant, row-major. Exactly one of F32, I64 and Stored is set: F32 or
@@ -92,25 +95,17 @@ func (t *Tensor) Uniform() (float64, bool) {
 	return first, true
 }
 
-// check returns an error if a tensor that a caller made is malformed.
-func (t *Tensor) check() error {
-	if !t.DType.Known() {
-		return fmt.Errorf("%v is not supported", t.DType)
-	}
-	if err := checkInts(t.Shape); err != nil {
-		return err
-	}
+// check refuses a tensor that a caller made malformed.
+func (t *Tensor) check() {
+	refuse.If(!t.DType.Known(), "%v is not supported", t.DType)
+	must.OK(checkInts(t.Shape))
 	float := t.F32 != nil || t.Stored != nil
-	if float == (t.I64 != nil) || t.F32 != nil && t.Stored != nil || t.DType.IsFloat() != float {
-		return fmt.Errorf("a tensor of type %v has %d floats and %d integers", t.DType, len(t.F32), len(t.I64))
-	}
-	if t.Len() != Size(t.Shape) {
-		return fmt.Errorf("%d elements, but shape %v has %d", t.Len(), t.Shape, Size(t.Shape))
-	}
+	refuse.If(float == (t.I64 != nil) || t.F32 != nil && t.Stored != nil || t.DType.IsFloat() != float,
+		"a tensor of type %v has %d floats and %d integers", t.DType, len(t.F32), len(t.I64))
+	refuse.If(t.Len() != Size(t.Shape), "%d elements, but shape %v has %d", t.Len(), t.Shape, Size(t.Shape))
 	if i := FirstNonFinite(t.F32); i >= 0 {
-		return fmt.Errorf("element %d is %v, which no integer stands for", i, t.F32[i])
+		refuse.With("element %d is %v, which no integer stands for", i, t.F32[i])
 	}
-	return nil
 }
 
 // leastFloat stands for −∞ in constants. Sums of several of it are still finite.

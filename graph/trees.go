@@ -25,9 +25,8 @@ func (s Split) Holds(x float64) bool {
 
 func (e Exceeds) infer(in []operandType) operandType {
 	x := in[0]
-	if len(x.shape) != 2 || x.dtype == Bool {
-		refuse.With("its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
-	}
+	refuse.If(len(x.shape) != 2 || x.dtype == Bool,
+		"its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
 	for i, s := range e.Splits {
 		if s.Feature < 0 || s.Feature >= x.shape[1] {
 			refuse.With("split %d is on feature %d of %d", i, s.Feature, x.shape[1])
@@ -78,19 +77,14 @@ func (Forest) takes() operands { return operands{2, 2, nil} }
 
 func (f Forest) infer(in []operandType) operandType {
 	bits, w := in[0], in[1]
-	if len(bits.shape) != 2 || bits.dtype != Bool {
-		refuse.With("it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
-	}
-	if w.value == nil || len(w.shape) != 2 || !w.dtype.IsFloat() {
-		refuse.With("the weights of its leaves must be a constant of floats, by leaf and target")
-	}
-	if f.Base != nil && len(f.Base) != w.shape[1] {
-		refuse.With("%d base values for %d targets", len(f.Base), w.shape[1])
-	}
+	refuse.If(len(bits.shape) != 2 || bits.dtype != Bool,
+		"it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
+	refuse.If(w.value == nil || len(w.shape) != 2 || !w.dtype.IsFloat(),
+		"the weights of its leaves must be a constant of floats, by leaf and target")
+	refuse.If(f.Base != nil && len(f.Base) != w.shape[1], "%d base values for %d targets", len(f.Base), w.shape[1])
 	f.checkTrees(bits.shape[1], w.shape[0])
-	if d := f.depth(); d*w.shape[0] > maxPlaces {
-		refuse.With("its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
-	}
+	d := f.depth()
+	refuse.If(d*w.shape[0] > maxPlaces, "its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
 	return operandType{shape: []int{bits.shape[0], w.shape[1]}, dtype: Float}
 }
 
@@ -117,9 +111,7 @@ func (f Forest) checkTrees(bits, leaves int) {
 		}
 		below(i, b.Under, b.Over)
 	}
-	if len(seen) != len(f.Branches)+leaves {
-		refuse.With("a node is in no tree")
-	}
+	refuse.If(len(seen) != len(f.Branches)+leaves, "a node is in no tree")
 }
 
 func (f Forest) eval(in []operand, shape []int) operand {
@@ -188,19 +180,16 @@ func (f Forest) Paths() (over, under [][]int) {
 // value, moved or scaled by constants, that value is compared instead, at the
 // threshold that gives the same result for every float32. So nothing is rounded
 // before it is compared.
-func (b *Builder) Exceeds(x Value, splits []Split) Value {
-	if !b.valid(x) {
-		return x
-	}
+func (b *Builder) Exceeds(x Value, splits []Split) (made Value) {
+	defer b.refused(&made)
+	b.need(x)
 	if len(splits) == 0 || b.Tensor(x) != nil {
 		return b.emit(Exceeds{splits}, x)
 	}
 	if b.pairs(x) {
 		return b.exceedsParts(x, splits)
 	}
-	if _, err := infer(Exceeds{splits}, b.operandTypes(x)); err != nil {
-		return b.Failf("%v", err)
-	}
+	inferred(Exceeds{splits}, b.operandTypes(x))
 	// The splits by the value that they are about, each split once.
 	var sources []*value
 	asked := map[*value][]Split{}
@@ -230,10 +219,7 @@ func (b *Builder) Exceeds(x Value, splits []Split) Value {
 		from[v] = total
 		total += len(asked[v])
 	}
-	order := make([]int, len(splits))
-	for i, q := range questions {
-		order[i] = from[q.of] + place[q]
-	}
+	order := each(questions, func(q question) int { return from[q.of] + place[q] })
 	return b.Gather(b.Concat(1, parts...), 1, order)
 }
 

@@ -28,16 +28,12 @@ type validation struct {
 
 // define notes a value, which is constant if t is not nil.
 func (v validation) define(name string, t *Tensor) {
-	if _, ok := v.types[name]; ok {
-		refuse.With("%s is defined twice", Quote(name))
-	}
+	_, ok := v.types[name]
+	refuse.If(ok, "%s is defined twice", Quote(name))
 	shape, ok := v.Shapes[name]
-	if err := checkInts(shape); err != nil || !ok || Size(shape) > MaxActivations && t == nil {
-		refuse.With("%s has shape %v", Quote(name), shape)
-	}
-	if !v.DTypes[name].Known() {
-		refuse.With("%s has %v", Quote(name), v.DTypes[name])
-	}
+	err := checkInts(shape)
+	refuse.If(err != nil || !ok || Size(shape) > MaxActivations && t == nil, "%s has shape %v", Quote(name), shape)
+	refuse.If(!v.DTypes[name].Known(), "%s has %v", Quote(name), v.DTypes[name])
 	v.types[name] = operandType{shape: shape, dtype: v.DTypes[name], value: t}
 }
 
@@ -53,22 +49,17 @@ func (v validation) inputs() {
 
 func (v validation) constants() {
 	for name, t := range v.Consts {
-		if err := t.check(); err != nil {
-			refuse.With("constant %s: %w", Quote(name), err)
-		}
+		refuse.Within("constant "+Quote(name), t.check)
 		v.define(name, t)
-		if !slices.Equal(t.Shape, v.Shapes[name]) || t.DType != v.DTypes[name] {
-			refuse.With("constant %s is of shape %v and type %v", Quote(name), t.Shape, t.DType)
-		}
+		refuse.If(!slices.Equal(t.Shape, v.Shapes[name]) || t.DType != v.DTypes[name],
+			"constant %s is of shape %v and type %v", Quote(name), t.Shape, t.DType)
 	}
 }
 
 func (v validation) nodes() {
 	names := map[string]bool{}
 	for _, n := range v.Nodes {
-		if n.Name == "" || names[n.Name] {
-			refuse.With("two nodes are called %s", Quote(n.Name))
-		}
+		refuse.If(n.Name == "" || names[n.Name], "two nodes are called %s", Quote(n.Name))
 		names[n.Name] = true
 		if err := refuse.Caught(func() { v.node(n) }); err != nil {
 			refuse.With("%w", NodeError{Op: Kind(n.Op), Name: n.Name, Reason: err.Error()})
@@ -78,9 +69,7 @@ func (v validation) nodes() {
 }
 
 func (v validation) outputs() {
-	if len(v.Outputs) == 0 {
-		refuse.With("no outputs")
-	}
+	refuse.If(len(v.Outputs) == 0, "no outputs")
 	for i, out := range v.Outputs {
 		if t, ok := v.types[out]; !ok || t.value != nil || slices.Contains(v.Outputs[:i], out) {
 			refuse.With("output %s is not the output of one node", Quote(out))
@@ -93,13 +82,10 @@ func (v validation) outputs() {
 // value that is not there.
 func (v validation) allUsed() {
 	for name := range v.types {
-		if !v.used[name] {
-			refuse.With("nothing uses %s", Quote(name))
-		}
+		refuse.If(!v.used[name], "nothing uses %s", Quote(name))
 	}
-	if len(v.Shapes) != len(v.types) || len(v.DTypes) != len(v.types) {
-		refuse.With("%d shapes and %d types for %d values", len(v.Shapes), len(v.DTypes), len(v.types))
-	}
+	refuse.If(len(v.Shapes) != len(v.types) || len(v.DTypes) != len(v.types),
+		"%d shapes and %d types for %d values", len(v.Shapes), len(v.DTypes), len(v.types))
 }
 
 // node checks a node whose operands must be defined already.
@@ -110,15 +96,11 @@ func (v validation) node(n *Node) {
 	constant := true
 	for i, name := range n.Inputs {
 		t, ok := v.types[name]
-		if !ok {
-			refuse.With("reads %s, which is not defined before", Quote(name))
-		}
+		refuse.If(!ok, "reads %s, which is not defined before", Quote(name))
 		in[i], v.used[name] = t, true
 		constant = constant && t.value != nil
 		v.numbers(n.Op, name)
-		if Size(t.shape) == 0 && !identity {
-			refuse.With("reads %s, which is empty", Quote(name))
-		}
+		refuse.If(Size(t.shape) == 0 && !identity, "reads %s, which is empty", Quote(name))
 	}
 	switch {
 	case constant && !identity && !extend:
@@ -131,9 +113,8 @@ func (v validation) node(n *Node) {
 	if identity {
 		want = t.dtype // the same value under another name
 	}
-	if !slices.Equal(t.shape, v.Shapes[n.Output]) || want != v.DTypes[n.Output] {
-		refuse.With("gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
-	}
+	refuse.If(!slices.Equal(t.shape, v.Shapes[n.Output]) || want != v.DTypes[n.Output],
+		"gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
 }
 
 // numbers checks that operators which ask for numbers that are not finite read inputs that
@@ -142,9 +123,7 @@ func (v validation) numbers(op Op, name string) {
 	switch op.(type) {
 	case Finite, Class:
 	default:
-		if v.Extended(name) {
-			refuse.With("reads %s, whose numbers may not be finite", Quote(name))
-		}
+		refuse.If(v.Extended(name), "reads %s, whose numbers may not be finite", Quote(name))
 		return
 	}
 	has := FiniteNumbers
@@ -153,7 +132,6 @@ func (v validation) numbers(op Op, name string) {
 			has = in.Numbers
 		}
 	}
-	if has == FiniteNumbers || has == MaskingNumbers && (op == ClassNaN || op == ClassPosInf) {
-		refuse.With("reads %s, which has no such numbers", Quote(name))
-	}
+	refuse.If(has == FiniteNumbers || has == MaskingNumbers && (op == ClassNaN || op == ClassPosInf),
+		"reads %s, which has no such numbers", Quote(name))
 }

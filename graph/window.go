@@ -19,26 +19,18 @@ func (w Window) outputs(in []int) []int {
 	n := len(in)
 	out := make([]int, n)
 	for _, list := range [][]int{w.Kernel, w.Strides, w.Dilations, w.Begin, w.End} {
-		if len(list) != n {
-			refuse.With("its window %v does not have an entry for each of %d spatial axes", list, n)
-		}
+		refuse.If(len(list) != n, "its window %v does not have an entry for each of %d spatial axes", list, n)
 	}
 	for i, d := range in {
-		if min(w.Kernel[i], w.Strides[i], w.Dilations[i]) < 1 || max(w.Kernel[i], w.Strides[i], w.Dilations[i]) > maxStep {
-			refuse.With("kernel %v, strides %v, dilations %v", w.Kernel, w.Strides, w.Dilations)
-		}
+		refuse.If(min(w.Kernel[i], w.Strides[i], w.Dilations[i]) < 1 || max(w.Kernel[i], w.Strides[i], w.Dilations[i]) > maxStep,
+			"kernel %v, strides %v, dilations %v", w.Kernel, w.Strides, w.Dilations)
 		reach := (w.Kernel[i]-1)*w.Dilations[i] + 1
-		if min(w.Begin[i], w.End[i]) < 0 || max(w.Begin[i], w.End[i]) > max(reach, 2*maxStep) {
-			refuse.With("pads %v and %v", w.Begin, w.End)
-		}
+		refuse.If(min(w.Begin[i], w.End[i]) < 0 || max(w.Begin[i], w.End[i]) > max(reach, 2*maxStep),
+			"pads %v and %v", w.Begin, w.End)
 		free := d + w.Begin[i] + w.End[i] - reach
-		if free < 0 {
-			refuse.With("a kernel of reach %d is larger than its padded input, %d", reach, d+w.Begin[i]+w.End[i])
-		}
+		refuse.If(free < 0, "a kernel of reach %d is larger than its padded input, %d", reach, d+w.Begin[i]+w.End[i])
 		out[i] = free/w.Strides[i] + 1
-		if out[i] > MaxActivations {
-			refuse.With("%d outputs along a spatial axis are too many", out[i])
-		}
+		refuse.If(out[i] > MaxActivations, "%d outputs along a spatial axis are too many", out[i])
 	}
 	return out
 }
@@ -46,16 +38,12 @@ func (w Window) outputs(in []int) []int {
 // overlap returns how many of the kernel's positions on axis i, at output
 // index j, fall into [lo, hi) of the input's index.
 func (w Window) overlap(i, j, lo, hi int) int {
-	n := 0
 	first := j*w.Strides[i] - w.Begin[i]
 	// Positions are first + t·dilation; count t with lo ≤ position < hi.
 	d := w.Dilations[i]
 	from := max(ceilDiv(lo-first, d), 0)
 	to := min(ceilDiv(hi-first, d), w.Kernel[i])
-	if to > from {
-		n = to - from
-	}
-	return n
+	return max(to-from, 0)
 }
 
 // ceilDiv returns ⌈a/b⌉ for b > 0.

@@ -14,34 +14,27 @@ import (
 
 // decode reads a tensor, which may have NaN and infinities. external fetches its bytes
 // when another file has them.
-func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
-	return refuse.Result(func() *graph.Tensor {
-		dt := graph.DType(t.GetDataType())
-		if !dt.Known() {
-			refuse.With("%v is not a numeric type that can be read", dt)
-		}
-		if t.Segment != nil {
-			refuse.With("segmented tensors are not supported")
-		}
-		out := &graph.Tensor{Shape: must.Get(graph.CheckShape(t.Dims)), DType: dt}
-		switch {
-		case t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL:
-			setRaw(out, must.Get(external(t)))
-		case len(t.RawData) > 0:
-			setRaw(out, t.RawData)
-		default:
-			setFields(out, t)
-		}
-		return out
-	})
+func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) []byte) *graph.Tensor {
+	dt := graph.DType(t.GetDataType())
+	refuse.If(!dt.Known(), "%v is not a numeric type that can be read", dt)
+	refuse.If(t.Segment != nil, "segmented tensors are not supported")
+	out := &graph.Tensor{Shape: must.Get(graph.CheckShape(t.Dims)), DType: dt}
+	switch {
+	case t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL:
+		setRaw(out, external(t))
+	case len(t.RawData) > 0:
+		setRaw(out, t.RawData)
+	default:
+		setFields(out, t)
+	}
+	return out
 }
 
 // setRaw decodes little-endian bytes.
 func setRaw(t *graph.Tensor, raw []byte) {
 	n, dt := graph.Size(t.Shape), t.DType
-	if want := dt.Bytes(n); len(raw) != want {
-		refuse.With("%d bytes of data, but %v of type %v needs %d", len(raw), t.Shape, dt, want)
-	}
+	want := dt.Bytes(n)
+	refuse.If(len(raw) != want, "%d bytes of data, but %v of type %v needs %d", len(raw), t.Shape, dt, want)
 	switch {
 	case dt == graph.Float:
 		t.F32 = mapped.Float32s(raw, n)
@@ -65,6 +58,12 @@ func bitsOf(raw []byte, i, bits int) uint64 {
 	return uint64(pattern(raw, i, bits))
 }
 
+// pattern returns the bits of element i of packed elements of 2, 4 or 8 bits.
+func pattern(raw []byte, i, bits int) byte {
+	at := i * bits
+	return raw[at/8] >> (at % 8) & (1<<bits - 1)
+}
+
 // floatOf returns the number that the bits of element i stand for.
 func floatOf(dt graph.DType, i int, bits uint64) float32 {
 	switch dt {
@@ -75,7 +74,7 @@ func floatOf(dt graph.DType, i int, bits uint64) float32 {
 	case graph.BFloat16:
 		return narrow.BFloat16(uint16(bits))
 	}
-	return fromSmall(dt, byte(bits))
+	return dt.Number(byte(bits))
 }
 
 // integerOf returns the integer that the bits of element i stand for.
@@ -138,9 +137,7 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 	default: // Bool and the integers of up to 32 bits
 		t.I64 = filled(len(p.Int32Data), func(i int) int64 { return within(dt, i, p.Int32Data[i]) })
 	}
-	if t.Len() != n {
-		refuse.With("%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
-	}
+	refuse.If(t.Len() != n, "%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
 }
 
 // within returns element i if the type holds it.

@@ -39,14 +39,14 @@ func TestDecode(t *testing.T) {
 		raw := &onnxpb.TensorProto{DataType: int32(c.dt), Dims: dims, RawData: c.raw}
 		c.field.DataType, c.field.Dims = int32(c.dt), dims
 		for _, p := range []*onnxpb.TensorProto{raw, c.field} {
-			got, err := decode(p, (&source{}).external)
+			got, err := refusal(decodeAlone, p)
 			if err != nil {
 				t.Errorf("%v: %v", c.dt, err)
 			} else if !slices.Equal(got.Float64s(), c.want) || got.DType != c.dt {
 				t.Errorf("%v: got %v, want %v", c.dt, got.Float64s(), c.want)
 			}
 			p.Dims[0]++
-			if _, err := decode(p, (&source{}).external); err == nil {
+			if _, err := refusal(decodeAlone, p); err == nil {
 				t.Errorf("%v: accepted one element too few", c.dt)
 			}
 			p.Dims[0]--
@@ -74,8 +74,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"half of 17 bits":    {&onnxpb.TensorProto{DataType: 10, Dims: []int64{1}, Int32Data: []int32{1 << 16}}, "16-bit"},
 		"negative dimension": {&onnxpb.TensorProto{DataType: 1, Dims: []int64{-1}}, "negative"},
 	} {
-		if _, err := decode(c.p, (&source{}).external); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := refusal(decodeAlone, c.p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want %q", name, err, c.want)
 		}
 	}
 }
+
+// decodeAlone is decode without other files.
+func decodeAlone(p *onnxpb.TensorProto) *graph.Tensor { return decode(p, (&source{}).external) }

@@ -24,21 +24,19 @@ const declaredEmpty = -1
 // open gets its value from opts.Dims, or from the shape or the element count of the given
 // input. A leading dimension that nothing else determines is 1. The error names every
 // dimension that is left, and mentions --dim.
-func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, error) {
-	return refuse.Result(func() []graph.Input {
-		opts := opts.withData(declaredInputs(inputs))
-		sizes := namedSizes(opts.Dims)
-		values, declared := declarations(inputs, opts)
-		sizes.bind(declared, opts)
-		for i := range values {
-			sizes.shape(&values[i], declared[i])
-			opts.describes(i, values[i])
-			if i < len(opts.InputNumbers) && values[i].DType.IsFloat() {
-				values[i].Numbers = opts.InputNumbers[i]
-			}
+func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) []graph.Input {
+	opts = opts.withData(declaredInputs(inputs))
+	sizes := namedSizes(opts.Dims)
+	values, declared := declarations(inputs, opts)
+	sizes.bind(declared, opts)
+	for i := range values {
+		sizes.shape(&values[i], declared[i])
+		opts.describes(i, values[i])
+		if i < len(opts.InputNumbers) && values[i].DType.IsFloat() {
+			values[i].Numbers = opts.InputNumbers[i]
 		}
-		return values
-	})
+	}
+	return values
 }
 
 // withData adds to the options what the given inputs and the samples say of the declared
@@ -46,12 +44,12 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 func (o Options) withData(declared []graph.Input) Options {
 	o.given, o.Samples = o.given.ofTexts(declared), o.Samples.ofTexts(declared)
 	if o.given != nil {
-		given, err := o.given.assign(declared)
+		given, err := refuse.Result(func() Inputs { return o.given.assign(declared) })
 		checkInputs(err)
 		o = o.describe(given)
 	}
 	if o.Samples != nil {
-		o = o.sampledBy(Options{}.describe(must.Get(o.Samples.assign(declared))))
+		o = o.sampledBy(Options{}.describe(o.Samples.assign(declared)))
 	}
 	for i, w := range declared { // before a size is taken from the count of the numbers
 		checkInputs((Input{Shape: inputShape(o, i)}).fits(w))
@@ -67,17 +65,11 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 	asked := map[string]bool{}
 	for i, in := range inputs {
 		t := in.GetType().GetTensorType()
-		if t == nil {
-			refuse.With("input %s is not a tensor", graph.Quote(in.GetName()))
-		}
+		refuse.If(t == nil, "input %s is not a tensor", graph.Quote(in.GetName()))
 		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
-		if !values[i].DType.Known() && values[i].DType != stringType && values[i].DType != fileType {
-			refuse.With("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
-		}
-		var err error
-		if declared[i], err = declaredDims(in, inputShape(opts, i)); err != nil {
-			refuse.With("input %s: %w", graph.Quote(in.GetName()), err)
-		}
+		refuse.If(!values[i].DType.Known() && values[i].DType != stringType && values[i].DType != fileType,
+			"input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
+		refuse.Within("input "+graph.Quote(in.GetName()), func() { declared[i] = declaredDims(in, inputShape(opts, i)) })
 		for _, d := range declared[i] {
 			asked[d.symbol] = true
 		}
@@ -97,9 +89,8 @@ type sizes map[string]int
 func namedSizes(dims map[string]int) sizes {
 	s := sizes{}
 	for _, name := range slices.Sorted(maps.Keys(dims)) { // so that errors are the same every time
-		if s[name] = dims[name]; s[name] < 1 {
-			refuse.With("dimension %s is %d; it must be at least 1", name, s[name])
-		}
+		s[name] = dims[name]
+		refuse.If(s[name] < 1, "dimension %s is %d; it must be at least 1", name, s[name])
 	}
 	return s
 }
@@ -141,9 +132,8 @@ func (s sizes) bind(declared [][]dim, opts Options) {
 			open[d.symbol] = true
 		}
 	}
-	if len(open) > 0 {
-		refuse.With("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
-	}
+	refuse.If(len(open) > 0,
+		"the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
 }
 
 // shape sets the shape of an input, and the symbols of its open dimensions.
@@ -157,14 +147,10 @@ func (s sizes) shape(in *graph.Input, dims []dim) {
 			in.Symbols = symbols
 		}
 	}
-	var err error
-	in.Shape, err = graph.CheckShape(shape)
-	if err == nil && graph.Size(in.Shape) > graph.MaxActivations {
-		err = fmt.Errorf("shape %v is too large", in.Shape)
-	}
-	if err != nil {
-		refuse.With("input %s: %w", graph.Quote(in.Name), err)
-	}
+	refuse.Within("input "+graph.Quote(in.Name), func() {
+		in.Shape = must.Get(graph.CheckShape(shape))
+		refuse.If(graph.Size(in.Shape) > graph.MaxActivations, "shape %v is too large", in.Shape)
+	})
 }
 
 // describes fails if the given input i has another shape or count than in.
@@ -211,42 +197,36 @@ func inputShape(opts Options, i int) []int {
 
 // declaredDims returns the dimensions that the file gives for an input. An
 // input without any takes its rank from given.
-func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
+func declaredDims(in *onnxpb.ValueInfoProto, given []int) []dim {
 	s := in.GetType().GetTensorType().GetShape()
-	var dims []dim
+	dims := make([]dim, len(given))
 	if s == nil {
-		if given == nil {
-			return nil, fmt.Errorf("the model does not declare its shape, and the input given has none")
-		}
-		dims = make([]dim, len(given))
+		refuse.If(given == nil, "the model does not declare its shape, and the input given has none")
 	} else {
-		if len(s.Dim) > graph.MaxRank {
-			return nil, fmt.Errorf("%d axes, more than %d", len(s.Dim), graph.MaxRank)
-		}
-		dims = make([]dim, len(s.Dim))
-		for axis, d := range s.Dim {
-			if dims[axis].symbol = d.GetDimParam(); dims[axis].symbol == "?" { // each its own
-				dims[axis].symbol = ""
-			}
-			switch v := d.Value.(type) {
-			case *onnxpb.TensorShapeProto_Dimension_DimValue:
-				if v.DimValue > graph.MaxElements {
-					return nil, fmt.Errorf("dimension %d is too large", v.DimValue)
-				}
-				// Some exporters write −1 for an open dimension.
-				dims[axis].size = int(max(v.DimValue, 0))
-				if v.DimValue == 0 {
-					dims[axis].size = declaredEmpty
-				}
-			}
-		}
+		refuse.If(len(s.Dim) > graph.MaxRank, "%d axes, more than %d", len(s.Dim), graph.MaxRank)
+		dims = each(s.Dim, declaredDim)
 	}
 	for axis := range dims {
 		if dims[axis].size == 0 && dims[axis].symbol == "" {
 			dims[axis].symbol = fmt.Sprintf("%s[%d]", in.GetName(), axis)
 		}
 	}
-	return dims, nil
+	return dims
+}
+
+// declaredDim is one of them; the symbol is empty where the file has none.
+func declaredDim(d *onnxpb.TensorShapeProto_Dimension) (out dim) {
+	if out.symbol = d.GetDimParam(); out.symbol == "?" { // each its own
+		out.symbol = ""
+	}
+	if v, ok := d.Value.(*onnxpb.TensorShapeProto_Dimension_DimValue); ok {
+		refuse.If(v.DimValue > graph.MaxElements, "dimension %d is too large", v.DimValue)
+		// Some exporters write −1 for an open dimension.
+		if out.size = int(max(v.DimValue, 0)); v.DimValue == 0 {
+			out.size = declaredEmpty
+		}
+	}
+	return out
 }
 
 // bindShape determines open dimensions from a shape of the same rank, or of one rank less

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -54,7 +55,7 @@ func TestDims(t *testing.T) {
 		{"--dim too large", in("batch", 3), Options{Dims: map[string]int{"batch": 1 << 40}}, nil, []string{`"x"`, "large"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := inputValues(c.inputs, c.opts)
+			got, err := refusal(func(in []*onnxpb.ValueInfoProto) []graph.Input { return inputValues(in, c.opts) }, c.inputs)
 			if c.fails != nil {
 				if err == nil {
 					t.Fatalf("got %v", got)

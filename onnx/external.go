@@ -1,8 +1,6 @@
 package onnx
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,11 +21,12 @@ type source struct {
 
 // external returns the bytes of a tensor that another file holds. The file
 // must lie in the model's folder or below, links included.
-func (s *source) external(t *onnxpb.TensorProto) (data []byte, err error) {
+func (s *source) external(t *onnxpb.TensorProto) []byte {
 	var location string
 	var offset int64
 	length := int64(-1)
 	for _, kv := range t.ExternalData {
+		var err error
 		switch kv.GetKey() {
 		case "location":
 			location = kv.GetValue()
@@ -36,49 +35,34 @@ func (s *source) external(t *onnxpb.TensorProto) (data []byte, err error) {
 		case "length":
 			length, err = strconv.ParseInt(kv.GetValue(), 10, 64)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("external data: %s %s is no number", kv.GetKey(), graph.Quote(kv.GetValue()))
-		}
+		refuse.If(err != nil, "external data: %s %s is no number", kv.GetKey(), graph.Quote(kv.GetValue()))
 	}
-	if s.dir == "" {
-		return nil, errors.New("external data, but the model is not read from a folder")
-	}
-	if location == "" {
-		return nil, errors.New("external data without a location")
-	}
-	if !filepath.IsLocal(location) {
-		return nil, fmt.Errorf("external data at %s: the path leaves the model's folder", graph.Quote(location))
-	}
-	f, err := s.open(filepath.Clean(location))
-	if err != nil {
-		return nil, fmt.Errorf("external data: %w", err)
-	}
+	refuse.If(s.dir == "", "external data, but the model is not read from a folder")
+	refuse.If(location == "", "external data without a location")
+	refuse.If(!filepath.IsLocal(location), "external data at %s: the path leaves the model's folder", graph.Quote(location))
+	var f *mapped.File
+	refuse.Within("external data", func() { f = s.open(filepath.Clean(location)) })
 	total := int64(len(f.Bytes()))
-	if offset < 0 || offset > total {
-		return nil, fmt.Errorf("external data: offset %d, but %s has %d bytes", offset, graph.Quote(location), total)
-	}
+	refuse.If(offset < 0 || offset > total, "external data: offset %d, but %s has %d bytes", offset, graph.Quote(location), total)
 	if length == -1 {
 		length = total - offset
 	}
-	if length < 0 || length > total-offset {
-		return nil, fmt.Errorf("external data: %d bytes at %d, but %s has %d", length, offset, graph.Quote(location), total)
-	}
-	return f.Bytes()[offset : offset+length], nil
+	refuse.If(length < 0 || length > total-offset,
+		"external data: %d bytes at %d, but %s has %d", length, offset, graph.Quote(location), total)
+	return f.Bytes()[offset : offset+length]
 }
 
 // open maps a file of the model's folder once.
-func (s *source) open(name string) (*mapped.File, error) {
+func (s *source) open(name string) *mapped.File {
 	if f := s.files[name]; f != nil {
-		return f, nil
+		return f
 	}
-	return refuse.Result(func() *mapped.File {
-		root := must.Get(os.OpenRoot(s.dir))
-		defer root.Close()
-		f := must.Get(regular.OpenIn(root, name))
-		defer f.Close()
-		s.files[name] = must.Get(mapped.Read(f))
-		return s.files[name]
-	})
+	root := must.Get(os.OpenRoot(s.dir))
+	defer root.Close()
+	f := must.Get(regular.OpenIn(root, name))
+	defer f.Close()
+	s.files[name] = must.Get(mapped.Read(f))
+	return s.files[name]
 }
 
 func (s *source) close() {

@@ -38,6 +38,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) *fileGraph
 		initializers: map[string]*onnxpb.TensorProto{},
 		uses:         map[string]int{},
 		functions:    map[[2]string]bool{},
+		fixed:        map[string]*graph.Tensor{},
 		source:       src,
 		inner:        &inner{constants: map[*onnxpb.TensorProto]*graph.Tensor{}},
 	}
@@ -60,26 +61,16 @@ func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) *fileGraph
 
 // readSources reads the initializers and inputs. It returns the names that they define.
 func (f *fileGraph) readSources(p *onnxpb.GraphProto) map[string]bool {
-	if len(p.SparseInitializer) > 0 {
-		refuse.With("sparse initializers are not supported")
-	}
+	refuse.If(len(p.SparseInitializer) > 0, "sparse initializers are not supported")
 	for _, t := range p.Initializer {
-		if t.GetName() == "" {
-			refuse.With("an initializer has no name")
-		}
-		if f.initializers[t.GetName()] != nil {
-			refuse.With("two initializers are called %s", graph.Quote(t.GetName()))
-		}
+		refuse.If(t.GetName() == "", "an initializer has no name")
+		refuse.If(f.initializers[t.GetName()] != nil, "two initializers are called %s", graph.Quote(t.GetName()))
 		f.initializers[t.GetName()] = t
 	}
 	defined := map[string]bool{}
 	for _, v := range p.Input {
-		if v.GetName() == "" {
-			refuse.With("an input has no name")
-		}
-		if defined[v.GetName()] {
-			refuse.With("two inputs are called %s", graph.Quote(v.GetName()))
-		}
+		refuse.If(v.GetName() == "", "an input has no name")
+		refuse.If(defined[v.GetName()], "two inputs are called %s", graph.Quote(v.GetName()))
 		defined[v.GetName()] = true
 		if f.initializers[v.GetName()] == nil {
 			f.inputs = append(f.inputs, v)
@@ -119,17 +110,11 @@ func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) map[string]in
 
 // readOutputs reads the outputs that the file declares.
 func (f *fileGraph) readOutputs(p *onnxpb.GraphProto, defined map[string]bool) {
-	if len(p.Output) == 0 {
-		refuse.With("the model has no outputs")
-	}
+	refuse.If(len(p.Output) == 0, "the model has no outputs")
 	for _, v := range p.Output {
 		name := v.GetName()
-		if !defined[name] {
-			refuse.With("nothing defines output %s", graph.Quote(name))
-		}
-		if slices.Contains(f.outputs, name) {
-			refuse.With("two outputs are called %s", graph.Quote(name))
-		}
+		refuse.If(!defined[name], "nothing defines output %s", graph.Quote(name))
+		refuse.If(slices.Contains(f.outputs, name), "two outputs are called %s", graph.Quote(name))
 		f.outputs = append(f.outputs, name)
 	}
 }
@@ -137,16 +122,11 @@ func (f *fileGraph) readOutputs(p *onnxpb.GraphProto, defined map[string]bool) {
 // choose makes the named values the outputs.
 func (f *fileGraph) choose(names []string, defined map[string]bool) {
 	for i, name := range names {
-		if !defined[name] {
-			refuse.With("output %s: the model computes no such value; its outputs are %s", graph.Quote(name), several(f.outputs))
-		}
-		if slices.Contains(names[:i], name) {
-			refuse.With("output %s is chosen twice", graph.Quote(name))
-		}
+		refuse.If(!defined[name],
+			"output %s: the model computes no such value; its outputs are %s", graph.Quote(name), several(f.outputs))
+		refuse.If(slices.Contains(names[:i], name), "output %s is chosen twice", graph.Quote(name))
 	}
-	if len(names) == 0 {
-		refuse.With("no outputs are chosen")
-	}
+	refuse.If(len(names) == 0, "no outputs are chosen")
 	f.outputs = slices.Clone(names)
 }
 

@@ -17,38 +17,26 @@ import (
 func (f *fileGraph) fix(given Inputs) {
 	for _, v := range given {
 		at := slices.IndexFunc(f.inputs, func(in *onnxpb.ValueInfoProto) bool { return in.GetName() == v.Name })
-		if at < 0 {
-			refuse.With("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
-		}
-		if v.table != nil || v.pictures != nil || v.Values == nil && v.Strings != nil {
-			refuse.With("input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
-		}
+		refuse.If(at < 0, "%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
+		refuse.If(v.table != nil || v.pictures != nil || v.Values == nil && v.Strings != nil,
+			"input %s is to be fixed: give it as .npy, .json or .pb, as numbers", graph.Quote(v.Name))
 		var t *graph.Tensor
-		err := v.takeShape(f.inputs[at])
-		if err == nil {
-			t, err = v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
-		}
-		if err != nil {
-			refuse.With("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
-		}
-		if f.fixed == nil {
-			f.fixed = map[string]*graph.Tensor{}
-		}
+		refuse.Within(fmt.Sprintf("input %s, which is to be fixed", graph.Quote(v.Name)), func() {
+			v.takeShape(f.inputs[at])
+			t = v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
+		})
 		f.fixed[v.Name] = t
 		f.inputs = slices.Delete(f.inputs, at, at+1)
 	}
 }
 
-// takeShape returns an error if the shape is not the one that the file declares: unlike an input of a run, what is fixed is
+// takeShape refuses a shape that is not the one that the file declares: unlike an input of a run, what is fixed is
 // no batch of samples. Values without a shape get the declared one, if it is known and has as many.
-func (in *Input) takeShape(declared *onnxpb.ValueInfoProto) error {
+func (in *Input) takeShape(declared *onnxpb.ValueInfoProto) {
 	if declared.GetType().GetTensorType().GetShape() == nil {
-		return nil
+		return
 	}
-	dims, err := declaredDims(declared, nil)
-	if err != nil {
-		return err
-	}
+	dims := declaredDims(declared, nil)
 	want, known, fits := make([]int, len(dims)), true, len(in.Shape) == len(dims)
 	names := make([]string, len(dims))
 	for axis, d := range dims {
@@ -61,37 +49,31 @@ func (in *Input) takeShape(declared *onnxpb.ValueInfoProto) error {
 	if in.Shape == nil {
 		if known && graph.Size(want) == len(in.Values) {
 			in.Shape = want
-			return nil
+			return
 		}
 		in.Shape = []int{len(in.Values)}
 		fits = len(dims) == 1 && (dims[0].size == 0 || want[0] == len(in.Values))
 	}
-	if !fits {
-		return fmt.Errorf("the array has shape %v, and the model declares %v", in.Shape, names)
-	}
-	return nil
+	refuse.If(!fits, "the array has shape %v, and the model declares %v", in.Shape, names)
 }
 
 // tensor returns an input's values as a constant of the type that the model says.
-func (in Input) tensor(dt graph.DType) (*graph.Tensor, error) {
+func (in Input) tensor(dt graph.DType) *graph.Tensor {
 	shape := in.Shape
 	if shape == nil {
 		shape = []int{len(in.Values)}
 	}
-	t := &graph.Tensor{Shape: shape, DType: dt}
 	if dt.IsFloat() {
-		t.F32 = converted[float32](in.Values)
-		return t, nil
+		return &graph.Tensor{Shape: shape, DType: dt, F32: converted[float32](in.Values)}
 	}
 	lo, hi := dt.Bounds()
-	t.I64 = make([]int64, len(in.Values))
-	for i, v := range in.Values {
+	return &graph.Tensor{Shape: shape, DType: dt, I64: filled(len(in.Values), func(i int) int64 {
+		v := in.Values[i]
 		if v != math.Trunc(v) || math.Abs(v) > 1<<53 || v < float64(lo) || v > float64(hi) {
-			return nil, fmt.Errorf("element %d is %v, which is not of type %v", i, v, dt)
+			refuse.With("element %d is %v, which is not of type %v", i, v, dt)
 		}
-		t.I64[i] = int64(v)
-	}
-	return t, nil
+		return int64(v)
+	})}
 }
 
 // memory is a pseudo-file for the values of fixed inputs, or for a choice of outputs.

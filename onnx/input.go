@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -97,9 +96,7 @@ func ReadInputs(files ...string) (Inputs, error) {
 			name, path := nameOf(file)
 			in := readFile(path)
 			if name != "" {
-				if len(in) != 1 {
-					refuse.With("%s: holds %d arrays, and --input %s= takes one", path, len(in), name)
-				}
+				refuse.If(len(in) != 1, "%s: holds %d arrays, and --input %s= takes one", path, len(in), name)
 				in[0].Name, in[0].numbered = name, false
 			}
 			all = append(all, in...)
@@ -118,7 +115,7 @@ func nameOf(file string) (name, path string) {
 }
 
 // formats are the readers by extension.
-var formats = map[string]func([]byte) (Inputs, error){
+var formats = map[string]func([]byte) Inputs{
 	".json": parseJSON, ".npy": parseNPY, ".npz": parseNPZ, ".pb": parseTensor,
 	".csv": parseTable, ".tsv": parseTable, ".png": parsePicture, ".jpg": parsePicture, ".jpeg": parsePicture,
 	".bmp": parseOther, ".tif": parseOther, ".tiff": parseOther, ".webp": parseOther, ".pgm": parseOther, ".ppm": parseOther,
@@ -130,12 +127,8 @@ const stdin = "-"
 func readFile(path string) Inputs {
 	if path == stdin {
 		data, err := io.ReadAll(io.LimitReader(os.Stdin, maxInputFile+1))
-		if err == nil && len(data) > maxInputFile {
-			err = fmt.Errorf("more than %d bytes", maxInputFile)
-		}
-		if err != nil {
-			refuse.With("standard input: %w", err)
-		}
+		refuse.If(err != nil, "standard input: %w", err)
+		refuse.If(len(data) > maxInputFile, "standard input: more than %d bytes", maxInputFile)
 		return parseInputs("standard input", data, formats[extensionOf(data)])
 	}
 	read, ok := formats[strings.ToLower(filepath.Ext(path))]
@@ -166,15 +159,12 @@ func extensionOf(data []byte) string {
 }
 
 // parseInputs reads the content of a file.
-func parseInputs(path string, data []byte, read func([]byte) (Inputs, error)) Inputs {
-	in, err := read(data)
-	if err == nil {
+func parseInputs(path string, data []byte, read func([]byte) Inputs) (in Inputs) {
+	refuse.Within(path, func() {
+		in = read(data)
 		in.asFloats()
-		err = in.check()
-	}
-	if err != nil {
-		refuse.With("%s: %w", path, err)
-	}
+		in.check()
+	})
 	for i := range in {
 		in[i].scale = wholePictures
 		if in[i].Note != "" {
@@ -197,46 +187,35 @@ func (in Inputs) asFloats() {
 }
 
 // check refuses inputs that no model takes.
-func (in Inputs) check() error {
-	if len(in) == 0 {
-		return errors.New("holds no inputs")
-	}
+func (in Inputs) check() {
+	refuse.If(len(in) == 0, "holds no inputs")
 	for i := range in {
 		v := &in[i]
 		what := fmt.Sprintf("input %d", i)
 		if v.Name != "" {
 			what = "input " + graph.Quote(v.Name)
 		}
-		if len(v.Values) == 0 && len(v.Strings) == 0 && v.DType == 0 && !slices.Contains(v.Shape, 0) && v.table == nil && v.pictures == nil {
-			return fmt.Errorf("%s is empty", what)
-		}
+		refuse.If(v.DType == 0 && len(v.Values)+len(v.Strings) == 0 && !slices.Contains(v.Shape, 0) && v.table == nil && v.pictures == nil,
+			"%s is empty", what)
 		v.Numbers = graph.NumbersOf(v.Values)
 	}
-	return nil
 }
 
 // parseTensor reads one ONNX TensorProto.
-func parseTensor(data []byte) (Inputs, error) {
+func parseTensor(data []byte) Inputs {
 	p := new(onnxpb.TensorProto)
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}).Unmarshal(data, p); err != nil {
-		return nil, fmt.Errorf("not an ONNX tensor, or damaged: %w", err)
-	}
+	err := (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}).Unmarshal(data, p)
+	refuse.If(err != nil, "not an ONNX tensor, or damaged: %w", err)
 	if graph.DType(p.GetDataType()) == stringType {
-		w, err := decodeStrings(p)
-		if err != nil {
-			return nil, err
-		}
-		return Inputs{{Name: p.GetName(), Shape: w.shape(), DType: stringType, Strings: w.constant}}, nil
+		w := decodeStrings(p)
+		return Inputs{{Name: p.GetName(), Shape: w.shape(), DType: stringType, Strings: w.constant}}
 	}
-	t, err := decode(p, (&source{}).external)
-	if err != nil {
-		return nil, err
-	}
+	t := decode(p, (&source{}).external)
 	in := Input{Name: p.GetName(), Shape: t.Shape, DType: t.DType, Values: t.Float64s()}
 	if in.DType == graph.Double { // which a constant has as a float
 		in.Values = doubles(p)
 	}
-	return Inputs{in}, nil
+	return Inputs{in}
 }
 
 // doubles returns the elements of a tensor of that type, which has been decoded.

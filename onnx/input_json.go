@@ -13,18 +13,14 @@ import (
 )
 
 // parseJSON reads nested lists, an object of them by name, or {"input_data": …}.
-func parseJSON(data []byte) (Inputs, error) {
-	return refuse.Result(func() Inputs {
-		trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff")
-		if len(trimmed) == 0 {
-			refuse.With("is empty: give a list of numbers, nested as the input's axes are")
-		}
-		if trimmed[0] == '{' {
-			return parseObject(trimmed)
-		}
-		must.OK(json.Unmarshal(trimmed, new(json.RawMessage)))
-		return Inputs{parseNested(trimmed)}
-	})
+func parseJSON(data []byte) Inputs {
+	trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff")
+	refuse.If(len(trimmed) == 0, "is empty: give a list of numbers, nested as the input's axes are")
+	if trimmed[0] == '{' {
+		return parseObject(trimmed)
+	}
+	must.OK(json.Unmarshal(trimmed, new(json.RawMessage)))
+	return Inputs{parseNested(trimmed)}
 }
 
 // parseNested reads one input. A number or a flat list says nothing about axes.
@@ -46,20 +42,15 @@ func parseObject(data []byte) Inputs {
 		if name == "input_data" {
 			return parseData(data)
 		}
-		if seen[name] {
-			refuse.With("has %s twice", graph.Quote(name))
-		}
+		refuse.If(seen[name], "has %s twice", graph.Quote(name))
 		seen[name] = true
 		one, err := refuse.Result(func() Input { return parseNested(values[i]) })
-		if err != nil {
-			refuse.With(`%s: %w: want lists of numbers by the names of the inputs, or in "input_data"`, graph.Quote(name), err)
-		}
+		refuse.If(err != nil,
+			`%s: %w: want lists of numbers by the names of the inputs, or in "input_data"`, graph.Quote(name), err)
 		one.Name = name
 		in = append(in, one)
 	}
-	if len(in) == 0 {
-		refuse.With(`holds no inputs: want {"name": [numbers]} or {"input_data": [[numbers]]}`)
-	}
+	refuse.If(len(in) == 0, `holds no inputs: want {"name": [numbers]} or {"input_data": [[numbers]]}`)
 	return in
 }
 
@@ -85,15 +76,10 @@ func parseData(data []byte) Inputs {
 		Shapes [][]int64         `json:"input_shapes"`
 	}
 	must.OK(json.Unmarshal(data, &file))
-	if len(file.Data) == 0 {
-		refuse.With(`"input_data" holds no inputs`)
-	}
+	refuse.If(len(file.Data) == 0, `"input_data" holds no inputs`)
 	in := make(Inputs, len(file.Data))
 	for i, raw := range file.Data {
-		var err error
-		if in[i], err = refuse.Result(func() Input { return parseNested(raw) }); err != nil {
-			refuse.With(`"input_data", input %d: %w`, i, err)
-		}
+		refuse.Within(fmt.Sprintf(`"input_data", input %d`, i), func() { in[i] = parseNested(raw) })
 	}
 	if file.Shapes != nil && len(file.Shapes) != len(file.Data) {
 		in[0].Note = fmt.Sprintf(`"input_shapes" has %d entries and "input_data" %d: the shapes are passed over`, len(file.Shapes), len(file.Data))
@@ -156,9 +142,7 @@ func (l *nestedLists) add(tok json.Token) {
 	if l.leaves < 0 {
 		l.leaves = len(l.counts)
 	}
-	if len(l.counts) != l.leaves {
-		refuse.With("numbers are nested unevenly")
-	}
+	refuse.If(len(l.counts) != l.leaves, "numbers are nested unevenly")
 	if l.leaves > 0 {
 		l.counts[l.leaves-1]++
 	}
@@ -179,18 +163,15 @@ func (l *nestedLists) open() {
 
 func (l *nestedLists) close() {
 	depth := len(l.counts) - 1
-	if l.closed[depth] >= 0 && l.closed[depth] != l.counts[depth] {
-		refuse.With("nested lists have different lengths")
-	}
+	refuse.If(l.closed[depth] >= 0 && l.closed[depth] != l.counts[depth], "nested lists have different lengths")
 	l.closed[depth] = l.counts[depth]
 	l.counts = l.counts[:depth]
 }
 
 // flat returns the numbers or strings, and the shape.
 func (l *nestedLists) flat() Input {
-	if l.leaves >= 0 && len(l.closed) != l.leaves || graph.Size(l.closed) != len(l.values) {
-		refuse.With("lists are nested unevenly")
-	}
+	refuse.If(l.leaves >= 0 && len(l.closed) != l.leaves || graph.Size(l.closed) != len(l.values),
+		"lists are nested unevenly")
 	if l.closed == nil {
 		l.closed = []int{}
 	}

@@ -37,17 +37,15 @@ func (in Inputs) merge() Inputs {
 			continue
 		}
 		to := &out[at]
-		if v.table != nil || to.table != nil || (v.pictures == nil) != (to.pictures == nil) {
-			refuse.With("input %s is given twice", graph.Quote(v.Name))
-		}
+		refuse.If(v.table != nil || to.table != nil || (v.pictures == nil) != (to.pictures == nil),
+			"input %s is given twice", graph.Quote(v.Name))
 		if n := len(v.Shape); n > 0 && n == len(to.Shape) && slices.Equal(v.Shape[1:], to.Shape[1:]) {
 			to.Shape = append([]int{to.Shape[0] + v.Shape[0]}, v.Shape[1:]...)
 		} else {
 			to.Shape = nil
 		}
-		if (to.Strings == nil) != (v.Strings == nil) {
-			refuse.With("input %s is given as strings and as numbers", graph.Quote(v.Name))
-		}
+		refuse.If((to.Strings == nil) != (v.Strings == nil),
+			"input %s is given as strings and as numbers", graph.Quote(v.Name))
 		to.Values = append(slices.Clip(to.Values), v.Values...)
 		to.Strings = append(slices.Clip(to.Strings), v.Strings...)
 		to.Numbers = to.Numbers.Union(v.Numbers)
@@ -66,7 +64,7 @@ func (in Inputs) merge() Inputs {
 // Of an input's axes those with a symbol, and those of size 0, may have any size.
 func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
 	return refuse.Result(func() Inputs {
-		out := slices.Clone(must.Get(in.assign(wanted)))
+		out := slices.Clone(in.assign(wanted))
 		for i, v := range out {
 			if len(out) != len(wanted) { // whoever counts them says so
 				break
@@ -135,11 +133,7 @@ func (v Input) isNamed() bool { return v.Name != "" && !v.numbered }
 
 // assign puts arrays in the order of the model's inputs, and cuts tables into columns. A
 // dimension of 0 is open.
-func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
-	return refuse.Result(func() Inputs { return in.assigned(wanted) })
-}
-
-func (in Inputs) assigned(wanted []graph.Input) Inputs {
+func (in Inputs) assign(wanted []graph.Input) Inputs {
 	named := map[string]Input{}
 	var rest Inputs
 	for _, v := range in {
@@ -148,16 +142,14 @@ func (in Inputs) assigned(wanted []graph.Input) Inputs {
 			rest = append(rest, v)
 			continue
 		}
-		if at < 0 {
-			refuse.With("%s is given, but the model has no input of that name: it has %s", graph.Quote(v.Name), inputNames(wanted))
-		}
+		refuse.If(at < 0,
+			"%s is given, but the model has no input of that name: it has %s", graph.Quote(v.Name), inputNames(wanted))
 		if v.table != nil {
 			v = v.table.whole(wanted[at])
 		}
 		v.asWanted(wanted[at])
-		if _, twice := named[v.Name]; twice {
-			refuse.With("input %s is given twice", graph.Quote(v.Name))
-		}
+		_, twice := named[v.Name]
+		refuse.If(twice, "input %s is given twice", graph.Quote(v.Name))
 		named[v.Name] = v
 	}
 	var open []graph.Input // that nothing names
@@ -173,9 +165,8 @@ func (in Inputs) assigned(wanted []graph.Input) Inputs {
 	if len(named) == 0 {
 		return rest
 	}
-	if len(rest) != len(open) {
-		refuse.With("%d of the model's %d inputs are given: nothing is for %s", len(wanted)-len(open)+len(rest), len(wanted), inputNames(open))
-	}
+	refuse.If(len(rest) != len(open),
+		"%d of the model's %d inputs are given: nothing is for %s", len(wanted)-len(open)+len(rest), len(wanted), inputNames(open))
 	var out Inputs
 	for _, w := range wanted {
 		v, ok := named[w.Name]
@@ -207,9 +198,8 @@ func (v *Input) asWanted(w graph.Input) {
 // pictures if one input is left.
 func (in Inputs) split(open []graph.Input) Inputs {
 	at := slices.IndexFunc(in, func(v Input) bool { return v.table != nil })
-	if at >= 0 && len(in) > 1 {
-		refuse.With("a table and %d other arrays without names of inputs: give each with --input name=file", len(in)-1)
-	}
+	refuse.If(at >= 0 && len(in) > 1,
+		"a table and %d other arrays without names of inputs: give each with --input name=file", len(in)-1)
 	if at >= 0 {
 		return in[at].table.inputs(open)
 	}

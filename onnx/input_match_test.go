@@ -344,8 +344,12 @@ func FuzzInputs(f *testing.F) {
 				return // speed
 			}
 		}
-		in, err := read(data)
-		if err != nil || in.check() != nil {
+		in, err := refusal(func(data []byte) Inputs {
+			in := read(data)
+			in.check()
+			return in
+		}, data)
+		if err != nil {
 			return
 		}
 		for _, v := range in {

@@ -2,19 +2,20 @@ package onnx
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	_ "image/jpeg" // a format that image.Decode knows
 	_ "image/png"  // likewise
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/image/draw"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/picture"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
@@ -66,14 +67,10 @@ func ParsePictures(s string) (Pictures, error) {
 			p.Mean, p.Deviation = [3]float64{0.485, 0.456, 0.406}, [3]float64{0.229, 0.224, 0.225}
 		default:
 			mean, deviation, ok := strings.Cut(word, "/")
-			var err error
-			if p.Mean, err = channels(mean); err == nil {
-				p.Deviation, err = channels(deviation)
-			}
-			for _, d := range p.Deviation {
-				ok = ok && d > 0
-			}
-			if err != nil || !ok {
+			var means, deviations bool
+			p.Mean, means = channels(mean)
+			p.Deviation, deviations = channels(deviation)
+			if !ok || !means || !deviations || slices.Min(p.Deviation[:]) <= 0 {
 				return p, fmt.Errorf("%s is no way to scale pixels: want 0..1, -1..1, 0..255, imagenet or mean/deviation such as 0.5/0.25, and with commas bgr or crop",
 					graph.Quote(word))
 			}
@@ -83,55 +80,43 @@ func ParsePictures(s string) (Pictures, error) {
 }
 
 // channels reads one number, for all channels, or three with colons between them.
-func channels(s string) (v [3]float64, err error) {
+func channels(s string) (v [3]float64, ok bool) {
 	parts := strings.Split(s, ":")
 	if len(parts) == 1 {
 		parts = []string{s, s, s}
 	}
-	if len(parts) != 3 {
-		return v, errors.New("want one number or three")
+	ok = len(parts) == len(v)
+	for i := 0; ok && i < len(v); i++ {
+		var err error
+		v[i], err = strconv.ParseFloat(parts[i], 64)
+		ok = err == nil && math.Abs(v[i]) <= 1e6
 	}
-	for i, part := range parts {
-		if v[i], err = strconv.ParseFloat(part, 64); err == nil && !(math.Abs(v[i]) <= 1e6) {
-			err = errors.New("too large")
-		}
-		if err != nil {
-			return v, err
-		}
-	}
-	return v, nil
+	return v, ok
 }
 
 // parsePicture reads a PNG or a JPEG. It checks the size before it decodes the pixels.
-func parsePicture(data []byte) (Inputs, error) {
+func parsePicture(data []byte) Inputs {
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("not a PNG or JPEG picture, or damaged: %w", err)
-	}
-	if c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height {
-		return nil, fmt.Errorf("a picture of %d × %d pixels: at most %d are read; make it smaller", c.Width, c.Height, maxPixels)
-	}
+	refuse.If(err != nil, "not a PNG or JPEG picture, or damaged: %w", err)
+	refuse.If(c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height,
+		"a picture of %d × %d pixels: at most %d are read; make it smaller", c.Width, c.Height, maxPixels)
 	m, _, err := image.Decode(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("damaged picture: %w", err)
-	}
-	if b := m.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
-		return nil, fmt.Errorf("damaged picture: %d × %d pixels are said and %d × %d there", c.Width, c.Height, b.Dx(), b.Dy())
-	}
-	return Inputs{{pictures: []image.Image{m}, files: []string{string(data)}}}, nil
+	refuse.If(err != nil, "damaged picture: %w", err)
+	b := m.Bounds()
+	refuse.If(b.Dx() != c.Width || b.Dy() != c.Height,
+		"damaged picture: %d × %d pixels are said and %d × %d there", c.Width, c.Height, b.Dx(), b.Dy())
+	return Inputs{{pictures: []image.Image{m}, files: []string{string(data)}}}
 }
 
 // parseOther reads a picture of another format.
-func parseOther(data []byte) (Inputs, error) {
+func parseOther(data []byte) Inputs {
 	height, width, pixels, err := picture.Decode(data, picture.RGB)
-	if err != nil {
-		return nil, err
-	}
+	must.OK(err)
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for i := range height * width {
 		copy(m.Pix[4*i:4*i+4], []uint8{pixels[3*i], pixels[3*i+1], pixels[3*i+2], 255})
 	}
-	return Inputs{{pictures: []image.Image{m}, files: []string{string(data)}}}, nil
+	return Inputs{{pictures: []image.Image{m}, files: []string{string(data)}}}
 }
 
 // layout says which axes of an input's shape are channels, height and width.
@@ -146,9 +131,7 @@ type layout struct {
 func layoutOf(shape []int) layout {
 	isChannels := func(n int) bool { return n == 1 || n == 3 }
 	n := len(shape)
-	if n < 2 || n > 4 || graph.Size(shape) == 0 {
-		refuse.With("its shape %v is not a picture's", shape)
-	}
+	refuse.If(n < 2 || n > 4 || graph.Size(shape) == 0, "its shape %v is not a picture's", shape)
 	l := layout{count: 1, channels: 1}
 	inner := shape
 	if n == 4 {
@@ -169,26 +152,18 @@ func layoutOf(shape []int) layout {
 			refuse.With("its shape %v has no axis of 1 or 3 channels", shape)
 		}
 	}
-	if l.height < 2 || l.width < 2 {
-		refuse.With("its shape %v is not a picture's", shape)
-	}
+	refuse.If(l.height < 2 || l.width < 2, "its shape %v is not a picture's", shape)
 	return l
 }
 
 // numbers returns the pictures as an input of that shape takes them, end to end.
 func (p Pictures) numbers(pictures []image.Image, in graph.Input) []float64 {
 	l, err := refuse.Result(func() layout { return layoutOf(in.Shape) })
-	if err != nil {
-		refuse.With("input %s takes no picture: %w; give its numbers in a .npy or .npz file", graph.Quote(in.Name), err)
-	}
-	if !in.DType.IsFloat() && in.DType != 0 && p.Deviation != [3]float64{1. / 255, 1. / 255, 1. / 255} {
-		refuse.With("input %s takes whole numbers: give --image 0..255", graph.Quote(in.Name))
-	}
-	var out []float64
-	for _, m := range pictures {
-		out = append(out, p.pixels(l.resize(m, p.Crop), l)...)
-	}
-	return out
+	refuse.If(err != nil,
+		"input %s takes no picture: %w; give its numbers in a .npy or .npz file", graph.Quote(in.Name), err)
+	refuse.If(!in.DType.IsFloat() && in.DType != 0 && p.Deviation != [3]float64{1. / 255, 1. / 255, 1. / 255},
+		"input %s takes whole numbers: give --image 0..255", graph.Quote(in.Name))
+	return slices.Concat(each(pictures, func(m image.Image) []float64 { return p.pixels(l.resize(m, p.Crop), l) })...)
 }
 
 // resize scales a picture to the layout's height and width. Each pixel is a weighted mean

@@ -28,11 +28,7 @@ type table struct {
 
 // parseTable reads values separated by commas (RFC 4180), semicolons or tabs. The first line
 // names the columns.
-func parseTable(data []byte) (Inputs, error) {
-	return refuse.Result(func() Inputs { return Inputs{{table: tableOf(data)}} })
-}
-
-func tableOf(data []byte) *table {
+func parseTable(data []byte) Inputs {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	header, _, _ := bytes.Cut(data, []byte("\n"))
 	r := csv.NewReader(bytes.NewReader(data))
@@ -43,24 +39,20 @@ func tableOf(data []byte) *table {
 		}
 	}
 	first, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		refuse.With("is empty: the first line names the columns, and each further one is a row of numbers")
-	}
+	refuse.If(errors.Is(err, io.EOF),
+		"is empty: the first line names the columns, and each further one is a row of numbers")
 	must.OK(err)
 	t := &table{at: map[string]int{}}
 	for i, name := range first {
 		name = strings.TrimSpace(name)
-		if _, err := strconv.ParseFloat(name, 64); err == nil {
-			refuse.With("column %d is called %s: the first line must name the columns", i+1, graph.Quote(name))
-		}
+		_, err := strconv.ParseFloat(name, 64)
+		refuse.If(err == nil, "column %d is called %s: the first line must name the columns", i+1, graph.Quote(name))
 		if _, twice := t.at[name]; name == "" || twice {
 			refuse.With("column %d has no name of its own, but %s: give each column one", i+1, graph.Quote(name))
 		}
 		t.at[name] = i
 		t.columns = append(t.columns, name)
-		if len(t.columns) > maxColumns {
-			refuse.With("has more than %d columns", maxColumns)
-		}
+		refuse.If(len(t.columns) > maxColumns, "has more than %d columns", maxColumns)
 	}
 	t.odd = make([]error, len(t.columns))
 	for {
@@ -78,10 +70,8 @@ func tableOf(data []byte) *table {
 		}
 		t.rows, t.cells = append(t.rows, row), append(t.cells, slices.Clone(record))
 	}
-	if len(t.rows) == 0 {
-		refuse.With("has names of columns but no rows")
-	}
-	return t
+	refuse.If(len(t.rows) == 0, "has names of columns but no rows")
+	return Inputs{{table: t}}
 }
 
 // maxColumns is the most columns, which bounds the cost of finding names among them.

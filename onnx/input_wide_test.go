@@ -17,7 +17,7 @@ func TestWideTable(t *testing.T) {
 	}
 	begin := time.Now()
 	header := strings.Join(names, ",")
-	in, err := parseTable([]byte(header + "\n" + strings.Repeat("1,", maxColumns-1) + "2\n"))
+	in, err := refusal(parseTable, []byte(header+"\n"+strings.Repeat("1,", maxColumns-1)+"2\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,10 +26,10 @@ func TestWideTable(t *testing.T) {
 			t.Fatalf("column %s", name)
 		}
 	}
-	if _, err := parseTable([]byte(header + ",c7\n1\n")); err == nil || !strings.Contains(err.Error(), "no name of its own") {
+	if _, err := refusal(parseTable, []byte(header+",c7\n1\n")); err == nil || !strings.Contains(err.Error(), "no name of its own") {
 		t.Error(err)
 	}
-	if _, err := parseTable([]byte(header + ",more\n1\n")); err == nil || !strings.Contains(err.Error(), "more than") {
+	if _, err := refusal(parseTable, []byte(header+",more\n1\n")); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Error(err)
 	}
 	if took := time.Since(begin); took > patience() {

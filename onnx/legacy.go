@@ -47,15 +47,11 @@ func (o *op) second(x graph.Value) graph.Value {
 
 // tile repeats the one axis that Tile names before operator set 6.
 func (o *op) tile() graph.Value {
-	if !o.has(2) {
-		o.failf("has no axis")
-	}
+	o.failIf(!o.has(2), "has no axis")
 	x := o.in(0)
 	rank := len(o.shape(x))
 	tiles, axis := o.scalarInput(1, "the number of tiles"), o.scalarInput(2, "the axis")
-	if tiles < 1 || tiles > graph.MaxElements {
-		o.failf("%v tiles", tiles)
-	}
+	o.failIf(tiles < 1 || tiles > graph.MaxElements, "%v tiles", tiles)
 	repeats := slices.Repeat([]int{1}, rank)
 	repeats[o.axis(int64(axis), rank)] = int(tiles)
 	return o.Tile(x, repeats)
@@ -63,9 +59,7 @@ func (o *op) tile() graph.Value {
 
 // upsampleScales are those of Upsample before operator set 7, which is about pictures.
 func (o *op) upsampleScales(rank int) []float64 {
-	if rank != 4 {
-		o.failf("its input has %d axes, not 4", rank)
-	}
+	o.failIf(rank != 4, "its input has %d axes, not 4", rank)
 	return []float64{1, 1, o.floatAttr("height_scale", 0), o.floatAttr("width_scale", 0)}
 }
 
@@ -102,9 +96,7 @@ func lowerImageScaler(o *op) {
 	x, in := o.tensor(0)
 	y := o.Mul(x, o.Number(o.floatAttr("scale", 1)))
 	if bias := o.floatsAttr("bias"); bias != nil {
-		if len(in) != 4 || len(bias) != in[1] {
-			o.failf("%d biases for an input of shape %v", len(bias), in)
-		}
+		o.failIf(len(in) != 4 || len(bias) != in[1], "%d biases for an input of shape %v", len(bias), in)
 		y = o.Add(y, o.numbers([]int{len(bias), 1, 1}, bias))
 	}
 	o.result(0, y)
@@ -115,17 +107,15 @@ func lowerImageScaler(o *op) {
 func lowerCrop(o *op) {
 	x, in := o.tensor(0)
 	border, window := o.intsAttr("border"), o.intsAttr("scale")
-	if len(in) != 4 || len(border) != 4 || window != nil && len(window) != 2 {
-		o.failf("border %v and scale %v for an input of shape %v", border, window, in)
-	}
+	o.failIf(len(in) != 4 || len(border) != 4 || window != nil && len(window) != 2,
+		"border %v and scale %v for an input of shape %v", border, window, in)
 	for k, axis := range []int{3, 2} {
 		from, to := border[k], int64(in[axis])-border[k+2]
 		if window != nil {
 			to = from + window[1-k]
 		}
-		if from < 0 || to <= from || to > int64(in[axis]) {
-			o.failf("border %v and scale %v leave nothing of shape %v, or are beyond it", border, window, in)
-		}
+		o.failIf(from < 0 || to <= from || to > int64(in[axis]),
+			"border %v and scale %v leave nothing of shape %v, or are beyond it", border, window, in)
 		x = o.SliceAxis(x, axis, int(from), 1, int(to-from))
 	}
 	o.result(0, x)

@@ -145,9 +145,8 @@ const notModel = "not an ONNX model, or damaged"
 
 // unmarshal parses the protocol buffer without copying its tensors.
 func unmarshal(data []byte) *onnxpb.ModelProto {
-	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
-		refuse.With("a pointer of Git LFS, not the model that it stands for: fetch that with git lfs pull")
-	}
+	refuse.If(bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")),
+		"a pointer of Git LFS, not the model that it stands for: fetch that with git lfs pull")
 	m := new(onnxpb.ModelProto)
 	r := m.ProtoReflect()
 	var err error
@@ -164,9 +163,7 @@ func unmarshal(data []byte) *onnxpb.ModelProto {
 	if err != nil { // in whose text the kind of a space is random
 		refuse.With("%s: %s", notModel, strings.ReplaceAll(err.Error(), "\u00a0", " "))
 	}
-	if m.Graph == nil {
-		refuse.With("%s: it has no graph", notModel)
-	}
+	refuse.If(m.Graph == nil, "%s: it has no graph", notModel)
 	return m
 }
 
@@ -184,12 +181,9 @@ func operatorSet(m *onnxpb.ModelProto) int {
 	if !named && m.GetIrVersion() > 0 && m.GetIrVersion() < 3 { // files of that time do not name sets; this one was all there was
 		return minOpset
 	}
-	if version == 0 {
-		refuse.With("the model does not say which ONNX operator set it uses")
-	}
-	if version < minOpset || version > maxOpset {
-		refuse.With("the model uses ONNX operator set %d; %d to %d are understood", version, minOpset, maxOpset)
-	}
+	refuse.If(version == 0, "the model does not say which ONNX operator set it uses")
+	refuse.If(version < minOpset || version > maxOpset,
+		"the model uses ONNX operator set %d; %d to %d are understood", version, minOpset, maxOpset)
 	return int(version)
 }
 

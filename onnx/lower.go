@@ -38,7 +38,7 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	}
 	err := refuse.Caught(func() {
 		must.OK(f.sizePictures(opts))
-		inputs = must.Get(inputValues(f.inputs, opts))
+		inputs = inputValues(f.inputs, opts)
 		r.reserveNames()
 		for _, v := range inputs {
 			if v.DType == stringType || v.DType == fileType {
@@ -108,18 +108,16 @@ func (r *reader) reserveNames() {
 func (r *reader) decodeInitializers() {
 	if r.file.constants == nil {
 		r.file.constants = map[string]*graph.Tensor{}
-		r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) (err error) {
+		r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) {
 			if !isStrings(p) {
-				r.file.constants[name], err = decode(p, r.file.source.external)
+				r.file.constants[name] = decode(p, r.file.source.external)
 			}
-			return err
 		})
 	}
-	r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) (err error) {
+	r.file.eachInitializer(func(name string, p *onnxpb.TensorProto) {
 		if isStrings(p) {
-			r.texts.words[name], err = decodeStrings(p)
+			r.texts.words[name] = decodeStrings(p)
 		}
-		return err
 	})
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
 		r.values[name] = r.Constant(name, r.narrows.exact(r.file.constants[name], r.file.initializers[name]))
@@ -131,11 +129,9 @@ func (r *reader) decodeInitializers() {
 }
 
 // eachInitializer reads the initializers, by their names.
-func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto) error) {
+func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto)) {
 	for _, name := range slices.Sorted(maps.Keys(f.initializers)) {
-		if err := read(name, f.initializers[name]); err != nil {
-			refuse.With("initializer %s: %w", graph.Quote(name), err)
-		}
+		refuse.Within("initializer "+graph.Quote(name), func() { read(name, f.initializers[name]) })
 	}
 }
 
@@ -189,7 +185,11 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 		}
 	}
 	o := &op{reader: r, proto: n, attrs: map[string]*onnxpb.AttributeProto{}}
-	if !o.lower() {
+	err := refuse.Caught(o.lower)
+	if err != nil && err != errNoted {
+		r.Failf("%v", err)
+	}
+	if err != nil || r.Failed() {
 		for _, out := range n.Output {
 			delete(r.values, out)
 		}
@@ -290,15 +290,16 @@ var lowerings = map[string]lowering{
 	"Shrink": {1, 1, lowerShrink}, "ThresholdedRelu": {1, 1, lowerThresholdedRelu}, "NonZero": {1, 1, lowerNonZero},
 	"MaxPool": {1, 1, lowerMaxPool}, "AveragePool": {1, 1, lowerAveragePool},
 	"GlobalAveragePool": {1, 1, lowerGlobalAveragePool}, "GlobalMaxPool": {1, 1, lowerGlobalMaxPool},
-	"ReduceMean": {1, 2, along(mean)}, "ReduceSum": {1, 2, summed(nil, nil)},
+	"ReduceMean": {1, 2, along(mean)}, "ReduceSum": {1, 2, along(summed(nil, nil))},
 	"ReduceMax": {1, 2, along((*graph.Builder).ReduceMax)}, "ReduceMin": {1, 2, along((*graph.Builder).ReduceMin)},
 	"ReduceProd": {1, 2, along((*graph.Builder).ReduceProd)}, "ReduceLogSumExp": {1, 2, along((*graph.Builder).ReduceLogSumExp)},
-	"ReduceLogSum": {1, 2, summed(nil, logarithm)},
+	"ReduceLogSum": {1, 2, along(summed(nil, logarithm))},
 	"ArgMax":       {1, 1, func(o *op) { o.argMax(o.in(0)) }},
 	"ArgMin":       {1, 1, func(o *op) { o.argMax(o.Negative(o.in(0))) }},
 	"TopK":         {1, 2, lowerTopK},
 	"OneHot":       {3, 3, lowerOneHot}, "Hardmax": {1, 1, softmax((*graph.Builder).Hardmax)},
-	"ReduceL1": {1, 2, summed(absolute, nil)}, "ReduceL2": {1, 2, summed(squared, root)}, "ReduceSumSquare": {1, 2, summed(squared, nil)},
+	"ReduceL1": {1, 2, along(summed(absolute, nil))}, "ReduceL2": {1, 2, along(summed(squared, root))},
+	"ReduceSumSquare":           {1, 2, along(summed(squared, nil))},
 	"NegativeLogLikelihoodLoss": {2, 3, computed(func(o *op) graph.Value { return o.loss(o.in(0)) })},
 	"SoftmaxCrossEntropyLoss":   {2, 3, lowerCrossEntropy},
 	"Softmax":                   {1, 1, softmax((*graph.Builder).Softmax)}, "LogSoftmax": {1, 1, softmax((*graph.Builder).LogSoftmax)},

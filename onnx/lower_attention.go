@@ -39,9 +39,8 @@ func causal(after int) bool { return after <= 0 }
 // attend builds the attention; the result is of shape [batch, heads, n, d of v].
 func (o *op) attend(a attention) graph.Value {
 	q, k, v := o.shape(a.q), o.shape(a.k), o.shape(a.v)
-	if len(q) != 4 || len(k) != 4 || len(v) != 4 || k[1] == 0 || q[1]%k[1] != 0 || v[1] != k[1] || q[3] != k[3] || v[2] != k[2] || q[0] != k[0] || v[0] != k[0] {
-		o.failf("queries, keys and values of shapes %v, %v and %v", q, k, v)
-	}
+	o.failIf(len(q) != 4 || len(k) != 4 || len(v) != 4 || k[1] == 0 || q[1]%k[1] != 0 || q[0] != k[0] || q[3] != k[3] ||
+		!slices.Equal(v[:3], k[:3]), "queries, keys and values of shapes %v, %v and %v", q, k, v)
 	if a.scale == 0 {
 		a.scale = 1 / math.Sqrt(float64(q[3]))
 	}
@@ -122,9 +121,7 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 	}
 	t := o.Tensor(mask)
 	n := shape[len(shape)-1]
-	if n > keys {
-		o.failf("its mask has shape %v for %d keys", shape, keys)
-	}
+	o.failIf(n > keys, "its mask has shape %v for %d keys", shape, keys)
 	o.room(graph.Size(shape[:len(shape)-1]), keys)
 	if t == nil { // 0, which is false, for the keys that it lacks
 		index := slices.Repeat([]int{-1}, keys)
@@ -148,9 +145,7 @@ func widened[T any](list []T, n, many int, fill T) (out []T) {
 func (o *op) transposeLast(x graph.Value) graph.Value {
 	perm := upTo(0, len(o.shape(x)))
 	n := len(perm)
-	if n < 2 {
-		o.failf("a matrix of shape %v", o.shape(x))
-	}
+	o.failIf(n < 2, "a matrix of shape %v", o.shape(x))
 	perm[n-2], perm[n-1] = n-1, n-2
 	return o.Transpose(x, perm)
 }
@@ -158,9 +153,8 @@ func (o *op) transposeLast(x graph.Value) graph.Value {
 // splitHeads gives [batch, n, heads·d] the shape [batch, heads, n, d].
 func (o *op) splitHeads(x graph.Value, heads int64) graph.Value {
 	s := o.shape(x)
-	if len(s) != 3 || heads < 1 || heads > int64(s[2]) || s[2]%int(heads) != 0 {
-		o.failf("%d heads of a tensor of shape %v", heads, s)
-	}
+	o.failIf(len(s) != 3 || heads < 1 || heads > int64(s[2]) || s[2]%int(heads) != 0,
+		"%d heads of a tensor of shape %v", heads, s)
 	return o.Transpose(o.Reshape(x, []int{s[0], s[1], int(heads), s[2] / int(heads)}), []int{0, 2, 1, 3})
 }
 
@@ -213,16 +207,12 @@ func lowerAttention(o *op) {
 
 // putPast puts the keys and values of an earlier run, inputs 4 and 5, before those of this one.
 func (o *op) putPast(a *attention) {
-	if o.has(4) != o.has(5) {
-		o.failf("has earlier keys without values, or values without keys")
-	}
+	o.failIf(o.has(4) != o.has(5), "has earlier keys without values, or values without keys")
 	if !o.has(4) {
 		return
 	}
 	past := o.shape(o.in(4))
-	if len(past) != 4 {
-		o.failf("earlier keys of shape %v", past)
-	}
+	o.failIf(len(past) != 4, "earlier keys of shape %v", past)
 	a.past = past[2]
 	a.k, a.v = o.Concat(2, o.in(4), a.k), o.Concat(2, o.in(5), a.v)
 }
@@ -238,9 +228,8 @@ func lowerFlexAttention(o *op) {
 		body := o.body(name)
 		return func(x graph.Value) graph.Value {
 			out := o.inline(body, []graph.Value{x})
-			if len(out) != 1 || !slices.Equal(o.shape(out[0]), o.shape(x)) {
-				o.failf("its %s gives %d outputs for one of shape %v", name, len(out), o.shape(x))
-			}
+			o.failIf(len(out) != 1 || !slices.Equal(o.shape(out[0]), o.shape(x)),
+				"its %s gives %d outputs for one of shape %v", name, len(out), o.shape(x))
 			return out[0]
 		}
 	}
@@ -252,9 +241,8 @@ func lowerFlexAttention(o *op) {
 // query's window. The last query's own key is the last one before the length.
 func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right int64) {
 	q, k := o.shape(a.q), o.shape(a.k)
-	if s := o.shape(lengths); len(q) != 4 || len(k) != 4 || graph.Size(s) != q[0] {
-		o.failf("lengths of shape %v for queries of shape %v", s, q)
-	}
+	s := o.shape(lengths)
+	o.failIf(len(q) != 4 || len(k) != 4 || graph.Size(s) != q[0], "lengths of shape %v for queries of shape %v", s, q)
 	n := o.Reshape(o.Cast(lengths, graph.Int64), []int{q[0], 1, 1, 1})
 	o.room(q[2]+1, k[2])
 	// How far a key is after its query's, and n more.
@@ -307,9 +295,7 @@ func lowerTrilu(o *op) {
 func (o *op) rotated(x, cos, sin graph.Value, r int, interleaved bool) graph.Value {
 	s := o.shape(x)
 	d := s[3]
-	if r < 1 || 2*r > d {
-		o.failf("%d pairs of %d elements", r, d)
-	}
+	o.failIf(r < 1 || 2*r > d, "%d pairs of %d elements", r, d)
 	first, second := o.SliceAxis(x, 3, 0, 1, r), o.SliceAxis(x, 3, r, 1, r)
 	if interleaved {
 		first, second = o.SliceAxis(x, 3, 0, 2, r), o.SliceAxis(x, 3, 1, 2, r)
@@ -337,28 +323,22 @@ func (o *op) rotary(x, cos, sin graph.Value, positions []graph.Value, heads int6
 		x = o.splitHeads(x, heads)
 	}
 	s := o.shape(x)
-	if len(s) != 4 {
-		o.failf("its input has shape %v", s)
-	}
+	o.failIf(len(s) != 4, "its input has shape %v", s)
 	angles := func(table graph.Value) graph.Value {
 		t := o.shape(table)
 		if len(positions) > 0 {
-			if len(t) != 2 {
-				o.failf("tables of shape %v", t)
-			}
+			o.failIf(len(t) != 2, "tables of shape %v", t)
 			table = o.Take(table, 0, positions[0])
 			t = o.shape(table)
 		}
-		if len(t) != 3 || t[1] != s[2] || t[0] != 1 && t[0] != s[0] {
-			o.failf("angles of shape %v for an input of shape %v", t, s)
-		}
+		o.failIf(len(t) != 3 || t[1] != s[2] || t[0] != 1 && t[0] != s[0],
+			"angles of shape %v for an input of shape %v", t, s)
 		return o.Reshape(table, []int{t[0], 1, t[1], t[2]})
 	}
 	c, n := angles(cos), angles(sin)
 	r := o.shape(c)[3]
-	if dim := o.intAttr("rotary_embedding_dim", 0); dim != 0 && dim != int64(2*r) {
-		o.failf("rotary_embedding_dim is %d, but the tables turn %d elements", dim, 2*r)
-	}
+	dim := o.intAttr("rotary_embedding_dim", 0)
+	o.failIf(dim != 0 && dim != int64(2*r), "rotary_embedding_dim is %d, but the tables turn %d elements", dim, 2*r)
 	y := o.rotated(x, c, n, r, interleaved)
 	if flat {
 		y = o.joinHeads(y)

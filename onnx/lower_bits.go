@@ -18,9 +18,8 @@ func lowerDet(o *op) {
 	x, in := o.tensor(0)
 	r := len(in)
 	const most = 4
-	if r < 2 || in[r-1] != in[r-2] || in[r-1] < 1 || in[r-1] > most {
-		o.failf("matrices of shape %v; square ones of up to %d rows are supported", in, most)
-	}
+	o.failIf(r < 2 || in[r-1] != in[r-2] || in[r-1] < 1 || in[r-1] > most,
+		"matrices of shape %v; square ones of up to %d rows are supported", in, most)
 	n, batch := in[r-1], in[:r-2]
 	entry := func(i, j int) graph.Value {
 		return o.Reshape(o.SliceAxis(o.SliceAxis(x, r-2, i, 1, 1), r-1, j, 1, 1), batch)

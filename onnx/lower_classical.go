@@ -45,13 +45,9 @@ func (o *op) numbersAttr(name string) []float32 {
 // sets returns the sets of numbers in a tensor attribute, in which each set is
 // followed by NaN.
 func (o *op) sets(name string) [][]float32 {
-	a := o.attr(name, onnxpb.AttributeProto_TENSOR)
-	if a == nil || a.T == nil {
+	t := o.tensorAttr(name)
+	if t == nil {
 		return nil
-	}
-	t, err := decode(a.T, o.file.source.external)
-	if err != nil {
-		o.failf("attribute %s: %v", name, err)
 	}
 	var all [][]float32
 	var set []float32
@@ -106,18 +102,14 @@ func lowerScaler(o *op) {
 func lowerNormalizer(o *op) {
 	x := o.floatFeatures(0)
 	axes := []int{len(o.shape(x)) - 1}
-	if axes[0] < 0 {
-		o.failf("its input is one number")
-	}
-	switch norm := o.strAttr("norm", "MAX"); norm {
+	o.failIf(axes[0] < 0, "its input is one number")
+	switch o.wordAttr("norm", "MAX", "L1", "L2") {
 	case "L1":
 		o.result(0, o.Div(x, o.Reduce(graph.Sum, o.Apply(graph.Abs, x), axes, true)))
 	case "L2":
 		o.result(0, o.Norm(graph.Norm{Axes: axes, Sum: true}, x))
-	case "MAX":
-		o.result(0, o.Div(x, o.ReduceMax(x, axes, true)))
 	default:
-		o.failf("norm %s is not known", graph.Quote(norm))
+		o.result(0, o.Div(x, o.ReduceMax(x, axes, true)))
 	}
 }
 
@@ -150,9 +142,7 @@ func lowerImputer(o *op) {
 			fill = o.Cast(v, o.DType(x))
 		}
 	}
-	if !o.Valid(fill) {
-		o.failf("has no value that replaces another")
-	}
+	o.failIf(!o.Valid(fill), "has no value that replaces another")
 	o.result(0, o.Where(o.Compare(graph.Equal, x, old), fill, x))
 }
 
@@ -165,9 +155,8 @@ func lowerFeatureVectorizer(o *op) {
 		if len(in) == 1 {
 			x = o.Reshape(x, []int{1, in[0]})
 		}
-		if n := len(in); n < 1 || n > 2 || i < len(sizes) && sizes[i] != int64(in[n-1]) {
-			o.failf("input %d has shape %v", i, in)
-		}
+		n := len(in)
+		o.failIf(n < 1 || n > 2 || i < len(sizes) && sizes[i] != int64(in[n-1]), "input %d has shape %v", i, in)
 		parts = append(parts, x)
 	}
 	o.result(0, o.Concat(1, parts...))
@@ -198,9 +187,7 @@ func lowerFeatureExtractor(o *op) {
 		return
 	}
 	t := o.Tensor(o.in(1))
-	if t.I64 == nil {
-		o.failf("its indices have type %v", t.DType)
-	}
+	o.failIf(t.I64 == nil, "its indices have type %v", t.DType)
 	index := o.eachAxis(t.I64, in[last]) // in the same range as axes
 	y := o.Gather(x, last, index)
 	if last == 0 {
@@ -313,9 +300,7 @@ func lowerCategoryMapper(o *op) {
 func (o *op) encode(x graph.Value, keys, values *graph.Tensor, def float64) {
 	in := o.shape(x)
 	n := keys.Len()
-	if n == 0 || values.Len() != n {
-		o.failf("%d keys for %d values", n, values.Len())
-	}
+	o.failIf(n == 0 || values.Len() != n, "%d keys for %d values", n, values.Len())
 	var unlike []float64
 	met := map[float64]bool{}
 	for i := range n {
@@ -344,13 +329,9 @@ func (o *op) weightedBits(is, weights graph.Value, dt graph.DType) graph.Value {
 
 func lowerOneHotEncoder(o *op) {
 	x, in := o.tensor(0)
-	if !o.flagAttr("zeros", true) {
-		o.failf("zeros = 0, an error at run time for other categories, is not supported")
-	}
+	o.failIf(!o.flagAttr("zeros", true), "zeros = 0, an error at run time for other categories, is not supported")
 	cats := o.intsAttr("cats_int64s")
-	if len(cats) == 0 {
-		o.failf("its categories are not numbers, and its operand is no string")
-	}
+	o.failIf(len(cats) == 0, "its categories are not numbers, and its operand is no string")
 	list := o.Cast(o.Integers([]int{len(cats)}, cats), o.DType(x))
 	if o.DType(x).IsFloat() {
 		x = o.Apply(graph.Trunc, x) // it compares whole numbers

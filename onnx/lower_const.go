@@ -2,7 +2,10 @@ package onnx
 
 import (
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
+
+	"slices"
 )
 
 // tensorAttr decodes a tensor attribute, or returns nil.
@@ -11,14 +14,9 @@ func (o *op) tensorAttr(name string) *graph.Tensor {
 	if a == nil {
 		return nil
 	}
-	if a.T == nil {
-		o.failf("attribute %s is empty", name)
-	}
-	t, err := decode(a.T, o.file.source.external)
-	if err != nil {
-		o.failf("attribute %s: %v", name, err)
-	}
-	t = o.narrows.exact(t, a.T)
+	o.failIf(a.T == nil, "attribute %s is empty", name)
+	var t *graph.Tensor
+	refuse.Within("attribute "+name, func() { t = o.narrows.exact(decode(a.T, o.file.source.external), a.T) })
 	t.Public = t.Len() == 1 // as attributes are; files may have weights in longer ones
 	return t
 }
@@ -82,13 +80,8 @@ func lowerNonZero(o *op) {
 			rest /= shape[axis]
 		}
 	}
-	n := 0
-	var all []int64
-	for _, row := range rows {
-		n = len(row)
-		all = append(all, row...)
-	}
-	o.result(0, o.Integers([]int{len(shape), n}, all))
+	all := slices.Concat(rows...)
+	o.result(0, o.Integers([]int{len(shape), len(all) / max(len(shape), 1)}, all))
 }
 
 func lowerShape(o *op) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -69,20 +70,14 @@ func captured(g *onnxpb.GraphProto) []string {
 // body returns an attribute that is a graph.
 func (o *op) body(name string) *onnxpb.GraphProto {
 	a := o.attr(name, onnxpb.AttributeProto_GRAPH)
-	if a == nil || a.G == nil {
-		o.failf("has no %s", name)
-	}
-	if len(a.G.SparseInitializer) > 0 {
-		o.failf("sparse initializers are not supported")
-	}
+	o.failIf(a == nil || a.G == nil, "has no %s", name)
+	o.failIf(len(a.G.SparseInitializer) > 0, "sparse initializers are not supported")
 	return a.G
 }
 
 // inline expands a body and returns its outputs.
 func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
-	if len(inputs) != len(g.Input) {
-		o.failf("its body has %d inputs, and %d are given", len(g.Input), len(inputs))
-	}
+	o.failIf(len(inputs) != len(g.Input), "its body has %d inputs, and %d are given", len(g.Input), len(inputs))
 	if o.file.inner.written += len(g.Node); o.file.inner.written > maxWritten {
 		o.failf("bodies of loops and branches written out have more than %d nodes", maxWritten)
 	}
@@ -96,10 +91,7 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	for _, p := range g.Initializer {
 		t := o.file.inner.constants[p]
 		if t == nil {
-			var err error
-			if t, err = decode(p, o.file.source.external); err != nil {
-				o.failf("initializer %s: %v", graph.Quote(p.GetName()), err)
-			}
+			refuse.Within("initializer "+graph.Quote(p.GetName()), func() { t = decode(p, o.file.source.external) })
 			o.file.inner.constants[p] = t
 		}
 		in.values[p.GetName()] = o.Constant("", o.narrows.exact(t, p))
@@ -115,9 +107,7 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 		}
 	}
 	order, err := sortNodes(g.Node, producer)
-	if err != nil {
-		o.failf("its body: %v", err)
-	}
+	o.failIf(err != nil, "its body: %v", err)
 	outputs := each(g.Output, (*onnxpb.ValueInfoProto).GetName)
 	var nodes []*onnxpb.NodeProto
 	nodes, file.uses = neededNodes(g.Node, order, producer, outputs)
@@ -127,12 +117,9 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	o.At(operatorName(o.proto), nodeName(o.proto))
 	out := make([]graph.Value, len(g.Output))
 	for i, name := range outputs {
-		if in.sequences[name] != nil {
-			o.failf("its body gives %s, a sequence: a body gives tensors", graph.Quote(name))
-		}
-		if out[i] = in.values[name]; !o.Valid(out[i]) {
-			panic(nodeFailure{}) // of a node of the body
-		}
+		o.failIf(in.sequences[name] != nil, "its body gives %s, a sequence: a body gives tensors", graph.Quote(name))
+		out[i] = in.values[name]
+		o.shape(out[i]) // of a node of the body
 	}
 	return out
 }
@@ -141,9 +128,8 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 // builds both branches, and selects each result by the condition.
 func lowerIf(o *op) {
 	cond := o.in(0)
-	if o.DType(cond) != graph.Bool || graph.Size(o.shape(cond)) != 1 {
-		o.failf("its condition has shape %v and type %v", o.shape(cond), o.DType(cond))
-	}
+	o.failIf(o.DType(cond) != graph.Bool || graph.Size(o.shape(cond)) != 1,
+		"its condition has shape %v and type %v", o.shape(cond), o.DType(cond))
 	yes, no := o.body("then_branch"), o.body("else_branch")
 	if t := o.Tensor(cond); t != nil {
 		branch := no
@@ -154,14 +140,11 @@ func lowerIf(o *op) {
 		return
 	}
 	a, b := o.inline(yes, nil), o.inline(no, nil)
-	if len(a) != len(b) {
-		o.failf("its branches have %d and %d outputs", len(a), len(b))
-	}
+	o.failIf(len(a) != len(b), "its branches have %d and %d outputs", len(a), len(b))
 	cond = o.Reshape(cond, []int{})
 	for i := range a {
-		if !slices.Equal(o.shape(a[i]), o.shape(b[i])) {
-			o.failf("its condition depends on the model's input, and its branches give shapes %v and %v", o.shape(a[i]), o.shape(b[i]))
-		}
+		o.failIf(!slices.Equal(o.shape(a[i]), o.shape(b[i])),
+			"its condition depends on the model's input, and its branches give shapes %v and %v", o.shape(a[i]), o.shape(b[i]))
 		if a[i] != b[i] {
 			a[i] = o.Where(cond, a[i], b[i])
 		}
@@ -171,9 +154,7 @@ func lowerIf(o *op) {
 
 // results makes the values the outputs of the node, skipping outputs without a name.
 func (o *op) results(list []graph.Value) {
-	if len(list) < len(o.proto.Output) {
-		o.failf("has %d outputs, and its body gives %d", len(o.proto.Output), len(list))
-	}
+	o.failIf(len(list) < len(o.proto.Output), "has %d outputs, and its body gives %d", len(o.proto.Output), len(list))
 	for i := range o.proto.Output {
 		if list[i] != (graph.Value{}) {
 			o.result(i, list[i])
@@ -186,26 +167,18 @@ func lowerLoop(o *op) {
 	body := o.body("body")
 	trips, on := int64(o.scalarOr(0, "the number of trips", maxTrips+1)), o.scalarOr(1, "the condition", 1) != 0
 	carried := o.inputs(2)
-	if len(body.Output) < 1+len(carried) {
-		o.failf("its body has %d outputs for %d values that are carried", len(body.Output), len(carried))
-	}
+	o.failIf(len(body.Output) < 1+len(carried),
+		"its body has %d outputs for %d values that are carried", len(body.Output), len(carried))
 	scans := make([][]graph.Value, len(body.Output)-1-len(carried))
 	for trip := int64(0); trip < trips && on; trip++ {
-		if trip == maxTrips {
-			o.failf("makes more than %d trips", maxTrips)
-		}
+		o.failIf(trip == maxTrips, "makes more than %d trips", maxTrips)
 		goOn := o.truths([]int{}, func(int) bool { return true })
 		out := o.inline(body, append([]graph.Value{o.Integers([]int{}, []int64{trip}), goOn}, carried...))
 		t := o.Tensor(out[0])
-		if !o.Valid(out[0]) {
-			panic(nodeFailure{})
-		}
 		if t == nil {
 			o.failf("whether it makes another trip must be constant, but %s", o.Depends(out[0]))
 		}
-		if t.Len() != 1 {
-			o.failf("whether it makes another trip has shape %v", t.Shape)
-		}
+		o.failIf(t.Len() != 1, "whether it makes another trip has shape %v", t.Shape)
 		on = t.At(0) != 0
 		carried = out[1 : 1+len(carried)]
 		for i, v := range out[1+len(carried):] {
@@ -233,9 +206,7 @@ func (o *op) stacked(list []graph.Value, axis int64) graph.Value {
 	shape := slices.Insert(slices.Clone(in), at, 1)
 	rows := make([]graph.Value, len(list))
 	for i, v := range list {
-		if !slices.Equal(o.shape(v), in) {
-			o.failf("its trips give shapes %v and %v", in, o.shape(v))
-		}
+		o.failIf(!slices.Equal(o.shape(v), in), "its trips give shapes %v and %v", in, o.shape(v))
 		rows[i] = o.Reshape(v, shape)
 	}
 	return o.Concat(at, rows...)
@@ -261,18 +232,15 @@ func lowerScan(o *op) {
 // scanBatch is the Scan of operator set 8: a loop for each sample, along the axis after the
 // batch.
 func (o *op) scanBatch() {
-	if o.has(0) {
-		o.failf("lengths of sequences are not supported in operator set 8")
-	}
+	o.failIf(o.has(0), "lengths of sequences are not supported in operator set 8")
 	s := o.scan(1, len(o.proto.Input))
 	s.inAxes, s.outAxes = make([]int64, s.scans), make([]int64, s.outputs)
 	s.inBack, s.outBack = o.scanList("directions", s.scans), make([]int64, s.outputs)
 	samples := -1
 	for i, x := range o.inputs(1) {
 		in := o.shape(x)
-		if len(in) == 0 || samples >= 0 && in[0] != samples {
-			o.failf("input %d has shape %v, without an axis of samples like the others'", 1+i, in)
-		}
+		o.failIf(len(in) == 0 || samples >= 0 && in[0] != samples,
+			"input %d has shape %v, without an axis of samples like the others'", 1+i, in)
 		samples = in[0]
 	}
 	var all [][]graph.Value // by result
@@ -305,13 +273,9 @@ type scan struct {
 // scan reads a Scan whose states and scanned values are inputs first to count−1.
 func (o *op) scan(first, count int) scan {
 	s := scan{op: o, body: o.body("body"), scans: int(o.intAttr("num_scan_inputs", 0))}
-	if s.scans < 1 || s.scans > count-first {
-		o.failf("scans %d of its %d inputs", s.scans, count-first)
-	}
+	o.failIf(s.scans < 1 || s.scans > count-first, "scans %d of its %d inputs", s.scans, count-first)
 	s.states = count - first - s.scans
-	if len(s.body.Output) < s.states {
-		o.failf("its body has %d outputs for %d states", len(s.body.Output), s.states)
-	}
+	o.failIf(len(s.body.Output) < s.states, "its body has %d outputs for %d states", len(s.body.Output), s.states)
 	s.outputs = len(s.body.Output) - s.states
 	return s
 }
@@ -322,9 +286,7 @@ func (o *op) scanList(name string, length int) []int64 {
 	if l == nil {
 		return make([]int64, length)
 	}
-	if len(l) != length {
-		o.failf("attribute %s has %d entries; %d are expected", name, len(l), length)
-	}
+	o.failIf(len(l) != length, "attribute %s has %d entries; %d are expected", name, len(l), length)
 	return l
 }
 
@@ -343,9 +305,7 @@ func (s scan) run(in []graph.Value) []graph.Value {
 			trips = d
 		}
 	}
-	if trips < 1 || trips > maxTrips {
-		s.failf("makes %d trips; 1 to %d are supported", trips, maxTrips)
-	}
+	s.failIf(trips < 1 || trips > maxTrips, "makes %d trips; 1 to %d are supported", trips, maxTrips)
 	collected := make([][]graph.Value, s.outputs)
 	for trip := range trips {
 		args := slices.Clone(state)

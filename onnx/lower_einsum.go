@@ -20,23 +20,19 @@ func lowerEinsum(o *op) {
 	equation := strings.ReplaceAll(o.strAttr("equation", ""), " ", "")
 	left, right, explicit := strings.Cut(equation, "->")
 	parts := strings.Split(left, ",")
-	if len(parts) != len(o.proto.Input) {
-		o.failf("equation %s has %d operands, and there are %d", graph.Quote(equation), len(parts), len(o.proto.Input))
-	}
+	o.failIf(len(parts) != len(o.proto.Input),
+		"equation %s has %d operands, and there are %d", graph.Quote(equation), len(parts), len(o.proto.Input))
 	terms := make([]einTerm, len(parts))
 	counts := map[rune]int{}
 	most := 0 // axes of ellipses
 	for i, p := range parts {
 		rank := len(o.shape(o.in(i)))
 		named := len(strings.Replace(p, "...", "", 1))
-		if named > rank || named < rank && named == len(p) {
-			o.failf("equation %s gives operand %d %d axes, and it has %d", graph.Quote(equation), i, named, rank)
-		}
+		o.failIf(named > rank || named < rank && named == len(p),
+			"equation %s gives operand %d %d axes, and it has %d", graph.Quote(equation), i, named, rank)
 		most = max(most, rank-named)
 		for _, c := range letters(p, 0) {
-			if c < 'A' || c > 'z' || c > 'Z' && c < 'a' {
-				o.failf("equation %s", graph.Quote(equation))
-			}
+			o.failIf(c < 'A' || c > 'z' || c > 'Z' && c < 'a', "equation %s", graph.Quote(equation))
 			counts[c]++
 		}
 		terms[i] = o.diagonal(einTerm{v: o.in(i), letters: letters(p, rank-named)})
@@ -63,9 +59,8 @@ func lowerEinsum(o *op) {
 	t = o.summed(t, out)
 	perm := make([]int, len(out))
 	for j, c := range out {
-		if perm[j] = slices.Index(t.letters, c); perm[j] < 0 || slices.Index(out, c) != j {
-			o.failf("equation %s", graph.Quote(equation))
-		}
+		perm[j] = slices.Index(t.letters, c)
+		o.failIf(perm[j] < 0 || slices.Index(out, c) != j, "equation %s", graph.Quote(equation))
 	}
 	o.result(0, o.Transpose(t.v, perm))
 }
@@ -92,9 +87,7 @@ func (o *op) diagonal(t einTerm) einTerm {
 			continue
 		}
 		in := o.shape(t.v)
-		if in[i] != in[j] {
-			o.failf("an axis of %d and one of %d have one letter", in[i], in[j])
-		}
+		o.failIf(in[i] != in[j], "an axis of %d and one of %d have one letter", in[i], in[j])
 		var index []int
 		st := graph.Strides(in)
 		shape := without(in, j)
@@ -142,9 +135,8 @@ func (o *op) contract(a, b einTerm, keep []rune) einTerm {
 	for _, t := range []einTerm{a, b} {
 		for i, d := range o.shape(t.v) {
 			c := t.letters[i]
-			if old := dims[c]; old > 1 && d > 1 && old != d {
-				o.failf("an axis of %d and one of %d have one letter", old, d)
-			}
+			old := dims[c]
+			o.failIf(old > 1 && d > 1 && old != d, "an axis of %d and one of %d have one letter", old, d)
 			dims[c] = max(dims[c], d)
 		}
 	}

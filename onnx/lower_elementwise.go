@@ -67,9 +67,7 @@ func comparison(c graph.Comparison) func(*op) {
 func lowerShrink(o *op) {
 	x, bias := o.in(0), o.Number(o.floatAttr("bias", 0))
 	lambda := o.floatAttr("lambd", 0.5)
-	if lambda < 0 {
-		o.failf("attribute lambd is %v", lambda)
-	}
+	o.failIf(lambda < 0, "attribute lambd is %v", lambda)
 	y := o.Where(o.Compare(graph.Greater, x, o.Number(lambda)), o.Sub(x, bias), o.Number(0))
 	o.result(0, o.Where(o.Compare(graph.Less, x, o.Number(-lambda)), o.Add(x, bias), y))
 }

@@ -75,15 +75,11 @@ func (o *op) transform(f fourier, x graph.Value, weights []float64) graph.Value 
 	in := o.shape(x)
 	n := len(in)
 	points, parts := in[n-2], in[n-1]
-	if parts != 1 && parts != 2 {
-		o.failf("its input of shape %v is neither real nor complex: the last axis has 1 or 2 elements", in)
-	}
-	if f.length < 1 || f.length > maxFourier || points > maxFourier/(4*f.length) {
-		o.failf("a transform of %d points to length %d is too large", points, f.length)
-	}
-	if f.oneSided && !f.inverse && parts == 2 {
-		o.failf("onesided of complex numbers, whose spectrum has no symmetry")
-	}
+	o.failIf(parts != 1 && parts != 2,
+		"its input of shape %v is neither real nor complex: the last axis has 1 or 2 elements", in)
+	o.failIf(f.length < 1 || f.length > maxFourier || points > maxFourier/(4*f.length),
+		"a transform of %d points to length %d is too large", points, f.length)
+	o.failIf(f.oneSided && !f.inverse && parts == 2, "onesided of complex numbers, whose spectrum has no symmetry")
 	used := f.length
 	if f.inverse {
 		used = f.bins()
@@ -108,9 +104,7 @@ func lowerDFT(o *op) {
 		at = int64(o.scalarInput(2, "the axis"))
 	}
 	axis := o.axis(at, len(in))
-	if axis == len(in)-1 {
-		o.failf("axis %d is that of real and imaginary parts", at)
-	}
+	o.failIf(axis == len(in)-1, "axis %d is that of real and imaginary parts", at)
 	f := fourier{length: in[axis], inverse: o.flagAttr("inverse", false), oneSided: o.flagAttr("onesided", false)}
 	if f.inverse && f.oneSided {
 		f.length = 2 * (in[axis] - 1)
@@ -126,9 +120,7 @@ func lowerSTFT(o *op) {
 	if len(in) == 2 {
 		x, in = o.Reshape(x, append(slices.Clone(in), 1)), append(slices.Clone(in), 1)
 	}
-	if len(in) != 3 {
-		o.failf("its signal has shape %v", in)
-	}
+	o.failIf(len(in) != 3, "its signal has shape %v", in)
 	step := int(o.scalarInput(1, "the frames' step"))
 	var weights []float64
 	length := 0
@@ -137,9 +129,8 @@ func lowerSTFT(o *op) {
 		weights, length = t.Float64s(), t.Len()
 	}
 	length = int(o.scalarOr(3, "the frames' length", float64(length)))
-	if length < 1 || length > in[1] || step < 1 || weights != nil && len(weights) != length {
-		o.failf("frames of %d with a window of %d, each %d after the other, of a signal of %d", length, len(weights), step, in[1])
-	}
+	o.failIf(length < 1 || length > in[1] || step < 1 || weights != nil && len(weights) != length,
+		"frames of %d with a window of %d, each %d after the other, of a signal of %d", length, len(weights), step, in[1])
 	frames := (in[1]-length)/step + 1
 	o.room(frames, length)
 	index := filled(frames*length, func(at int) int { return at/length*step + at%length })

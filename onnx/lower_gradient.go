@@ -16,9 +16,8 @@ func lowerGradient(o *op) {
 	if len(xs) == 0 || !slices.Equal(o.proto.Input, slices.Concat(xs, zs)) {
 		o.failf("its inputs are %v, and it is of %v: of other numbers than those in the model it is not supported", o.proto.Input, slices.Concat(xs, zs))
 	}
-	if graph.Size(o.shape(o.values[y])) != 1 {
-		o.failf("%s has shape %v; a gradient is of one number", graph.Quote(y), o.shape(o.values[y]))
-	}
+	o.failIf(graph.Size(o.shape(o.values[y])) != 1,
+		"%s has shape %v; a gradient is of one number", graph.Quote(y), o.shape(o.values[y]))
 	by := map[string]bool{} // what depends on xs
 	for _, x := range xs {
 		by[x] = true
@@ -81,9 +80,8 @@ var backRules = map[string]func(o *op, g, y graph.Value, in []graph.Value) []gra
 		return []graph.Value{part, o.Negative(o.Mul(part, y))}
 	},
 	"MatMul": func(o *op, g, _ graph.Value, in []graph.Value) []graph.Value {
-		if len(o.shape(in[0])) != 2 || len(o.shape(in[1])) != 2 {
-			o.failf("the gradient of a MatMul of shapes %v and %v is not supported, but of matrices", o.shape(in[0]), o.shape(in[1]))
-		}
+		o.failIf(len(o.shape(in[0])) != 2 || len(o.shape(in[1])) != 2,
+			"the gradient of a MatMul of shapes %v and %v is not supported, but of matrices", o.shape(in[0]), o.shape(in[1]))
 		turned := []int{1, 0}
 		return []graph.Value{o.MatMul(g, o.Transpose(in[1], turned)), o.MatMul(o.Transpose(in[0], turned), g)}
 	},

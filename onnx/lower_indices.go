@@ -13,12 +13,8 @@ import (
 func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y, index graph.Value) {
 	in := o.shape(x)
 	spatial := in[2:]
-	if columnsFirst && len(spatial) != 2 {
-		o.failf("storage_order 1 with %d spatial axes", len(spatial))
-	}
-	if graph.Size(in) > 1<<24 {
-		o.failf("indices of the elements of shape %v are too large", in)
-	}
+	o.failIf(columnsFirst && len(spatial) != 2, "storage_order 1 with %d spatial axes", len(spatial))
+	o.failIf(graph.Size(in) > 1<<24, "indices of the elements of shape %v are too large", in)
 	dt := o.DType(x)
 	if !dt.IsFloat() {
 		x = o.Cast(x, graph.Float)
@@ -56,27 +52,17 @@ func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y
 // patchIndices returns, for every window, the indices of its elements in a channel, −1
 // for padding. The shape is (outputs…, window).
 func (o *op) patchIndices(out, in []int, w graph.Window) []int64 {
-	n := len(in)
-	counters := append(slices.Clone(out), w.Kernel...)
-	list := make([]int64, 0, graph.Size(counters))
-	index := make([]int, 2*n)
-	for range graph.Size(counters) {
-		flat := int64(0)
+	counts := append(slices.Clone(out), w.Kernel...)
+	strides := graph.Strides(counts)
+	return filled(graph.Size(counts), func(at int) (flat int64) {
 		for i, d := range in {
-			at := index[i]*w.Strides[i] + index[n+i]*w.Dilations[i] - w.Begin[i]
-			if at < 0 || at >= d {
-				flat = -1
-				break
+			window, tap := at/strides[i]%counts[i], at/strides[len(in)+i]%w.Kernel[i]
+			x := window*w.Strides[i] + tap*w.Dilations[i] - w.Begin[i]
+			if x < 0 || x >= d {
+				return -1
 			}
-			flat = flat*int64(d) + int64(at)
+			flat = flat*int64(d) + int64(x)
 		}
-		list = append(list, flat)
-		for i := 2*n - 1; i >= 0; i-- {
-			if index[i]++; index[i] < counters[i] {
-				break
-			}
-			index[i] = 0
-		}
-	}
-	return list
+		return flat
+	})
 }

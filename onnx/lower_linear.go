@@ -17,19 +17,16 @@ func lowerGemm(o *op) {
 func lowerConv(o *op) {
 	x, w := o.in(0), o.in(1)
 	sx, sw := o.shape(x), o.shape(w)
-	if len(sx) < 3 || len(sw) != len(sx) {
-		o.failf("input and weights have shapes %v and %v; one to %d spatial axes are supported", sx, sw, mostSpatial)
-	}
+	o.failIf(len(sx) < 3 || len(sw) != len(sx),
+		"input and weights have shapes %v and %v; one to %d spatial axes are supported", sx, sw, mostSpatial)
 	kernel := o.intsAttr("kernel_shape")
 	for i, k := range kernel {
-		if len(kernel) != len(sw)-2 || k != int64(sw[2+i]) {
-			o.failf("kernel_shape %v, but the weights have shape %v", kernel, sw)
-		}
+		o.failIf(len(kernel) != len(sw)-2 || k != int64(sw[2+i]),
+			"kernel_shape %v, but the weights have shape %v", kernel, sw)
 	}
 	group := o.intAttr("group", 1)
-	if group < 1 || group > int64(sx[1]) {
-		o.failf("weights of shape %v in %d groups do not fit an input of shape %v", sw, group, sx)
-	}
+	o.failIf(group < 1 || group > int64(sx[1]),
+		"weights of shape %v in %d groups do not fit an input of shape %v", sw, group, sx)
 	window, _ := o.window(sx[2:], sw[2:])
 	o.result(0, o.convolve(window, int(group), x, w, o.optional(2)...))
 }

@@ -22,15 +22,11 @@ func lowerCrossEntropy(o *op) {
 func (o *op) loss(x graph.Value) graph.Value {
 	in := o.shape(x)
 	target := o.in(1)
-	if len(in) < 2 {
-		o.failf("its input has shape %v", in)
-	}
+	o.failIf(len(in) < 2, "its input has shape %v", in)
 	classes := in[1]
 	st := o.shape(target)
 	shape := append([]int{in[0], 1}, in[2:]...)
-	if graph.Size(st) != graph.Size(shape) {
-		o.failf("targets of shape %v for an input of shape %v", st, in)
-	}
+	o.failIf(graph.Size(st) != graph.Size(shape), "targets of shape %v for an input of shape %v", st, in)
 	target = o.Reshape(target, shape)
 	hot := o.Cast(o.OneHot(target, 1, classes), graph.Float)
 	counts := false // whether some entries do not count
@@ -46,28 +42,24 @@ func (o *op) loss(x graph.Value) graph.Value {
 	}
 	if o.has(2) {
 		w := o.in(2)
-		if s := o.shape(w); len(s) != 1 || s[0] != classes {
-			o.failf("weights of shape %v for %d classes", s, classes)
-		}
+		s := o.shape(w)
+		o.failIf(len(s) != 1 || s[0] != classes, "weights of shape %v for %d classes", s, classes)
 		hot, counts = o.Mul(hot, o.Reshape(w, o.perClass(in))), true
 	}
 	each := o.Negative(o.Reduce(graph.Sum, o.Mul(hot, x), []int{1}, false))
 	all := upTo(0, len(in)-1)
-	switch r := o.strAttr("reduction", "mean"); r {
-	case "none":
+	reduction := o.wordAttr("reduction", "mean", "none", "sum")
+	if reduction == "none" {
 		return each
-	case "sum":
-		return o.Reduce(graph.Sum, each, all, false)
-	case "mean":
-		sum := o.Reduce(graph.Sum, each, all, false)
-		if counts {
-			return o.Div(sum, o.Reduce(graph.Sum, o.Reduce(graph.Sum, hot, []int{1}, false), all, false))
-		}
-		return o.Mul(sum, o.Number(1/float64(graph.Size(st))))
-	default:
-		o.failf("reduction %s is not known", graph.Quote(r))
-		return graph.Value{}
 	}
+	sum := o.Reduce(graph.Sum, each, all, false)
+	switch {
+	case reduction == "sum":
+		return sum
+	case counts:
+		return o.Div(sum, o.Reduce(graph.Sum, o.Reduce(graph.Sum, hot, []int{1}, false), all, false))
+	}
+	return o.Mul(sum, o.Number(1/float64(graph.Size(st))))
 }
 
 // perClass is the shape of a number for each class.

@@ -63,7 +63,10 @@ var (
 		"Add": (*graph.Builder).Add, "Sub": (*graph.Builder).Sub, "Mul": (*graph.Builder).Mul, "Div": (*graph.Builder).Div,
 	}
 	mappedUnary   = map[string]bool{"Abs": true, "Neg": true, "Sqrt": true, "Exp": true}
-	mappedReduced = map[string]bool{"ReduceSum": true, "ReduceSumSquare": true, "ReduceMax": true, "ReduceL1": true} // without axes that are an operand
+	mappedReduced = map[string]reduction{ // without axes that are an operand
+		"ReduceSum": summed(nil, nil), "ReduceSumSquare": summed(squared, nil), "ReduceL1": summed(absolute, nil),
+		"ReduceMax": (*graph.Builder).ReduceMax,
+	}
 )
 
 // possible says whether a mapping may have all nodes of the body, before any is built.
@@ -71,7 +74,7 @@ func (m *mapping) possible() bool {
 	for _, n := range m.body.Node {
 		op, operands := n.GetOpType(), 0
 		switch {
-		case op == "Identity" || mappedUnary[op] || mappedReduced[op]:
+		case op == "Identity" || mappedUnary[op] || mappedReduced[op] != nil:
 			operands = 1
 		case mappedBinary[op] != nil:
 			operands = 2
@@ -114,7 +117,7 @@ func (m *mapping) node(n *onnxpb.NodeProto) bool {
 		if !ok {
 			return false
 		}
-		out.Value = m.reducedBy(op, in[0].Value, axes, keep)
+		out.Value = mappedReduced[op](m.Builder, in[0].Value, axes, keep)
 	}
 	m.values[n.Output[0]] = out
 	return m.Valid(out.Value)
@@ -157,16 +160,4 @@ func mappedAxes(n *onnxpb.NodeProto, rank int, all bool) (axes []int, keep, ok b
 	}
 	slices.Sort(axes)
 	return slices.Compact(axes), keep, true
-}
-
-func (m *mapping) reducedBy(op string, x graph.Value, axes []int, keep bool) graph.Value {
-	switch op {
-	case "ReduceMax":
-		return m.ReduceMax(x, axes, keep)
-	case "ReduceSumSquare":
-		x = m.Mul(x, x)
-	case "ReduceL1":
-		x = m.Apply(graph.Abs, x)
-	}
-	return m.Reduce(graph.Sum, x, axes, keep)
 }

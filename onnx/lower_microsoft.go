@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -30,9 +31,8 @@ func lowerQuickGelu(o *op) {
 
 func lowerFusedMatMul(o *op) {
 	x, y := o.in(0), o.in(1)
-	if o.flagAttr("transBatchA", false) || o.flagAttr("transBatchB", false) {
-		o.failf("transBatchA and transBatchB are not supported")
-	}
+	o.failIf(o.flagAttr("transBatchA", false) || o.flagAttr("transBatchB", false),
+		"transBatchA and transBatchB are not supported")
 	if o.flagAttr("transA", false) && len(o.shape(x)) > 1 { // which vectors ignore
 		x = o.transposeLast(x)
 	}
@@ -79,19 +79,14 @@ func (o *op) alsoResult(i int, v graph.Value) {
 // segments.
 func lowerEmbedLayerNorm(o *op) {
 	ids, s := o.tensor(0)
-	if len(s) != 2 {
-		o.failf("tokens of shape %v", s)
-	}
-	if o.has(7) {
-		o.failf("a mask among its inputs is not supported: give it to the attention")
-	}
+	o.failIf(len(s) != 2, "tokens of shape %v", s)
+	o.failIf(o.has(7), "a mask among its inputs is not supported: give it to the attention")
 	x := o.Take(o.in(2), 0, ids)
 	if o.has(8) {
 		x = o.Add(x, o.Take(o.in(3), 0, o.in(8)))
 	} else {
-		if rows := o.shape(o.in(3)); len(rows) != 2 || rows[0] < s[1] {
-			o.failf("%d tokens, but positions of shape %v", s[1], rows)
-		}
+		rows := o.shape(o.in(3))
+		o.failIf(len(rows) != 2 || rows[0] < s[1], "%d tokens, but positions of shape %v", s[1], rows)
 		x = o.Add(x, o.SliceAxis(o.in(3), 0, 0, 1, s[1]))
 	}
 	if o.has(1) {
@@ -110,27 +105,21 @@ func (o *op) heads() (heads int64, a attention) {
 	if o.flagAttr("unidirectional", false) {
 		a.window = causal
 	}
-	if o.flagAttr("past_present_share_buffer", false) {
-		o.failf("a cache of keys is not supported: export without one")
-	}
+	o.failIf(o.flagAttr("past_present_share_buffer", false), "a cache of keys is not supported: export without one")
 	return heads, a
 }
 
 // without fails if one of these inputs is present.
 func (o *op) without(what string, inputs ...int) {
 	for _, i := range inputs {
-		if o.has(i) {
-			o.failf("%s (input %d) is not supported", what, i)
-		}
+		o.failIf(o.has(i), "%s (input %d) is not supported", what, i)
 	}
 }
 
 // lowerPackedAttention reads weights of queries, keys and values side by side.
 func lowerPackedAttention(o *op) {
 	heads, a := o.heads()
-	if o.flagAttr("do_rotary", false) {
-		o.failf("do_rotary is not supported")
-	}
+	o.failIf(o.flagAttr("do_rotary", false), "do_rotary is not supported")
 	o.ignore("rotary_embedding_dim")
 	o.without("a mask of lengths", 3)
 	o.without("a cache of keys", 4, 6)
@@ -139,17 +128,15 @@ func lowerPackedAttention(o *op) {
 		x = o.Add(x, b)
 	}
 	s := o.shape(x)
-	if len(s) != 3 {
-		o.failf("an input of shape %v", o.shape(o.in(0)))
-	}
+	o.failIf(len(s) != 3, "an input of shape %v", o.shape(o.in(0)))
 	sizes := o.intsAttr("qkv_hidden_sizes")
 	if sizes == nil {
 		third := int64(s[2] / 3)
 		sizes = []int64{third, third, third}
 	}
-	if len(sizes) != 3 || min(sizes[0], sizes[1], sizes[2]) < 1 || max(sizes[0], sizes[1], sizes[2]) > int64(s[2]) || sizes[0]+sizes[1]+sizes[2] != int64(s[2]) {
-		o.failf("queries, keys and values of sizes %v from weights of shape %v", sizes, o.shape(o.in(1)))
-	}
+	all := int64(s[2])
+	o.failIf(len(sizes) != 3 || slices.Min(sizes) < 1 || slices.Max(sizes) > all || sizes[0]+sizes[1]+sizes[2] != all,
+		"queries, keys and values of sizes %v from weights of shape %v", sizes, o.shape(o.in(1)))
 	at := 0
 	for i, v := range []*graph.Value{&a.q, &a.k, &a.v} {
 		*v = o.splitHeads(o.SliceAxis(x, 2, at, 1, int(sizes[i])), heads)
@@ -170,9 +157,8 @@ func lowerMultiHeadAttention(o *op) {
 		bias, at := o.in(3), 0
 		for i, x := range parts {
 			s := o.shape(x)
-			if len(s) != 3 || len(o.shape(bias)) != 1 || at+s[2] > o.shape(bias)[0] {
-				o.failf("a bias of shape %v for an input of shape %v", o.shape(bias), s)
-			}
+			o.failIf(len(s) != 3 || len(o.shape(bias)) != 1 || at+s[2] > o.shape(bias)[0],
+				"a bias of shape %v for an input of shape %v", o.shape(bias), s)
 			parts[i] = o.Add(x, o.SliceAxis(bias, 0, at, 1, s[2]))
 			at += s[2]
 		}
@@ -188,12 +174,9 @@ func lowerMultiHeadAttention(o *op) {
 
 // lowerMicrosoftRotary reads positions, or the first of them, before the tables.
 func lowerMicrosoftRotary(o *op) {
-	if s := o.floatAttr("scale", 1); math.Abs(s-1) > 0 {
-		o.failf("scale = %v is not supported", s)
-	}
-	if o.flagAttr("is_packed_batching", false) {
-		o.failf("is_packed_batching is not supported")
-	}
+	scale := o.floatAttr("scale", 1)
+	o.failIf(math.Abs(scale-1) > 0, "scale = %v is not supported", scale)
+	o.failIf(o.flagAttr("is_packed_batching", false), "is_packed_batching is not supported")
 	x, s := o.ranked(0, 3)
 	positions, cos, sin := o.in(1), o.in(2), o.in(3)
 	if p := o.shape(positions); len(p) == 1 { // the position of the first place

@@ -17,17 +17,13 @@ func lowerReshape(o *op) {
 		target = o.intsInput(1, "the new shape")
 	}
 	allowZero := o.flagAttr("allowzero", false)
-	if len(target) > graph.MaxRank {
-		o.failf("new shape has %d axes", len(target))
-	}
+	o.failIf(len(target) > graph.MaxRank, "new shape has %d axes", len(target))
 	shape := make([]int, len(target))
 	rest, known := -1, 1
 	for i, d := range target {
 		switch {
 		case d == 0 && !allowZero:
-			if i >= len(in) {
-				o.failf("new shape %v keeps axis %d, which shape %v does not have", target, i, in)
-			}
+			o.failIf(i >= len(in), "new shape %v keeps axis %d, which shape %v does not have", target, i, in)
 			shape[i] = in[i]
 		case d == -1 && rest < 0:
 			rest = i
@@ -37,15 +33,11 @@ func lowerReshape(o *op) {
 		default:
 			shape[i] = int(d)
 		}
-		if known > graph.MaxElements/max(shape[i], 1) {
-			o.failf("new shape %v is too large", target)
-		}
+		o.failIf(known > graph.MaxElements/max(shape[i], 1), "new shape %v is too large", target)
 		known *= shape[i]
 	}
 	if rest >= 0 {
-		if known == 0 || graph.Size(in)%known != 0 {
-			o.failf("shape %v does not become %v", in, target)
-		}
+		o.failIf(known == 0 || graph.Size(in)%known != 0, "shape %v does not become %v", in, target)
 		shape[rest] = graph.Size(in) / known
 	}
 	o.result(0, o.Reshape(x, shape))
@@ -54,9 +46,7 @@ func lowerReshape(o *op) {
 func lowerFlatten(o *op) {
 	x, in := o.tensor(0)
 	a := o.intAttr("axis", 1)
-	if a < -int64(len(in)) || a > int64(len(in)) {
-		o.failf("axis %d of shape %v", a, in)
-	}
+	o.failIf(a < -int64(len(in)) || a > int64(len(in)), "axis %d of shape %v", a, in)
 	if a < 0 {
 		a += int64(len(in))
 	}
@@ -79,9 +69,7 @@ func lowerSqueeze(o *op) {
 		}
 	}
 	for _, a := range o.axes(list, len(in)) {
-		if in[a] != 1 {
-			o.failf("axis %d of shape %v is not 1", a, in)
-		}
+		o.failIf(in[a] != 1, "axis %d of shape %v is not 1", a, in)
 		drop[a] = true
 	}
 	shape := []int{}
@@ -96,13 +84,9 @@ func lowerSqueeze(o *op) {
 func lowerUnsqueeze(o *op) {
 	x := o.in(0)
 	list := o.listed("axes", 1)
-	if list == nil {
-		o.failf("has no axes")
-	}
+	o.failIf(list == nil, "has no axes")
 	rank := len(o.shape(x)) + len(list)
-	if rank > graph.MaxRank {
-		o.failf("its output has %d axes", rank)
-	}
+	o.failIf(rank > graph.MaxRank, "its output has %d axes", rank)
 	shape := slices.Clone(o.shape(x))
 	for _, a := range o.axes(list, rank) {
 		shape = slices.Insert(shape, a, 1)
@@ -118,9 +102,7 @@ func lowerTranspose(o *op) {
 		list = upTo(0, int64(rank))
 		slices.Reverse(list)
 	}
-	if len(list) != rank {
-		o.failf("permutation %v of a tensor of shape %v", list, o.shape(x))
-	}
+	o.failIf(len(list) != rank, "permutation %v of a tensor of shape %v", list, o.shape(x))
 	o.axes(list, rank) // distinct
 	o.result(0, o.Transpose(x, o.eachAxis(list, rank)))
 }
@@ -131,22 +113,17 @@ func lowerSlice(o *op) {
 	rank := len(in)
 	starts, ends, axes := o.listed("starts", 1), o.listed("ends", 2), o.listed("axes", 3)
 	n := len(starts)
-	if n > rank {
-		o.failf("bounds for %d axes of shape %v", n, in)
-	}
+	o.failIf(n > rank, "bounds for %d axes of shape %v", n, in)
 	if axes == nil {
 		axes = upTo(0, int64(n))
 	}
 	steps := o.intsOr(4, "steps", slices.Repeat([]int64{1}, n))
-	if n == 0 || len(ends) != n || len(axes) != n || len(steps) != n {
-		o.failf("starts, ends, axes and steps differ in length")
-	}
+	o.failIf(n == 0 || len(ends) != n || len(axes) != n || len(steps) != n,
+		"starts, ends, axes and steps differ in length")
 	o.axes(axes, rank) // distinct
 	from, step, count := make([]int, rank), slices.Repeat([]int{1}, rank), slices.Clone(in)
 	for i, a := range axes {
-		if steps[i] == 0 || steps[i] == math.MinInt64 {
-			o.failf("step %d", steps[i])
-		}
+		o.failIf(steps[i] == 0 || steps[i] == math.MinInt64, "step %d", steps[i])
 		axis := o.axis(a, rank)
 		from[axis], step[axis], count[axis] = sliced(in[axis], starts[i], ends[i], steps[i])
 	}
@@ -180,21 +157,14 @@ func lowerSplit(o *op) {
 	axis := o.axis(o.intAttr("axis", 0), len(in))
 	sizes := o.listed("split", 1)
 	n := len(o.proto.Output)
-	if v := o.intAttr("num_outputs", int64(n)); v != int64(n) {
-		o.failf("num_outputs is %d, but it has %d outputs", v, n)
-	}
-	if n > in[axis] && sizes == nil {
-		o.failf("%d outputs of an axis of %d", n, in[axis])
-	}
+	v := o.intAttr("num_outputs", int64(n))
+	o.failIf(v != int64(n), "num_outputs is %d, but it has %d outputs", v, n)
+	o.failIf(n > in[axis] && sizes == nil, "%d outputs of an axis of %d", n, in[axis])
 	if sizes == nil { // equal parts, the last may be smaller
 		part := (in[axis] + n - 1) / n
-		for i := range n {
-			sizes = append(sizes, int64(max(min(part, in[axis]-i*part), 0)))
-		}
+		sizes = filled(n, func(i int) int64 { return int64(max(min(part, in[axis]-i*part), 0)) })
 	}
-	if len(sizes) != n {
-		o.failf("split %v has not one entry for each of %d outputs", sizes, n)
-	}
+	o.failIf(len(sizes) != n, "split %v has not one entry for each of %d outputs", sizes, n)
 	o.cut(x, axis, sizes, o.result)
 }
 
@@ -202,15 +172,11 @@ func lowerSplit(o *op) {
 func (o *op) cut(x graph.Value, axis int, sizes []int64, take func(i int, part graph.Value)) {
 	n, at := int64(o.shape(x)[axis]), int64(0)
 	for i, s := range sizes {
-		if s < 0 || s > n-at {
-			o.failf("split %v of an axis of %d", sizes, n)
-		}
+		o.failIf(s < 0 || s > n-at, "split %v of an axis of %d", sizes, n)
 		take(i, o.SliceAxis(x, axis, int(at), 1, int(s)))
 		at += s
 	}
-	if at != n {
-		o.failf("split %v of an axis of %d", sizes, n)
-	}
+	o.failIf(at != n, "split %v of an axis of %d", sizes, n)
 }
 
 func lowerGather(o *op) {
@@ -234,16 +200,13 @@ func lowerPad(o *op) {
 	axes := o.intsOr(3, "the axes", upTo(0, int64(rank)))
 	o.axes(axes, rank) // distinct
 	n := len(axes)
-	if len(list) != 2*n {
-		o.failf("%d pads for %d axes", len(list), n)
-	}
+	o.failIf(len(list) != 2*n, "%d pads for %d axes", len(list), n)
 	begin, end := make([]int, rank), make([]int, rank)
 	for i, a := range axes {
 		axis := o.axis(a, rank)
 		b, e := list[i], list[n+i]
-		if min(b, e) < -int64(o.shape(x)[axis]) || max(b, e) > graph.MaxElements {
-			o.failf("pads %v of shape %v", list, o.shape(x))
-		}
+		o.failIf(min(b, e) < -int64(o.shape(x)[axis]) || max(b, e) > graph.MaxElements,
+			"pads %v of shape %v", list, o.shape(x))
 		begin[axis], end[axis] = int(b), int(e)
 	}
 	if mode == "constant" {
@@ -270,9 +233,7 @@ func lowerConcat(o *op) {
 func (o *op) toShape(input int, what string) []int {
 	list := o.intsInput(input, what)
 	shape, err := graph.CheckShape(list)
-	if err != nil {
-		o.failf("%s: %v", what, err)
-	}
+	o.failIf(err != nil, "%s: %v", what, err)
 	return shape
 }
 
@@ -281,18 +242,15 @@ func lowerTile(o *op) {
 		o.result(0, o.tile())
 		return
 	}
-	if len(o.proto.Input) != 2 {
-		o.failf("has %d inputs; 2 are expected", len(o.proto.Input))
-	}
+	o.failIf(len(o.proto.Input) != 2, "has %d inputs; 2 are expected", len(o.proto.Input))
 	o.result(0, o.Tile(o.in(0), o.toShape(1, "the repeats")))
 }
 
 // lowerDropout is the identity at inference, and keeps every element.
 func lowerDropout(o *op) {
 	o.ignore("ratio", "seed")
-	if o.has(2) && o.scalarInput(2, "training_mode") != 0 && (!o.has(1) || o.scalarInput(1, "the ratio") != 0) {
-		o.failf("training mode is not supported: what it drops is random")
-	}
+	o.failIf(o.has(2) && o.scalarInput(2, "training_mode") != 0 && (!o.has(1) || o.scalarInput(1, "the ratio") != 0),
+		"training mode is not supported: what it drops is random")
 	x := o.in(0)
 	o.result(0, x)
 	if o.wanted(1) {

@@ -17,26 +17,21 @@ type ngrams struct {
 // lowerNgrams compares every token with the tokens of the n-grams; an n-gram is there where all of its tokens are.
 func lowerNgrams(o *op) {
 	x, in := o.tensor(0)
-	if o.DType(x).IsFloat() || len(in) < 1 || len(in) > 2 {
-		o.failf("tokens of shape %v and type %v", in, o.DType(x))
-	}
+	o.failIf(o.DType(x).IsFloat() || len(in) < 1 || len(in) > 2, "tokens of shape %v and type %v", in, o.DType(x))
 	n := ngrams{op: o, least: int(o.intAttr("min_gram_length", 1)), most: int(o.intAttr("max_gram_length", 1)),
 		skips: int(o.intAttr("max_skip_count", 0)), columns: o.intsAttr("ngram_indexes")}
 	mode, pool, starts, weights := o.strAttr("mode", ""), o.intsAttr("pool_int64s"), o.intsAttr("ngram_counts"), o.floatsAttr("weights")
 	length := in[len(in)-1]
-	if n.least < 1 || n.most < n.least || n.most > len(starts) || n.skips < 0 || n.most > 64 || length == 0 {
-		o.failf("n-grams of %d to %d, up to %d apart, in rows of %d", n.least, n.most, n.skips, length)
-	}
+	o.failIf(n.least < 1 || n.most < n.least || n.most > len(starts) || n.skips < 0 || n.most > 64 || length == 0,
+		"n-grams of %d to %d, up to %d apart, in rows of %d", n.least, n.most, n.skips, length)
 	// More apart than a row is long there are none.
-	if n.skips = min(n.skips, length); n.skips > maxTrips/n.most {
-		o.failf("n-grams of up to %d, up to %d apart, are too many to compare", n.most, n.skips)
-	}
+	n.skips = min(n.skips, length)
+	o.failIf(n.skips > maxTrips/n.most, "n-grams of up to %d, up to %d apart, are too many to compare", n.most, n.skips)
 	rows := graph.Size(in) / length
 	x = o.Reshape(x, []int{rows, length, 1})
 	parts, columns := n.bySize(x, pool, starts)
-	if most := slices.Max(n.columns); most >= graph.MaxElements {
-		o.failf("ngram_indexes has column %d", most)
-	}
+	most := slices.Max(n.columns)
+	o.failIf(most >= graph.MaxElements, "ngram_indexes has column %d", most)
 	width := int(slices.Max(n.columns)) + 1
 	o.room(rows, max(width, 1))
 	if sorted := slices.Sorted(slices.Values(n.columns)); sorted[0] < 0 || len(slices.Compact(sorted)) < len(n.columns) {
@@ -64,23 +59,18 @@ func (n ngrams) bySize(x graph.Value, pool, starts []int64) (parts []graph.Value
 		if i+1 < len(starts) {
 			end = starts[i+1]
 		}
-		if starts[i] < 0 || end < starts[i] || end > int64(len(pool)) || (end-starts[i])%int64(size) != 0 {
-			n.failf("ngram_counts = %v for a pool of %d", starts, len(pool))
-		}
+		n.failIf(starts[i] < 0 || end < starts[i] || end > int64(len(pool)) || (end-starts[i])%int64(size) != 0,
+			"ngram_counts = %v for a pool of %d", starts, len(pool))
 		grams := pool[starts[i]:end]
 		count := len(grams) / size
-		if first+count > len(n.columns) {
-			n.failf("%d columns for more n-grams", len(n.columns))
-		}
+		n.failIf(first+count > len(n.columns), "%d columns for more n-grams", len(n.columns))
 		if size >= n.least && size <= n.most && count > 0 {
 			parts = append(parts, n.counts(x, grams, size))
 			columns = append(columns, n.columns[first:first+count]...)
 		}
 		first += count
 	}
-	if first != len(n.columns) || first == 0 {
-		n.failf("%d columns for %d n-grams", len(n.columns), first)
-	}
+	n.failIf(first != len(n.columns) || first == 0, "%d columns for %d n-grams", len(n.columns), first)
 	return parts, columns
 }
 
@@ -122,12 +112,9 @@ func (n ngrams) counts(x graph.Value, grams []int64, size int) graph.Value {
 
 // weighed applies the weights of a mode to counts, of shape [rows, width].
 func (n ngrams) weighed(y graph.Value, mode string, weights []float64, width int) graph.Value {
-	if mode != "TF" && mode != "IDF" && mode != "TFIDF" {
-		n.failf("mode = %s is not known", graph.Quote(mode))
-	}
-	if weights != nil && len(weights) != len(n.columns) {
-		n.failf("%d weights for %d n-grams", len(weights), len(n.columns))
-	}
+	n.failIf(mode != "TF" && mode != "IDF" && mode != "TFIDF", "mode = %s is not known", graph.Quote(mode))
+	n.failIf(weights != nil && len(weights) != len(n.columns),
+		"%d weights for %d n-grams", len(weights), len(n.columns))
 	if mode == "IDF" {
 		y = n.Clip(y, 0, 1)
 	}

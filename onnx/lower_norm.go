@@ -19,9 +19,7 @@ func (o *op) perChannel(x, scale, bias graph.Value) graph.Value {
 	shape := slices.Repeat([]int{1}, len(in)-1)
 	shape[0] = in[1]
 	for _, v := range []graph.Value{scale, bias} {
-		if graph.Size(o.shape(v)) != in[1] {
-			o.failf("scale or bias of shape %v for %d channels", o.shape(v), in[1])
-		}
+		o.failIf(graph.Size(o.shape(v)) != in[1], "scale or bias of shape %v for %d channels", o.shape(v), in[1])
 	}
 	return o.Add(o.Mul(x, o.Reshape(scale, shape)), o.Reshape(bias, shape))
 }
@@ -31,9 +29,7 @@ func (o *op) perChannel(x, scale, bias graph.Value) graph.Value {
 func lowerGroupNorm(o *op) {
 	x, in := o.tensor(0)
 	groups := int(o.intAttr("num_groups", 0))
-	if len(in) < 2 || groups < 1 || in[1]%groups != 0 {
-		o.failf("%d groups of shape %v", groups, in)
-	}
+	o.failIf(len(in) < 2 || groups < 1 || in[1]%groups != 0, "%d groups of shape %v", groups, in)
 	o.ignore("stash_type")
 	rows := []int{in[0], groups, graph.Size(in[1:]) / groups}
 	y := o.Norm(graph.Norm{Axes: []int{2}, Centred: true, Epsilon: o.floatAttr("epsilon", 1e-5)}, o.Reshape(x, rows))
@@ -62,9 +58,7 @@ func lowerMVN(o *op) {
 func lowerLRN(o *op) {
 	x, in := o.tensor(0)
 	size := int(o.intAttr("size", 0))
-	if len(in) < 3 || size < 1 || size > 1<<16 {
-		o.failf("%d channels of shape %v", size, in)
-	}
+	o.failIf(len(in) < 3 || size < 1 || size > 1<<16, "%d channels of shape %v", size, in)
 	alpha, beta, bias := o.floatAttr("alpha", 1e-4), o.floatAttr("beta", 0.75), o.floatAttr("bias", 1)
 	before := (size - 1) / 2
 	window := graph.Window{Kernel: []int{size, 1}, Strides: []int{1, 1}, Dilations: []int{1, 1}, Begin: []int{before, 0}, End: []int{size - 1 - before, 0}}

@@ -32,9 +32,7 @@ func lowerTopK(o *op) {
 	axis := o.axis(o.intAttr("axis", -1), len(in))
 	least := !o.flagAttr("largest", true)
 	o.flagAttr("sorted", true)
-	if k < 0 || k > int64(in[axis]) {
-		o.failf("%d of an axis of %d", k, in[axis])
-	}
+	o.failIf(k < 0 || k > int64(in[axis]), "%d of an axis of %d", k, in[axis])
 	perm := toLast(len(in), axis)
 	values, indices := o.TopK(o.Transpose(x, perm), int(k), least)
 	o.result(0, o.Transpose(values, perm))
@@ -54,14 +52,11 @@ func toLast(rank, axis int) []int {
 func lowerOneHot(o *op) {
 	index, in := o.tensor(0)
 	depth := o.scalarInput(1, "the depth")
-	if depth < 1 || depth > 1<<20 {
-		o.failf("a depth of %v", depth)
-	}
+	o.failIf(depth < 1 || depth > 1<<20, "a depth of %v", depth)
 	n := int(depth)
 	values := o.in(2)
-	if s := o.shape(values); len(s) != 1 || s[0] != 2 {
-		o.failf("values of shape %v", s)
-	}
+	s := o.shape(values)
+	o.failIf(len(s) != 1 || s[0] != 2, "values of shape %v", s)
 	axis := o.axis(o.intAttr("axis", -1), len(in)+1)
 	index = o.Reshape(index, slices.Insert(slices.Clone(in), axis, 1))
 	if o.DType(index).IsFloat() {

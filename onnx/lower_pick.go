@@ -16,22 +16,16 @@ func (o *op) pick(x graph.Value, shape, index []int) graph.Value {
 // constantIndices returns the elements of integer input i, of any shape.
 func (o *op) constantIndices(i int) *graph.Tensor {
 	t := o.constantInput(i, "its indices")
-	if t.I64 == nil {
-		o.failf("its indices have type %v", t.DType)
-	}
+	o.failIf(t.I64 == nil, "its indices have type %v", t.DType)
 	return t
 }
 
 // elements returns, for each entry of indices along an axis, the flat index of
 // the entry of a tensor of shape in that it names.
 func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
-	if len(indices.Shape) != len(in) {
-		o.failf("indices of shape %v for shape %v", indices.Shape, in)
-	}
+	o.failIf(len(indices.Shape) != len(in), "indices of shape %v for shape %v", indices.Shape, in)
 	for i, d := range indices.Shape {
-		if i != axis && d > in[i] {
-			o.failf("indices of shape %v for shape %v", indices.Shape, in)
-		}
+		o.failIf(i != axis && d > in[i], "indices of shape %v for shape %v", indices.Shape, in)
 	}
 	o.room(indices.Len())
 	from, st := graph.Strides(indices.Shape), graph.Strides(in)
@@ -60,15 +54,12 @@ func lowerGatherElements(o *op) {
 		return
 	}
 	si := o.shape(index)
-	if len(si) != len(in) || o.DType(index).IsFloat() {
-		o.failf("indices of shape %v and type %v for shape %v", si, o.DType(index), in)
-	}
+	o.failIf(len(si) != len(in) || o.DType(index).IsFloat(),
+		"indices of shape %v and type %v for shape %v", si, o.DType(index), in)
 	starts, steps, counts := make([]int, len(in)), slices.Repeat([]int{1}, len(in)), slices.Clone(si)
 	counts[axis] = in[axis]
 	for i := range in {
-		if counts[i] > in[i] {
-			o.failf("indices of shape %v for shape %v", si, in)
-		}
+		o.failIf(counts[i] > in[i], "indices of shape %v for shape %v", si, in)
 	}
 	// hot (…, i, …, n) of the index; x with the axis last and 1 in its place.
 	n, rank := in[axis], len(in)
@@ -86,13 +77,10 @@ func lowerGatherND(o *op) {
 	x, in := o.tensor(0)
 	index, si := o.tensor(1)
 	batch, last := int(o.intAttr("batch_dims", 0)), len(si)-1
-	if o.DType(index).IsFloat() || last < 0 || batch < 0 || batch > last || batch >= len(in) || !slices.Equal(si[:batch], in[:batch]) {
-		o.failf("indices of shape %v and type %v for shape %v, %d axes of a batch", si, o.DType(index), in, batch)
-	}
+	o.failIf(o.DType(index).IsFloat() || last < 0 || batch < 0 || batch > last || batch >= len(in) || !slices.Equal(si[:batch], in[:batch]),
+		"indices of shape %v and type %v for shape %v, %d axes of a batch", si, o.DType(index), in, batch)
 	span := si[last]
-	if span < 1 || batch+span > len(in) {
-		o.failf("indices of shape %v for shape %v", si, in)
-	}
+	o.failIf(span < 1 || batch+span > len(in), "indices of shape %v for shape %v", si, in)
 	if t := o.Tensor(index); t != nil {
 		o.result(0, o.pick(x, slices.Concat(si[:last], in[batch+span:]), o.slicesAt(in, t, batch)))
 		return
@@ -157,9 +145,7 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 		}
 		seen[t]++
 		if round == len(rounds) {
-			if round == 64 {
-				o.failf("more than %d updates of one entry", round)
-			}
+			o.failIf(round == 64, "more than %d updates of one entry", round)
 			o.room(3, n)
 			rounds = append(rounds, slices.Repeat([]int{-1}, n))
 		}
@@ -186,8 +172,6 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 			x = o.Max(x, o.Add(o.pick(x, in, rest), update))
 		case "min":
 			x = o.Min(x, o.Add(o.pick(x, in, rest), update))
-		default:
-			o.failf("reduction %s is not known", graph.Quote(reduction))
 		}
 	}
 	return x
@@ -197,24 +181,20 @@ func lowerScatterElements(o *op) {
 	x, in := o.tensor(0)
 	axis := o.axis(o.intAttr("axis", 0), len(in))
 	t := o.constantIndices(1)
-	if !slices.Equal(o.shape(o.in(2)), t.Shape) {
-		o.failf("updates of shape %v for indices of shape %v", o.shape(o.in(2)), t.Shape)
-	}
-	o.result(0, o.scatter(x, o.in(2), o.elements(in, axis, t), o.strAttr("reduction", "none")))
+	o.failIf(!slices.Equal(o.shape(o.in(2)), t.Shape),
+		"updates of shape %v for indices of shape %v", o.shape(o.in(2)), t.Shape)
+	o.result(0, o.scatter(x, o.in(2), o.elements(in, axis, t), o.wordAttr("reduction", "none", "add", "mul", "max", "min")))
 }
 
 func lowerScatterND(o *op) {
 	x, in := o.tensor(0)
 	t := o.constantIndices(1)
 	r := len(t.Shape)
-	if r == 0 || t.Shape[r-1] < 1 || t.Shape[r-1] > len(in) {
-		o.failf("indices of shape %v for shape %v", t.Shape, in)
-	}
+	o.failIf(r == 0 || t.Shape[r-1] < 1 || t.Shape[r-1] > len(in), "indices of shape %v for shape %v", t.Shape, in)
 	last := t.Shape[r-1]
-	if want := slices.Concat(t.Shape[:r-1], in[last:]); !slices.Equal(o.shape(o.in(2)), want) {
-		o.failf("updates of shape %v, not %v", o.shape(o.in(2)), want)
-	}
-	o.result(0, o.scatter(x, o.in(2), o.slicesAt(in, t, 0), o.strAttr("reduction", "none")))
+	want := slices.Concat(t.Shape[:r-1], in[last:])
+	o.failIf(!slices.Equal(o.shape(o.in(2)), want), "updates of shape %v, not %v", o.shape(o.in(2)), want)
+	o.result(0, o.scatter(x, o.in(2), o.slicesAt(in, t, 0), o.wordAttr("reduction", "none", "add", "mul", "max", "min")))
 }
 
 // lowerCompress takes a constant condition.
@@ -238,9 +218,7 @@ func lowerReverseSequence(o *op) {
 	x, in := o.tensor(0)
 	lens := o.intsInput(1, "the lengths")
 	batch, time := o.axis(o.intAttr("batch_axis", 1), len(in)), o.axis(o.intAttr("time_axis", 0), len(in))
-	if batch == time || len(lens) != in[batch] {
-		o.failf("%d lengths for shape %v", len(lens), in)
-	}
+	o.failIf(batch == time || len(lens) != in[batch], "%d lengths for shape %v", len(lens), in)
 	o.room(in...)
 	st := graph.Strides(in)
 	index := make([]int, graph.Size(in))
@@ -262,9 +240,7 @@ func lowerDepthToSpace(o *op) {
 	x, in := o.tensor(0)
 	b := int(o.intAttr("blocksize", 0))
 	mode := o.wordAttr("mode", "DCR", "CRD")
-	if len(in) != 4 || b < 1 || b > 1<<15 || in[1]%(b*b) != 0 {
-		o.failf("blocks of %d of shape %v", b, in)
-	}
+	o.failIf(len(in) != 4 || b < 1 || b > 1<<15 || in[1]%(b*b) != 0, "blocks of %d of shape %v", b, in)
 	c := in[1] / (b * b)
 	split, perm := []int{in[0], b, b, c, in[2], in[3]}, []int{0, 3, 4, 1, 5, 2}
 	if mode == "CRD" {
@@ -276,9 +252,7 @@ func lowerDepthToSpace(o *op) {
 func lowerSpaceToDepth(o *op) {
 	x, in := o.tensor(0)
 	b := int(o.intAttr("blocksize", 0))
-	if len(in) != 4 || b < 1 || in[2]%b != 0 || in[3]%b != 0 {
-		o.failf("blocks of %d of shape %v", b, in)
-	}
+	o.failIf(len(in) != 4 || b < 1 || in[2]%b != 0 || in[3]%b != 0, "blocks of %d of shape %v", b, in)
 	perm := choiceAttr(o, "mode", "DCR", map[string][]int{"DCR": {0, 3, 5, 1, 2, 4}, "CRD": {0, 1, 3, 5, 2, 4}})
 	y := o.Transpose(o.Reshape(x, []int{in[0], in[1], in[2] / b, b, in[3] / b, b}), perm)
 	o.result(0, o.Reshape(y, []int{in[0], in[1] * b * b, in[2] / b, in[3] / b}))

@@ -78,7 +78,7 @@ func (in Inputs) pictureShape(declared []graph.Input, at int, out, order string)
 	if i := slices.IndexFunc(in, func(v Input) bool { return v.Name == out && len(v.Shape) == 3 }); i >= 0 {
 		return in[i].Shape, nil
 	}
-	arrays, err := in.assign(declared)
+	arrays, err := refuse.Result(func() Inputs { return in.assign(declared) })
 	if err != nil || at >= len(arrays) || len(arrays[at].Strings) == 0 {
 		return nil, nil // whoever assigns them says why
 	}
@@ -118,9 +118,7 @@ func (v *Input) asFile(name string) {
 // pixelFormat reads the order of channels.
 func (o *op) pixelFormat() string {
 	order := o.strAttr("pixel_format", picture.RGB)
-	if picture.Channels(order) == 0 {
-		o.failf("pixel_format %s is not known", graph.Quote(order))
-	}
+	o.failIf(picture.Channels(order) == 0, "pixel_format %s is not known", graph.Quote(order))
 	return order
 }
 
@@ -129,9 +127,7 @@ func lowerPicture(o *op) {
 	order, out := o.pixelFormat(), o.proto.Output[0]
 	if t := o.Tensor(o.in(0)); t != nil && t.DType == graph.Uint8 {
 		height, width, pixels, err := picture.Decode(converted[byte](t.I64), order)
-		if err != nil {
-			o.failf("%v", err)
-		}
+		o.failIf(err != nil, "%v", err)
 		o.result(0, o.Table(&graph.Tensor{Shape: []int{height, width, picture.Channels(order)}, DType: graph.Uint8, I64: converted[int64](pixels)}))
 		return
 	}
@@ -143,8 +139,7 @@ func lowerPicture(o *op) {
 func decodedPicture(o *op) {
 	order, out := o.pixelFormat(), o.proto.Output[0]
 	shape := o.file.pictures[out]
-	if shape == nil {
-		o.failf("the picture decides on its shape: open the model with one (--input), of the size that all have")
-	}
+	o.failIf(shape == nil,
+		"the picture decides on its shape: open the model with one (--input), of the size that all have")
 	o.givesNumbers(1, vocabulary.Step{Decode: &vocabulary.Decode{Order: order, Shape: slices.Clone(shape)}}, graph.Uint8)
 }

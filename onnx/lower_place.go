@@ -14,9 +14,7 @@ func lowerCenterCropPad(o *op) {
 	x, in := o.tensor(0)
 	target := o.toShape(1, "the new shape")
 	axes := o.axesNamed(len(in))
-	if len(target) != len(axes) {
-		o.failf("%d sizes for %d axes", len(target), len(axes))
-	}
+	o.failIf(len(target) != len(axes), "%d sizes for %d axes", len(target), len(axes))
 	for i, axis := range axes {
 		n, want := o.shape(x)[axis], target[i]
 		switch {
@@ -48,21 +46,16 @@ func lowerCol2Im(o *op) {
 	in, image, block := o.shape(x), o.toShape(1, "the image's shape"), o.toShape(2, "the block's shape")
 	r := len(image)
 	taps := graph.Size(block)
-	if len(in) != 3 || r < 1 || len(block) != r || taps == 0 || in[1]%taps != 0 || graph.Size(image) == 0 {
-		o.failf("blocks of shape %v in an input of shape %v for an image of shape %v", block, in, image)
-	}
+	o.failIf(len(in) != 3 || r < 1 || len(block) != r || taps == 0 || in[1]%taps != 0 || graph.Size(image) == 0,
+		"blocks of shape %v in an input of shape %v for an image of shape %v", block, in, image)
 	strides, dilations, pads := o.spatial("strides", r, 1, 1), o.spatial("dilations", r, 1, 1), o.spatial("pads", 2*r, 0, 0)
 	counts := make([]int, r)
 	for a := range counts {
 		reach := image[a] + pads[a] + pads[r+a] - (block[a]-1)*dilations[a] - 1
-		if reach < 0 {
-			o.failf("blocks of shape %v are larger than the image of shape %v", block, image)
-		}
+		o.failIf(reach < 0, "blocks of shape %v are larger than the image of shape %v", block, image)
 		counts[a] = reach/strides[a] + 1
 	}
-	if graph.Size(counts) != in[2] {
-		o.failf("%d blocks, but an image of shape %v has %v", in[2], image, counts)
-	}
+	o.failIf(graph.Size(counts) != in[2], "%d blocks, but an image of shape %v has %v", in[2], image, counts)
 	pixels := graph.Size(image)
 	o.room(pixels, taps)
 	// For each pixel and each place in a block, the block that has this place on the
@@ -97,18 +90,15 @@ func lowerMaxUnpool(o *op) {
 	x, in := o.tensor(0)
 	t := o.constantIndices(1)
 	r := len(in) - 2
-	if r < 1 || !slices.Equal(t.Shape, in) {
-		o.failf("input and indices have shapes %v and %v", in, t.Shape)
-	}
+	o.failIf(r < 1 || !slices.Equal(t.Shape, in), "input and indices have shapes %v and %v", in, t.Shape)
 	kernel := o.kernel(r)
 	strides, pads := o.spatial("strides", r, 1, 1), o.spatial("pads", 2*r, 0, 0)
 	out := slices.Clone(in)
 	for a := range r {
 		out[2+a] = (in[2+a]-1)*strides[a] - pads[a] - pads[r+a] + kernel[a]
 	}
-	if o.has(2) && !slices.Equal(o.toShape(2, "the new shape"), out) {
-		o.failf("an output_shape other than %v: the ONNX reference counts its indices in that shape, and ONNX Runtime in the other", out)
-	}
+	o.failIf(o.has(2) && !slices.Equal(o.toShape(2, "the new shape"), out),
+		"an output_shape other than %v: the ONNX reference counts its indices in that shape, and ONNX Runtime in the other", out)
 	o.room(out...)
 	index := slices.Repeat([]int{-1}, graph.Size(out))
 	for i, at := range t.I64 {
@@ -131,13 +121,9 @@ func lowerTensorScatter(o *op) {
 	for a := range in {
 		fits = fits && (a == axis || part[a] == in[a])
 	}
-	if !fits {
-		o.failf("an update of shape %v along axis %d of a cache of shape %v", part, axis, in)
-	}
+	o.failIf(!fits, "an update of shape %v along axis %d of a cache of shape %v", part, axis, in)
 	starts := o.intsOr(2, "where it writes", make([]int64, in[0]))
-	if len(starts) != in[0] {
-		o.failf("%d places for %d samples", len(starts), in[0])
-	}
+	o.failIf(len(starts) != in[0], "%d places for %d samples", len(starts), in[0])
 	o.room(in[0], in[axis])
 	// Cache and update are joined; index says which of their entries each entry of the
 	// result is.

@@ -11,17 +11,13 @@ func (o *op) spatial(name string, n int, def, lo int64) []int {
 	const hi = 1 << 30
 	list := o.intsAttr(name)
 	out := make([]int, n)
-	if list != nil && len(list) != n {
-		o.failf("%s %v for %d axes", name, list, n)
-	}
+	o.failIf(list != nil && len(list) != n, "%s %v for %d axes", name, list, n)
 	for i := range out {
 		v := def
 		if list != nil {
 			v = list[i]
 		}
-		if v < lo || v > hi {
-			o.failf("%s %v", name, list)
-		}
+		o.failIf(v < lo || v > hi, "%s %v", name, list)
 		out[i] = int(v)
 	}
 	return out
@@ -36,13 +32,12 @@ func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 	w.Dilations = o.spatial("dilations", n, 1, 1)
 	pads := o.spatial("pads", 2*n, 0, 0)
 	w.Begin, w.End = pads[:n:n], pads[n:]
-	auto := o.strAttr("auto_pad", "NOTSET")
+	auto := o.wordAttr("auto_pad", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 	ceil := o.flagAttr("ceil_mode", false)
 	for i, d := range in {
 		reach := (kernel[i]-1)*w.Dilations[i] + 1
 		stride := w.Strides[i]
 		switch auto {
-		case "NOTSET":
 		case "VALID":
 			w.Begin[i], w.End[i] = 0, 0
 		case "SAME_UPPER", "SAME_LOWER":
@@ -51,8 +46,6 @@ func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 			if auto == "SAME_LOWER" {
 				w.Begin[i], w.End[i] = w.End[i], w.Begin[i]
 			}
-		default:
-			o.failf("auto_pad %s is not known", graph.Quote(auto))
 		}
 		declaredEnd = append(declaredEnd, w.End[i])
 		free := d + w.Begin[i] + w.End[i] - reach
@@ -68,17 +61,14 @@ func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 func (o *op) pooled() (x graph.Value, spatial []int) {
 	x = o.in(0)
 	s := o.shape(x)
-	if len(s) < 3 || len(s) > 2+mostSpatial {
-		o.failf("its input has shape %v; one to %d spatial axes are supported", s, mostSpatial)
-	}
+	o.failIf(len(s) < 3 || len(s) > 2+mostSpatial,
+		"its input has shape %v; one to %d spatial axes are supported", s, mostSpatial)
 	return x, s[2:]
 }
 
 // kernel reads the kernel's shape.
 func (o *op) kernel(n int) []int {
-	if o.attrs["kernel_shape"] == nil {
-		o.failf("has no kernel_shape")
-	}
+	o.failIf(o.attrs["kernel_shape"] == nil, "has no kernel_shape")
 	return o.spatial("kernel_shape", n, 1, 1)
 }
 
@@ -118,9 +108,7 @@ func lowerAveragePool(o *op) {
 func lowerGlobalAveragePool(o *op) {
 	x := o.in(0)
 	rank := len(o.shape(x))
-	if rank < 3 || !o.DType(x).IsFloat() {
-		o.failf("its input has shape %v and type %v", o.shape(x), o.DType(x))
-	}
+	o.failIf(rank < 3 || !o.DType(x).IsFloat(), "its input has shape %v and type %v", o.shape(x), o.DType(x))
 	o.result(0, o.Reduce(graph.Mean, x, upTo(2, rank), true))
 }
 

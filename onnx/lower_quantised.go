@@ -20,9 +20,7 @@ func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 	case axis < 0 || axis >= len(in):
 		o.failf("a scale or zero point of shape %v for shape %v, which has no axis %d", s, in, axis)
 	case block > 0:
-		if len(s) != len(in) || s[axis]*block < in[axis] {
-			o.failf("blocks of %d of shape %v for shape %v", block, s, in)
-		}
+		o.failIf(len(s) != len(in) || s[axis]*block < in[axis], "blocks of %d of shape %v for shape %v", block, s, in)
 		o.room(in[axis])
 		return o.Gather(v, axis, filled(in[axis], func(i int) int { return i / block }))
 	case len(s) != 1 || s[0] != in[axis]:
@@ -46,9 +44,7 @@ func (o *op) isResult(i int) bool {
 
 // fewBits fails for integer types of which a proof cannot distinguish all values.
 func (o *op) fewBits(dt graph.DType) {
-	if dt.IsFloat() || dt.Bits() > 16 {
-		o.failf("quantised values of type %v are not supported", dt)
-	}
+	o.failIf(dt.IsFloat() || dt.Bits() > 16, "quantised values of type %v are not supported", dt)
 }
 
 // quantised is round(x/scale) + zero point, clamped to a type.
@@ -154,9 +150,7 @@ func lowerConvInteger(o *op) {
 func (o *op) wholeConv(w, zx, zw int, bias ...graph.Value) graph.Value {
 	x, k := o.in(0), o.in(w)
 	sx, sk := o.shape(x), o.shape(k)
-	if len(sx) < 3 || len(sk) != len(sx) {
-		o.failf("input and weights have shapes %v and %v", sx, sk)
-	}
+	o.failIf(len(sx) < 3 || len(sk) != len(sx), "input and weights have shapes %v and %v", sx, sk)
 	o.ignore("kernel_shape")
 	window, _ := o.window(sx[2:], sk[2:])
 	group := int(o.intAttr("group", 1))

@@ -35,31 +35,23 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 		r.x = o.Transpose(r.x, []int{1, 0, 2})
 	}
 	in, sr := o.shape(r.x), o.shape(o.in(2))
-	if len(in) != 3 || len(sr) != 3 {
-		o.failf("input and recurrence have shapes %v and %v", in, sr)
-	}
+	o.failIf(len(in) != 3 || len(sr) != 3, "input and recurrence have shapes %v and %v", in, sr)
 	r.steps, r.batch, r.hidden = in[0], in[1], sr[2]
-	if r.steps > mostSteps {
-		o.failf("%d steps; %d at most are supported", r.steps, mostSteps)
-	}
+	o.failIf(r.steps > mostSteps, "%d steps; %d at most are supported", r.steps, mostSteps)
 	o.ignore("hidden_size")
 	r.reverse = choiceAttr(o, "direction", "forward", directions)
 	r.directions = len(r.reverse)
-	if sw := o.shape(o.in(1)); len(sw) != 3 || sw[0] != r.directions || sw[1] != gates*r.hidden || sw[2] != in[2] || sr[0] != r.directions || sr[1] != sw[1] {
-		o.failf("weights of shapes %v and %v for an input of shape %v", sw, sr, in)
-	}
+	sw := o.shape(o.in(1))
+	o.failIf(!slices.Equal(sw, []int{r.directions, gates * r.hidden, in[2]}) || !slices.Equal(sr[:2], sw[:2]),
+		"weights of shapes %v and %v for an input of shape %v", sw, sr, in)
 	r.clip = o.floatAttr("clip", 0)
 	names := o.stringsAttr("activations")
 	if len(names) == 0 {
 		names = slices.Repeat(defaults, r.directions)
 	}
-	if len(names) != functions*r.directions {
-		o.failf("%d activations, not %d", len(names), functions*r.directions)
-	}
+	o.failIf(len(names) != functions*r.directions, "%d activations, not %d", len(names), functions*r.directions)
 	alpha, beta := o.floatsAttr("activation_alpha"), o.floatsAttr("activation_beta")
-	for _, name := range names {
-		r.activations = append(r.activations, o.activation(name, &alpha, &beta))
-	}
+	r.activations = each(names, func(name string) func(graph.Value) graph.Value { return o.activation(name, &alpha, &beta) })
 	if o.has(4) {
 		r.lens = o.lengthsOf(r.batch, r.steps)
 	}
@@ -70,14 +62,10 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 // steps.
 func (o *op) lengthsOf(batch, steps int) []int {
 	list := o.intsInput(4, "the lengths of the sequences")
-	if len(list) != batch {
-		o.failf("%d lengths for a batch of %d", len(list), batch)
-	}
+	o.failIf(len(list) != batch, "%d lengths for a batch of %d", len(list), batch)
 	lens := make([]int, batch)
 	for i, n := range list {
-		if n < 0 || n > int64(steps) {
-			o.failf("lengths %v of %d steps", list, steps)
-		}
+		o.failIf(n < 0 || n > int64(steps), "lengths %v of %d steps", list, steps)
 		lens[i] = int(n)
 	}
 	if len(lens) == 0 || slices.Min(lens) == steps {
@@ -104,13 +92,10 @@ func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) g
 	case "ScaledTanh":
 		a, b := take(alpha, 1), take(beta, 1)
 		return func(x graph.Value) graph.Value { return o.Mul(o.Apply(graph.Tanh, o.Mul(x, o.Number(b))), o.Number(a)) }
-	case "LeakyRelu", "Elu":
-		f := graph.FunctionNamed(name)
-		a := take(alpha, f.Params[0].Default)
-		return func(x graph.Value) graph.Value { return o.Apply(f, x, a) }
-	case "HardSigmoid":
-		a, b := take(alpha, 0.2), take(beta, 0.5)
-		return func(x graph.Value) graph.Value { return o.Apply(graph.HardSigmoid, x, a, b) }
+	case "LeakyRelu", "Elu", "HardSigmoid":
+		f, lists := graph.FunctionNamed(name), map[string]*[]float64{"alpha": alpha, "beta": beta}
+		params := each(f.Params, func(p graph.Param) float64 { return take(lists[p.Name], p.Default) })
+		return func(x graph.Value) graph.Value { return o.Apply(f, x, params...) }
 	case "Relu", "Tanh", "Sigmoid", "Softsign", "Softplus":
 		f := graph.FunctionNamed(name)
 		return func(x graph.Value) graph.Value { return o.Apply(f, x) }
@@ -128,9 +113,7 @@ func (o *op) stringsAttr(name string) []string {
 // of returns the part of direction d of an input whose first axis is the direction.
 func (r *recurrent) of(v graph.Value, d int) graph.Value {
 	s := r.shape(v)
-	if len(s) == 0 || s[0] != r.directions {
-		r.failf("a tensor of shape %v for %d directions", s, r.directions)
-	}
+	r.failIf(len(s) == 0 || s[0] != r.directions, "a tensor of shape %v for %d directions", s, r.directions)
 	return r.Reshape(r.SliceAxis(v, 0, d, 1, 1), s[1:])
 }
 
@@ -151,9 +134,8 @@ func (r *recurrent) biases(d int) (w, u graph.Value) {
 	}
 	b := r.of(r.in(3), d)
 	n := r.gates * r.hidden
-	if s := r.shape(b); len(s) != 1 || s[0] != 2*n {
-		r.failf("a bias of shape %v for %d gates of %d", s, r.gates, r.hidden)
-	}
+	s := r.shape(b)
+	r.failIf(len(s) != 1 || s[0] != 2*n, "a bias of shape %v for %d gates of %d", s, r.gates, r.hidden)
 	return r.SliceAxis(b, 0, 0, 1, n), r.SliceAxis(b, 0, n, 1, n)
 }
 

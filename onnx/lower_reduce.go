@@ -17,17 +17,20 @@ func (o *op) reduced() (x graph.Value, axes []int, keep bool) {
 	return x, axes, keep
 }
 
+// reduction is what a Reduce operator builds.
+type reduction func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value
+
 // along lowers a reduction.
-func along(build func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value) func(*op) {
+func along(build reduction) func(*op) {
 	return func(o *op) {
 		x, axes, keep := o.reduced()
 		o.result(0, build(o.Builder, x, axes, keep))
 	}
 }
 
-// summed lowers a sum of what before makes of elements, and what after makes of it; either may be nil.
-func summed(before, after func(b *graph.Builder, x graph.Value) graph.Value) func(*op) {
-	return along(func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value {
+// summed is the sum of what before makes of elements, and what after makes of it; either may be nil.
+func summed(before, after func(b *graph.Builder, x graph.Value) graph.Value) reduction {
+	return func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value {
 		if before != nil {
 			x = before(b, x)
 		}
@@ -35,7 +38,7 @@ func summed(before, after func(b *graph.Builder, x graph.Value) graph.Value) fun
 			x = after(b, x)
 		}
 		return x
-	})
+	}
 }
 
 func absolute(b *graph.Builder, x graph.Value) graph.Value  { return b.Apply(graph.Abs, x) }

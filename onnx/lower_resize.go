@@ -46,9 +46,7 @@ func lowerResize(o *op) {
 	crop := roiInput > 0 && o.has(roiInput) && r.coordinates == "tf_crop_and_resize"
 	if crop {
 		roi := o.floatsInput(roiInput, "the region")
-		if len(roi) != 2*len(axes) {
-			o.failf("a region of %d numbers for %d axes", len(roi), len(axes))
-		}
+		o.failIf(len(roi) != 2*len(axes), "a region of %d numbers for %d axes", len(roi), len(axes))
 		for k := range axes {
 			axes[k].from, axes[k].to = roi[k], roi[len(axes)+k]
 		}
@@ -79,9 +77,7 @@ func (o *op) resizedAxes(in []int, scaleInput, sizeInput int) []resizedAxis {
 	case o.has(scaleInput) && len(o.floatsInput(scaleInput, "the scales")) > 0:
 		scales = o.floatsInput(scaleInput, "the scales")
 	}
-	if slices.Contains(in, 0) {
-		o.failf("shape %v has no elements", in)
-	}
+	o.failIf(slices.Contains(in, 0), "shape %v has no elements", in)
 	axes := each(list, func(a int) resizedAxis { return resizedAxis{axis: a, in: in[a], from: 0, to: 1} })
 	switch {
 	case scales != nil:
@@ -96,15 +92,11 @@ func (o *op) resizedAxes(in []int, scaleInput, sizeInput int) []resizedAxis {
 
 // resizeBy sets the axes' new sizes from scales.
 func (o *op) resizeBy(axes []resizedAxis, scales []float64) {
-	if len(scales) != len(axes) {
-		o.failf("%d scales for %d axes", len(scales), len(axes))
-	}
+	o.failIf(len(scales) != len(axes), "%d scales for %d axes", len(scales), len(axes))
 	for k := range axes {
 		a := &axes[k]
 		a.scale, a.size = scales[k], scales[k]*float64(a.in)
-		if !(a.scale > 0) || a.size > graph.MaxActivations {
-			o.failf("scales %v", scales)
-		}
+		o.failIf(!(a.scale > 0) || a.size > graph.MaxActivations, "scales %v", scales)
 		a.out = int(math.Floor(a.size))
 	}
 }
@@ -112,15 +104,11 @@ func (o *op) resizeBy(axes []resizedAxis, scales []float64) {
 // resizeTo sets the axes' new sizes. Unless the policy is to stretch, all axes get the
 // least or greatest of their scales, so that proportions stay.
 func (o *op) resizeTo(axes []resizedAxis, sizes []int64, policy string) {
-	if len(sizes) != len(axes) {
-		o.failf("%d sizes for %d axes", len(sizes), len(axes))
-	}
+	o.failIf(len(sizes) != len(axes), "%d sizes for %d axes", len(sizes), len(axes))
 	scales := make([]float64, len(axes))
 	for k := range axes {
 		a := &axes[k]
-		if sizes[k] < 1 || sizes[k] > graph.MaxActivations {
-			o.failf("sizes %v", sizes)
-		}
+		o.failIf(sizes[k] < 1 || sizes[k] > graph.MaxActivations, "sizes %v", sizes)
 		scales[k] = float64(sizes[k]) / float64(a.in)
 		a.out, a.size, a.scale = int(sizes[k]), float64(sizes[k]), scales[k]
 	}
@@ -274,9 +262,7 @@ func (o *op) alongAxis(x graph.Value, axis int, rows [][]float64) graph.Value {
 	}
 	n := len(rows[0])
 	w := filled(n*len(rows), func(at int) float32 { return float32(rows[at%len(rows)][at/len(rows)]) })
-	if !o.DType(x).IsFloat() {
-		o.failf("interpolation of type %v", o.DType(x))
-	}
+	o.failIf(!o.DType(x).IsFloat(), "interpolation of type %v", o.DType(x))
 	perm := toLast(len(o.shape(x)), axis)
 	matrix := o.Table(&graph.Tensor{Shape: []int{n, len(rows)}, DType: graph.Float, F32: w, Public: true})
 	return o.Transpose(o.MatMul(o.Transpose(x, perm), matrix), perm)

@@ -148,12 +148,9 @@ func (s sampling) computed(o *op, x graph.Value, places []graph.Value, first gra
 	in := o.shape(x)
 	n, c, dims := in[0], in[1], in[2:]
 	q := o.shape(places[0])[1]
-	if graph.Size(in) == 0 {
-		o.failf("reads computed places of an input of shape %v, without elements", in)
-	}
-	if n*q > maxSampled/graph.Size(dims) {
-		o.failf("reads %d computed places of %d entries each: that is more than %d weights", n*q, graph.Size(dims), maxSampled)
-	}
+	o.failIf(graph.Size(in) == 0, "reads computed places of an input of shape %v, without elements", in)
+	o.failIf(n*q > maxSampled/graph.Size(dims),
+		"reads %d computed places of %d entries each: that is more than %d weights", n*q, graph.Size(dims), maxSampled)
 	var all graph.Value
 	known := 1
 	for a, p := range places {
@@ -188,9 +185,8 @@ func lowerGridSample(o *op) {
 	x, grid := o.in(0), o.in(1)
 	in, places := o.shape(x), o.shape(grid)
 	r := len(in) - 2
-	if r < 1 || r > mostSpatial || len(places) != len(in) || places[0] != in[0] || places[r+1] != r {
-		o.failf("an input of shape %v and a grid of shape %v", in, places)
-	}
+	o.failIf(r < 1 || r > mostSpatial || len(places) != len(in) || places[0] != in[0] || places[r+1] != r,
+		"an input of shape %v and a grid of shape %v", in, places)
 	s := sampling{
 		mode:    strings.TrimPrefix(o.wordAttr("mode", "linear", "nearest", "cubic", "bilinear", "bicubic"), "bi"), // as before set 20
 		padding: o.wordAttr("padding_mode", "zeros", "border", "reflection"), corners: o.flagAttr("align_corners", false),
@@ -221,9 +217,8 @@ func lowerAffineGrid(o *op) {
 	in, size := o.shape(theta), o.toShape(1, "the size")
 	corners := o.flagAttr("align_corners", false)
 	r := len(size) - 2
-	if r != 2 && r != 3 || !slices.Equal(in, []int{size[0], r, r + 1}) {
-		o.failf("maps of shape %v for a size of %v", in, size)
-	}
+	o.failIf(r != 2 && r != 3 || !slices.Equal(in, []int{size[0], r, r + 1}),
+		"maps of shape %v for a size of %v", in, size)
 	dims := size[2:]
 	q := graph.Size(dims)
 	strides := graph.Strides(dims)
@@ -251,22 +246,18 @@ func lowerAffineGrid(o *op) {
 func lowerDeformConv(o *op) {
 	x, weights, offset := o.in(0), o.in(1), o.in(2)
 	in, sw, so := o.shape(x), o.shape(weights), o.shape(offset)
-	if len(in) != 4 || len(sw) != 4 || len(so) != 4 {
-		o.failf("input, weights and offsets have shapes %v, %v and %v; two spatial axes are supported", in, sw, so)
-	}
+	o.failIf(len(in) != 4 || len(sw) != 4 || len(so) != 4,
+		"input, weights and offsets have shapes %v, %v and %v; two spatial axes are supported", in, sw, so)
 	n, c, kernel := in[0], in[1], sw[2:]
 	group, parts := int(o.intAttr("group", 1)), int(o.intAttr("offset_group", 1))
 	o.ignore("kernel_shape")
 	w, _ := o.window(in[2:], kernel)
 	taps, outs := graph.Size(kernel), so[2:]
-	if group < 1 || parts < 1 || c%group != 0 || sw[0]%group != 0 || sw[1]*group != c || c%parts != 0 || so[0] != n || so[1] != parts*taps*2 {
-		o.failf("input, weights and offsets have shapes %v, %v and %v for %d groups and %d of offsets", in, sw, so, group, parts)
-	}
+	o.failIf(group < 1 || parts < 1 || c%parts != 0 || sw[0]%group != 0 || sw[1]*group != c || so[0] != n || so[1] != parts*taps*2,
+		"input, weights and offsets have shapes %v, %v and %v for %d groups and %d of offsets", in, sw, so, group, parts)
 	for a := range outs {
 		reach := in[2+a] + w.Begin[a] + w.End[a] - (kernel[a]-1)*w.Dilations[a] - 1
-		if reach < 0 || outs[a] != reach/w.Strides[a]+1 {
-			o.failf("offsets of shape %v do not fit the window", so)
-		}
+		o.failIf(reach < 0 || outs[a] != reach/w.Strides[a]+1, "offsets of shape %v do not fit the window", so)
 	}
 	q := graph.Size(outs)
 	// Each part of the channels has offsets (tap, axis, place).
@@ -326,9 +317,7 @@ func (r roiAlign) region(o *op, i int, corners []float64) region {
 		if r.ratio == 0 {
 			g.count[a] = int(math.Ceil(g.cell[a]))
 		}
-		if g.count[a] < 1 || g.count[a] > 1<<10 {
-			o.failf("region %d has cells of size %g", i, g.cell[a])
-		}
+		o.failIf(g.count[a] < 1 || g.count[a] > 1<<10, "region %d has cells of size %g", i, g.cell[a])
 	}
 	return g
 }
@@ -371,16 +360,13 @@ func lowerRoiAlign(o *op) {
 	case c != "half_pixel":
 		o.failf("coordinate_transformation_mode %s is not known", graph.Quote(c))
 	}
-	if len(in) != 4 || len(regions) != 4*len(pictures) || r.rows < 1 || r.columns < 1 || r.ratio < 0 || mode != "avg" && mode != "max" {
-		o.failf("%d regions of %d pictures of an input of shape %v, mode %s", len(regions)/4, len(pictures), in, graph.Quote(mode))
-	}
+	o.failIf(len(in) != 4 || len(regions) != 4*len(pictures) || min(r.rows, r.columns) < 1 || r.ratio < 0 || mode != "avg" && mode != "max",
+		"%d regions of %d pictures of an input of shape %v, mode %s", len(regions)/4, len(pictures), in, graph.Quote(mode))
 	c, size, cells := in[1], in[2]*in[3], r.rows*r.columns
 	pixels := o.Reshape(o.Transpose(o.Reshape(x, []int{in[0], c, size}), []int{1, 0, 2}), []int{c, in[0] * size})
 	parts := make([]graph.Value, len(pictures))
 	for i, picture := range pictures {
-		if picture < 0 || picture >= int64(in[0]) {
-			o.failf("picture %d of %d", picture, in[0])
-		}
+		o.failIf(picture < 0 || picture >= int64(in[0]), "picture %d of %d", picture, in[0])
 		g := r.region(o, i, regions[4*i:])
 		taps := 4 * g.count[0] * g.count[1]
 		o.room(2, r.rows, r.columns, taps)

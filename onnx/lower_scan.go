@@ -22,9 +22,7 @@ func lowerCumSum(o *op) {
 		o.result(0, o.cumulated(x, axis, exclusive, reverse, 0, o.Add))
 		return
 	}
-	if n > 1<<12 {
-		o.failf("sums of %d elements; %d at most are supported", n, 1<<12)
-	}
+	o.failIf(n > 1<<12, "sums of %d elements; %d at most are supported", n, 1<<12)
 	o.room(n, n)
 	w := filled(n*n, func(at int) float32 {
 		i, j := at/n, at%n // of input i to output j
@@ -67,9 +65,7 @@ func lowerEyeLike(o *op) {
 	in := o.shape(o.in(0))
 	k := o.intAttr("k", 0)
 	dt := graph.DType(o.intAttr("dtype", int64(o.DType(o.in(0)))))
-	if len(in) != 2 {
-		o.failf("its input has shape %v", in)
-	}
+	o.failIf(len(in) != 2, "its input has shape %v", in)
 	o.room(in...)
 	v := filled(graph.Size(in), func(at int) int64 { return truth(int64(at%in[1]-at/in[1]) == k) })
 	o.result(0, o.Cast(o.Integers(slices.Clone(in), v), dt))

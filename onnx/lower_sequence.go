@@ -12,21 +12,15 @@ type sequence struct{ list []graph.Value }
 
 // sequence returns input i, which is a sequence.
 func (o *op) sequence(i int) []graph.Value {
-	if !o.has(i) {
-		o.failf("input %d is missing", i)
-	}
+	o.failIf(!o.has(i), "input %d is missing", i)
 	s := o.sequences[o.proto.Input[i]]
-	if s == nil {
-		o.failf("input %d is not a sequence", i)
-	}
+	o.failIf(s == nil, "input %d is not a sequence", i)
 	return s.list
 }
 
 // sequenceResult makes the list output 0.
 func (o *op) sequenceResult(list []graph.Value) {
-	if len(list) > maxTrips {
-		o.failf("a sequence of %d tensors; at most %d are supported", len(list), maxTrips)
-	}
+	o.failIf(len(list) > maxTrips, "a sequence of %d tensors; at most %d are supported", len(list), maxTrips)
 	o.room(len(list)) // it is kept while the file is read
 	if len(o.proto.Output) > 0 {
 		o.sequences[o.proto.Output[0]] = &sequence{list}
@@ -39,9 +33,7 @@ func (o *op) place(i, length, last int) int {
 	if at < 0 {
 		at += float64(length)
 	}
-	if at < 0 || at > float64(last) {
-		o.failf("place %v of a sequence of %d tensors", at, length)
-	}
+	o.failIf(at < 0 || at > float64(last), "place %v of a sequence of %d tensors", at, length)
 	return int(at)
 }
 
@@ -89,9 +81,7 @@ func lowerSplitToSequence(o *op) {
 			sizes = t
 		}
 	}
-	if size < 1 {
-		o.failf("parts of %d", size)
-	}
+	o.failIf(size < 1, "parts of %d", size)
 	if sizes == nil {
 		o.room((in[axis] + int(size) - 1) / int(size))
 		for left := int64(in[axis]); left > 0; left -= size {
@@ -110,9 +100,7 @@ func lowerSplitToSequence(o *op) {
 
 func lowerConcatFromSequence(o *op) {
 	list := o.sequence(0)
-	if len(list) == 0 {
-		o.failf("the sequence is empty")
-	}
+	o.failIf(len(list) == 0, "the sequence is empty")
 	axis, along := o.intAttr("axis", 0), o.flagAttr("new_axis", false)
 	if along {
 		o.result(0, o.stacked(list, axis))

@@ -26,9 +26,8 @@ func split(w graph.Window) (first, rest graph.Window) {
 // the last two become channels. A computed bias is added afterwards.
 func (o *op) convolve(w graph.Window, group int, x, weights graph.Value, bias ...graph.Value) graph.Value {
 	sx, sw := o.shape(x), o.shape(weights)
-	if len(sx) < 3 || len(sx) > 2+mostSpatial || len(sw) != len(sx) {
-		o.failf("input and weights have shapes %v and %v; one to %d spatial axes are supported", sx, sw, mostSpatial)
-	}
+	o.failIf(len(sx) < 3 || len(sx) > 2+mostSpatial || len(sw) != len(sx),
+		"input and weights have shapes %v and %v; one to %d spatial axes are supported", sx, sw, mostSpatial)
 	if len(bias) > 0 && o.Tensor(bias[0]) == nil {
 		y := o.convolve(w, group, x, weights)
 		per := slices.Repeat([]int{1}, len(sx)-1)
@@ -42,9 +41,8 @@ func (o *op) convolve(w graph.Window, group int, x, weights graph.Value, bias ..
 	d, taps := sx[2], first.Kernel[0]
 	reach := (taps-1)*first.Dilations[0] + 1
 	free := d + first.Begin[0] + first.End[0] - reach
-	if free < 0 || !slices.Equal(w.Kernel, sw[2:]) || group < 1 || sx[1]%group != 0 || sw[1] != sx[1]/group {
-		o.failf("weights of shape %v in %d groups do not fit an input of shape %v", sw, group, sx)
-	}
+	o.failIf(free < 0 || !slices.Equal(w.Kernel, sw[2:]) || group < 1 || sx[1]%group != 0 || sw[1] != sx[1]/group,
+		"weights of shape %v in %d groups do not fit an input of shape %v", sw, group, sx)
 	outs := free/first.Strides[0] + 1
 	o.room(outs, taps)
 	index := filled(outs*taps, func(i int) int {
@@ -94,20 +92,15 @@ func lowerConvTranspose(o *op) {
 	x, weights := o.in(0), o.in(1)
 	sx, sw := o.shape(x), o.shape(weights)
 	n := len(sx) - 2
-	if n < 1 || n > mostSpatial || len(sw) != len(sx) || sw[0] != sx[1] {
-		o.failf("input and weights have shapes %v and %v", sx, sw)
-	}
+	o.failIf(n < 1 || n > mostSpatial || len(sw) != len(sx) || sw[0] != sx[1],
+		"input and weights have shapes %v and %v", sx, sw)
 	kernel := o.spatial("kernel_shape", n, 0, 0)
 	for i, k := range kernel {
-		if k != 0 && k != sw[2+i] {
-			o.failf("kernel_shape %v, but the weights have shape %v", kernel, sw)
-		}
+		o.failIf(k != 0 && k != sw[2+i], "kernel_shape %v, but the weights have shape %v", kernel, sw)
 		kernel[i] = sw[2+i]
 	}
 	group := int(o.intAttr("group", 1))
-	if group < 1 || sx[1]%group != 0 {
-		o.failf("%d groups of %d channels", group, sx[1])
-	}
+	o.failIf(group < 1 || sx[1]%group != 0, "%d groups of %d channels", group, sx[1])
 	strides, dilations := o.spatial("strides", n, 1, 1), o.spatial("dilations", n, 1, 1)
 	outs, begins := o.transposedOutputs(sx[2:], kernel, strides, dilations)
 	for i := range n {
@@ -162,9 +155,7 @@ func (o *op) transposedOutputs(in, kernel, strides, dilations []int) (outs, begi
 				begins[i] = half
 			}
 		}
-		if outs[i] < 1 || outs[i] > graph.MaxActivations {
-			o.failf("an output of %d along spatial axis %d", outs[i], i)
-		}
+		o.failIf(outs[i] < 1 || outs[i] > graph.MaxActivations, "an output of %d along spatial axis %d", outs[i], i)
 	}
 	return outs, begins
 }
@@ -184,9 +175,7 @@ func (o *op) lpOrder() int {
 	} else {
 		p = float64(o.intAttr("p", 2))
 	}
-	if p < 1 || p > 16 || p != math.Trunc(p) {
-		o.failf("p = %v is not supported", p)
-	}
+	o.failIf(p < 1 || p > 16 || p != math.Trunc(p), "p = %v is not supported", p)
 	return int(p)
 }
 
@@ -222,9 +211,7 @@ func (o *op) patches(x graph.Value, w graph.Window, again bool) graph.Value {
 	for i := range n {
 		d := in[2+i]
 		free := d + w.Begin[i] + w.End[i] - ((w.Kernel[i]-1)*w.Dilations[i] + 1)
-		if free < 0 {
-			o.failf("a kernel of %v is larger than its padded input of shape %v", w.Kernel, in)
-		}
+		o.failIf(free < 0, "a kernel of %v is larger than its padded input of shape %v", w.Kernel, in)
 		outs := free/w.Strides[i] + 1
 		o.room(outs, w.Kernel[i])
 		index := make([]int, 0, outs*w.Kernel[i])

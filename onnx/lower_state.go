@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -13,9 +14,8 @@ import (
 func lowerCausalConv(o *op) {
 	x, weights := o.in(0), o.in(1)
 	in, sw := o.shape(x), o.shape(weights)
-	if len(in) != 3 || len(sw) != 3 || sw[0] != in[1] || sw[1] != 1 || sw[2] < 1 {
-		o.failf("input and weights have shapes %v and %v", in, sw)
-	}
+	o.failIf(len(in) != 3 || len(sw) != 3 || sw[0] != in[1] || sw[1] != 1 || sw[2] < 1,
+		"input and weights have shapes %v and %v", in, sw)
 	past := sw[2] - 1
 	switch {
 	case o.has(3):
@@ -55,13 +55,10 @@ var updateRules = map[string]struct{ gated, delta bool }{
 func (o *op) linearAttention() linearAttention {
 	q, k, v := o.shape(o.in(0)), o.shape(o.in(1)), o.shape(o.in(2))
 	heads, keys := int(o.intAttr("q_num_heads", 0)), int(o.intAttr("kv_num_heads", 0))
-	if len(q) != 3 || len(k) != 3 || len(v) != 3 || heads < 1 || keys < 1 || heads%keys != 0 || q[2]%heads != 0 || v[2]%keys != 0 ||
-		k[2]*heads != q[2]*keys || k[0] != q[0] || v[0] != q[0] || k[1] != q[1] || v[1] != q[1] || q[1] < 1 {
-		o.failf("queries, keys and values of shapes %v, %v and %v for %d and %d heads", q, k, v, heads, keys)
-	}
-	if q[1] > maxTrips {
-		o.failf("%d tokens; at most %d are supported", q[1], maxTrips)
-	}
+	o.failIf(len(q) != 3 || len(k) != 3 || len(v) != 3 || heads < 1 || keys < 1 || heads%keys != 0 || q[2]%heads != 0 || v[2]%keys != 0 ||
+		k[2]*heads != q[2]*keys || !slices.Equal(k[:2], q[:2]) || !slices.Equal(v[:2], q[:2]) || q[1] < 1,
+		"queries, keys and values of shapes %v, %v and %v for %d and %d heads", q, k, v, heads, keys)
+	o.failIf(q[1] > maxTrips, "%d tokens; at most %d are supported", q[1], maxTrips)
 	rule := choiceAttr(o, "update_rule", "gated_delta", updateRules)
 	if rule.gated { // also where one token without a state has no use for it
 		o.in(4)
@@ -75,9 +72,8 @@ func (l linearAttention) perHead(i, token, heads int, shape ...int) graph.Value 
 	x := l.in(i)
 	in := l.shape(x)
 	want := l.batch * heads * graph.Size(shape)
-	if len(in) != 3 || in[1] != l.tokens || l.batch*in[2] != want {
-		l.failf("input %d has shape %v, for %d tokens of %d heads", i, in, l.tokens, heads)
-	}
+	l.failIf(len(in) != 3 || in[1] != l.tokens || l.batch*in[2] != want,
+		"input %d has shape %v, for %d tokens of %d heads", i, in, l.tokens, heads)
 	return l.Reshape(l.SliceAxis(x, 1, token, 1, 1), append([]int{l.batch, heads}, shape...))
 }
 

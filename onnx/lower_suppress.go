@@ -10,9 +10,8 @@ import (
 func lowerSuppression(o *op) {
 	boxes, scores := o.constantInput(0, "its boxes"), o.constantInput(1, "its scores")
 	b, s := boxes.Shape, scores.Shape
-	if len(b) != 3 || len(s) != 3 || b[0] != s[0] || b[1] != s[2] || b[2] != 4 {
-		o.failf("boxes of shape %v and scores of shape %v", b, s)
-	}
+	o.failIf(len(b) != 3 || len(s) != 3 || b[0] != s[0] || b[1] != s[2] || b[2] != 4,
+		"boxes of shape %v and scores of shape %v", b, s)
 	most, overlap := o.scalarOr(2, "how many boxes it chooses", 0), o.scalarOr(3, "the overlap", 0)
 	least := o.boundOr(4, "the least score", 0)
 	centred := o.flagAttr("center_point_box", false)

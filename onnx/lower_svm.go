@@ -8,9 +8,8 @@ import (
 
 // matrix returns an attribute of rows·columns floats as a constant, transposed.
 func (o *op) matrix(name string, list []float32, rows, columns int) graph.Value {
-	if rows < 1 || columns < 1 || len(list) != rows*columns {
-		o.failf("attribute %s has %d numbers; %d rows of %d are expected", name, len(list), rows, columns)
-	}
+	o.failIf(rows < 1 || columns < 1 || len(list) != rows*columns,
+		"attribute %s has %d numbers; %d rows of %d are expected", name, len(list), rows, columns)
 	w := o.Constant("", &graph.Tensor{Shape: []int{rows, columns}, DType: graph.Float, F32: list})
 	return o.Transpose(w, []int{1, 0})
 }
@@ -41,9 +40,7 @@ func lowerLinearClassifier(o *op) {
 	}
 	scores := o.linear(x, targets)
 	if targets == 1 {
-		if len(labels) != 2 {
-			o.failf("one score for %d classes", len(labels))
-		}
+		o.failIf(len(labels) != 2, "one score for %d classes", len(labels))
 		scores = o.Concat(1, o.Negative(scores), scores)
 	}
 	if o.wanted(0) {
@@ -129,20 +126,15 @@ type votes struct {
 // votes reads the coefficients: those of class i for its pair with class j.
 func (o *op) votes(n int) votes {
 	per, coefficients, rho := o.intsAttr("vectors_per_class"), o.numbersAttr("coefficients"), o.numbersAttr("rho")
-	if len(per) != n || n < 2 || n > 1<<10 {
-		o.failf("support vectors of %d classes for %d labels", len(per), n)
-	}
+	o.failIf(len(per) != n || n < 2 || n > 1<<10, "support vectors of %d classes for %d labels", len(per), n)
 	starts := make([]int, n+1)
 	for i, v := range per {
-		if v < 0 || v > 1<<24 {
-			o.failf("class %d has %d vectors", i, v)
-		}
+		o.failIf(v < 0 || v > 1<<24, "class %d has %d vectors", i, v)
 		starts[i+1] = starts[i] + int(v)
 	}
 	count, pairs := starts[n], n*(n-1)/2
-	if len(rho) != pairs || len(coefficients) != (n-1)*count {
-		o.failf("%d coefficients and %d constants for %d classes with %d vectors", len(coefficients), len(rho), n, count)
-	}
+	o.failIf(len(rho) != pairs || len(coefficients) != (n-1)*count,
+		"%d coefficients and %d constants for %d classes with %d vectors", len(coefficients), len(rho), n, count)
 	o.room(pairs, n+count)
 	s := votes{n: n, count: count, coefficients: make([]float64, count*pairs), offsets: make([]float64, pairs),
 		wins: make([]float64, pairs*n), losses: make([]float64, n)}
@@ -175,9 +167,7 @@ func lowerSVMClassifier(o *op) {
 	pairs := len(s.offsets)
 	vectors, a, b := o.numbersAttr("support_vectors"), o.numbersAttr("prob_a"), o.numbersAttr("prob_b")
 	transform := o.strAttr("post_transform", "NONE")
-	if len(a) != len(b) || len(a) > 0 && len(a) != pairs {
-		o.failf("%d probabilities for %d classes", len(a), s.n)
-	}
+	o.failIf(len(a) != len(b) || len(a) > 0 && len(a) != pairs, "%d probabilities for %d classes", len(a), s.n)
 	scores := o.Add(o.weighted(x, vectors, s.count, o.numbers([]int{s.count, pairs}, s.coefficients)), o.numbers([]int{1, pairs}, s.offsets))
 	if o.wanted(0) {
 		won := o.Cast(o.Test(graph.IsPositive, scores), graph.Float)

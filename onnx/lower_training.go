@@ -31,12 +31,9 @@ type step struct {
 // trainingStep reads the inputs that all optimisers have.
 func (o *op) trainingStep(states int) step {
 	rest := len(o.proto.Input) - 2
-	if rest%(2+states) != 0 {
-		o.failf("has %d inputs behind the rate and the count, not %d for each tensor", rest, 2+states)
-	}
-	if graph.Size(o.shape(o.in(0))) != 1 {
-		o.failf("a rate of shape %v", o.shape(o.in(0)))
-	}
+	o.failIf(rest%(2+states) != 0,
+		"has %d inputs behind the rate and the count, not %d for each tensor", rest, 2+states)
+	o.failIf(graph.Size(o.shape(o.in(0))) != 1, "a rate of shape %v", o.shape(o.in(0)))
 	return step{op: o, rate: o.Reshape(o.in(0), []int{}), count: o.scalarInput(1, "the number of steps before this one"), n: rest / (2 + states)}
 }
 

@@ -59,9 +59,7 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 	if apart {
 		width *= len(f.roots)
 	}
-	if width > graph.MaxActivations {
-		o.failf("%d trees for %d targets are too many", len(f.roots), targets)
-	}
+	o.failIf(width > graph.MaxActivations, "%d trees for %d targets are too many", len(f.roots), targets)
 	seen := make([]bool, len(f.nodes))
 	// The nodes in the order of their levels, so that each comes after its parent.
 	type edge struct{ node, tree, above, side int }
@@ -220,9 +218,7 @@ func (o *op) questions(nodes []treeNode) questions {
 				members.place(v)
 			}
 			set := each(members.list, func(v float32) [2]int { return [2]int{split(n, v, true), split(n, v, false)} })
-			if len(set) == 0 {
-				o.failf("node %d asks whether a feature is one of no numbers", i)
-			}
+			o.failIf(len(set) == 0, "node %d asks whether a feature is one of no numbers", i)
 			sets[i] = len(q.sets)
 			q.sets = append(q.sets, set)
 		default:
@@ -269,9 +265,7 @@ func (o *op) withSets(bits graph.Value, q questions) graph.Value {
 // alike fails unless attributes of the given lengths are about the same number of things.
 func (o *op) alike(things string, lens ...int) {
 	for _, n := range lens[1:] {
-		if n != lens[0] {
-			o.failf("its attributes describe different numbers of %s", things)
-		}
+		o.failIf(n != lens[0], "its attributes describe different numbers of %s", things)
 	}
 }
 
@@ -292,9 +286,7 @@ func (o *op) nodeIDs(trees, ids []int64) nodeIDs {
 
 func (at nodeIDs) find(o *op, tree, node int64) int {
 	i, ok := at[[2]int64{tree, node}]
-	if !ok {
-		o.failf("tree %d has no node %d", tree, node)
-	}
+	o.failIf(!ok, "tree %d has no node %d", tree, node)
 	return i
 }
 
@@ -307,9 +299,8 @@ func (o *op) oldForest(what string) *forest {
 	o.ignore("nodes_hitrates", "nodes_hitrates_as_tensor")
 	missing := o.intsAttr("nodes_missing_value_tracks_true")
 	n := len(ids)
-	if o.alike("nodes", n, len(trees), len(features), len(yes), len(no), len(modes), len(values)); n == 0 {
-		o.failf("it has no nodes")
-	}
+	o.alike("nodes", n, len(trees), len(features), len(yes), len(no), len(modes), len(values))
+	o.failIf(n == 0, "it has no nodes")
 	at := o.nodeIDs(trees, ids)
 	f := &forest{nodes: make([]treeNode, n)}
 	below := make([]bool, n)
@@ -398,9 +389,8 @@ func (o *op) baseValues(targets int) []float64 {
 	if list := o.numbersAttr("base_values"); len(list) > 0 {
 		base = converted[float64](list)
 	}
-	if base != nil && len(base) != targets || targets < 1 || targets > 1<<16 {
-		o.failf("%d base values for %d targets", len(base), targets)
-	}
+	o.failIf(base != nil && len(base) != targets || targets < 1 || targets > 1<<16,
+		"%d base values for %d targets", len(base), targets)
 	return base
 }
 
@@ -530,9 +520,7 @@ func (o *op) labels(attribute string) []int64 {
 			o.labelled(0, names)
 		}
 	}
-	if len(labels) == 0 {
-		o.failf("has no classes")
-	}
+	o.failIf(len(labels) == 0, "has no classes")
 	return labels
 }
 
@@ -574,9 +562,7 @@ var (
 // code returns the word that an attribute is the number of.
 func (o *op) code(name string, def int64, words []string) string {
 	v := o.intAttr(name, def)
-	if v < 0 || v >= int64(len(words)) {
-		o.failf("attribute %s is %d", name, v)
-	}
+	o.failIf(v < 0 || v >= int64(len(words)), "attribute %s is %d", name, v)
 	return words[v]
 }
 
@@ -584,9 +570,7 @@ func lowerTreeEnsemble(o *op) {
 	x := o.rows(o.in(0))
 	f := o.newForest()
 	width := int(o.intAttr("n_targets", 1))
-	if width < 1 || width > 1<<16 || len(f.roots) == 0 {
-		o.failf("%d trees with %d targets", len(f.roots), width)
-	}
+	o.failIf(width < 1 || width > 1<<16 || len(f.roots) == 0, "%d trees with %d targets", len(f.roots), width)
 	y := o.aggregate(x, f, o.code("aggregate_function", 1, treeAggregates), width, nil)
 	o.result(0, o.transformed(y, o.code("post_transform", 0, postTransforms)))
 }
@@ -602,9 +586,7 @@ func (o *op) newForest() *forest {
 	missing := o.intsAttr("nodes_missing_value_tracks_true")
 	members := o.sets("membership_values")
 	n := len(features)
-	if n == 0 || modes == nil || splits == nil {
-		o.failf("it has no nodes, or no modes or splits of them")
-	}
+	o.failIf(n == 0 || modes == nil || splits == nil, "it has no nodes, or no modes or splits of them")
 	o.alike("nodes", n, len(yes), len(no), len(yesLeaf), len(noLeaf), modes.Len(), splits.Len())
 	o.alike("leaves", len(targets), len(weights))
 	f := &forest{nodes: make([]treeNode, n, n+len(weights))}
@@ -626,9 +608,7 @@ func (o *op) newForest() *forest {
 		node := treeNode{mode: treeModes[code], feature: int(features[i]), value: float32(splits.At(i)),
 			yes: child(yes[i], yesLeaf[i]), no: child(no[i], noLeaf[i]), missing: i < len(missing) && missing[i] != 0}
 		if node.mode == "BRANCH_MEMBER" { // which has no use for the value
-			if len(members) == 0 {
-				o.failf("there are fewer sets of members than nodes that ask for them")
-			}
+			o.failIf(len(members) == 0, "there are fewer sets of members than nodes that ask for them")
 			node.members, members = members[0], members[1:]
 		} else if node.value-node.value != 0 {
 			o.failf("element %d of attribute nodes_splits is %v", i, node.value)

@@ -14,9 +14,7 @@ import (
 func windowed(c ...float64) func(*op) {
 	return func(o *op) {
 		n := int(o.scalarInput(0, "the length"))
-		if n < 1 || n > graph.MaxActivations {
-			o.failf("a window of length %d", n)
-		}
+		o.failIf(n < 1 || n > graph.MaxActivations, "a window of length %d", n)
 		o.room(n)
 		length := float64(n)
 		if !o.flagAttr("periodic", true) {
@@ -39,9 +37,8 @@ func lowerMelWeightMatrix(o *op) {
 	rate := o.scalarInput(2, "the sample rate")
 	lowest, highest := o.scalarInput(3, "the lowest frequency"), o.scalarInput(4, "the highest frequency")
 	bins := length/2 + 1
-	if bands < 1 || length < 1 || bands > maxFourier/bins || !(rate > 0) || !(lowest >= 0) || !(highest > lowest) {
-		o.failf("%d bands from %g to %g Hz of a transform of length %d at %g Hz", bands, lowest, highest, length, rate)
-	}
+	o.failIf(bands < 1 || length < 1 || bands > maxFourier/bins || !(rate > 0) || !(lowest >= 0) || !(highest > lowest),
+		"%d bands from %g to %g Hz of a transform of length %d at %g Hz", bands, lowest, highest, length, rate)
 	o.room(bins+1, bands+2)
 	const ln10 = 2.302585092994046
 	mel := func(hertz float64) float64 { return float64(2595 / ln10 * elementary.Log1p(hertz/700)) }
@@ -49,9 +46,8 @@ func lowerMelWeightMatrix(o *op) {
 	corners := make([]int, bands+2)
 	for i := range corners {
 		hertz := 700 * elementary.Expm1((float64(float64(i)*step)+mel(lowest))*ln10/2595)
-		if corners[i] = int(math.Floor(float64(float64(length+1)*hertz) / rate)); corners[i] >= bins {
-			o.failf("its highest frequency is beyond half the sample rate")
-		}
+		corners[i] = int(math.Floor(float64(float64(length+1)*hertz) / rate))
+		o.failIf(corners[i] >= bins, "its highest frequency is beyond half the sample rate")
 	}
 	m := make([]float64, bins*bands)
 	for i := range bands {

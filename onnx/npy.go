@@ -30,25 +30,18 @@ var npyHeader = sync.OnceValue(func() *regexp.Regexp {
 
 // parseNPY reads one array in NumPy's format, version 1 to 3
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
-func parseNPY(data []byte) (Inputs, error) {
-	return refuse.Result(func() Inputs { return Inputs{npyArray(data)} })
-}
+func parseNPY(data []byte) Inputs { return Inputs{npyArray(data)} }
 
 func npyArray(data []byte) Input {
 	header, raw := npyParts(data)
-	if strings.Contains(header, "'|O'") {
-		refuse.With("an array of Python objects, and a model takes numbers or strings: save it as such, as with a.astype(np.float32) or a.astype(str)")
-	}
+	refuse.If(strings.Contains(header, "'|O'"),
+		"an array of Python objects, and a model takes numbers or strings: save it as such, as with a.astype(np.float32) or a.astype(str)")
 	m := npyHeader().FindStringSubmatch(header)
-	if m == nil {
-		refuse.With("NumPy header %s is not understood", graph.Quote(header))
-	}
+	refuse.If(m == nil, "NumPy header %s is not understood", graph.Quote(header))
 	order, code, byColumn := m[1], m[2], m[3] == "True"
 	dt, ok := npyTypes[code]
 	isText := code[0] == 'U' || code[0] == 'S'
-	if !ok && !isText || order == ">" {
-		refuse.With("NumPy type %s%s is not supported", order, code)
-	}
+	refuse.If(!ok && !isText || order == ">", "NumPy type %s%s is not supported", order, code)
 	in := Input{Shape: npyShape(m[4])}
 	if isText {
 		in.DType, in.Strings = stringType, npyStrings(raw, graph.Size(in.Shape), code)
@@ -66,9 +59,7 @@ func npyArray(data []byte) Input {
 // npyParts cuts an array into the dictionary that describes it and the data.
 func npyParts(data []byte) (header string, raw []byte) {
 	rest, ok := bytes.CutPrefix(data, []byte("\x93NUMPY"))
-	if !ok || len(rest) < 6 {
-		refuse.With("not a NumPy array, or truncated")
-	}
+	refuse.If(!ok || len(rest) < 6, "not a NumPy array, or truncated")
 	major, rest := rest[0], rest[2:]
 	var n int
 	switch major {
@@ -79,34 +70,26 @@ func npyParts(data []byte) (header string, raw []byte) {
 	default:
 		refuse.With("NumPy format version %d is not known", major)
 	}
-	if n > len(rest) {
-		refuse.With("NumPy array is truncated")
-	}
+	refuse.If(n > len(rest), "NumPy array is truncated")
 	return string(rest[:n]), rest[n:]
 }
 
 // npyShape reads sizes with commas between them.
 func npyShape(list string) []int {
-	var dims []int64
-	for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
-		dims = append(dims, must.Get(strconv.ParseInt(s, 10, 64)))
-	}
-	return must.Get(graph.CheckShape(dims))
+	sizes := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	return must.Get(graph.CheckShape(each(sizes, func(s string) int64 { return must.Get(strconv.ParseInt(s, 10, 64)) })))
 }
 
 // npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes), each as long as the number behind it
 // says and filled up with zeros.
 func npyStrings(raw []byte, n int, code string) []string {
 	width, err := strconv.Atoi(code[1:])
-	if err != nil || width > maxInputFile {
-		refuse.With("NumPy type %s is not supported", code)
-	}
+	refuse.If(err != nil || width > maxInputFile, "NumPy type %s is not supported", code)
 	if code[0] == 'U' {
 		width *= 4
 	}
-	if len(raw) != n*width {
-		refuse.With("NumPy array of %d strings of type %s has %d bytes of data; it needs %d", n, code, len(raw), n*width)
-	}
+	refuse.If(len(raw) != n*width,
+		"NumPy array of %d strings of type %s has %d bytes of data; it needs %d", n, code, len(raw), n*width)
 	out := make([]string, n)
 	for i := range out {
 		one := raw[i*width : (i+1)*width]
@@ -148,24 +131,16 @@ var positional = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // parseNPZ reads a zip archive of arrays.
-func parseNPZ(data []byte) (Inputs, error) {
-	return refuse.Result(func() Inputs { return npzArrays(data) })
-}
-
-func npzArrays(data []byte) (in Inputs) {
+func parseNPZ(data []byte) (in Inputs) {
 	z := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))
 	left := uint64(maxInputFile) // of what compressed members may grow to
 	for _, f := range z.File {   // before one is unpacked
-		if f.UncompressedSize64 > left {
-			refuse.With("unpacks to more than %d bytes", maxInputFile)
-		}
+		refuse.If(f.UncompressedSize64 > left, "unpacks to more than %d bytes", maxInputFile)
 		left -= f.UncompressedSize64
 	}
 	for _, f := range z.File {
 		name, ok := strings.CutSuffix(f.Name, ".npy")
-		if !ok {
-			refuse.With("archive member %s is not a .npy file", graph.Quote(f.Name))
-		}
+		refuse.If(!ok, "archive member %s is not a .npy file", graph.Quote(f.Name))
 		r := must.Get(f.Open())
 		refuse.Within(graph.Quote(f.Name), func() {
 			member, err := io.ReadAll(r) // which ends with an error behind as many bytes as it says

@@ -1,11 +1,14 @@
 package onnx
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -19,30 +22,17 @@ type op struct {
 	said  bool                              // the lowering has said which results are labels
 }
 
-// nodeFailure is the value of the panic that stops the reading of a node. The builder
-// has the reason.
-type nodeFailure struct{}
+// failf refuses the node with a reason, failIf does if something is so (see refuse.If).
+func (*op) failf(format string, args ...any)           { refuse.With(format, args...) }
+func (*op) failIf(is bool, format string, args ...any) { refuse.If(is, format, args...) }
 
-// failf ends the reading of this node with a reason.
-func (o *op) failf(format string, args ...any) {
-	o.Failf(format, args...)
-	panic(nodeFailure{})
-}
+// errNoted refuses a node of which the builder has the error already.
+var errNoted = errors.New("noted")
 
-// lower builds what the node computes. It reports false if that failed.
-func (o *op) lower() (ok bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			if _, is := r.(nodeFailure); !is {
-				panic(r)
-			}
-			ok = false
-		}
-	}()
+// lower builds what the node computes.
+func (o *op) lower() {
 	for _, a := range o.proto.Attribute {
-		if o.attrs[a.GetName()] != nil {
-			o.failf("attribute %s occurs twice", graph.Quote(a.GetName()))
-		}
+		o.failIf(o.attrs[a.GetName()] != nil, "attribute %s occurs twice", graph.Quote(a.GetName()))
 		o.attrs[a.GetName()] = a
 	}
 	if o.opset < 7 {
@@ -64,15 +54,11 @@ func (o *op) lower() (ok bool) {
 	default:
 		read(o)
 	}
-	if len(o.attrs) > 0 {
-		o.failf("attribute not supported: %v", each(slices.Sorted(maps.Keys(o.attrs)), graph.Quote))
-	}
+	o.failIf(len(o.attrs) > 0, "attribute not supported: %v", each(slices.Sorted(maps.Keys(o.attrs)), graph.Quote))
 	for _, out := range o.proto.Output {
-		if !o.Valid(o.values[out]) && !o.texts.known(out) && o.sequences[out] == nil && o.file.uses[out] > 0 {
-			o.failf("its output %s is not supported", graph.Quote(out))
-		}
+		o.failIf(!o.Valid(o.values[out]) && !o.texts.known(out) && o.sequences[out] == nil && o.file.uses[out] > 0,
+			"its output %s is not supported", graph.Quote(out))
 	}
-	return !o.Failed()
 }
 
 // Inputs.
@@ -82,12 +68,8 @@ func (o *op) has(i int) bool { return i < len(o.proto.Input) && o.proto.Input[i]
 
 // in returns the value of input i.
 func (o *op) in(i int) graph.Value {
-	if !o.has(i) {
-		o.failf("input %d is missing", i)
-	}
-	if o.sequences[o.proto.Input[i]] != nil {
-		o.failf("input %d is a sequence, which only operators on sequences read", i)
-	}
+	o.failIf(!o.has(i), "input %d is missing", i)
+	o.failIf(o.sequences[o.proto.Input[i]] != nil, "input %d is a sequence, which only operators on sequences read", i)
 	return o.values[o.proto.Input[i]]
 }
 
@@ -117,7 +99,7 @@ func (o *op) optional(i int) []graph.Value {
 // reading of the node if the value could not be made.
 func (o *op) shape(v graph.Value) []int {
 	if !o.Valid(v) {
-		panic(nodeFailure{})
+		must.OK(errNoted)
 	}
 	return o.Shape(v)
 }
@@ -125,9 +107,7 @@ func (o *op) shape(v graph.Value) []int {
 // ranked is tensor for an input that has at least so many axes.
 func (o *op) ranked(i, least int) (graph.Value, []int) {
 	v, shape := o.tensor(i)
-	if len(shape) < least {
-		o.failf("its input has shape %v", shape)
-	}
+	o.failIf(len(shape) < least, "its input has shape %v", shape)
 	return v, shape
 }
 
@@ -135,7 +115,7 @@ func (o *op) ranked(i, least int) (graph.Value, []int) {
 // of the sizes may still be made.
 func (o *op) room(sizes ...int) {
 	if !o.Room(sizes...) {
-		panic(nodeFailure{})
+		must.OK(errNoted)
 	}
 }
 
@@ -153,12 +133,8 @@ func (o *op) constantInput(i int, what string) *graph.Tensor {
 // intsInput returns the elements of integer constant input i.
 func (o *op) intsInput(i int, what string) []int64 {
 	t := o.constantInput(i, what)
-	if t.I64 == nil {
-		o.failf("%s must be integers, but %s has type %v", what, graph.Quote(o.Name(o.in(i))), t.DType)
-	}
-	if len(t.Shape) > 1 {
-		o.failf("%s has shape %v", what, t.Shape)
-	}
+	o.failIf(t.I64 == nil, "%s must be integers, but %s has type %v", what, graph.Quote(o.Name(o.in(i))), t.DType)
+	o.failIf(len(t.Shape) > 1, "%s has shape %v", what, t.Shape)
 	return t.I64
 }
 
@@ -189,9 +165,7 @@ func (o *op) boundOr(i int, what string, def float64) float64 {
 		return def
 	}
 	x := o.oneNumber(i, what, o.AllNumbers(o.in(i)))
-	if math.IsNaN(x) {
-		o.failf("%s is NaN", what)
-	}
+	o.failIf(math.IsNaN(x), "%s is NaN", what)
 	return x
 }
 
@@ -200,9 +174,7 @@ func (o *op) oneNumber(i int, what string, t *graph.Tensor) float64 {
 	if t == nil {
 		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
-	if t.Len() != 1 {
-		o.failf("%s must be one number, but %s has shape %v", what, graph.Quote(o.Name(v)), t.Shape)
-	}
+	o.failIf(t.Len() != 1, "%s must be one number, but %s has shape %v", what, graph.Quote(o.Name(v)), t.Shape)
 	return t.At(0)
 }
 
@@ -213,9 +185,8 @@ func (o *op) oneNumber(i int, what string, t *graph.Tensor) float64 {
 func (o *op) attr(name string, want onnxpb.AttributeProto_AttributeType) *onnxpb.AttributeProto {
 	a := o.attrs[name]
 	delete(o.attrs, name)
-	if a != nil && a.GetType() != want && a.GetType() != onnxpb.AttributeProto_UNDEFINED {
-		o.failf("attribute %s has type %v", name, a.GetType())
-	}
+	o.failIf(a != nil && a.GetType() != want && a.GetType() != onnxpb.AttributeProto_UNDEFINED,
+		"attribute %s has type %v", name, a.GetType())
 	return a
 }
 
@@ -229,9 +200,7 @@ func (o *op) intAttr(name string, def int64) int64 {
 // flagAttr returns an attribute that is 0 or 1.
 func (o *op) flagAttr(name string, def bool) bool {
 	v := o.intAttr(name, truth(def))
-	if v != 0 && v != 1 {
-		o.failf("attribute %s is %d, not 0 or 1", name, v)
-	}
+	o.failIf(v != 0 && v != 1, "attribute %s is %d, not 0 or 1", name, v)
 	return v == 1
 }
 
@@ -246,9 +215,8 @@ func (o *op) intsAttr(name string) []int64 {
 
 func (o *op) floatAttr(name string, def float64) float64 {
 	if a := o.attr(name, onnxpb.AttributeProto_FLOAT); a != nil {
-		if def = float64(a.GetF()); def-def != 0 {
-			o.failf("attribute %s is %v", name, def)
-		}
+		def = float64(a.GetF())
+		o.failIf(def-def != 0, "attribute %s is %v", name, def)
 	}
 	return def
 }
@@ -268,9 +236,7 @@ func choiceAttr[T any](o *op, name, def string, of map[string]T) T {
 // choice returns what a word stands for.
 func choice[T any](o *op, name, word string, of map[string]T) T {
 	what, known := of[word]
-	if !known {
-		o.failf("%s %s is not known", name, graph.Quote(word))
-	}
+	o.failIf(!known, "%s %s is not known", name, graph.Quote(word))
 	return what
 }
 
@@ -278,9 +244,7 @@ func choice[T any](o *op, name, word string, of map[string]T) T {
 // an absent one.
 func (o *op) wordAttr(name string, known ...string) string {
 	word := o.strAttr(name, known[0])
-	if !slices.Contains(known, word) {
-		o.failf("%s %s is not known", name, graph.Quote(word))
-	}
+	o.failIf(!slices.Contains(known, word), "%s %s is not known", name, graph.Quote(word))
 	return word
 }
 
@@ -304,15 +268,11 @@ func (o *op) axis(a int64, rank int) int {
 
 // axes resolves a list of distinct axes and sorts it.
 func (o *op) axes(list []int64, rank int) []int {
-	if len(list) > rank {
-		o.failf("%d axes named of a tensor with %d", len(list), rank)
-	}
+	o.failIf(len(list) > rank, "%d axes named of a tensor with %d", len(list), rank)
 	out := o.eachAxis(list, rank)
 	slices.Sort(out)
 	for i := 1; i < len(out); i++ {
-		if out[i] == out[i-1] {
-			o.failf("axis %d is named twice", out[i])
-		}
+		o.failIf(out[i] == out[i-1], "axis %d is named twice", out[i])
 	}
 	return out
 }
@@ -339,9 +299,7 @@ func (o *op) result(i int, v graph.Value) {
 		}
 	}
 	o.shape(v)
-	if i >= len(o.proto.Output) {
-		o.failf("has no output %d", i)
-	}
+	o.failIf(i >= len(o.proto.Output), "has no output %d", i)
 	if out := o.proto.Output[i]; out != "" {
 		if !o.nested {
 			o.Rename(v, out)

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -83,33 +82,26 @@ func (t *texts) vocabulary(inputs []graph.Input, outputs []string) (*vocabulary.
 }
 
 // decodeStrings reads a tensor of strings.
-func decodeStrings(t *onnxpb.TensorProto) (*words, error) {
-	shape, err := graph.CheckShape(t.Dims)
-	if err != nil {
-		return nil, err
-	}
-	if t.Segment != nil || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.StringData) != graph.Size(shape) {
-		return nil, fmt.Errorf("%d strings for shape %v", len(t.StringData), shape)
-	}
-	w := &words{dims: each(shape, func(n int) vocabulary.Dim { return vocabulary.Dim{N: n} })}
-	w.constant, err = stringsOf(t.StringData)
-	return w, err
+func decodeStrings(t *onnxpb.TensorProto) *words {
+	shape := must.Get(graph.CheckShape(t.Dims))
+	refuse.If(t.Segment != nil || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.StringData) != graph.Size(shape),
+		"%d strings for shape %v", len(t.StringData), shape)
+	dims := each(shape, func(n int) vocabulary.Dim { return vocabulary.Dim{N: n} })
+	return &words{dims, stringsOf(t.StringData)}
 }
 
 // stringsOf are strings in UTF-8.
-func stringsOf(list [][]byte) ([]string, error) {
-	out := make([]string, len(list))
-	for i, b := range list {
-		if !utf8.Valid(b) {
-			return nil, fmt.Errorf("string %d is not in UTF-8", i)
+func stringsOf(list [][]byte) []string {
+	return filled(len(list), func(i int) string {
+		if !utf8.Valid(list[i]) {
+			refuse.With("string %d is not in UTF-8", i)
 		}
-		out[i] = string(b)
-	}
-	return out, nil
+		return string(list[i])
+	})
 }
 
 // strings returns an attribute that is a list of strings, or nil.
-func (o *op) strings(name string) []string {
+func (o *op) strings(name string) (list []string) {
 	a := o.attrs[name]
 	if a == nil {
 		return nil
@@ -123,10 +115,7 @@ func (o *op) strings(name string) []string {
 		}
 		of = a.T.StringData
 	}
-	list, err := stringsOf(of)
-	if err != nil {
-		o.failf("attribute %s: %v", name, err)
-	}
+	refuse.Within("attribute "+name, func() { list = stringsOf(of) })
 	return list
 }
 
@@ -151,9 +140,7 @@ func (o *op) labelsOf(i int) []string {
 
 // labelled says that the numbers of output i are those of labels.
 func (o *op) labelled(i int, labels []string) {
-	if o.texts == nil {
-		o.failf("gives strings in the body of a node, which is not supported")
-	}
+	o.failIf(o.texts == nil, "gives strings in the body of a node, which is not supported")
 	o.said = true
 	o.texts.labels[o.proto.Output[i]] = labels
 }
@@ -193,9 +180,8 @@ func (o *op) carryLabels() {
 
 // operand returns the words that input i is.
 func (o *op) operand(i int) *words {
-	if !o.has(i) || !o.texts.known(o.proto.Input[i]) {
-		o.failf("operand %d is not of strings that are constant or follow from inputs that are strings", i)
-	}
+	o.failIf(!o.has(i) || !o.texts.known(o.proto.Input[i]),
+		"operand %d is not of strings that are constant or follow from inputs that are strings", i)
 	return o.texts.words[o.proto.Input[i]]
 }
 
@@ -216,10 +202,7 @@ func (o *op) step(n int, s vocabulary.Step, results ...string) [][]vocabulary.Di
 		s.In = []string{}
 	}
 	s.Out = results
-	dims, err := s.Shapes(in)
-	if err != nil {
-		o.failf("%v", err)
-	}
+	dims := must.Get(s.Shapes(in))
 	t.made.Steps = append(t.made.Steps, s)
 	return dims
 }
@@ -230,27 +213,26 @@ func (o *op) gives(n int, s vocabulary.Step) {
 	o.texts.words[out] = &words{dims: o.step(n, s, out)[0]}
 }
 
-// numbered makes what a step gives, numbers called name, an input of the graph.
-func (o *op) numbered(name string, dims []vocabulary.Dim, dt graph.DType) graph.Value {
+// numbered makes what a step gives, numbers called name, an input of the graph; output is what the node calls them, or what it
+// computes from them.
+func (o *op) numbered(name, output string, dims []vocabulary.Dim, dt graph.DType) {
 	shape, symbols := make([]int, len(dims)), make([]string, len(dims))
 	for i, d := range dims {
-		if d.N == vocabulary.Unknown {
-			o.failf("how many numbers it gives depends on the strings: its axis %d has no length", i)
-		}
+		o.failIf(d.N == vocabulary.Unknown,
+			"how many numbers it gives depends on the strings: its axis %d has no length", i)
 		shape[i], symbols[i] = d.N, d.Symbol
 	}
 	if !slices.ContainsFunc(symbols, func(s string) bool { return s != "" }) {
 		symbols = nil
 	}
 	o.texts.made.Results = append(o.texts.made.Results, name)
-	return o.Input(name, dt, shape, symbols...)
+	o.values[output], o.types[output] = o.Input(name, dt, shape, symbols...), dt
 }
 
 // givesNumbers is a step whose result, output 0 of the node, is numbers.
 func (o *op) givesNumbers(n int, s vocabulary.Step, dt graph.DType) {
 	out := o.proto.Output[0]
-	v := o.numbered(out, o.step(n, s, out)[0], dt)
-	o.values[out], o.types[out] = v, dt
+	o.numbered(out, out, o.step(n, s, out)[0], dt)
 }
 
 // onStrings are the operators that are understood on strings.
@@ -314,39 +296,29 @@ func stringCounts(o *op) {
 		Pool: o.strings("pool_strings"), Starts: o.wholeAttr("ngram_counts"), Index: o.wholeAttr("ngram_indexes")}
 	out := o.proto.Output[0]
 	counts := out + "/counts"
-	mode, weights := o.strAttr("mode", "TF"), o.numbersAttr("weights")
+	mode, weights := o.wordAttr("mode", "TF", "IDF", "TFIDF"), o.numbersAttr("weights")
 	if mode == "TF" {
 		counts = out
 	}
-	v := o.numbered(counts, o.step(1, vocabulary.Step{Count: s}, counts)[0], graph.Float)
-	o.values[out], o.types[out] = v, graph.Float
-	if mode == "TF" {
-		return
+	o.numbered(counts, out, o.step(1, vocabulary.Step{Count: s}, counts)[0], graph.Float)
+	if mode != "TF" {
+		o.result(0, o.weighed(o.values[out], mode, weights, s.Index))
 	}
-	o.result(0, o.weighed(v, mode, weights, s.Index))
 }
 
 // weighed are counts of n-grams with the weights that the mode says, one for each n-gram.
 func (o *op) weighed(counts graph.Value, mode string, weights []float32, index []int) graph.Value {
 	in := o.shape(counts)
 	each := slices.Repeat([]float32{1}, in[len(in)-1])
-	if len(weights) > 0 && len(weights) != len(index) {
-		o.failf("%d weights for %d n-grams", len(weights), len(index))
-	}
+	o.failIf(len(weights) > 0 && len(weights) != len(index), "%d weights for %d n-grams", len(weights), len(index))
 	for i, w := range weights {
 		each[index[i]] = w
 	}
 	by := o.Table(&graph.Tensor{Shape: []int{len(each)}, DType: graph.Float, F32: each})
-	switch mode {
-	case "TF":
-		return counts
-	case "IDF":
-		return o.Mul(o.Cast(o.Test(graph.IsPositive, counts), graph.Float), by)
-	case "TFIDF":
-		return o.Mul(counts, by)
+	if mode == "IDF" {
+		counts = o.Cast(o.Test(graph.IsPositive, counts), graph.Float)
 	}
-	o.failf("mode %s is not known", graph.Quote(mode))
-	return graph.Value{}
+	return o.Mul(counts, by)
 }
 
 func stringSplit(o *op) {
@@ -362,16 +334,14 @@ func stringSplit(o *op) {
 	dims := o.step(1, vocabulary.Step{Split: s}, parts, counts)
 	o.texts.words[parts] = &words{dims: dims[0]}
 	if o.wanted(1) {
-		o.values[counts], o.types[counts] = o.numbered(counts, dims[1], graph.Int64), graph.Int64
+		o.numbered(counts, counts, dims[1], graph.Int64)
 	}
 }
 
 // stringEncoder is LabelEncoder of strings.
 func stringEncoder(o *op) {
 	keys := o.stringsOrTensor("keys")
-	if keys == nil {
-		o.failf("its keys are numbers, and its operand is strings")
-	}
+	o.failIf(keys == nil, "its keys are numbers, and its operand is strings")
 	s := &vocabulary.Replace{Keys: keys, DefaultString: o.strAttr("default_string", "_Unused")}
 	if s.Strings = o.stringsOrTensor("values"); s.Strings != nil {
 		o.ignore("default_float", "default_int64")
@@ -395,9 +365,7 @@ func stringCategories(o *op) {
 
 func stringOneHot(o *op) {
 	s := &vocabulary.OneHot{Categories: o.strings("cats_strings"), Known: !o.flagAttr("zeros", true)}
-	if s.Categories == nil {
-		o.failf("its categories are numbers, and its operand is strings")
-	}
+	o.failIf(s.Categories == nil, "its categories are numbers, and its operand is strings")
 	o.givesNumbers(1, vocabulary.Step{OneHot: s}, graph.Float)
 }
 
@@ -430,9 +398,7 @@ func stringReshape(o *op) {
 	if o.has(1) {
 		shape = o.integersAt(1, "the shape")
 	}
-	if o.flagAttr("allowzero", false) && slices.Contains(shape, 0) {
-		o.failf("a shape with 0 of strings is not supported")
-	}
+	o.failIf(o.flagAttr("allowzero", false) && slices.Contains(shape, 0), "a shape with 0 of strings is not supported")
 	o.gives(1, vocabulary.Step{Reshape: &vocabulary.Reshape{Shape: append([]int{}, shape...)}})
 }
 
@@ -455,9 +421,8 @@ func stringTranspose(o *op) {
 
 // chosen are strings of a constant list, which numbers that the graph computes choose.
 func (o *op) chosen(w *words, shape func(of []int) []int) {
-	if w.constant == nil {
-		o.failf("%s chooses strings that are not constant, which is not supported", graph.Quote(o.proto.Input[1]))
-	}
+	o.failIf(w.constant == nil,
+		"%s chooses strings that are not constant, which is not supported", graph.Quote(o.proto.Input[1]))
 	at := o.in(1)
 	o.result(0, o.Reshape(o.Cast(at, graph.Int64), shape(o.shape(at))))
 	o.labelled(0, w.constant)
@@ -467,9 +432,7 @@ func stringGather(o *op) {
 	w, axis := o.operand(0), int(o.intAttr("axis", 0))
 	at := o.Tensor(o.in(1))
 	if at == nil {
-		if len(w.dims) != 1 {
-			o.failf("strings are chosen from a table of %d axes, which is not supported", len(w.dims))
-		}
+		o.failIf(len(w.dims) != 1, "strings are chosen from a table of %d axes, which is not supported", len(w.dims))
 		o.chosen(w, func(of []int) []int { return of })
 		return
 	}
@@ -479,25 +442,20 @@ func stringGather(o *op) {
 // stringFeatures is ArrayFeatureExtractor: entries along the last axis.
 func stringFeatures(o *op) {
 	w, n := o.operand(0), 0
-	if n = len(w.dims); n == 0 {
-		o.failf("its first input is one string")
-	}
+	n = len(w.dims)
+	o.failIf(n == 0, "its first input is one string")
 	at := o.Tensor(o.in(1))
 	if at == nil {
-		if n > 2 || n == 2 && w.dims[0].N != 1 {
-			o.failf("strings are chosen from a table of several rows, which is not supported")
-		}
+		o.failIf(n > 2 || n == 2 && w.dims[0].N != 1,
+			"strings are chosen from a table of several rows, which is not supported")
 		o.chosen(w, func(of []int) []int { return []int{1, graph.Size(of)} })
 		return
 	}
-	s := vocabulary.Step{Gather: &vocabulary.Gather{Axis: n - 1, Index: toInts(at.I64), Shape: []int{at.Len()}}}
-	if n > 1 {
-		o.gives(1, s)
-		return
+	shape := []int{at.Len()}
+	if n == 1 {
+		shape = []int{1, at.Len()}
 	}
-	out := o.proto.Output[0]
-	s.Gather.Shape = []int{1, at.Len()}
-	o.texts.words[out] = &words{dims: o.step(1, s, out)[0]}
+	o.gives(1, vocabulary.Step{Gather: &vocabulary.Gather{Axis: n - 1, Index: toInts(at.I64), Shape: shape}})
 }
 
 // ofStrings is the lowering of an operator that takes strings alone.
@@ -530,10 +488,9 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 			wanted[i].DType = fileType
 		}
 	}
-	arrays := must.Get(in.assign(wanted))
-	if len(arrays) != len(wanted) {
-		refuse.With("it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
-	}
+	arrays := in.assign(wanted)
+	refuse.If(len(arrays) != len(wanted),
+		"it holds %d arrays, but the model takes %d: %s", len(arrays), len(wanted), inputNames(wanted))
 	var out Inputs
 	var texts []vocabulary.Array
 	for i, a := range arrays {
@@ -541,9 +498,7 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 			out = append(out, a)
 			continue
 		}
-		if a.Strings == nil {
-			refuse.With("input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
-		}
+		refuse.If(a.Strings == nil, "input %s takes strings, and numbers are given", graph.Quote(wanted[i].Name))
 		must.OK(a.fits(wanted[i]))
 		texts = append(texts, vocabulary.Array{Name: wanted[i].Name, Shape: a.shapeAs(wanted[i].Shape), Strings: a.Strings})
 	}
@@ -564,15 +519,12 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) []vocabulary
 	for k := range samples {
 		one := slices.Clone(texts)
 		for i := range one {
-			if len(one[i].Strings) != samples {
-				refuse.With("%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
-			}
+			refuse.If(len(one[i].Strings) != samples,
+				"%d files for %s, and %d for %s", samples, graph.Quote(one[0].Name), len(one[i].Strings), graph.Quote(one[i].Name))
 			one[i].Shape, one[i].Strings = []int{}, one[i].Strings[k:k+1]
 		}
 		results, err := v.Map(one, picture.Decode)
-		if err != nil {
-			refuse.With("file %d: %w", k, err)
-		}
+		refuse.If(err != nil, "file %d: %w", k, err)
 		if all == nil {
 			all = results
 			continue

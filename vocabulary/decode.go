@@ -14,31 +14,23 @@ type Decoder func(file []byte, order string) (height, width int, pixels []byte, 
 
 func (o *Decode) check() {
 	channels := map[string]int{"RGB": 3, "BGR": 3, "Grayscale": 1}[o.Order]
-	if len(o.Shape) != 3 || channels == 0 || o.Shape[2] != channels || min(o.Shape[0], o.Shape[1]) < 1 {
-		refuse.With("pictures of shape %v, %q", o.Shape, o.Order)
-	}
+	refuse.If(len(o.Shape) != 3 || channels == 0 || o.Shape[2] != channels || min(o.Shape[0], o.Shape[1]) < 1,
+		"pictures of shape %v, %q", o.Shape, o.Order)
 	size(o.Shape)
 }
 
 func (o *Decode) shapes(in [][]Dim) [][]Dim {
-	if len(in[0]) != 0 {
-		refuse.With("it takes one file")
-	}
+	refuse.If(len(in[0]) != 0, "it takes one file")
 	return [][]Dim{known(o.Shape)}
 }
 
 func (o *Decode) run(in []Array, shape []int, b *budget) []Array {
-	if b.decode == nil {
-		refuse.With("this program decodes no pictures")
-	}
+	refuse.If(b.decode == nil, "this program decodes no pictures")
 	out := b.ofNumbers(shape)
 	height, width, pixels, err := b.decode([]byte(in[0].Strings[0]), o.Order)
-	if err != nil {
-		refuse.With("%w", err)
-	}
-	if height != o.Shape[0] || width != o.Shape[1] || len(pixels) != len(out.Numbers) {
-		refuse.With("a picture of %d × %d pixels (width × height), and the key is of pictures of %d × %d", width, height, o.Shape[1], o.Shape[0])
-	}
+	refuse.If(err != nil, "%w", err)
+	refuse.If(height != o.Shape[0] || width != o.Shape[1] || len(pixels) != len(out.Numbers),
+		"a picture of %d × %d pixels (width × height), and the key is of pictures of %d × %d", width, height, o.Shape[1], o.Shape[0])
 	for i, p := range pixels {
 		out.Numbers[i] = float64(p)
 	}

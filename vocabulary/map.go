@@ -2,7 +2,6 @@ package vocabulary
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/must"
@@ -81,13 +80,12 @@ func (b *budget) ofStrings(shape []int) Array {
 // Map maps the inputs of the model that are strings or files: it returns the results, each with its name. The
 // arrays are those of these inputs, with their names and shapes, in any order; decode reads files of pictures, nil if
 // there are none.
-func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
+func (v *Vocabulary) Map(strings []Array, decode Decoder) (out []Array, err error) {
+	defer must.Catch(&err)
 	values := map[string]Array{}
 	for _, a := range strings {
-		n := 0
-		if err := refuse.Caught(func() { n = size(a.Shape) }); err != nil || n != len(a.Strings) {
-			return nil, fmt.Errorf("input %s has %d strings for shape %v", quote.Name(a.Name), len(a.Strings), a.Shape)
-		}
+		n, err := refuse.Result(func() int { return size(a.Shape) })
+		refuse.If(err != nil || n != len(a.Strings), "input %s has %d strings for shape %v", quote.Name(a.Name), len(a.Strings), a.Shape)
 		if a.Strings == nil {
 			a.Strings = []string{}
 		}
@@ -96,30 +94,22 @@ func (v *Vocabulary) Map(strings []Array, decode Decoder) ([]Array, error) {
 	for _, in := range v.Inputs {
 		a, ok := values[in.Name]
 		mapped := in.Strings || in.File
-		if mapped && !ok {
-			return nil, fmt.Errorf("input %s, which is mapped to numbers, is missing", quote.Name(in.Name))
-		}
+		refuse.If(mapped && !ok, "input %s, which is mapped to numbers, is missing", quote.Name(in.Name))
 		fits := len(a.Shape) == len(in.Shape)
 		for axis := range in.Shape {
 			fits = fits && (in.Shape[axis] == 0 || in.Shape[axis] == a.Shape[axis])
 		}
-		if mapped && !fits {
-			return nil, fmt.Errorf("input %s has shape %v, and the model takes %v", quote.Name(in.Name), a.Shape, in.Shape)
-		}
+		refuse.If(mapped && !fits, "input %s has shape %v, and the model takes %v", quote.Name(in.Name), a.Shape, in.Shape)
 	}
 	b := &budget{maxNumbers, maxStrings, maxBytes, decode}
 	for i := range v.Steps {
-		if err := refuse.Caught(func() { v.Steps[i].apply(values, b) }); err != nil {
-			return nil, fmt.Errorf("mapping to numbers, %s: %w", quote.Name(v.Steps[i].Out[0]), err)
-		}
+		refuse.Within("mapping to numbers, "+quote.Name(v.Steps[i].Out[0]), func() { v.Steps[i].apply(values, b) })
 	}
-	out := make([]Array, len(v.Results))
-	for i, name := range v.Results {
-		out[i] = values[name]
-		if out[i].isStrings() || out[i].Shape == nil && out[i].Numbers == nil {
-			return nil, fmt.Errorf("mapping to numbers: %s is no number", quote.Name(name))
-		}
-		out[i].Name = name
+	for _, name := range v.Results {
+		a := values[name]
+		refuse.If(a.isStrings() || a.Shape == nil && a.Numbers == nil, "mapping to numbers: %s is no number", quote.Name(name))
+		a.Name = name
+		out = append(out, a)
 	}
 	return out, nil
 }
@@ -130,9 +120,7 @@ func (s *Step) apply(values map[string]Array, b *budget) {
 	in, dims := make([]Array, len(s.In)), make([][]Dim, len(s.In))
 	for i, name := range s.In {
 		a, ok := values[name]
-		if !ok || !a.isStrings() {
-			refuse.With("it reads %s, which is not of strings", quote.Name(name))
-		}
+		refuse.If(!ok || !a.isStrings(), "it reads %s, which is not of strings", quote.Name(name))
 		in[i], dims[i] = a, known(a.Shape)
 	}
 	out := o.run(in, lengths(o.shapes(dims)[0]), b)
@@ -154,9 +142,8 @@ type Dim struct {
 }
 
 // Shapes returns the shapes of a step's results, from those of its operands.
-func (s *Step) Shapes(in [][]Dim) (out [][]Dim, err error) {
-	err = refuse.Caught(func() { out = s.operation().shapes(in) })
-	return out, err
+func (s *Step) Shapes(in [][]Dim) ([][]Dim, error) {
+	return refuse.Result(func() [][]Dim { return s.operation().shapes(in) })
 }
 
 // sameShapes is for operations whose one result has the shape of the only operand.

@@ -27,9 +27,7 @@ func known(shape []int) []Dim {
 
 // reshaped is the result of an operation that keeps the order of entries: its shape says all of it.
 func reshaped(in []Array, shape []int) []Array {
-	if size(shape) != len(in[0].Strings) {
-		refuse.With("shape %v cannot become %v", in[0].Shape, shape)
-	}
+	refuse.If(size(shape) != len(in[0].Strings), "shape %v cannot become %v", in[0].Shape, shape)
 	return []Array{{Shape: shape, Strings: in[0].Strings}}
 }
 
@@ -70,16 +68,12 @@ type Reshape struct {
 func (o *Reshape) check() {
 	open := 0
 	for _, n := range o.Shape {
-		if n < -1 || n > maxNumbers {
-			refuse.With("shape %v", o.Shape)
-		}
+		refuse.If(n < -1 || n > maxNumbers, "shape %v", o.Shape)
 		if n == -1 {
 			open++
 		}
 	}
-	if open > 1 || len(o.Shape) > maxRank {
-		refuse.With("shape %v", o.Shape)
-	}
+	refuse.If(open > 1 || len(o.Shape) > maxRank, "shape %v", o.Shape)
 }
 
 func (o *Reshape) shapes(in [][]Dim) [][]Dim {
@@ -125,9 +119,7 @@ func (o *Flatten) shapes(in [][]Dim) [][]Dim {
 	if at < 0 {
 		at += len(in[0])
 	}
-	if at < 0 || at > len(in[0]) {
-		refuse.With("axis %d of %d", o.Axis, len(in[0]))
-	}
+	refuse.If(at < 0 || at > len(in[0]), "axis %d of %d", o.Axis, len(in[0]))
 	out := []Dim{{N: product(in[0][:at])}, {N: product(in[0][at:])}}
 	if at == 1 {
 		out[0] = in[0][0]
@@ -146,9 +138,7 @@ func axesOf(list []int, rank int) []int {
 		if a < 0 {
 			a += rank
 		}
-		if a < 0 || a >= rank || slices.Contains(out[:i], a) {
-			refuse.With("axes %v of %d", list, rank)
-		}
+		refuse.If(a < 0 || a >= rank || slices.Contains(out[:i], a), "axes %v of %d", list, rank)
 		out[i] = a
 	}
 	return out
@@ -163,9 +153,7 @@ func (o *Squeeze) shapes(in [][]Dim) [][]Dim {
 	axes, out := axesOf(o.Axes, len(in[0])), []Dim{}
 	for i, d := range in[0] {
 		gone := slices.Contains(axes, i) || o.Axes == nil && d.N == 1 && d.Symbol == ""
-		if gone && (d.N != 1 || d.Symbol != "") {
-			refuse.With("axis %d has length %d", i, d.N)
-		}
+		refuse.If(gone && (d.N != 1 || d.Symbol != ""), "axis %d has length %d", i, d.N)
 		if !gone {
 			out = append(out, d)
 		}
@@ -180,16 +168,12 @@ type Unsqueeze struct {
 }
 
 func (o *Unsqueeze) check() {
-	if len(o.Axes) > maxRank {
-		refuse.With("%d axes", len(o.Axes))
-	}
+	refuse.If(len(o.Axes) > maxRank, "%d axes", len(o.Axes))
 }
 
 func (o *Unsqueeze) shapes(in [][]Dim) [][]Dim {
 	rank := len(in[0]) + len(o.Axes)
-	if rank > maxRank {
-		refuse.With("%d axes more for %d", len(o.Axes), len(in[0]))
-	}
+	refuse.If(rank > maxRank, "%d axes more for %d", len(o.Axes), len(in[0]))
 	axes := axesOf(o.Axes, rank)
 	out, next := make([]Dim, rank), 0
 	for i := range out {
@@ -212,9 +196,7 @@ type Transpose struct {
 func (o *Transpose) check() { axesOf(o.Order, len(o.Order)) }
 
 func (o *Transpose) shapes(in [][]Dim) [][]Dim {
-	if len(o.Order) != len(in[0]) {
-		refuse.With("an order of %d axes for %d", len(o.Order), len(in[0]))
-	}
+	refuse.If(len(o.Order) != len(in[0]), "an order of %d axes for %d", len(o.Order), len(in[0]))
 	out := make([]Dim, len(in[0]))
 	for i, a := range o.Order {
 		out[i] = in[0][a]
@@ -267,21 +249,16 @@ type Gather struct {
 }
 
 func (o *Gather) check() {
-	if size(o.Shape) != len(o.Index) || len(o.Shape) > maxRank {
-		refuse.With("%d indices for shape %v", len(o.Index), o.Shape)
-	}
+	refuse.If(size(o.Shape) != len(o.Index) || len(o.Shape) > maxRank, "%d indices for shape %v", len(o.Index), o.Shape)
 }
 
 func (o *Gather) shapes(in [][]Dim) [][]Dim {
 	axis := axisOf(o.Axis, len(in[0]))
 	n := in[0][axis].N
-	if slices.ContainsFunc(o.Index, func(i int) bool { return n != Unknown && (i < -n || i >= n) }) {
-		refuse.With("an index that is not among %d entries", n)
-	}
+	refuse.If(slices.ContainsFunc(o.Index, func(i int) bool { return n != Unknown && (i < -n || i >= n) }),
+		"an index that is not among %d entries", n)
 	out := slices.Concat(in[0][:axis], known(o.Shape), in[0][axis+1:])
-	if len(out) > maxRank {
-		refuse.With("%d axes", len(out))
-	}
+	refuse.If(len(out) > maxRank, "%d axes", len(out))
 	return [][]Dim{out}
 }
 
@@ -305,9 +282,7 @@ type Concat struct {
 func (o *Concat) shapes(in [][]Dim) [][]Dim {
 	axis, out := axisOf(o.Axis, len(in[0])), slices.Clone(in[0])
 	for _, dims := range in[1:] {
-		if len(dims) != len(out) {
-			refuse.With("operands of %d and %d axes", len(out), len(dims))
-		}
+		refuse.If(len(dims) != len(out), "operands of %d and %d axes", len(out), len(dims))
 		for i, d := range dims {
 			switch {
 			case i == axis && (d.N == Unknown || out[i].N == Unknown):

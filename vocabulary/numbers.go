@@ -26,28 +26,24 @@ type Count struct {
 const maxGram = 1 << 6
 
 func (o *Count) check() {
-	if o.Least < 1 || o.Most < o.Least || o.Most > maxGram || o.Skip < 0 || o.Skip > 1<<16 || len(o.Starts) < o.Most || len(o.Starts) > maxGram {
-		refuse.With("n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, len(o.Starts))
-	}
+	lengths := len(o.Starts)
+	refuse.If(o.Least < 1 || o.Most < o.Least || o.Most > lengths || lengths > maxGram || o.Skip < 0 || o.Skip > 1<<16,
+		"n-grams of %d to %d tokens in lists for %d lengths", o.Least, o.Most, lengths)
 	grams := 0
 	ends := append(slices.Clone(o.Starts), len(o.Pool))[1:]
 	for i, from := range o.Starts {
 		to := ends[i]
-		if from < 0 || to < from || to > len(o.Pool) || (to-from)%(i+1) != 0 || i == 0 && from != 0 {
-			refuse.With("the list of n-grams of %d tokens begins at %d and ends at %d", i+1, from, to)
-		}
+		refuse.If(from < 0 || to < from || to > len(o.Pool) || (to-from)%(i+1) != 0 || i == 0 && from != 0,
+			"the list of n-grams of %d tokens begins at %d and ends at %d", i+1, from, to)
 		grams += (to - from) / (i + 1)
 	}
-	if grams != len(o.Index) || grams == 0 || slices.ContainsFunc(o.Index, func(at int) bool { return at < 0 || at >= 1<<22 }) {
-		refuse.With("%d n-grams, and %d places of them", grams, len(o.Index))
-	}
+	refuse.If(grams != len(o.Index) || grams == 0 || slices.ContainsFunc(o.Index, func(at int) bool { return at < 0 || at >= 1<<22 }),
+		"%d n-grams, and %d places of them", grams, len(o.Index))
 }
 
 func (o *Count) shapes(in [][]Dim) [][]Dim {
 	n := len(in[0])
-	if n < 1 || n > 2 {
-		refuse.With("it takes shape [n] or [m, n], not %v", lengths(in[0]))
-	}
+	refuse.If(n < 1 || n > 2, "it takes shape [n] or [m, n], not %v", lengths(in[0]))
 	return [][]Dim{append(slices.Clone(in[0][:n-1]), Dim{N: slices.Max(o.Index) + 1})}
 }
 
@@ -135,9 +131,8 @@ type Replace struct {
 }
 
 func (o *Replace) check() {
-	if len(o.Keys) == 0 || len(o.Numbers)+len(o.Strings) != len(o.Keys) || len(o.Numbers) != 0 && len(o.Strings) != 0 {
-		refuse.With("%d keys for %d values", len(o.Keys), len(o.Numbers)+len(o.Strings))
-	}
+	refuse.If(len(o.Keys) == 0 || len(o.Numbers)+len(o.Strings) != len(o.Keys) || len(o.Numbers) != 0 && len(o.Strings) != 0,
+		"%d keys for %d values", len(o.Keys), len(o.Numbers)+len(o.Strings))
 }
 
 func (o *Replace) shapes(in [][]Dim) [][]Dim { return sameShapes(in) }
@@ -173,9 +168,7 @@ type OneHot struct {
 }
 
 func (o *OneHot) check() {
-	if len(o.Categories) == 0 {
-		refuse.With("it has no categories")
-	}
+	refuse.If(len(o.Categories) == 0, "it has no categories")
 }
 
 func (o *OneHot) shapes(in [][]Dim) [][]Dim {

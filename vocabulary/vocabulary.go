@@ -10,13 +10,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
 	"unicode/utf8"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/quote"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
@@ -95,9 +95,7 @@ func (s *Step) operation() operation {
 			found, n = o, n+1
 		}
 	}
-	if n != 1 {
-		refuse.With("%d operations in one step", n)
-	}
+	refuse.If(n != 1, "%d operations in one step", n)
 	if o, is := found.(interface{ check() }); is {
 		o.check()
 	}
@@ -112,9 +110,8 @@ func (s *Step) operation() operation {
 	case *Split:
 		out = 2
 	}
-	if len(s.In) != in || len(s.Out) != out {
-		refuse.With("%d operands and %d results, not %d and %d", len(s.In), len(s.Out), in, out)
-	}
+	refuse.If(len(s.In) != in || len(s.Out) != out,
+		"%d operands and %d results, not %d and %d", len(s.In), len(s.Out), in, out)
 	return found
 }
 
@@ -138,15 +135,18 @@ type file struct {
 	*Vocabulary
 }
 
+// about returns the error with which f refuses a vocabulary.
+func about(f func()) error {
+	return refuse.Caught(func() { refuse.Within("vocabulary", f) })
+}
+
 // Encode returns the file of a vocabulary. Equal ones give equal bytes.
-func (v *Vocabulary) Encode() ([]byte, error) {
-	if err := v.check(); err != nil {
-		return nil, fmt.Errorf("vocabulary: %w", err)
-	}
-	b, err := json.Marshal(file{"prove-model vocabulary", 1, v})
-	if err == nil && len(b) > MaxSize {
-		err = fmt.Errorf("vocabulary: %d bytes, at most %d", len(b), MaxSize)
-	}
+func (v *Vocabulary) Encode() (b []byte, err error) {
+	err = about(func() {
+		v.check()
+		b = must.Get(json.Marshal(file{"prove-model vocabulary", 1, v}))
+		refuse.If(len(b) > MaxSize, "%d bytes, at most %d", len(b), MaxSize)
+	})
 	return b, err
 }
 
@@ -158,37 +158,23 @@ func Digest(file []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Parse reads the file of a vocabulary.
-func ParseFile(data []byte) (*Vocabulary, error) {
-	v, err := parseFile(data)
-	if err != nil {
-		return nil, fmt.Errorf("vocabulary: %w", err)
-	}
-	return v, nil
-}
-
-func parseFile(data []byte) (*Vocabulary, error) {
-	switch {
-	case len(data) > MaxSize:
-		return nil, fmt.Errorf("more than %d bytes", MaxSize)
-	case !bytes.HasPrefix(data, []byte(Begins)):
-		return nil, errors.New("not a file of prove-model")
-	case !utf8.Valid(data):
-		return nil, errors.New("not UTF-8")
-	}
-	f := file{Vocabulary: &Vocabulary{}}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&f); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("something follows it")
-	}
-	if f.Version != 1 {
-		return nil, fmt.Errorf("version %d; this program reads 1", f.Version)
-	}
-	return f.Vocabulary, f.Vocabulary.check()
+// ParseFile reads the file of a vocabulary.
+func ParseFile(data []byte) (v *Vocabulary, err error) {
+	err = about(func() {
+		refuse.If(len(data) > MaxSize, "more than %d bytes", MaxSize)
+		refuse.If(!bytes.HasPrefix(data, []byte(Begins)), "not a file of prove-model")
+		refuse.If(!utf8.Valid(data), "not UTF-8")
+		f := file{Vocabulary: &Vocabulary{}}
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.DisallowUnknownFields()
+		must.OK(dec.Decode(&f))
+		_, more := dec.Token()
+		refuse.If(more != io.EOF, "something follows it")
+		refuse.If(f.Version != 1, "version %d; this program reads 1", f.Version)
+		f.Vocabulary.check()
+		v = f.Vocabulary
+	})
+	return v, err
 }
 
 // possible says whether a model may have such an input.
@@ -198,45 +184,31 @@ func (in *Input) possible() bool {
 }
 
 // check refuses what cannot be run, whatever the strings.
-func (v *Vocabulary) check() error {
-	if len(v.Steps) > maxSteps || max(len(v.Inputs), len(v.Results), len(v.Outputs)) > maxEntries {
-		return errors.New("too many steps, inputs, results or outputs")
-	}
+func (v *Vocabulary) check() {
+	refuse.If(len(v.Steps) > maxSteps || max(len(v.Inputs), len(v.Results), len(v.Outputs)) > maxEntries,
+		"too many steps, inputs, results or outputs")
 	known := map[string]bool{}
 	for _, in := range v.Inputs {
-		if known[in.Name] || !in.possible() {
-			return fmt.Errorf("input %s", quote.Name(in.Name))
-		}
+		refuse.If(known[in.Name] || !in.possible(), "input %s", quote.Name(in.Name))
 		known[in.Name] = true
 	}
 	for i := range v.Steps {
 		s := &v.Steps[i]
-		if err := refuse.Caught(func() { s.operation() }); err != nil {
-			return fmt.Errorf("step %d: %w", i, err)
-		}
+		refuse.Within(fmt.Sprintf("step %d", i), func() { s.operation() })
 		for _, name := range s.In {
-			if !known[name] {
-				return fmt.Errorf("step %d reads %s, which nothing before it gives", i, quote.Name(name))
-			}
+			refuse.If(!known[name], "step %d reads %s, which nothing before it gives", i, quote.Name(name))
 		}
 		for _, name := range s.Out {
-			if name != "" && known[name] {
-				return fmt.Errorf("step %d gives %s, which is there already", i, quote.Name(name))
-			}
+			refuse.If(name != "" && known[name], "step %d gives %s, which is there already", i, quote.Name(name))
 			known[name] = true
 		}
 	}
 	for i, name := range v.Results {
-		if !known[name] || slices.Contains(v.Results[:i], name) {
-			return fmt.Errorf("result %s", quote.Name(name))
-		}
+		refuse.If(!known[name] || slices.Contains(v.Results[:i], name), "result %s", quote.Name(name))
 	}
 	for _, out := range v.Outputs {
-		if (out.Labels == nil) == (out.Columns == nil) {
-			return fmt.Errorf("output %s", quote.Name(out.Name))
-		}
+		refuse.If((out.Labels == nil) == (out.Columns == nil), "output %s", quote.Name(out.Name))
 	}
-	return nil
 }
 
 // Output returns what is said of an output, nil if nothing is.

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -17,9 +18,8 @@ type Constant struct {
 }
 
 func (o *Constant) check() {
-	if size(o.Shape) != len(o.Strings) || len(o.Shape) > maxRank {
-		refuse.With("%d strings for shape %v", len(o.Strings), o.Shape)
-	}
+	refuse.If(size(o.Shape) != len(o.Strings) || len(o.Shape) > maxRank,
+		"%d strings for shape %v", len(o.Strings), o.Shape)
 }
 
 func (o *Constant) shapes([][]Dim) [][]Dim {
@@ -49,15 +49,12 @@ func cased(s, to string) string {
 }
 
 func (o *Normalise) check() {
-	if !slices.Contains([]string{"LOWER", "UPPER", "NONE"}, o.Case) {
-		refuse.With("case %q", o.Case)
-	}
+	refuse.If(!slices.Contains([]string{"LOWER", "UPPER", "NONE"}, o.Case), "case %q", o.Case)
 }
 
 func (o *Normalise) shapes(in [][]Dim) [][]Dim {
-	if n := len(in[0]); n != 1 && (n != 2 || in[0][0].N != 1) {
-		refuse.With("it takes shape [n] or [1, n], not %v", lengths(in[0]))
-	}
+	n := len(in[0])
+	refuse.If(n != 1 && (n != 2 || in[0][0].N != 1), "it takes shape [n] or [1, n], not %v", lengths(in[0]))
 	out := sameShapes(in)
 	if len(o.Stop) > 0 {
 		out[0][len(out[0])-1] = Dim{N: Unknown}
@@ -104,14 +101,9 @@ type Tokenise struct {
 
 // compiled compiles a regular expression, which matches the longest text and never none.
 func compiled(expression string) *regexp.Regexp {
-	r, err := regexp.Compile(expression)
-	if err != nil {
-		refuse.With("%w", err)
-	}
+	r := must.Get(regexp.Compile(expression))
 	r.Longest()
-	if r.MatchString("") {
-		refuse.With("the expression %q matches no characters", expression)
-	}
+	refuse.If(r.MatchString(""), "the expression %q matches no characters", expression)
 	return r
 }
 
@@ -133,16 +125,14 @@ func (o *Tokenise) expressions() (list []*regexp.Regexp) {
 }
 
 func (o *Tokenise) check() {
-	if (o.Expression == "") == (len(o.Separators) == 0) || o.Least < 1 || len(o.Separators) > 1<<8 {
-		refuse.With("it has an expression for tokens or separators, and tokens of at least one character")
-	}
+	refuse.If((o.Expression == "") == (len(o.Separators) == 0) || o.Least < 1 || len(o.Separators) > 1<<8,
+		"it has an expression for tokens or separators, and tokens of at least one character")
 	o.expressions()
 }
 
 func (o *Tokenise) shapes(in [][]Dim) [][]Dim {
-	if n := len(in[0]); n < 1 || n > 2 {
-		refuse.With("it takes shape [n] or [m, n], not %v", lengths(in[0]))
-	}
+	n := len(in[0])
+	refuse.If(n < 1 || n > 2, "it takes shape [n] or [m, n], not %v", lengths(in[0]))
 	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown})}
 }
 
@@ -215,9 +205,7 @@ type Split struct {
 }
 
 func (o *Split) check() {
-	if o.Most < -1 {
-		refuse.With("it splits %d times", o.Most)
-	}
+	refuse.If(o.Most < -1, "it splits %d times", o.Most)
 }
 
 func (o *Split) shapes(in [][]Dim) [][]Dim {
@@ -275,11 +263,7 @@ type Match struct {
 }
 
 func (o *Match) compiled() *regexp.Regexp {
-	r, err := regexp.Compile(`\A(?:` + o.Expression + `)\z`)
-	if err != nil {
-		refuse.With("%w", err)
-	}
-	return r
+	return must.Get(regexp.Compile(`\A(?:` + o.Expression + `)\z`))
 }
 
 func (o *Match) check() { o.compiled() }

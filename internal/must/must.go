@@ -40,11 +40,15 @@ func GetAs[T any](v T, err error) func(what string, args ...any) T {
 
 // Catch is deferred, and sets err to the error that has ended the sequence. Other panics go on.
 func Catch(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case failure:
-		*err = p.err
-	default:
-		panic(p)
+	if p := recover(); p != nil {
+		*err = Reason(p)
 	}
+}
+
+// Reason is the error that has ended a sequence by the panic of p, for functions that are deferred as Catch is. Other panics go on.
+func Reason(p any) error {
+	if f, is := p.(failure); is {
+		return f.err
+	}
+	panic(p)
 }

@@ -12,6 +12,14 @@ import (
 // With refuses with a reason.
 func With(format string, args ...any) { must.OK(fmt.Errorf(format, args...)) }
 
+// If refuses with a reason if something is so. The reason's arguments are computed in any case: they are plain values, and outside of
+// loops over data.
+func If(is bool, format string, args ...any) {
+	if is {
+		With(format, args...)
+	}
+}
+
 // Caught returns the error with which f refuses, nil if it does not.
 func Caught(f func()) (err error) {
 	defer must.Catch(&err)
