@@ -171,11 +171,7 @@ func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) (err er
 		first[i] = uint64(blocks)
 		blocks += (longs*int(j.Places) + threads - 1) / threads
 	}
-	at := must.Get(NewSlice(d, first))
-	defer d.Free(at)
-	list := must.Get(NewSlice(d, jobs))
-	defer d.Free(list)
-	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(out), uint64(at), uint64(list), uint64(len(jobs)), uint64(longs), uint64(columns))
+	return launchJobs(d, k, blocks, []uint64{uint64(out)}, first, jobs, uint64(longs), uint64(columns))
 }
 
 // PlacedElement is an element of K with its place in a table.
