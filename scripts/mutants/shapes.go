@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/schema"
@@ -100,31 +101,17 @@ func (m *mutation) terms() (list []*schema.Linear) {
 		list = append(list, t.Definition...)
 	}
 	for _, s := range m.graph().Steps {
-		list = append(list, linear(s)...)
+		list = append(list, of(s.Accumulator).Linear...)
 	}
 	return list
 }
 
-// linear, products and groups are those of what may not be there.
-func linear(s *schema.Step) []*schema.Linear {
-	if s.Accumulator == nil {
-		return nil
+// of is a message, or an empty one in place of what is not there.
+func of[T any](message *T) *T {
+	if message == nil {
+		return new(T)
 	}
-	return s.Accumulator.Linear
-}
-
-func products(s *schema.Step) []*schema.Product {
-	if s.Accumulator == nil {
-		return nil
-	}
-	return s.Accumulator.Products
-}
-
-func groups(l *schema.Linear) []*schema.Group {
-	if l.View == nil {
-		return nil
-	}
-	return l.View.Groups
+	return message
 }
 
 func (m *mutation) term(ok func(*schema.Linear) bool) *schema.Linear {
@@ -135,7 +122,7 @@ func (m *mutation) term(ok func(*schema.Linear) bool) *schema.Linear {
 // group is any group of a view for which ok holds, with the shapes of source and output
 // unknown to it.
 func (m *mutation) group(ok func(*schema.Group) bool) *schema.Group {
-	l := m.term(func(l *schema.Linear) bool { return slices.ContainsFunc(groups(l), ok) })
+	l := m.term(func(l *schema.Linear) bool { return slices.ContainsFunc(of(l.View).Groups, ok) })
 	return pick(m, slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *schema.Group) bool { return !ok(g) }))
 }
 
@@ -245,7 +232,7 @@ func (m *mutation) virtualDivisor() {
 		was = t.Definition[0].Source
 	}
 	for _, s := range steps[i+1 : min(i+9, len(steps))] {
-		for _, p := range products(s) {
+		for _, p := range of(s.Accumulator).Products {
 			if s.Kind != schema.Zero || p.A != old && p.A != was {
 				continue
 			}
@@ -256,7 +243,7 @@ func (m *mutation) virtualDivisor() {
 				}
 			}
 		}
-		for _, l := range linear(s) {
+		for _, l := range of(s.Accumulator).Linear {
 			if s.Kind == schema.Lookup && (l.Source == old || l.Source == was) && len(s.Accumulator.Linear) == 2 {
 				l.Source, l.View, l.Coefficient = d, nil, 1
 				if through {
@@ -277,7 +264,7 @@ func axesOf[T any](shape []T) (labels []uint32) {
 
 // axesThrough are the axes of a term that its source's axes become, in order.
 func axesThrough(l *schema.Linear) (labels []uint32) {
-	for _, g := range groups(l) {
+	for _, g := range of(l.View).Groups {
 		if len(g.In) == 1 {
 			labels = append(labels, g.Out...)
 		}
@@ -289,10 +276,10 @@ func axesThrough(l *schema.Linear) (labels []uint32) {
 func (m *mutation) virtualOperand() {
 	var at []*uint32
 	for _, s := range m.graph().Steps {
-		for _, l := range linear(s) {
+		for _, l := range of(s.Accumulator).Linear {
 			at = append(at, &l.Source)
 		}
-		for _, p := range products(s) {
+		for _, p := range of(s.Accumulator).Products {
 			at = append(at, &p.A, &p.B)
 		}
 	}
@@ -330,7 +317,7 @@ func (m *mutation) fill() {
 func (m *mutation) merged() {
 	l := m.term(func(l *schema.Linear) bool {
 		n := 0
-		for _, g := range groups(l) {
+		for _, g := range of(l.View).Groups {
 			if len(g.In) == 0 || m.rng.IntN(8) == 0 {
 				n++
 			}
@@ -468,7 +455,7 @@ func (m *mutation) shifted() {
 	var at []int
 	for i, s := range g.Steps {
 		if s.Kind == schema.Lookup && s.Shift == 0 && s.Out == 0 && s.Table > 0 && int(s.Table) <= len(g.Tables) &&
-			len(linear(s)) == 1 && len(products(s)) == 0 {
+			len(of(s.Accumulator).Linear) == 1 && len(of(s.Accumulator).Products) == 0 {
 			at = append(at, i)
 		}
 	}
@@ -645,7 +632,7 @@ func (m *mutation) trees() {
 		t.RowVars = uint32(m.one(0, 1, 29, 30, 1<<31))
 	default:
 		skip(len(t.Root) < 4)
-		copy(t.Root, bytesOf(uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31))))
+		binary.LittleEndian.PutUint32(t.Root, uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31)))
 	}
 }
 
