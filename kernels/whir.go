@@ -201,7 +201,7 @@ func AddPoints(d Device, q Ptr, vars int, points Ptr, n int, scratch Ptr) error 
 	}
 	high, low := WeightSizes(vars)
 	const upperAtOnce = 4 // UPPER of whir.cu
-	return d.Launch(Kernel{"whir", "add_points"}, Launch{GridX: (high + upperAtOnce - 1) / upperAtOnce, Block: low2threads(low)},
+	return d.Launch(Kernel{"whir", "add_points"}, Launch{GridX: (high + upperAtOnce - 1) / upperAtOnce, Block: max(low, 32)},
 		uint64(q), uint64(lower), uint64(upper), uint64(n), uint64(vars))
 }
 
@@ -216,9 +216,6 @@ func makePoints(d Device, vars int, points Ptr, n int, scratch Ptr) (lower, uppe
 	lower = scratch.Offset(n*high, SizeQM31)
 	return lower, upper, d.Launch(Kernel{"whir", "make_points"}, Launch{GridX: n, Block: threads}, uint64(lower), uint64(upper), uint64(points), uint64(vars))
 }
-
-// low2threads rounds a number of lower indexes up to whole warps.
-func low2threads(low int) int { return max(low, 32) }
 
 // PointScratch is the room in bytes that AddPoints needs.
 func PointScratch(vars, n int) int {

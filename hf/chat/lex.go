@@ -103,9 +103,10 @@ func (l *lexer) text() (tag string) {
 	case strings.HasPrefix(after, "+"):
 		opening++
 	case tag != "{{":
-		// White space before a tag that is the first on its line is removed.
+		// White space before a tag that is the first on its line is removed. The line begins at the start of the template, or where a
+		// newline was removed.
 		bare := strings.TrimRight(shown, " \t")
-		if strings.HasSuffix(bare, "\n") || bare == "" && startsLine(l.out, before, shown, l.newline && !l.trim) {
+		if strings.HasSuffix(bare, "\n") || bare == "" && (len(l.out) == 0 && before == shown || l.newline && !l.trim && before != shown) {
 			shown = bare
 		}
 	}
@@ -173,13 +174,6 @@ func (l *lexer) word() (depth int) {
 	}
 	l.skip(len(m[0]))
 	return depth
-}
-
-// startsLine reports whether a tag is the first thing on its line. shown is what is
-// left of the text before it; the line begins at the start of the template, or
-// where a newline was removed.
-func startsLine(out []token, before, shown string, newline bool) bool {
-	return len(out) == 0 && before == shown || newline && before != shown
 }
 
 // nextTag finds the next tag: where it is, and the two characters that open it.

@@ -141,7 +141,7 @@ func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	switch {
 	case f != nil:
 	case families[kind] == nil:
-		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(kinds(), ", "))
+		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(slices.Sorted(slices.Values(append(sortedKeys(families), sortedKeys(encoders)...))), ", "))
 	case m != nil:
 		return nil, fmt.Errorf("model_type %s: sentence encoders of this family are not supported; of these they are: %s", graph.Quote(kind), strings.Join(sortedKeys(encoders), ", "))
 	}
@@ -150,11 +150,6 @@ func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	out := f(&published{c, set, m})
 	return out, c.Done()
-}
-
-// kinds lists the values of model_type that are understood.
-func kinds() []string {
-	return slices.Sorted(slices.Values(append(sortedKeys(families), sortedKeys(encoders)...)))
 }
 
 // scaleOf is 1/√n.
