@@ -33,14 +33,12 @@ func without(s string, set func(rune) bool) string {
 
 // bertNormaliser is BERT's normaliser.
 type bertNormaliser struct {
-	Clean   bool  `json:"clean_text"`
-	Chinese bool  `json:"handle_chinese_chars"`
-	Strip   *bool `json:"strip_accents"` // null: as Lower
-	Lower   bool  `json:"lowercase"`
+	clean, chinese, lower bool
+	strip                 *bool // accents; nil: as lower
 }
 
 func (n bertNormaliser) normalise(s string) string {
-	if n.Clean {
+	if n.clean {
 		s = strings.Map(func(r rune) rune {
 			switch {
 			case bertControl(r):
@@ -51,7 +49,7 @@ func (n bertNormaliser) normalise(s string) string {
 			return r
 		}, s)
 	}
-	if n.Chinese {
+	if n.chinese {
 		var b strings.Builder
 		for _, r := range s {
 			if chinese(r) {
@@ -64,10 +62,10 @@ func (n bertNormaliser) normalise(s string) string {
 		}
 		s = b.String()
 	}
-	if n.Strip != nil && *n.Strip || n.Strip == nil && n.Lower {
+	if n.strip != nil && *n.strip || n.strip == nil && n.lower {
 		s = without(norm.NFD.String(s), bertMark)
 	}
-	if n.Lower {
+	if n.lower {
 		s = lower(s)
 	}
 	return s
