@@ -255,7 +255,7 @@ func TestLaunch(t *testing.T) {
 		t.Error("a group that is not there")
 	}
 	noError(t, launch(Launch{GridX: 1, Block: 32, Shared: 100 << 10}))
-	noError(t, e.launch(libcuda.LaunchCooperative, double, Launch{GridX: 2, Block: 32}, []uint64{uint64(p), uint64(p), uint64(p), 1000}))
+	noError(t, e.launch(libcuda.Cooperative, double, Launch{GridX: 2, Block: 32}, []uint64{uint64(p), uint64(p), uint64(p), 1000}))
 	all(t, e, p, 1000, 1<<10)
 	noError(t, e.Sync())
 	if e.Err() != nil {

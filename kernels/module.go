@@ -95,12 +95,10 @@ func (e *Executor) reserve(f *function, shared int) error {
 
 // Launch is described at Device.
 func (e *Executor) Launch(k Kernel, l Launch, args ...uint64) error {
-	return e.launch(libcuda.Launch, k, l, args)
+	return e.launch(libcuda.Plain, k, l, args)
 }
 
-type launcher func(ctx libcuda.Context, f libcuda.Function, grid, block [3]uint32, shared uint32, s libcuda.Stream, args []uint64) error
-
-func (e *Executor) launch(launch launcher, k Kernel, l Launch, args []uint64) (err error) {
+func (e *Executor) launch(way libcuda.Way, k Kernel, l Launch, args []uint64) (err error) {
 	defer must.Catch(&err)
 	must.OK(e.Err())
 	y := max(l.GridY, 1)
@@ -112,12 +110,12 @@ func (e *Executor) launch(launch launcher, k Kernel, l Launch, args []uint64) (e
 		return e.note(fmt.Errorf("launch of %s: %w", k.Name, err))
 	}
 	if l.Early && e.recording && e.behind && e.info.Major >= 9 {
-		launch = libcuda.LaunchEarly
+		way = libcuda.Early
 	}
 	if e.recording {
 		e.behind = true
 	}
-	err = launch(e.ctx, f.handle, [3]uint32{uint32(l.GridX), uint32(y), 1}, [3]uint32{uint32(l.Block), 1, 1}, uint32(l.Shared), e.stream, args)
+	err = libcuda.Launch(way, e.ctx, f.handle, [3]uint32{uint32(l.GridX), uint32(y), 1}, [3]uint32{uint32(l.Block), 1, 1}, uint32(l.Shared), e.stream, args)
 	if err != nil {
 		err = fmt.Errorf("launch of %s: %w", k.Name, err)
 	}

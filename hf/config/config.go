@@ -64,26 +64,19 @@ func infinities(data []byte) []byte {
 
 // Limits returns a list of two numbers, the second of which may be infinite; 0 and +∞ if it is absent.
 func (c *Config) Limits(name string) (lo, hi float64) {
-	v := c.get(name)
-	if v == nil {
+	const want = "a list of two numbers"
+	pair := values(c, name, want, func(x any) (float64, bool) {
+		if of, ok := x.(map[string]any); ok && len(of) == 1 && of["__float__"] == "Infinity" {
+			return math.Inf(1), true
+		}
+		return number(x)
+	})
+	if pair == nil {
 		return 0, math.Inf(1)
 	}
-	list, _ := v.([]any)
-	if len(list) != 2 {
-		c.wrong(name, "a list of two numbers")
+	if len(pair) != 2 || math.IsInf(pair[0], 0) {
+		c.wrong(name, want)
 		return 0, math.Inf(1)
-	}
-	pair := [2]float64{}
-	for i, x := range list {
-		n, is := x.(json.Number)
-		f, err := n.Float64()
-		if of, ok := x.(map[string]any); ok && i == 1 && len(of) == 1 && of["__float__"] == "Infinity" {
-			is, f, err = true, math.Inf(1), nil
-		}
-		if !is || err != nil {
-			c.wrong(name, "a list of two numbers")
-		}
-		pair[i] = f
 	}
 	return pair[0], pair[1]
 }
@@ -166,15 +159,11 @@ func (c *Config) Int(name string, def int) int {
 
 // Ints returns n whole numbers from 1 to 2^31: a list of so many, or one number that stands for all. The field must be present.
 func (c *Config) Ints(name string, n int) []int {
-	out := make([]int, n)
 	list, ok := c.get(name).([]any)
 	if !ok {
-		one := c.Int(name, 0)
-		for i := range out {
-			out[i] = one
-		}
-		return out
+		return slices.Repeat([]int{c.Int(name, 0)}, n)
 	}
+	out := make([]int, n)
 	if len(list) != n {
 		c.Failf("field %s has %d entries, where %d are expected", c.path(name), len(list), n)
 	}
@@ -266,11 +255,13 @@ func (c *Config) Parts(name, sep string) []string {
 
 // Numbers returns a list of numbers, nil if it is absent.
 func (c *Config) Numbers(name string) []float64 {
-	return values(c, name, "a list of numbers", func(x any) (float64, bool) {
-		n, is := x.(json.Number)
-		f, err := n.Float64()
-		return f, is && err == nil
-	})
+	return values(c, name, "a list of numbers", number)
+}
+
+func number(x any) (float64, bool) {
+	n, is := x.(json.Number)
+	f, err := n.Float64()
+	return f, is && err == nil
 }
 
 // Sub returns an object within this one, nil if it is absent.

@@ -244,49 +244,51 @@ func (s *Streams) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 func (s *streams) crosses(src kernels.Ptr, bytes int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, end := s.around(src)
+	return end != 0 && src.Offset(bytes, 1) > end
+}
+
+// around returns where the allocation begins and ends that an address is in; 0 if it is another device's. The caller holds the lock.
+func (s *streams) around(at kernels.Ptr) (begin, end kernels.Ptr) {
 	for p, size := range s.sizes {
-		if p <= src && src < p.Offset(size, 1) {
-			return src.Offset(bytes, 1) > p.Offset(size, 1)
+		if p <= at && at < p.Offset(size, 1) {
+			return p, p.Offset(size, 1)
 		}
 	}
-	return false
+	return 0, 0
 }
 
 // reading notes that a copy to another queue is to read memory, until done is called.
 func (s *streams) reading(src kernels.Ptr) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p, bytes := range s.sizes {
-		if p <= src && src < p.Offset(bytes, 1) {
-			s.reads[p]++
-			return func() {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.reads[p]--
-			}
-		}
+	p, _ := s.around(src)
+	s.reads[p]++ // of 0, where it is another device's, to no effect
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reads[p]--
 	}
-	return func() {} // it is another device's
 }
 
 // Drain frees what all queues hold to be freed, whatever the fault, on the device beneath.
 // Work that nobody has waited for is not done any more: what it reads may be freed in
 // another queue.
-func (s *Streams) Drain() { s.on.do(s.drain) }
-
-func (s *Streams) drain() {
-	s.on.mu.Lock()
-	defer s.on.mu.Unlock()
-	clear(s.on.reads)
-	for _, l := range s.on.streams {
-		l.queue.mu.Lock()
-		for _, op := range l.queue.pending {
-			s.on.device.Free(op.free)
+func (s *Streams) Drain() {
+	s.on.do(func() {
+		s.on.mu.Lock()
+		defer s.on.mu.Unlock()
+		clear(s.on.reads)
+		for _, l := range s.on.streams {
+			l.queue.mu.Lock()
+			for _, op := range l.queue.pending {
+				s.on.device.Free(op.free)
+			}
+			l.queue.done += len(l.queue.pending)
+			l.queue.pending, l.queue.err = nil, nil
+			l.queue.mu.Unlock()
 		}
-		l.queue.done += len(l.queue.pending)
-		l.queue.pending, l.queue.err = nil, nil
-		l.queue.mu.Unlock()
-	}
+	})
 }
 
 // abandon drops the pending operations of a queue, except for frees. It stands for a lost device: after two waits in a
