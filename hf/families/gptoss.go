@@ -17,8 +17,7 @@ type clamped struct {
 }
 
 // gptOSS is GPT-OSS: a window in every other layer from the first on, a score of each head that no key has, and experts in all layers.
-func gptOSS(c *published) *Model {
-	d := decoderOf(c)
+func gptOSS(c *published, d *decoder) {
 	d.eps = c.Float("rms_norm_eps", 1e-5)
 	d.context = c.Int("max_position_embeddings", 131072)
 	d.turn(ropeOf(c, d.dim, d.context, 150000))
@@ -44,7 +43,6 @@ func gptOSS(c *published) *Model {
 		q.Ignore("modules_to_not_convert")
 	}
 	c.Ignore("initial_context_length", "num_experts", "output_router_logits", "router_aux_loss_coef")
-	return d.model(c)
 }
 
 // feed returns the sum of the chosen experts' results, times weights that are Softmax of the router's scores of these.
