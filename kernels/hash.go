@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/blake3"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -97,19 +98,19 @@ func TreeDigests(depth int) int { return 2<<depth - 1 }
 func TreeLayer(depth, layer int) int { return 2<<depth - 2<<(depth-layer) }
 
 // MerkleTree fills the layers of a tree over 2^depth leaves, which lie at nodes.
-func MerkleTree(d Device, suite hash.Suite, nodes Ptr, depth int) error {
+func MerkleTree(d Device, suite hash.Suite, nodes Ptr, depth int) (err error) {
+	defer must.Catch(&err)
 	for layer := range depth {
 		dst, src := nodes.Offset(TreeLayer(depth, layer+1), SizeDigest), nodes.Offset(TreeLayer(depth, layer), SizeDigest)
-		if err := MerkleLayer(d, suite, dst, src, 1<<(depth-layer-1)); err != nil {
-			return err
-		}
+		must.OK(MerkleLayer(d, suite, dst, src, 1<<(depth-layer-1)))
 	}
 	return nil
 }
 
 // MerkleRoot sets dst to the root of the tree over 2^depth leaves without keeping
 // the tree. scratch has room for 3·2^(depth−2) digests, or one.
-func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int) error {
+func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int) (err error) {
+	defer must.Catch(&err)
 	if depth == 0 {
 		return d.Copy(dst, leaves, SizeDigest)
 	}
@@ -120,9 +121,7 @@ func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int)
 		if layer == depth-1 {
 			to = dst
 		}
-		if err := MerkleLayer(d, suite, to, src, 1<<(depth-layer-1)); err != nil {
-			return err
-		}
+		must.OK(MerkleLayer(d, suite, to, src, 1<<(depth-layer-1)))
 		src = to
 	}
 	return nil

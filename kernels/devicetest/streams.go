@@ -82,11 +82,7 @@ func NewStreams(d kernels.Device, capacity int, fault func(op string, n int) err
 func (s *Streams) Alone() { s.on.alone = true }
 
 // Copied returns the bytes that came from other devices directly.
-func (s *Streams) Copied() int {
-	s.on.mu.Lock()
-	defer s.on.mu.Unlock()
-	return s.on.copied
-}
+func (s *Streams) Copied() int { return read(&s.on.mu, &s.on.copied) }
 
 // Stream is described at kernels.MultiStream.
 func (s *Streams) Stream(n int) (kernels.Device, error) {
@@ -101,11 +97,7 @@ func (s *Streams) Stream(n int) (kernels.Device, error) {
 }
 
 // Live returns the bytes that have not been freed.
-func (s *Streams) Live() int {
-	s.on.mu.Lock()
-	defer s.on.mu.Unlock()
-	return s.on.live
-}
+func (s *Streams) Live() int { return read(&s.on.mu, &s.on.live) }
 
 // Available returns the bytes that are free, and all.
 func (s *Streams) Available() (free, total int64, err error) {
