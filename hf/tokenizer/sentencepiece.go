@@ -42,7 +42,7 @@ type sentencePiece struct {
 	scores  []float32
 	whole   []bool // tokens that merging makes
 	unknown int
-	bytes   *[256]int
+	bytes   *byteTokens
 }
 
 func newSentencePiece(pieces []scored) *sentencePiece {
@@ -118,9 +118,7 @@ func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
 		case ok:
 			ids = append(ids, id)
 		case m.bytes != nil:
-			for _, b := range []byte(texts[n]) {
-				ids = append(ids, m.bytes[b])
-			}
+			ids = m.bytes.append(ids, texts[n])
 		case !unknown: // one for all in a row
 			ids = append(ids, m.unknown)
 		}

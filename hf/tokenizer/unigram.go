@@ -16,7 +16,7 @@ type unigram struct {
 	unknown int
 	longest int     // bytes of a token
 	worst   float64 // score of an unknown character
-	bytes   *[256]int
+	bytes   *byteTokens
 }
 
 const unknownPenalty = 10
@@ -117,8 +117,5 @@ func (m *unigram) piece(ids []int, s string) []int {
 	if m.bytes == nil {
 		return append(ids, m.unknown)
 	}
-	for _, b := range []byte(s) {
-		ids = append(ids, m.bytes[b])
-	}
-	return ids
+	return m.bytes.append(ids, s)
 }
