@@ -42,6 +42,9 @@ var words = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z_0-9]*)|([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|("(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')|(//|\*\*|==|!=|<=|>=|[-+*/%~<>=(),.:|\[\]{}]))`)
 })
 
+// tags matches what opens a tag.
+var tags = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[{%#]`) })
+
 // lexer cuts a template into tokens.
 type lexer struct {
 	rest string // what is not read yet
@@ -85,7 +88,10 @@ func (l *lexer) skip(n int) {
 // text reads the text up to the next tag, and what opens that tag; it returns the two
 // characters that open it.
 func (l *lexer) text() (tag string) {
-	at, tag := nextTag(l.rest)
+	at := len(l.rest)
+	if m := tags().FindStringIndex(l.rest); m != nil {
+		at, tag = m[0], l.rest[m[0]:m[1]]
+	}
 	before := l.rest[:at]
 	shown := before
 	switch {
@@ -176,19 +182,6 @@ func (l *lexer) word() (depth int) {
 	return depth
 }
 
-// nextTag finds the next tag: where it is, and the two characters that open it.
-func nextTag(s string) (at int, tag string) {
-	for i := 0; i+1 < len(s); i++ {
-		if s[i] == '{' {
-			switch s[i+1] {
-			case '{', '%', '#':
-				return i, s[i : i+2]
-			}
-		}
-	}
-	return len(s), ""
-}
-
 // unquote reads a string with its quotes.
 func unquote(s string) string {
 	s = s[1 : len(s)-1]
@@ -199,19 +192,14 @@ func unquote(s string) string {
 			continue
 		}
 		i++
-		switch s[i] {
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case '\\', '\'', '"':
-			b.WriteByte(s[i])
-		case '\n':
-		default:
+		to, ok := escapes[s[i]]
+		if !ok {
 			refuse.With(`the escape \%c in a string is not understood`, s[i])
 		}
+		b.WriteString(to)
 	}
 	return b.String()
 }
+
+// escapes are what characters stand for behind a backslash.
+var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`, '\n': ""}

@@ -251,7 +251,7 @@ func (p *parser) not() expression {
 }
 
 func (p *parser) comparison() expression {
-	first := p.sum()
+	first := p.operated(0)
 	var all expression
 	for {
 		op := ""
@@ -268,7 +268,7 @@ func (p *parser) comparison() expression {
 			}
 			return all
 		}
-		second := p.sum()
+		second := p.operated(0)
 		c := binary(op, first, second)
 		if all != nil {
 			c = logic(true, all, c)
@@ -277,20 +277,17 @@ func (p *parser) comparison() expression {
 	}
 }
 
-func (p *parser) sum() expression { return p.left(p.concat, "+", "-") }
+// operators of two values group to the left. Those of a level bind less than those of the next.
+var operators = [][]string{{"+", "-"}, {"~"}, {"*", "/", "//", "%"}}
 
-func (p *parser) concat() expression { return p.left(p.product, "~") }
-
-func (p *parser) product() expression {
-	return p.left(func() expression { return p.unary(true) }, "*", "/", "//", "%")
-}
-
-// left reads operators that group to the left.
-func (p *parser) left(operand func() expression, ops ...string) expression {
-	e := operand()
-	for p.peek().kind == operator && p.is(ops...) {
-		t := p.next()
-		e = binary(t.value, e, operand())
+// operated reads values with operators of a level between them, and of those above it.
+func (p *parser) operated(level int) expression {
+	if level == len(operators) {
+		return p.unary(true)
+	}
+	e := p.operated(level + 1)
+	for p.peek().kind == operator && p.is(operators[level]...) {
+		e = binary(p.next().value, e, p.operated(level+1))
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,29 +38,20 @@ func Parse(data []byte) (*Config, error) {
 	return New(fields), nil
 }
 
-// infinities writes Infinity, which Python's JSON has, as newer files do, {"__float__": "Infinity"}.
+// infinite matches Infinity, which Python's JSON has, and strings.
+var infinite = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|Infinity`)
+
+// infinities writes Infinity, but in strings, as newer files do, {"__float__": "Infinity"}.
 func infinities(data []byte) []byte {
-	const word = "Infinity"
-	if !bytes.Contains(data, []byte(word)) {
+	if !bytes.Contains(data, []byte("Infinity")) {
 		return data
 	}
-	var out []byte
-	quoted := false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\' && i+1 < len(data):
-			out = append(out, c)
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && bytes.HasPrefix(data[i:], []byte(word)):
-			out = append(out, `{"__float__": "Infinity"}`...)
-			i += len(word) - 1
-			continue
+	return infinite.ReplaceAllFunc(data, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
 		}
-		out = append(out, data[i])
-	}
-	return out
+		return []byte(`{"__float__": "Infinity"}`)
+	})
 }
 
 // Limits returns a list of two numbers, the second of which may be infinite; 0 and +∞ if it is absent.
