@@ -39,11 +39,8 @@ const maxTemplate = 1 << 18
 const maxFile = 1 << 26
 
 // Parse reads a template. vars are variables that it may use, such as bos_token.
-func Parse(source string, vars map[string]string) (*Template, error) {
-	return refuse.Result(func() *Template { return parse(source, vars) })
-}
-
-func parse(source string, vars map[string]string) *Template {
+func Parse(source string, vars map[string]string) (_ *Template, err error) {
+	defer must.Catch(&err)
 	if len(source) > maxTemplate {
 		refuse.With("the template has more than %d bytes", maxTemplate)
 	}
@@ -56,7 +53,7 @@ func parse(source string, vars map[string]string) *Template {
 		}
 	}
 	t.digest = digestOf(source, t.vars)
-	return t
+	return t, nil
 }
 
 // Digest is the SHA-256 of everything besides the conversation that determines the text: the

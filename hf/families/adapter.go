@@ -48,11 +48,8 @@ const (
 )
 
 // ReadAdapter reads the configuration of an adapter, adapter_config.json, which says what the tensors of the set are.
-func ReadAdapter(c *config.Config, set weights.Set) (*Adapter, error) {
-	return refuse.Result(func() *Adapter { return readAdapter(c, set) })
-}
-
-func readAdapter(c *config.Config, set weights.Set) *Adapter {
+func ReadAdapter(c *config.Config, set weights.Set) (_ *Adapter, err error) {
+	defer must.Catch(&err)
 	c.Is("peft_type", "LORA")
 	for _, off := range []string{"use_dora", "lora_bias", "use_qalora", "use_bdlora"} {
 		c.Is(off, false)
@@ -99,7 +96,7 @@ func readAdapter(c *config.Config, set weights.Set) *Adapter {
 	if len(a.modules) == 0 {
 		refuse.With("the adapter has no tensors %sLAYER%s", adapterPrefix, loraA)
 	}
-	return a
+	return a, nil
 }
 
 // patterns are numbers by the ends of layers' names.

@@ -11,18 +11,15 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/quote"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // ParseJSON reads a tokenizer.json. It ignores the file's settings for truncation
 // and padding.
-func ParseJSON(data []byte) (t *Tokenizer, err error) {
-	err = refuse.Caught(func() { t = fromJSON(data) })
-	return t, err
-}
-
-func fromJSON(data []byte) *Tokenizer {
+func ParseJSON(data []byte) (_ *Tokenizer, err error) {
+	defer must.Catch(&err)
 	file := unmarshalled[struct {
 		Added      []addedToken    `json:"added_tokens"`
 		Normalizer json.RawMessage `json:"normalizer"`
@@ -54,16 +51,16 @@ func fromJSON(data []byte) *Tokenizer {
 		}
 	}
 	w := &work{leastWork + workPerFileByte*len(data)}
-	t.added = newAdded(file.Added, func(s string) string { return t.normalised(w, s) })
-	if err := w.err(); err != nil {
-		refuse.With("normalizer: %w", err)
-	}
+	refuse.Within("normalizer", func() {
+		t.added = newAdded(file.Added, func(s string) string { return t.normalised(w, s) })
+		must.OK(w.err())
+	})
 	for _, id := range slices.Concat(t.before, t.after) {
 		if id < 0 || id >= t.Size() {
 			refuse.With("post_processor: it puts id %d around a text, and ids are from 0 to %d", id, t.Size()-1)
 		}
 	}
-	return t
+	return t, nil
 }
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || bytes.Equal(raw, []byte("null")) }

@@ -40,7 +40,7 @@ type Tensor struct {
 	Finite func(src []byte) bool
 	// Row, if set, returns the stored row that is row i of the tensor.
 	Row func(i int) int
-	// Whole marks integer types, whose numbers Ints reads.
+	// Whole marks integer types: it reads one of their numbers.
 	Whole func(src []byte) int64
 }
 
@@ -166,18 +166,6 @@ func (t *Tensor) Read(dst []float32, from int) {
 		return
 	}
 	t.Decode(dst, t.Raw[from/t.Elems*t.Bytes:(from+len(dst))/t.Elems*t.Bytes])
-}
-
-// Ints returns the numbers of an integer type.
-func (t *Tensor) Ints() ([]int64, error) {
-	if t.Whole == nil {
-		return nil, fmt.Errorf("tensor %s is of type %s, where integers are expected", graph.Quote(t.Name), t.Type)
-	}
-	out := make([]int64, t.Len())
-	for i := range out {
-		out[i] = t.Whole(t.Raw[i*t.Bytes:])
-	}
-	return out, nil
 }
 
 func (t *Tensor) advise(f func(*mapped.File, []byte)) {
