@@ -231,33 +231,26 @@ func roundLaunch(pairs int) Launch {
 	return Launch{GridX: min(roundBlocks, (pairs+threads-1)/threads), Block: threads}
 }
 
+// paired is a kernel for tables of n elements, at least `unit` and a multiple of it.
+func paired(name string, n, unit int) sized {
+	return Kernel{"whir", name}.of().unless(n < unit || n%unit != 0, "of %d", n)
+}
+
 // PairRound makes two sums: the value at 0 and the leading coefficient of
 // X ↦ Σ f(X, x)·q(X, x), for tables of n elements of K, n even.
 func PairRound(d Device, f, q Ptr, n int, p Post) error {
-	k := Kernel{"whir", "pair_round"}
-	if n < 2 || n%2 != 0 {
-		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
-	}
-	return d.Launch(k, roundLaunch(n/2), p.sums(uint64(f), uint64(q), uint64(n/2))...)
+	return paired("pair_round", n, 2).launch(d, roundLaunch(n/2), p.sums(uint64(f), uint64(q), uint64(n/2))...)
 }
 
 // PairBind binds the first variable of f and q, of n elements of K each, a multiple of 4, to
 // r in place, and does what PairRound does for the result.
 func PairBind(d Device, f, q Ptr, n int, r field.QM31, p Post) error {
-	k := Kernel{"whir", "pair_bind"}
-	if n < 4 || n%4 != 0 {
-		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
-	}
 	low, high := pack(r)
-	return d.Launch(k, roundLaunch(n/4), p.sums(uint64(f), uint64(q), uint64(n/4), low, high)...)
+	return paired("pair_bind", n, 4).launch(d, roundLaunch(n/4), p.sums(uint64(f), uint64(q), uint64(n/4), low, high)...)
 }
 
 // PairEnd binds the first variable of f and q, of n elements of K each, n even, to r in place.
 func PairEnd(d Device, f, q Ptr, n int, r field.QM31) error {
-	k := Kernel{"whir", "pair_end"}
-	if n < 2 || n%2 != 0 {
-		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
-	}
 	low, high := pack(r)
-	return d.Launch(k, roundLaunch(n/2), uint64(f), uint64(q), uint64(n/2), low, high)
+	return paired("pair_end", n, 2).launch(d, roundLaunch(n/2), uint64(f), uint64(q), uint64(n/2), low, high)
 }
