@@ -182,24 +182,19 @@ func (l *lexer) word() (depth int) {
 	return depth
 }
 
+// escapes are what characters stand for behind a backslash, which escaped matches.
+var (
+	escapes = map[string]string{`\n`: "\n", `\t`: "\t", `\r`: "\r", `\\`: "\\", `\'`: "'", `\"`: `"`, "\\\n": ""}
+	escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\[\s\S]`) })
+)
+
 // unquote reads a string with its quotes.
 func unquote(s string) string {
-	s = s[1 : len(s)-1]
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		to, ok := escapes[s[i]]
+	return escaped().ReplaceAllStringFunc(s[1:len(s)-1], func(escape string) string {
+		to, ok := escapes[escape]
 		if !ok {
-			refuse.With(`the escape \%c in a string is not understood`, s[i])
+			refuse.With("the escape %s in a string is not understood", escape)
 		}
-		b.WriteString(to)
-	}
-	return b.String()
+		return to
+	})
 }
-
-// escapes are what characters stand for behind a backslash.
-var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`, '\n': ""}
