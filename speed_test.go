@@ -35,12 +35,12 @@ func TestSpeedModels(t *testing.T) {
 	}
 	for _, folder := range strings.Split(folders, ":") {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			dev := devicetest.NewWatched(devicetest.Open(t))
+			dev := newWatched(devicetest.Open(t))
 			var b strings.Builder
 			e := &ended{}
 			e.end = func(p Phase, spent time.Duration) {
-				calls := dev.Take()
-				b.WriteString(string(p) + ": " + spent.String() + "\n" + devicetest.Table(calls))
+				calls := dev.take()
+				b.WriteString(string(p) + ": " + spent.String() + "\n" + tableOf(calls))
 			}
 			opts := []with{withObserve(e), withRequire()}
 			on, err := openGPU(t.Context(), gpuWith(opts...), finds(dev))

@@ -236,19 +236,16 @@ func openGGUF(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{}
-	fields, set, err := gguf.Model(f)
-	m.Weights = set
-	if err == nil {
+	m, err := refuse.Result(func() *Model {
+		fields, set, err := gguf.Model(f)
+		must.OK(err)
 		c := config.New(fields)
-		m.Kind = c.Text("model_type", "")
-		m.Model, err = families.New(c, set, nil)
-	}
+		return &Model{Kind: c.Text("model_type", ""), Weights: set, Model: must.Get(families.New(c, set, nil))}
+	})
 	if err != nil {
 		f.Close()
-		return nil, err
 	}
-	return m, nil
+	return m, err
 }
 
 // Files are all files of the model.

@@ -112,6 +112,8 @@ func TestRefused(t *testing.T) {
 		"layers":         {"qwen2-window", set("layer_types", []string{"full_attention"}), "1 entries for 4 layers"},
 		"layer type":     {"qwen3", set("layer_types", []string{"full_attention", "linear_attention"}), "linear_attention"},
 		"biases":         {"phi3", set("attention_bias", true), "attention_bias"},
+		"slopes":         {"bloom", set("n_head", 1<<31), "2147483648 heads with ALiBi are more than the embeddings"},
+		"more slopes":    {"falcon-alibi", set("num_attention_heads", 1<<31), "2147483648 heads with ALiBi are more than the embeddings"},
 	} {
 		if m, err := Open(altered(t, c.model, c.change)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/audio"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -79,17 +80,14 @@ func (m *Model) tokens(field string, list []int) []int {
 
 // Transcribe sets the tokens that the decoder of a model of speech begins with and those that it does not write, for audio in a language such as "en"; "" is what its
 // files say.
-func (m *Model) Transcribe(language string) error {
-	return refuse.Caught(func() { m.transcribe(language) })
-}
-
-func (m *Model) transcribe(language string) {
+func (m *Model) Transcribe(language string) (err error) {
+	defer must.Catch(&err)
 	t := m.transcribes
 	if t == nil {
 		if language != "" {
 			refuse.With("a language is for models of speech (--language)")
 		}
-		return
+		return nil
 	}
 	language = cmp.Or(language, t.Language)
 	if t.Timestamps {
@@ -117,6 +115,7 @@ func (m *Model) transcribe(language string) {
 	}
 	m.Start = startIn(m.Vocabulary, start)
 	m.Speech.Suppressed, m.Speech.First = m.tokens("suppress_tokens", t.Suppressed), m.tokens("begin_suppress_tokens", t.First)
+	return nil
 }
 
 // TranscribeAs is Transcribe for the language with which the decoder begins with such tokens.

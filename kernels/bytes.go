@@ -160,7 +160,8 @@ type productBlock struct{ product, tile, from, end uint32 }
 // AddByteProducts adds all the products, in a launch or two: those of so few rows that half of a
 // block would be without use take blocks of half the size. These read 12 KB of a piece where a whole
 // block reads 16, so that from three halves on whole blocks read less.
-func AddByteProducts(d Device, products ...ByteProduct) error {
+func AddByteProducts(d Device, products ...ByteProduct) (err error) {
+	defer must.Catch(&err)
 	var wide, narrow []ByteProduct
 	for _, p := range products {
 		if p.Count <= blockRows/2 {
@@ -169,9 +170,7 @@ func AddByteProducts(d Device, products ...ByteProduct) error {
 			wide = append(wide, p)
 		}
 	}
-	if err := addByteProducts(d, Kernel{"bytes", "byte_products"}, blockRows, wide); err != nil {
-		return err
-	}
+	must.OK(addByteProducts(d, Kernel{"bytes", "byte_products"}, blockRows, wide))
 	return addByteProducts(d, Kernel{"bytes", "byte_products_narrow"}, blockRows/2, narrow)
 }
 
@@ -195,31 +194,19 @@ type joinedProduct struct {
 }
 
 // AddSegmentProducts adds all the products, as many rows at a time as have room at scratch, in bytes (SegmentBytes).
-func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, products ...SegmentProduct) error {
+func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, products ...SegmentProduct) (err error) {
+	defer must.Catch(&err)
 	var some []ByteProduct
 	var joined []joinedProduct
 	var first []uint64 // block of each
 	used, blocks := 0, 0
-	flush := func() error {
+	flush := func() {
 		if len(some) == 0 {
-			return nil
+			return
 		}
-		if err := setSegmentProducts(d, some); err != nil {
-			return err
-		}
-		at, err := NewSlice(d, first)
-		if err != nil {
-			return err
-		}
-		defer d.Free(at)
-		list, err := NewSlice(d, joined)
-		if err != nil {
-			return err
-		}
-		defer d.Free(list)
-		err = d.Launch(Kernel{"bytes", "join_products"}, Launch{GridX: blocks, Block: threads}, uint64(at), uint64(list), uint64(len(joined)), uint64(parts), uint64(tables))
+		must.OK(setSegmentProducts(d, some))
+		must.OK(launchJobs(d, Kernel{"bytes", "join_products"}, blocks, nil, first, joined, uint64(parts), uint64(tables)))
 		some, joined, first, used, blocks = some[:0], joined[:0], first[:0], 0, 0
-		return err
 	}
 	for _, p := range products {
 		row := SegmentBytes(int(p.Panels), p.Segments)
@@ -229,9 +216,7 @@ func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, prod
 		for from := 0; from < int(p.Count); {
 			n := min((room-used)/row, int(p.Count)-from, math.MaxInt32>>p.Segments)
 			if n == 0 {
-				if err := flush(); err != nil {
-					return err
-				}
+				flush()
 				continue
 			}
 			own := p.ByteProduct
@@ -243,7 +228,20 @@ func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, prod
 			blocks += (int(p.Panels)*((n+joinedRows-1)/joinedRows) + threads/32 - 1) / (threads / 32)
 		}
 	}
-	return flush()
+	flush()
+	return nil
+}
+
+// launchJobs launches a kernel with its first arguments, where the list of the first block of each job and that of the jobs are, how many
+// these are, and its last arguments.
+func launchJobs[T Element](d Device, k Kernel, blocks int, before []uint64, first []uint64, jobs []T, after ...uint64) (err error) {
+	defer must.Catch(&err)
+	at := must.Get(NewSlice(d, first))
+	defer d.Free(at)
+	list := must.Get(NewSlice(d, jobs))
+	defer d.Free(list)
+	args := slices.Concat(before, []uint64{uint64(at), uint64(list), uint64(len(jobs))}, after)
+	return d.Launch(k, Launch{GridX: blocks, Block: threads}, args...)
 }
 
 // addByteProducts adds products by blocks that take so many rows, with a thread for each.

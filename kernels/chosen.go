@@ -3,6 +3,8 @@ package kernels
 import (
 	"fmt"
 	"math"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // Chosen is the sum over e and c of By(r, e)·X(r/Each, c)·W(e, j, c), for each row r and column j. By has Rows × Experts
@@ -27,14 +29,10 @@ func (c *Chosen) check() error {
 }
 
 // ChosenAdd adds coef times the product's sums over e and c to Rows × N numbers of int64.
-func ChosenAdd(d Device, acc Ptr, c Chosen, coef int64) error {
-	suffix, err := typeName(c.W.Width)
-	if err == nil {
-		err = c.check()
-	}
-	if err != nil {
-		return err
-	}
+func ChosenAdd(d Device, acc Ptr, c Chosen, coef int64) (err error) {
+	defer must.Catch(&err)
+	suffix := must.Get(typeName(c.W.Width))
+	must.OK(c.check())
 	const warps, columns = 8, 32 // CHOSEN_WARPS, CHOSEN_COLUMNS
 	l := Launch{GridX: min(c.Experts*((c.N-1)/columns+1), maxGrid), Block: 32 * warps}
 	return launchOf(d, Kernel{"chosen", "chosen_products_" + suffix}, l,

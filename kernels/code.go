@@ -12,10 +12,6 @@ import (
 // tileLayers, and lastVars for the last layers of a codeword.
 const tileVars, tileLayers, lastVars = 13, 10, 12
 
-// shortThreads is the block size of encode_short for tables of 2^vars: eight
-// elements a thread, as far as that gives whole warps.
-func shortThreads(vars int) int { return max(32, 1<<vars/8) }
-
 // maxGridX and maxGridY are CUDA's limits.
 const maxGridX, maxGridY = 1<<31 - 1, 1<<16 - 1
 
@@ -46,7 +42,8 @@ func encode(d Device, dst, src, twiddles Ptr, rows, logTable, logDomain, node in
 	}
 	level := logDomain - logTable // below node, whose nodes start from copies of the table
 	if logTable < lastVars {
-		return d.Launch(Kernel{"code", "encode_short"}, Launch{GridX: 1 << level, GridY: rows, Block: shortThreads(logTable)},
+		// Eight elements a thread, as far as that gives whole warps.
+		return d.Launch(Kernel{"code", "encode_short"}, Launch{GridX: 1 << level, GridY: rows, Block: max(32, 1<<logTable/8)},
 			uint64(dst), uint64(src), uint64(twiddles), uint64(logDomain), uint64(level), uint64(node))
 	}
 	pass := func(vars, layers int) error {

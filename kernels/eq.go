@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
@@ -57,12 +58,9 @@ type EqHeaps struct {
 
 // NewEqHeaps builds the heaps for a point of any number of coordinates, with
 // one allocation of about 2^(len(r)/2+2) elements.
-func NewEqHeaps(d Device, r []field.QM31) (*EqHeaps, error) {
-	all, err := NewEqHeapsOf(d, [][]field.QM31{r})
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
+func NewEqHeaps(d Device, r []field.QM31) (_ *EqHeaps, err error) {
+	defer must.Catch(&err)
+	return must.Get(NewEqHeapsOf(d, [][]field.QM31{r}))[0], nil
 }
 
 // heapsJob is the number of words that tell the kernel of a point.

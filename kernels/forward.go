@@ -217,9 +217,6 @@ const (
 	gemvPart     = 512
 )
 
-// PlanePitch is the bytes that a row of k terms takes in a plane that a product makes.
-func PlanePitch(k int) int { return (k + planePiece - 1) / planePiece * planePiece }
-
 // planes are matrices as planes of bytes, of which the uppermost is signed: byte p of entry
 // (i, c) of matrix b is at b·batch + p·plane + i·pitch + c.
 type planes struct {
@@ -235,7 +232,7 @@ func newPlanes(d Device, of planesOf) (planes, error) {
 	if m.Width == 1 && m.Column == 1 && tb == 0 && tr == 0 && tk == 0 && (uint64(m.Ptr)|uint64(m.Row)|uint64(m.Batch)|uint64(k))%16 == 0 {
 		return planes{at: m.Ptr, n: 1, batch: m.Batch, pitch: m.Row}, nil
 	}
-	p := planes{n: min(m.Width, of.bits/8+1), pitch: PlanePitch(k), own: true}
+	p := planes{n: min(m.Width, of.bits/8+1), pitch: (k + planePiece - 1) / planePiece * planePiece, own: true}
 	p.plane = rows * p.pitch
 	p.batch = p.n * p.plane
 	if m.Batch == 0 && tb == 0 { // all the same

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/math/blake3"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -16,6 +17,14 @@ func keyed(key *blake3.Key, args ...uint64) []uint64 {
 		args = append(args, uint64(key[i])|uint64(key[i+1])<<32)
 	}
 	return args
+}
+
+// hasher is a kernel of a suite.
+func hasher(suite hash.Suite, poseidon2, blake3 string) Kernel {
+	if suite == hash.Blake3 {
+		return Kernel{"blake3", blake3}
+	}
+	return Kernel{"poseidon2", poseidon2}
 }
 
 // ColumnState is how many bytes a column HashColumns keeps between calls beside its digest.
@@ -33,10 +42,7 @@ func ColumnState(suite hash.Suite) int {
 // Between calls state holds ColumnState bytes a column, and digests are its own too; state may be 0 if there is one call,
 // or ColumnState is.
 func HashColumns(d Device, suite hash.Suite, digests, state, words Ptr, stride, columns, rows, absorbed, total int) error {
-	k := Kernel{"poseidon2", "hash_columns"}
-	if suite == hash.Blake3 {
-		k = Kernel{"blake3", "blake3_columns"}
-	}
+	k := hasher(suite, "hash_columns", "blake3_columns")
 	if err := positive(k, columns, rows, total); err != nil {
 		return err
 	}
@@ -68,25 +74,17 @@ func DigestState(suite hash.Suite, groups int) int {
 // call writes the leaves, over the digests if they are the same. state holds
 // DigestState bytes a column between calls.
 func AbsorbDigests(d Device, suite hash.Suite, leaves, state, digests Ptr, columns, absorbed, groups int, salted bool) error {
-	k := Kernel{"poseidon2", "absorb_digests"}
-	if suite == hash.Blake3 {
-		k = Kernel{"blake3", "blake3_digests"}
-	}
-	if err := positive(k, columns, groups-1); err != nil {
-		return err
-	}
-	if absorbed < 0 || absorbed >= groups || groups >= field.P {
-		return fmt.Errorf("%w: %s of group %d of %d", ErrSize, k.Name, absorbed, groups)
-	}
+	k := hasher(suite, "absorb_digests", "blake3_digests").of(columns, groups-1)
+	k = k.unless(absorbed < 0 || absorbed >= groups || groups >= field.P, "of group %d of %d", absorbed, groups)
 	args := []uint64{uint64(leaves), uint64(state), uint64(digests), uint64(columns), uint64(absorbed), uint64(groups)}
 	key, salt := &blake3.KeyGroups, uint64(0)
 	if salted {
 		key, salt = &blake3.KeySaltedLeaf, 1
 	}
 	if suite == hash.Blake3 {
-		return launchFor(d, k, columns, keyed(key, args...)...)
+		return k.each(d, columns, keyed(key, args...)...)
 	}
-	return launchFor(d, k, columns, append(args, salt)...)
+	return k.each(d, columns, append(args, salt)...)
 }
 
 // TreeDigests is the number of digests of a tree over 2^depth leaves.
@@ -97,19 +95,19 @@ func TreeDigests(depth int) int { return 2<<depth - 1 }
 func TreeLayer(depth, layer int) int { return 2<<depth - 2<<(depth-layer) }
 
 // MerkleTree fills the layers of a tree over 2^depth leaves, which lie at nodes.
-func MerkleTree(d Device, suite hash.Suite, nodes Ptr, depth int) error {
+func MerkleTree(d Device, suite hash.Suite, nodes Ptr, depth int) (err error) {
+	defer must.Catch(&err)
 	for layer := range depth {
 		dst, src := nodes.Offset(TreeLayer(depth, layer+1), SizeDigest), nodes.Offset(TreeLayer(depth, layer), SizeDigest)
-		if err := MerkleLayer(d, suite, dst, src, 1<<(depth-layer-1)); err != nil {
-			return err
-		}
+		must.OK(MerkleLayer(d, suite, dst, src, 1<<(depth-layer-1)))
 	}
 	return nil
 }
 
 // MerkleRoot sets dst to the root of the tree over 2^depth leaves without keeping
 // the tree. scratch has room for 3·2^(depth−2) digests, or one.
-func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int) error {
+func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int) (err error) {
+	defer must.Catch(&err)
 	if depth == 0 {
 		return d.Copy(dst, leaves, SizeDigest)
 	}
@@ -120,9 +118,7 @@ func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int)
 		if layer == depth-1 {
 			to = dst
 		}
-		if err := MerkleLayer(d, suite, to, src, 1<<(depth-layer-1)); err != nil {
-			return err
-		}
+		must.OK(MerkleLayer(d, suite, to, src, 1<<(depth-layer-1)))
 		src = to
 	}
 	return nil
@@ -131,18 +127,11 @@ func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int)
 // MerkleLayer sets n digests at dst to the parents of the 2n at src
 // (hash.Suite.Parents), which they must not overlap.
 func MerkleLayer(d Device, suite hash.Suite, dst, src Ptr, n int) error {
-	k := Kernel{"poseidon2", "merkle_layer"}
-	if suite == hash.Blake3 {
-		k = Kernel{"blake3", "blake3_layer"}
-	}
-	if err := positive(k, n); err != nil {
-		return err
-	}
 	args := []uint64{uint64(dst), uint64(src), uint64(n)}
 	if suite == hash.Blake3 {
 		args = keyed(&blake3.KeyNode, args...)
 	}
-	return launchFor(d, k, n, args...)
+	return hasher(suite, "merkle_layer", "blake3_layer").of(n).each(d, n, args...)
 }
 
 // GatherDigests sets dst to the digests of src with the n indexes, 64 bits each.
@@ -153,10 +142,7 @@ func GatherDigests(d Device, dst, src, indexes Ptr, n int) error {
 // SearchNonce lowers the 64-bit number at best to the smallest of n nonces from
 // `first` on that do the work (hash.Work.Try), whose state is at state. It leaves best alone if there is none.
 func SearchNonce(d Device, work *hash.Work, best, state Ptr, first, n uint64) error {
-	k := Kernel{"poseidon2", "search_nonce"}
-	if work.Suite == hash.Blake3 {
-		k = Kernel{"blake3", "blake3_nonce"}
-	}
+	k := hasher(work.Suite, "search_nonce", "blake3_nonce")
 	if n < 1 || n > 1<<30 || work.Bits < 1 || work.Bits > 31 {
 		return fmt.Errorf("%w: %s over %d nonces for %d bits", ErrSize, k.Name, n, work.Bits)
 	}

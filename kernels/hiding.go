@@ -22,15 +22,9 @@ func masked(key *prf.Key, args ...uint64) []uint64 {
 // Elements sets the M31 at dst to the elements `from` to from + n − 1 that a key gives for a use, of each of some rows, from
 // `row` on (prf.Key.Elements).
 func Elements(d Device, dst Ptr, key *prf.Key, use prf.Use, row, from uint64, rows, n int) error {
-	k := Kernel{"hiding", "prf_elements"}
-	if err := positive(k, rows, n); err != nil {
-		return err
-	}
-	if (from+uint64(n))>>36 != 0 {
-		return fmt.Errorf("%w: %s up to element %d of a row", ErrSize, k.Name, from+uint64(n))
-	}
+	k := Kernel{"hiding", "prf_elements"}.of(rows, n).unless((from+uint64(n))>>36 != 0, "up to element %d of a row", from+uint64(n))
 	blocks := int((from+uint64(n)+15)/16 - from/16)
-	return launchFor(d, k, rows*blocks, masked(key, uint64(dst), uint64(use), row, from, uint64(rows), uint64(n))...)
+	return k.each(d, rows*blocks, masked(key, uint64(dst), uint64(use), row, from, uint64(rows), uint64(n))...)
 }
 
 // TailPlanes is the width of the rows that TailRows makes.
@@ -39,28 +33,16 @@ const TailPlanes = 4
 // TailRows sets rows at dst to the tails of some rows of a tree, from `row` on: n elements and zeros behind them, as TailPlanes
 // planes of bytes of a pitch that RowPitch gives. Unlike those of ByteRows they lack nothing: PlaneBias does not count.
 func TailRows(d Device, dst Ptr, key *prf.Key, row uint64, rows, n, pitch int) error {
-	k := Kernel{"hiding", "prf_planes"}
-	if err := positive(k, rows, n); err != nil {
-		return err
-	}
-	if pitch < n || pitch%16 != 0 {
-		return fmt.Errorf("%w: %s of %d elements, one row %d bytes behind another", ErrSize, k.Name, n, pitch)
-	}
-	return launchFor(d, k, rows*pitch/16, masked(key, uint64(dst), uint64(prf.Tail), row, uint64(rows), uint64(n), uint64(pitch))...)
+	k := Kernel{"hiding", "prf_planes"}.of(rows, n).unless(pitch < n || pitch%16 != 0, "of %d elements, one row %d bytes behind another", n, pitch)
+	return k.each(d, rows*pitch/16, masked(key, uint64(dst), uint64(prf.Tail), row, uint64(rows), uint64(n), uint64(pitch))...)
 }
 
 // AddTails adds tau times the tails, n M31 each, to the first values of some rows of 2^vars signed integers: what is then to
 // be encoded, where tau is the value on a part of the codewords (EncodePart) of what tails are multiplied with, less what was
 // added before.
 func AddTails(d Device, values, tails Ptr, vars, n, rows int, tau field.M31) error {
-	k := Kernel{"hiding", "add_tails"}
-	if err := positive(k, n, rows, vars+1); err != nil {
-		return err
-	}
-	if n>>vars > 1 || n>>vars == 1 && n != 1<<vars {
-		return fmt.Errorf("%w: %s of %d elements to 2^%d values", ErrSize, k.Name, n, vars)
-	}
-	return launchFor(d, k, rows*n, uint64(values), uint64(tails), uint64(vars), uint64(n), uint64(rows), uint64(tau))
+	k := Kernel{"hiding", "add_tails"}.of(n, rows, vars+1).unless((n-1)>>max(0, vars) > 0, "of %d elements to 2^%d values", n, vars)
+	return k.each(d, rows*n, uint64(values), uint64(tails), uint64(vars), uint64(n), uint64(rows), uint64(tau))
 }
 
 // JoinTails adds 2^shift rows of 2^vars elements of K at src, which lie in a row of a table as those of a tree do that make one

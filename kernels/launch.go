@@ -38,6 +38,14 @@ type sized struct {
 // of checks that sizes are positive.
 func (k Kernel) of(sizes ...int) sized { return sized{k, positive(k, sizes...)} }
 
+// unless has launching it be an error where what it is asked for is wrong in a way that the sizes alone do not say.
+func (k sized) unless(wrong bool, format string, args ...any) sized {
+	if k.err == nil && wrong {
+		k.err = fmt.Errorf("%w: %s %s", ErrSize, k.Name, fmt.Sprintf(format, args...))
+	}
+	return k
+}
+
 func (k sized) launch(d Device, l Launch, args ...uint64) error {
 	if k.err != nil {
 		return k.err

@@ -37,27 +37,21 @@ type Wrapper interface {
 
 // Base returns the device that a device stands for, itself if it stands for none.
 func Base(d Device) Device {
-	for {
-		w, ok := d.(Wrapper)
-		if !ok {
-			return d
-		}
-		d = w.Beneath()
+	if w, ok := d.(Wrapper); ok {
+		return Base(w.Beneath())
 	}
+	return d
 }
 
 // PeerOf returns the first device that is a Peer of those that d stands for, nil if none is.
 func PeerOf(d Device) Peer {
-	for {
-		if p, ok := d.(Peer); ok {
-			return p
-		}
-		w, ok := d.(Wrapper)
-		if !ok {
-			return nil
-		}
-		d = w.Beneath()
+	switch d := d.(type) {
+	case Peer:
+		return d
+	case Wrapper:
+		return PeerOf(d.Beneath())
 	}
+	return nil
 }
 
 // After has all that is enqueued on d from now on done after what is in the queue of

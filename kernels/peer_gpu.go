@@ -5,6 +5,7 @@ package kernels
 import (
 	"sync"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"gorgonia.org/cu"
 )
@@ -46,17 +47,12 @@ func (e *Executor) After(other Device) error {
 
 // record sets the executor's mark behind all that is enqueued. The caller holds its lock.
 func (e *Executor) record() (err error) {
+	defer must.Catch(&err)
 	m := &e.mark
 	if !m.made {
-		release, err := e.Bind()
-		if err != nil {
-			return err
-		}
-		defer release()
+		defer must.Get(e.Bind())()
 		event, err := cu.MakeEvent(cu.DisableTiming)
-		if err != nil {
-			return libcuda.Wrap("cuEventCreate", err)
-		}
+		must.OK(libcuda.Wrap("cuEventCreate", err))
 		m.event, m.made = libcuda.EventOf(event), true
 	}
 	return libcuda.Record(e.ctx, m.event, e.stream)

@@ -50,14 +50,10 @@ const maxTerms = 1 << 13
 
 // RestrictInt sets the Outer·Inner elements of K at out to
 // Σ_d Weights[d]·in[p][d][s].
-func RestrictInt(d Device, out Ptr, in Integers, b Binding) error {
-	suffix, err := typeName(in.Width)
-	if err == nil {
-		err = b.check()
-	}
-	if err != nil {
-		return err
-	}
+func RestrictInt(d Device, out Ptr, in Integers, b Binding) (err error) {
+	defer must.Catch(&err)
+	suffix := must.Get(typeName(in.Width))
+	must.OK(b.check())
 	// Rows of the matrix that the tensor cores read must be aligned.
 	row := b.Inner
 	if b.Inner == 1 {
@@ -155,12 +151,9 @@ type Layout struct{ Dims, Steps []int }
 
 // ArrangeInt writes the table of the layout's MLE, PaddedSize(Dims) elements of
 // K, from integers.
-func ArrangeInt(d Device, out Ptr, in Integers, l Layout) error {
-	suffix, err := typeName(in.Width)
-	if err != nil {
-		return err
-	}
-	return l.arrange(d, "restrict_arrange_"+suffix, out, in.At)
+func ArrangeInt(d Device, out Ptr, in Integers, l Layout) (err error) {
+	defer must.Catch(&err)
+	return l.arrange(d, "restrict_arrange_"+must.Get(typeName(in.Width)), out, in.At)
 }
 
 // ArrangeField is ArrangeInt for elements of K.

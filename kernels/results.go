@@ -3,6 +3,8 @@ package kernels
 import (
 	"errors"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/must"
 )
 
 // errNothing is what Wait fails with where a launch has left words of a result buffer absent.
@@ -19,12 +21,9 @@ type deviceBuffer struct {
 
 // NewDeviceBuffer returns a result buffer in memory that it allocates on d, for
 // devices without any that the host can read.
-func NewDeviceBuffer(d Device, words int) (ResultBuffer, error) {
-	m := &deviceBuffer{d: d, words: words}
-	var err error
-	if m.at, err = AllocSlice[uint64](d, 2*words+1); err != nil {
-		return nil, err
-	}
+func NewDeviceBuffer(d Device, words int) (_ ResultBuffer, err error) {
+	defer must.Catch(&err)
+	m := &deviceBuffer{d: d, words: words, at: must.Get(AllocSlice[uint64](d, 2*words+1))}
 	if err = d.Clear(At[uint64](m.at, words), 8*(words+1)); err == nil {
 		err = m.empty(words)
 	}

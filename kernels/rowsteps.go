@@ -277,7 +277,7 @@ func (y *rowStep) words(x *rowChain, batch int) []int64 {
 func pair(low, high int) int64 { return int64(uint32(low)) | int64(high)<<32 }
 
 // pairs are numbers of 32 bits, two in a word.
-func pairs(v []int) []int64 {
+func pairs[T int | int32](v []T) []int64 {
 	w := make([]int64, (len(v)+1)/2)
 	for i, x := range v {
 		w[i/2] |= int64(uint32(x)) << (32 * (i % 2))

@@ -3,10 +3,11 @@ package kernels
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc"
 )
 
@@ -14,32 +15,26 @@ import (
 var files embed.FS
 
 // Groups returns the names of all groups of kernels: the sources cu/NAME.cu.
-func Groups() []string {
-	names, err := fs.Glob(files, "cu/*.cu")
-	if err != nil {
-		panic(err) // the pattern is malformed
+func Groups() (names []string) {
+	for name := range texts(".cu") {
+		names = append(names, strings.TrimSuffix(name, ".cu"))
 	}
-	for i, n := range names {
-		names[i] = strings.TrimSuffix(path.Base(n), ".cu")
-	}
+	slices.Sort(names)
 	return names
 }
 
 // Headers returns the texts of all files cu/*.cuh by their names.
-func Headers() map[string]string {
-	names, err := fs.Glob(files, "cu/*.cuh")
-	if err != nil {
-		panic(err) // the pattern is malformed
-	}
-	headers := make(map[string]string, len(names))
-	for _, n := range names {
-		text, err := files.ReadFile(n)
-		if err != nil {
-			panic(err) // it was listed
+func Headers() map[string]string { return texts(".cuh") }
+
+// texts returns those of all files of an extension by their names.
+func texts(extension string) map[string]string {
+	all := map[string]string{}
+	for _, f := range must.Get(files.ReadDir("cu")) { // which cannot fail, nor what follows
+		if path.Ext(f.Name()) == extension {
+			all[f.Name()] = string(must.Get(files.ReadFile("cu/" + f.Name())))
 		}
-		headers[path.Base(n)] = string(text)
 	}
-	return headers
+	return all
 }
 
 // Source returns the program of a group.

@@ -128,13 +128,7 @@ func (r *Records) Words() []int64 { return append(r.words[:len(r.words):len(r.wo
 // Ints32 adds a list of integers and returns its address.
 func (r *Records) Ints32(v []int32) Ptr {
 	at := inCode | Ptr(r.Len())
-	for i := 0; i < len(v); i += 2 {
-		w := int64(uint32(v[i]))
-		if i+1 < len(v) {
-			w |= int64(v[i+1]) << 32
-		}
-		r.words = append(r.words, w)
-	}
+	r.words = append(r.words, pairs(v)...)
 	return at
 }
 

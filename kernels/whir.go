@@ -205,11 +205,7 @@ func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) (err er
 		first[i] = uint64(blocks)
 		blocks += (longs*int(j.Places) + threads - 1) / threads
 	}
-	at := must.Get(NewSlice(d, first))
-	defer d.Free(at)
-	list := must.Get(NewSlice(d, jobs))
-	defer d.Free(list)
-	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(out), uint64(at), uint64(list), uint64(len(jobs)), uint64(longs), uint64(columns))
+	return launchJobs(d, k, blocks, []uint64{uint64(out)}, first, jobs, uint64(longs), uint64(columns))
 }
 
 // PlacedElement is an element of K with its place in a table.
@@ -239,7 +235,7 @@ func AddPoints(d Device, q Ptr, vars int, points Ptr, n int, scratch Ptr) error 
 	}
 	high, low := WeightSizes(vars)
 	const upperAtOnce = 4 // UPPER of whir.cu
-	return d.Launch(Kernel{"whir", "add_points"}, Launch{GridX: (high + upperAtOnce - 1) / upperAtOnce, Block: low2threads(low)},
+	return d.Launch(Kernel{"whir", "add_points"}, Launch{GridX: (high + upperAtOnce - 1) / upperAtOnce, Block: max(low, 32)},
 		uint64(q), uint64(lower), uint64(upper), uint64(n), uint64(vars))
 }
 
@@ -255,9 +251,6 @@ func makePoints(d Device, vars int, points Ptr, n int, scratch Ptr) (lower, uppe
 	return lower, upper, d.Launch(Kernel{"whir", "make_points"}, Launch{GridX: n, Block: threads}, uint64(lower), uint64(upper), uint64(points), uint64(vars))
 }
 
-// low2threads rounds a number of lower indexes up to whole warps.
-func low2threads(low int) int { return max(low, 32) }
-
 // PointScratch is the room in bytes that AddPoints needs.
 func PointScratch(vars, n int) int {
 	high, low := WeightSizes(vars)
@@ -272,33 +265,26 @@ func roundLaunch(pairs int) Launch {
 	return Launch{GridX: min(roundBlocks, (pairs+threads-1)/threads), Block: threads}
 }
 
+// paired is a kernel for tables of n elements, at least `unit` and a multiple of it.
+func paired(name string, n, unit int) sized {
+	return Kernel{"whir", name}.of().unless(n < unit || n%unit != 0, "of %d", n)
+}
+
 // PairRound makes two sums: the value at 0 and the leading coefficient of
 // X ↦ Σ f(X, x)·q(X, x), for tables of n elements of K, n even.
 func PairRound(d Device, f, q Ptr, n int, p Post) error {
-	k := Kernel{"whir", "pair_round"}
-	if n < 2 || n%2 != 0 {
-		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
-	}
-	return d.Launch(k, roundLaunch(n/2), p.sums(uint64(f), uint64(q), uint64(n/2))...)
+	return paired("pair_round", n, 2).launch(d, roundLaunch(n/2), p.sums(uint64(f), uint64(q), uint64(n/2))...)
 }
 
 // PairBind binds the first variable of f and q, of n elements of K each, a multiple of 4, to
 // r in place, and does what PairRound does for the result.
 func PairBind(d Device, f, q Ptr, n int, r field.QM31, p Post) error {
-	k := Kernel{"whir", "pair_bind"}
-	if n < 4 || n%4 != 0 {
-		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
-	}
 	low, high := pack(r)
-	return d.Launch(k, roundLaunch(n/4), p.sums(uint64(f), uint64(q), uint64(n/4), low, high)...)
+	return paired("pair_bind", n, 4).launch(d, roundLaunch(n/4), p.sums(uint64(f), uint64(q), uint64(n/4), low, high)...)
 }
 
 // PairEnd binds the first variable of f and q, of n elements of K each, n even, to r in place.
 func PairEnd(d Device, f, q Ptr, n int, r field.QM31) error {
-	k := Kernel{"whir", "pair_end"}
-	if n < 2 || n%2 != 0 {
-		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
-	}
 	low, high := pack(r)
-	return d.Launch(k, roundLaunch(n/2), uint64(f), uint64(q), uint64(n/2), low, high)
+	return paired("pair_end", n, 2).launch(d, roundLaunch(n/2), uint64(f), uint64(q), uint64(n/2), low, high)
 }

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/internal/atomicfile"
 )
@@ -18,34 +18,24 @@ var cacheMagic = []byte("prove-model cubin 2\n")
 
 // cacheDir is where compiled code is kept: nil for the default folder, an empty
 // text for nowhere.
-var (
-	cacheMu  sync.Mutex
-	cacheDir *string
-)
+var cacheDir atomic.Pointer[string]
 
 // SetCacheDir makes Compile keep its results in dir, or, if dir is empty, in
 // memory alone. The default is prove-model/cubin in the user's cache folder.
-func SetCacheDir(dir string) {
-	cacheMu.Lock()
-	defer cacheMu.Unlock()
-	cacheDir = &dir
-}
+func SetCacheDir(dir string) { cacheDir.Store(&dir) }
 
 // cachePath returns the file for a key, or "" if nothing is kept on disk.
 func cachePath(key string) string {
-	cacheMu.Lock()
-	defer cacheMu.Unlock()
-	switch {
-	case cacheDir == nil:
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return ""
-		}
-		return filepath.Join(base, "prove-model", "cubin", key)
-	case *cacheDir == "":
+	var folder string
+	if own := cacheDir.Load(); own != nil {
+		folder = *own
+	} else if base, err := os.UserCacheDir(); err == nil {
+		folder = filepath.Join(base, "prove-model", "cubin")
+	}
+	if folder == "" {
 		return ""
 	}
-	return filepath.Join(*cacheDir, key)
+	return filepath.Join(folder, key)
 }
 
 // readCache returns the code kept under key and the log of its compilation. The

@@ -5,6 +5,7 @@ package nvrtc
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"gorgonia.org/cu"
 )
@@ -32,23 +33,18 @@ func Devices() ([]DeviceInfo, error) {
 	return devices, nil
 }
 
-func describe(i int) (DeviceInfo, error) {
+func describe(i int) (info DeviceInfo, err error) {
+	defer must.Catch(&err)
 	d, err := cu.GetDevice(i)
-	if err != nil {
-		return DeviceInfo{}, libcuda.Wrap("cuDeviceGet", err)
-	}
-	info := DeviceInfo{Index: i, Driver: version(cu.Version())}
-	if info.Name, err = d.Name(); err != nil {
-		return info, libcuda.Wrap("cuDeviceGetName", err)
-	}
+	must.OK(libcuda.Wrap("cuDeviceGet", err))
+	info = DeviceInfo{Index: i, Driver: version(cu.Version())}
+	info.Name, err = d.Name()
+	must.OK(libcuda.Wrap("cuDeviceGetName", err))
 	id, err := d.UUID()
-	if err != nil {
-		return info, libcuda.Wrap("cuDeviceGetUuid", err)
-	}
+	must.OK(libcuda.Wrap("cuDeviceGetUuid", err))
 	info.UUID = id.String()
-	if info.Memory, err = d.TotalMem(); err != nil {
-		return info, libcuda.Wrap("cuDeviceTotalMem", err)
-	}
+	info.Memory, err = d.TotalMem()
+	must.OK(libcuda.Wrap("cuDeviceTotalMem", err))
 	for _, a := range []struct {
 		value *int
 		attr  cu.DeviceAttribute
@@ -60,9 +56,8 @@ func describe(i int) (DeviceInfo, error) {
 		{&info.L2, cu.L2CacheSize},
 		{&info.SharedPerBlock, maxSharedPerBlockOptin},
 	} {
-		if *a.value, err = d.Attribute(a.attr); err != nil {
-			return info, libcuda.Wrap("cuDeviceGetAttribute", err)
-		}
+		*a.value, err = d.Attribute(a.attr)
+		must.OK(libcuda.Wrap("cuDeviceGetAttribute", err))
 	}
 	return info, nil
 }

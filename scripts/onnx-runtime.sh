@@ -15,10 +15,7 @@ mkdir -p "$folder"
 
 interpreter() {
 	python=${PYTHON:-$folder/venv/bin/python}
-	if [ -z "${PYTHON:-}" ] && [ ! -x "$python" ]; then
-		python3 -m venv "$folder/venv"
-		"$python" -m pip install --quiet -r "$1"
-	fi
+	[ -n "${PYTHON:-}" ] || scripts/venv.sh "$folder/venv" -r "$1"
 }
 
 # prove_all proves and verifies every model and compares the outputs. It returns 1 where one

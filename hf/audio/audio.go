@@ -3,11 +3,13 @@ package audio
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
@@ -29,15 +31,10 @@ type Sound struct {
 
 // Read reads a file of audio: a WAV file with samples of 8, 16, 24 or 32 bits, or floats of 32 or 64. Channels are mixed: a sample is their
 // mean. Nothing in the file is trusted. Other kinds of files are refused by name.
-func Read(path string) (*Sound, error) {
-	data, err := regular.Read(path, maxFile)
-	if err != nil {
-		return nil, err
-	}
-	s, err := decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
+func Read(path string) (s *Sound, err error) {
+	defer must.Catch(&err)
+	data := must.Get(regular.Read(path, maxFile))
+	refuse.Within(path, func() { s = decode(data) })
 	return s, nil
 }
 
@@ -52,16 +49,17 @@ var kinds = []struct {
 	{0, "RF64", "RF64"}, {0, "wvpk", "WavPack"}, {0, ".snd", "AU"},
 }
 
-func decode(data []byte) (*Sound, error) {
+func decode(data []byte) *Sound {
 	if len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WAVE" {
 		return wav(data[12:])
 	}
 	for _, k := range kinds {
 		if len(data) >= k.at && bytes.HasPrefix(data[k.at:], []byte(k.begin)) {
-			return nil, fmt.Errorf("%s files are not read: convert it to WAV, for example with ffmpeg -i IN -ac 1 -ar 16000 OUT.wav", k.name)
+			refuse.With("%s files are not read: convert it to WAV, for example with ffmpeg -i IN -ac 1 -ar 16000 OUT.wav", k.name)
 		}
 	}
-	return nil, errors.New("it is no audio file that is known: give a WAV file")
+	refuse.With("it is no audio file that is known: give a WAV file")
+	return nil
 }
 
 // Kinds of samples of a WAV file.
@@ -80,7 +78,7 @@ type format struct {
 var encodings = map[int]string{2: "Microsoft ADPCM", 6: "A-law", 7: "µ-law", 0x11: "IMA ADPCM", 0x31: "GSM", 0x50: "MPEG", 0x55: "MP3", 0xff: "AAC"}
 
 // wav reads the chunks of a WAV file.
-func wav(data []byte) (*Sound, error) {
+func wav(data []byte) *Sound {
 	var f *format
 	for len(data) >= 8 {
 		name, n := string(data[:4]), int64(binary.LittleEndian.Uint32(data[4:]))
@@ -88,24 +86,22 @@ func wav(data []byte) (*Sound, error) {
 		body := data[:min(n, int64(len(data)))] // the last one may be cut, or of a length that was not known
 		switch name {
 		case "fmt ":
-			var err error
-			if f, err = formatOf(body); err != nil {
-				return nil, err
-			}
+			f = formatOf(body)
 		case "data":
 			if f == nil {
-				return nil, errors.New("samples before their format")
+				refuse.With("samples before their format")
 			}
 			return f.samples(body)
 		}
 		data = data[min(n+n%2, int64(len(data))):]
 	}
-	return nil, errors.New("there are no samples")
+	refuse.With("there are no samples")
+	return nil
 }
 
-func formatOf(b []byte) (*format, error) {
+func formatOf(b []byte) *format {
 	if len(b) < 16 {
-		return nil, errors.New("a format of less than 16 bytes")
+		refuse.With("a format of less than 16 bytes")
 	}
 	f := &format{int(binary.LittleEndian.Uint16(b)), int(binary.LittleEndian.Uint16(b[2:])), int(binary.LittleEndian.Uint32(b[4:])), int(binary.LittleEndian.Uint16(b[14:]))}
 	if f.kind == extensible && len(b) >= 26 {
@@ -113,22 +109,20 @@ func formatOf(b []byte) (*format, error) {
 	}
 	switch {
 	case f.channels < 1 || f.channels > maxChannels || f.rate < 1 || f.rate > maxRate:
-		return nil, fmt.Errorf("%d channels of %d samples a second", f.channels, f.rate)
+		refuse.With("%d channels of %d samples a second", f.channels, f.rate)
 	case f.kind == integers && (f.bits == 8 || f.bits == 16 || f.bits == 24 || f.bits == 32), f.kind == floats && (f.bits == 32 || f.bits == 64):
-		return f, nil
+		return f
 	}
-	name := encodings[f.kind]
-	if name == "" {
-		name = fmt.Sprintf("kind %d", f.kind)
-	}
+	name := cmp.Or(encodings[f.kind], fmt.Sprintf("kind %d", f.kind))
 	if f.kind == integers || f.kind == floats {
 		name = fmt.Sprintf("%d bits", f.bits)
 	}
-	return nil, fmt.Errorf("samples of %s are not read: convert them to 16 bits, for example with ffmpeg -i IN -c:a pcm_s16le OUT.wav", name)
+	refuse.With("samples of %s are not read: convert them to 16 bits, for example with ffmpeg -i IN -c:a pcm_s16le OUT.wav", name)
+	return nil
 }
 
 // samples are the means of the channels.
-func (f *format) samples(b []byte) (*Sound, error) {
+func (f *format) samples(b []byte) *Sound {
 	size := f.bits / 8
 	n := len(b) / (size * f.channels)
 	s := &Sound{f.rate, make([]float64, n)}
@@ -139,10 +133,10 @@ func (f *format) samples(b []byte) (*Sound, error) {
 			b = b[size:]
 		}
 		if s.Samples[i] = sum / float64(f.channels); math.IsNaN(sum) || math.IsInf(sum, 0) {
-			return nil, fmt.Errorf("sample %d is not finite", i)
+			refuse.With("sample %d is not finite", i)
 		}
 	}
-	return s, nil
+	return s
 }
 
 // sample is the one that b begins with.

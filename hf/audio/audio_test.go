@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // file is a WAV file of samples as they are stored, with a chunk that nobody knows before them.
@@ -24,6 +26,10 @@ func file(kind, channels, rate, bits int, samples []byte) []byte {
 	return append(b, samples...)
 }
 
+func decoded(data []byte) (*Sound, error) {
+	return refuse.Result(func() *Sound { return decode(data) })
+}
+
 // Samples of every kind are the same numbers, and channels are mixed.
 func TestKinds(t *testing.T) {
 	float := binary.LittleEndian.AppendUint32(nil, math.Float32bits(-0.5))
@@ -33,12 +39,12 @@ func TestKinds(t *testing.T) {
 		"32 bits": file(1, 1, Rate, 32, []byte{0, 0, 0, 0xc0}), "floats": file(3, 1, Rate, 32, float), "doubles": file(3, 1, Rate, 64, double),
 		"stereo": file(1, 2, Rate, 16, []byte{0, 0x80, 0, 0}),
 	} {
-		s, err := decode(data)
+		s, err := decoded(data)
 		if err != nil || s.Rate != Rate || len(s.Samples) != 1 || s.Samples[0] != -0.5 {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	s, err := decode(file(3, 1, Rate, 32, append(binary.LittleEndian.AppendUint32(nil, math.Float32bits(1.5)), float...)))
+	s, err := decoded(file(3, 1, Rate, 32, append(binary.LittleEndian.AppendUint32(nil, math.Float32bits(1.5)), float...)))
 	if err != nil || s.At(Rate)[0] != math.MaxInt16 || s.At(Rate)[1] != -1<<14 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -53,7 +59,7 @@ func TestRefused(t *testing.T) {
 		"0 channels": string(file(1, 0, Rate, 16, nil)), "no samples": "RIFF\x00\x00\x00\x00WAVE", "not finite": string(file(3, 1, Rate, 32, nan)),
 		"before their format": "RIFF\x00\x00\x00\x00WAVEdata\x00\x00\x00\x00",
 	} {
-		if _, err := decode([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := decoded([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -96,7 +102,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(file(1, 2, Rate, 16, make([]byte, 10)))
 	f.Add(file(3, 1, 8000, 64, make([]byte, 17)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if s, err := decode(data); err == nil && (s.Rate < 1 || len(s.Samples) > len(data)) {
+		if s, err := decoded(data); err == nil && (s.Rate < 1 || len(s.Samples) > len(data)) {
 			t.Errorf("%d samples of %d bytes", len(s.Samples), len(data))
 		}
 	})

@@ -35,11 +35,11 @@ type state struct {
 	out     *strings.Builder
 	most    int // bytes of the text
 	globals *scope
-	line    int // of the statement that runs
-	work    int // done so far
-	deep    int // expressions within expressions, at present
-	calls   int // macros within macros, at present
-	jump    jump
+	line    int    // of the statement that runs
+	work    int    // done so far
+	deep    int    // expressions within expressions, at present
+	calls   int    // macros within macros, at present
+	jump    string // "break", "continue", or "" for none
 }
 
 func (s *state) write(text string) {
@@ -66,7 +66,7 @@ func (s *state) value(e expression, sc *scope) any {
 	if s.deep++; s.deep > maxDeep {
 		s.fail("an expression is nested deeper than %d", maxDeep)
 	}
-	v := e.value(s, sc)
+	v := e(s, sc)
 	s.deep--
 	return v
 }
@@ -98,26 +98,12 @@ type located struct {
 	line int
 }
 
-// Statements.
+// Statements of several parts.
 type (
-	literalText string
-	output      struct{ e expression }
-	block       []located
-	jump        string // "break", "continue", or "" for none
-	ifElse      struct {
-		conditions []expression
-		bodies     [][]located
-		otherwise  []located
-	}
 	forLoop struct {
 		names           []string
 		list, filter    expression
 		body, otherwise []located
-	}
-	assign struct {
-		name, field string
-		to          expression
-		body        []located
 	}
 	macro struct {
 		name     string
@@ -131,27 +117,13 @@ func runAll(s *state, sc *scope, list []located) {
 	for _, st := range list {
 		s.spend(1, stepWork)
 		s.line = st.line
-		if st.run(s, sc); s.jump != "" {
+		if st.statement(s, sc); s.jump != "" {
 			return
 		}
 	}
 }
 
-func (t literalText) run(s *state, _ *scope) { s.write(string(t)) }
-func (o output) run(s *state, sc *scope)     { s.write(s.show(s.value(o.e, sc))) }
-func (b block) run(s *state, sc *scope)      { runAll(s, sc, b) }
-func (j jump) run(s *state, _ *scope)        { s.jump = j }
-func (m *macro) run(_ *state, sc *scope)     { sc.vars[m.name] = m }
-
-func (i ifElse) run(s *state, sc *scope) {
-	for n, c := range i.conditions {
-		if truth(s.value(c, sc)) {
-			runAll(s, sc, i.bodies[n])
-			return
-		}
-	}
-	runAll(s, sc, i.otherwise)
-}
+func (m *macro) run(_ *state, sc *scope) { sc.vars[m.name] = m }
 
 func (f forLoop) run(s *state, sc *scope) {
 	line := s.line
@@ -224,104 +196,70 @@ func at(list []any, i int) any {
 	return list[i]
 }
 
-func (a assign) run(s *state, sc *scope) {
-	var v any
-	if a.to == nil {
-		v = s.captured(func() { runAll(s, sc, a.body) })
-	} else {
-		v = s.value(a.to, sc)
-	}
-	if a.field == "" {
-		sc.vars[a.name] = v
+// assign sets a variable, or a field of a namespace if field is not "".
+func (s *state) assign(sc *scope, name, field string, v any) {
+	if field == "" {
+		sc.vars[name] = v
 		return
 	}
-	space, ok := s.lookUp(sc, a.name).(*namespace)
+	space, ok := s.lookUp(sc, name).(*namespace)
 	if !ok {
-		s.fail("%s is no namespace", a.name)
+		s.fail("%s is no namespace", name)
 	}
-	space.set(a.field, v)
+	space.set(field, v)
 }
 
 // namespace is a mapping whose fields may be assigned from within loops.
 type namespace struct{ *dict }
 
-// Expressions.
+// Expressions of several parts.
 type (
-	constant struct{ v any }
-	variable string
-	listOf   []expression
-	dictOf   [][2]expression
-	choice   struct{ condition, yes, no expression }
-	logic    struct {
-		and  bool
-		a, b expression
-	}
-	negation struct{ e expression }
-	binary   struct {
-		op   string
-		a, b expression
-	}
-	field struct{ of, key expression }
 	slice struct {
 		of    expression
 		parts [3]expression
 	}
 	call struct {
-		f    expression
-		args arguments
-	}
-	filter struct {
-		name string
-		of   expression
-		args arguments
-	}
-	test struct {
-		name    string
-		negated bool
-		of      expression
+		f       expression
+		of, key expression // of the field that f is; nil if it is none
 		args    arguments
 	}
 )
 
-func (c constant) value(*state, *scope) any      { return c.v }
-func (v variable) value(s *state, sc *scope) any { return s.lookUp(sc, string(v)) }
-func (n negation) value(s *state, sc *scope) any { return !truth(s.value(n.e, sc)) }
-func (b binary) value(s *state, sc *scope) any {
-	return s.operate(b.op, s.value(b.a, sc), s.value(b.b, sc))
-}
-func (f field) value(s *state, sc *scope) any {
-	return s.get(s.value(f.of, sc), s.value(f.key, sc))
+func constant(v any) expression { return func(*state, *scope) any { return v } }
+
+func binary(op string, a, b expression) expression {
+	return func(s *state, sc *scope) any { return s.operate(op, s.value(a, sc), s.value(b, sc)) }
 }
 
-func (l listOf) value(s *state, sc *scope) any {
-	out := make([]any, len(l))
-	for i, e := range l {
-		out[i] = s.value(e, sc)
+// logic is a and b, or a or b.
+func logic(and bool, a, b expression) expression {
+	return func(s *state, sc *scope) any {
+		if v := s.value(a, sc); truth(v) != and {
+			return v
+		}
+		return s.value(b, sc)
 	}
-	return out
 }
 
-func (d dictOf) value(s *state, sc *scope) any {
-	out := newDict()
-	for _, kv := range d {
-		s.spend(1, entryWork)
-		out.set(s.key(s.value(kv[0], sc)), s.value(kv[1], sc))
+func listOf(list []expression) expression {
+	return func(s *state, sc *scope) any {
+		out := make([]any, len(list))
+		for i, e := range list {
+			out[i] = s.value(e, sc)
+		}
+		return out
 	}
-	return out
 }
 
-func (c choice) value(s *state, sc *scope) any {
-	if truth(s.value(c.condition, sc)) {
-		return s.value(c.yes, sc)
+func dictOf(entries [][2]expression) expression {
+	return func(s *state, sc *scope) any {
+		out := newDict()
+		for _, kv := range entries {
+			s.spend(1, entryWork)
+			out.set(s.key(s.value(kv[0], sc)), s.value(kv[1], sc))
+		}
+		return out
 	}
-	return s.value(c.no, sc)
-}
-
-func (l logic) value(s *state, sc *scope) any {
-	if v := s.value(l.a, sc); truth(v) != l.and {
-		return v
-	}
-	return s.value(l.b, sc)
 }
 
 func (sl slice) value(s *state, sc *scope) any {
@@ -395,8 +333,8 @@ func (a arguments) values(s *state, sc *scope) (list []any, named map[string]any
 
 func (c call) value(s *state, sc *scope) any {
 	list, named := c.args.values(s, sc)
-	if f, ok := c.f.(field); ok { // a method
-		of, key := s.value(f.of, sc), s.show(s.value(f.key, sc))
+	if c.of != nil { // a method
+		of, key := s.value(c.of, sc), s.show(s.value(c.key, sc))
 		if _, own := s.get(of, key).(undefined); own {
 			return s.method(of, key, list, named)
 		}
@@ -444,14 +382,4 @@ func (m *macro) call(s *state, list []any, named map[string]any) any {
 		s.fail("%s takes no argument %q", m.name, n)
 	}
 	return s.captured(func() { runAll(s, sc, m.body) })
-}
-
-func (f filter) value(s *state, sc *scope) any {
-	list, named := f.args.values(s, sc)
-	return filters[f.name](s, s.value(f.of, sc), list, named)
-}
-
-func (t test) value(s *state, sc *scope) any {
-	list, _ := t.args.values(s, sc)
-	return tests[t.name](s, s.value(t.of, sc), list) != t.negated
 }

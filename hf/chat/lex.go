@@ -42,6 +42,9 @@ var words = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z_0-9]*)|([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|("(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')|(//|\*\*|==|!=|<=|>=|[-+*/%~<>=(),.:|\[\]{}]))`)
 })
 
+// tags matches what opens a tag.
+var tags = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[{%#]`) })
+
 // lexer cuts a template into tokens.
 type lexer struct {
 	rest string // what is not read yet
@@ -85,7 +88,10 @@ func (l *lexer) skip(n int) {
 // text reads the text up to the next tag, and what opens that tag; it returns the two
 // characters that open it.
 func (l *lexer) text() (tag string) {
-	at, tag := nextTag(l.rest)
+	at := len(l.rest)
+	if m := tags().FindStringIndex(l.rest); m != nil {
+		at, tag = m[0], l.rest[m[0]:m[1]]
+	}
 	before := l.rest[:at]
 	shown := before
 	switch {
@@ -103,9 +109,10 @@ func (l *lexer) text() (tag string) {
 	case strings.HasPrefix(after, "+"):
 		opening++
 	case tag != "{{":
-		// White space before a tag that is the first on its line is removed.
+		// White space before a tag that is the first on its line is removed. The line begins at the start of the template, or where a
+		// newline was removed.
 		bare := strings.TrimRight(shown, " \t")
-		if strings.HasSuffix(bare, "\n") || bare == "" && startsLine(l.out, before, shown, l.newline && !l.trim) {
+		if strings.HasSuffix(bare, "\n") || bare == "" && (len(l.out) == 0 && before == shown || l.newline && !l.trim && before != shown) {
 			shown = bare
 		}
 	}
@@ -175,49 +182,19 @@ func (l *lexer) word() (depth int) {
 	return depth
 }
 
-// startsLine reports whether a tag is the first thing on its line. shown is what is
-// left of the text before it; the line begins at the start of the template, or
-// where a newline was removed.
-func startsLine(out []token, before, shown string, newline bool) bool {
-	return len(out) == 0 && before == shown || newline && before != shown
-}
-
-// nextTag finds the next tag: where it is, and the two characters that open it.
-func nextTag(s string) (at int, tag string) {
-	for i := 0; i+1 < len(s); i++ {
-		if s[i] == '{' {
-			switch s[i+1] {
-			case '{', '%', '#':
-				return i, s[i : i+2]
-			}
-		}
-	}
-	return len(s), ""
-}
+// escapes are what characters stand for behind a backslash, which escaped matches.
+var (
+	escapes = map[string]string{`\n`: "\n", `\t`: "\t", `\r`: "\r", `\\`: "\\", `\'`: "'", `\"`: `"`, "\\\n": ""}
+	escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\[\s\S]`) })
+)
 
 // unquote reads a string with its quotes.
 func unquote(s string) string {
-	s = s[1 : len(s)-1]
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
+	return escaped().ReplaceAllStringFunc(s[1:len(s)-1], func(escape string) string {
+		to, ok := escapes[escape]
+		if !ok {
+			refuse.With("the escape %s in a string is not understood", escape)
 		}
-		i++
-		switch s[i] {
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case '\\', '\'', '"':
-			b.WriteByte(s[i])
-		case '\n':
-		default:
-			refuse.With(`the escape \%c in a string is not understood`, s[i])
-		}
-	}
-	return b.String()
+		return to
+	})
 }

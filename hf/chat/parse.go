@@ -8,8 +8,8 @@ import (
 
 // The tree of a template: statements write to the output, expressions have values.
 type (
-	statement  interface{ run(s *state, sc *scope) }
-	expression interface{ value(s *state, sc *scope) any }
+	statement  func(s *state, sc *scope)
+	expression func(s *state, sc *scope) any
 )
 
 // maxDepth bounds the nesting of a template.
@@ -87,11 +87,11 @@ func (p *parser) body(ends ...string) (list []located, end string) {
 			}
 			return list, ""
 		case text:
-			list = append(list, located{literalText(t.value), t.line})
+			list = append(list, located{func(s *state, _ *scope) { s.write(t.value) }, t.line})
 		case openOutput:
 			e := p.expression()
 			p.close(closeOutput)
-			list = append(list, located{output{e}, t.line})
+			list = append(list, located{func(s *state, sc *scope) { s.write(s.show(s.value(e, sc))) }, t.line})
 		case openBlock:
 			if p.is(ends...) {
 				return list, p.name()
@@ -117,33 +117,39 @@ func (p *parser) statement() statement {
 		return p.macroStatement()
 	case "break", "continue":
 		p.close(closeBlock)
-		return jump(t.value)
+		return func(s *state, _ *scope) { s.jump = t.value }
 	case "generation": // marks what a model says, for training
 		p.close(closeBlock)
 		list, _ := p.body("endgeneration")
 		p.close(closeBlock)
-		return block(list)
+		return func(s *state, sc *scope) { runAll(s, sc, list) }
 	}
 	fail(t.line, "the statement %q is not understood", t.value)
 	return nil
 }
 
 func (p *parser) ifStatement() statement {
-	var s ifElse
-	for {
-		c := p.expression()
+	var conditions []expression
+	var bodies [][]located // one more, if there is an else
+	for end := "elif"; end == "elif"; {
+		conditions = append(conditions, p.expression())
 		p.close(closeBlock)
-		body, end := p.body("elif", "else", "endif")
-		s.conditions, s.bodies = append(s.conditions, c), append(s.bodies, body)
-		switch end {
-		case "elif":
-			continue
-		case "else":
+		var body []located
+		body, end = p.body("elif", "else", "endif")
+		if bodies = append(bodies, body); end == "else" {
 			p.close(closeBlock)
-			s.otherwise, _ = p.body("endif")
+			body, _ = p.body("endif")
+			bodies = append(bodies, body)
 		}
-		p.close(closeBlock)
-		return s
+	}
+	p.close(closeBlock)
+	return func(s *state, sc *scope) {
+		for i, body := range bodies {
+			if i == len(conditions) || truth(s.value(conditions[i], sc)) {
+				runAll(s, sc, body)
+				return
+			}
+		}
 	}
 }
 
@@ -164,23 +170,23 @@ func (p *parser) forStatement() statement {
 		s.otherwise, _ = p.body("endfor")
 	}
 	p.close(closeBlock)
-	return s
+	return s.run
 }
 
 func (p *parser) setStatement() statement {
-	s := assign{name: p.name()}
+	name, field := p.name(), ""
 	if p.accept(".") {
-		s.field = p.name()
+		field = p.name()
 	}
 	if p.accept("=") {
-		s.to = p.expression()
+		to := p.expression()
 		p.close(closeBlock)
-		return s
+		return func(s *state, sc *scope) { s.assign(sc, name, field, s.value(to, sc)) }
 	}
 	p.close(closeBlock)
-	s.body, _ = p.body("endset")
+	body, _ := p.body("endset")
 	p.close(closeBlock)
-	return s
+	return func(s *state, sc *scope) { s.assign(sc, name, field, s.captured(func() { runAll(s, sc, body) })) }
 }
 
 func (p *parser) macroStatement() statement {
@@ -197,7 +203,7 @@ func (p *parser) macroStatement() statement {
 	p.close(closeBlock)
 	m.body, _ = p.body("endmacro")
 	p.close(closeBlock)
-	return m
+	return m.run
 }
 
 // expression reads: a if c else b.
@@ -205,12 +211,16 @@ func (p *parser) expression() expression {
 	defer p.deeper()()
 	e := p.or()
 	for p.accept("if") {
-		c := p.or()
-		var b expression = constant{undefined{"the value of an if without else"}}
+		yes, c, no := e, p.or(), constant(undefined{"the value of an if without else"})
 		if p.accept("else") {
-			b = p.expression()
+			no = p.expression()
 		}
-		e = choice{c, e, b}
+		e = func(s *state, sc *scope) any {
+			if truth(s.value(c, sc)) {
+				return s.value(yes, sc)
+			}
+			return s.value(no, sc)
+		}
 	}
 	return e
 }
@@ -218,7 +228,7 @@ func (p *parser) expression() expression {
 func (p *parser) or() expression {
 	e := p.and()
 	for p.accept("or") {
-		e = logic{false, e, p.and()}
+		e = logic(false, e, p.and())
 	}
 	return e
 }
@@ -226,7 +236,7 @@ func (p *parser) or() expression {
 func (p *parser) and() expression {
 	e := p.not()
 	for p.accept("and") {
-		e = logic{true, e, p.not()}
+		e = logic(true, e, p.not())
 	}
 	return e
 }
@@ -234,13 +244,14 @@ func (p *parser) and() expression {
 func (p *parser) not() expression {
 	if p.accept("not") {
 		defer p.deeper()()
-		return negation{p.not()}
+		e := p.not()
+		return func(s *state, sc *scope) any { return !truth(s.value(e, sc)) }
 	}
 	return p.comparison()
 }
 
 func (p *parser) comparison() expression {
-	first := p.sum()
+	first := p.operated(0)
 	var all expression
 	for {
 		op := ""
@@ -257,29 +268,26 @@ func (p *parser) comparison() expression {
 			}
 			return all
 		}
-		second := p.sum()
-		var c expression = binary{op, first, second}
+		second := p.operated(0)
+		c := binary(op, first, second)
 		if all != nil {
-			c = logic{true, all, c}
+			c = logic(true, all, c)
 		}
 		all, first = c, second
 	}
 }
 
-func (p *parser) sum() expression { return p.left(p.concat, "+", "-") }
+// operators of two values group to the left. Those of a level bind less than those of the next.
+var operators = [][]string{{"+", "-"}, {"~"}, {"*", "/", "//", "%"}}
 
-func (p *parser) concat() expression { return p.left(p.product, "~") }
-
-func (p *parser) product() expression {
-	return p.left(func() expression { return p.unary(true) }, "*", "/", "//", "%")
-}
-
-// left reads operators that group to the left.
-func (p *parser) left(operand func() expression, ops ...string) expression {
-	e := operand()
-	for p.peek().kind == operator && p.is(ops...) {
-		t := p.next()
-		e = binary{t.value, e, operand()}
+// operated reads values with operators of a level between them, and of those above it.
+func (p *parser) operated(level int) expression {
+	if level == len(operators) {
+		return p.unary(true)
+	}
+	e := p.operated(level + 1)
+	for p.peek().kind == operator && p.is(operators[level]...) {
+		e = binary(p.next().value, e, p.operated(level+1))
 	}
 	return e
 }
@@ -291,7 +299,7 @@ func (p *parser) unary(filters bool) expression {
 	var e expression
 	switch {
 	case p.accept("-"):
-		e = binary{"-", constant{0}, p.unary(false)}
+		e = binary("-", constant(0), p.unary(false))
 	case p.accept("+"):
 		e = p.unary(false)
 	default:
@@ -307,30 +315,37 @@ func (p *parser) unary(filters bool) expression {
 // filtered reads filters and tests after a value.
 func (p *parser) filtered(e expression) expression {
 	for {
-		line := p.peek().line
+		line, of, args := p.peek().line, e, arguments{}
 		switch {
 		case p.accept("|"):
-			f := filter{name: p.name(), of: e}
-			if filters[f.name] == nil {
-				fail(line, "the filter %q is not understood", f.name)
+			name := p.name()
+			f := filters[name]
+			if f == nil {
+				fail(line, "the filter %q is not understood", name)
 			}
 			if p.accept("(") {
-				f.args = p.arguments()
+				args = p.arguments()
 			}
-			e = p.postfix(f)
+			e = p.postfix(func(s *state, sc *scope) any {
+				list, named := args.values(s, sc)
+				return f(s, s.value(of, sc), list, named)
+			})
 		case p.accept("is"):
-			t := test{negated: p.accept("not"), of: e}
-			t.name = p.name()
-			if tests[t.name] == nil {
-				fail(line, "the test %q is not understood", t.name)
+			negated, called := p.accept("not"), p.name()
+			holds := tests[called]
+			if holds == nil {
+				fail(line, "the test %q is not understood", called)
 			}
 			switch k := p.peek(); {
 			case p.accept("("):
-				t.args = p.arguments()
+				args = p.arguments()
 			case k.kind == quoted || k.kind == number || k.kind == name && !slices.Contains([]string{"and", "or", "else", "if", "is", "not", "in"}, k.value):
-				t.args = arguments{list: []expression{p.postfix(p.primary())}}
+				args = arguments{list: []expression{p.postfix(p.primary())}}
 			}
-			e = t
+			e = func(s *state, sc *scope) any {
+				list, _ := args.values(s, sc)
+				return holds(s, s.value(of, sc), list) != negated
+			}
 		default:
 			return e
 		}
@@ -339,22 +354,32 @@ func (p *parser) filtered(e expression) expression {
 
 // postfix reads fields, indices and calls after a value.
 func (p *parser) postfix(e expression) expression {
+	var of, key expression // of the field that e is, if it is one
 	for {
 		switch {
 		case p.accept("."):
-			e = field{e, constant{p.name()}}
+			of, key = e, constant(p.name())
 		case p.accept("["):
-			e = p.subscript(e)
+			var sl slice
+			if key, sl.parts = p.subscript(); key == nil {
+				sl.of, of = e, nil
+				e = sl.value
+				continue
+			}
+			of = e
 		case p.accept("("):
-			e = call{e, p.arguments()}
+			e, of = call{e, of, key, p.arguments()}.value, nil
+			continue
 		default:
 			return e
 		}
+		within, by := of, key
+		e = func(s *state, sc *scope) any { return s.get(s.value(within, sc), s.value(by, sc)) }
 	}
 }
 
-// subscript reads an index or a slice.
-func (p *parser) subscript(e expression) expression {
+// subscript reads an index, or the parts of a slice.
+func (p *parser) subscript() (index expression, slice [3]expression) {
 	var parts [3]expression
 	n := 0
 	for {
@@ -373,9 +398,9 @@ func (p *parser) subscript(e expression) expression {
 		if parts[0] == nil {
 			fail(p.peek().line, "an index is missing")
 		}
-		return field{e, parts[0]}
+		return parts[0], parts
 	}
-	return slice{e, parts}
+	return nil, parts
 }
 
 // arguments of a call, read after its parenthesis.
@@ -419,26 +444,26 @@ func (p *parser) primary() expression {
 		for p.peek().kind == quoted { // next to each other
 			all = append(all, p.next().value)
 		}
-		return constant{strings.Join(all, "")}
+		return constant(strings.Join(all, ""))
 	case number:
 		if n, err := strconv.Atoi(t.value); err == nil {
-			return constant{n}
+			return constant(n)
 		}
 		f, err := strconv.ParseFloat(t.value, 64)
 		if err != nil {
 			fail(t.line, "%s is no number", t.value)
 		}
-		return constant{f}
+		return constant(f)
 	case name:
 		switch t.value {
 		case "true", "True":
-			return constant{true}
+			return constant(true)
 		case "false", "False":
-			return constant{false}
+			return constant(false)
 		case "none", "None":
-			return constant{nil}
+			return constant(nil)
 		}
-		return variable(t.value)
+		return func(s *state, sc *scope) any { return s.lookUp(sc, t.value) }
 	case operator:
 		if e := p.bracketed(t.value); e != nil {
 			return e
@@ -455,31 +480,28 @@ func (p *parser) bracketed(bracket string) expression {
 		e := p.expression()
 		if !p.is(",") {
 			p.expect(")")
-			return grouped{e}
+			return e
 		}
-		list := listOf{e} // a tuple
+		list := []expression{e} // a tuple
 		for p.accept(",") {
 			if !p.is(")") {
 				list = append(list, p.expression())
 			}
 		}
 		p.expect(")")
-		return list
+		return listOf(list)
 	case "[":
-		var list listOf
+		var list []expression
 		p.listUntil("]", func() { list = append(list, p.expression()) })
-		return list
+		return listOf(list)
 	case "{":
-		var d dictOf
+		var d [][2]expression
 		p.listUntil("}", func() {
 			k := p.expression()
 			p.expect(":")
 			d = append(d, [2]expression{k, p.expression()})
 		})
-		return d
+		return dictOf(d)
 	}
 	return nil
 }
-
-// grouped is an expression in parentheses.
-type grouped struct{ expression }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/hf/gguf"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 )
@@ -38,11 +39,8 @@ const maxTemplate = 1 << 18
 const maxFile = 1 << 26
 
 // Parse reads a template. vars are variables that it may use, such as bos_token.
-func Parse(source string, vars map[string]string) (*Template, error) {
-	return refuse.Result(func() *Template { return parse(source, vars) })
-}
-
-func parse(source string, vars map[string]string) *Template {
+func Parse(source string, vars map[string]string) (_ *Template, err error) {
+	defer must.Catch(&err)
 	if len(source) > maxTemplate {
 		refuse.With("the template has more than %d bytes", maxTemplate)
 	}
@@ -55,7 +53,7 @@ func parse(source string, vars map[string]string) *Template {
 		}
 	}
 	t.digest = digestOf(source, t.vars)
-	return t
+	return t, nil
 }
 
 // Digest is the SHA-256 of everything besides the conversation that determines the text: the
@@ -111,29 +109,27 @@ func Open(path string) (*Template, error) {
 
 var errNone = errors.New("there is none; give the text as the model expects it")
 
-func open(path string) (*Template, error) {
+func open(path string) (_ *Template, err error) {
+	defer must.Catch(&err)
 	if strings.EqualFold(filepath.Ext(path), ".gguf") {
-		f, err := gguf.Open(path)
-		if err != nil {
-			return nil, err
-		}
+		f := must.Get(gguf.Open(path))
 		defer f.Close()
 		return fromGGUF(f.Meta)
 	}
-	data, err := regular.Read(filepath.Join(path, "tokenizer_config.json"), maxFile)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+	// read returns a file of the folder, nil if there is none.
+	read := func(name string) []byte {
+		data, err := regular.Read(filepath.Join(path, name), maxFile)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return must.Get(data, err)
 	}
 	source, vars := "", map[string]string{}
-	if err == nil {
-		if source, err = fromConfig(data, vars); err != nil {
-			return nil, fmt.Errorf("tokenizer_config.json: %w", err)
-		}
+	if data := read("tokenizer_config.json"); data != nil {
+		refuse.Within("tokenizer_config.json", func() { source = fromConfig(data, vars) })
 	}
-	if own, err := regular.Read(filepath.Join(path, "chat_template.jinja"), maxFile); err == nil {
+	if own := read("chat_template.jinja"); own != nil {
 		source = string(own)
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return nil, err
 	}
 	if source == "" {
 		return nil, errNone
@@ -143,11 +139,9 @@ func open(path string) (*Template, error) {
 
 // fromConfig reads the template of a tokenizer's configuration and the tokens that
 // it may use.
-func fromConfig(data []byte, vars map[string]string) (string, error) {
+func fromConfig(data []byte, vars map[string]string) string {
 	var c map[string]json.RawMessage
-	if err := json.Unmarshal(data, &c); err != nil {
-		return "", err
-	}
+	must.OK(json.Unmarshal(data, &c))
 	for name, raw := range c {
 		if !strings.HasSuffix(name, "_token") {
 			continue
@@ -164,22 +158,21 @@ func fromConfig(data []byte, vars map[string]string) (string, error) {
 	}
 	raw := c["chat_template"]
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return "", nil
+		return ""
 	}
 	var source string
 	if json.Unmarshal(raw, &source) == nil {
-		return source, nil
+		return source
 	}
 	var several []struct{ Name, Template string }
-	if err := json.Unmarshal(raw, &several); err != nil {
-		return "", err
-	}
+	must.OK(json.Unmarshal(raw, &several))
 	for _, t := range several {
 		if t.Name == "default" {
-			return t.Template, nil
+			return t.Template
 		}
 	}
-	return "", errors.New(`there are several, and none is called "default"`)
+	refuse.With(`there are several, and none is called "default"`)
+	return ""
 }
 
 func fromGGUF(meta map[string]any) (*Template, error) {

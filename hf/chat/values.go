@@ -39,11 +39,6 @@ func (s *state) show(v any) string {
 	case string:
 		return v
 	}
-	return s.repr(v)
-}
-
-// repr returns a value as it is written inside lists.
-func (s *state) repr(v any) string {
 	var b bytes.Buffer
 	s.writeRepr(&b, v, 0)
 	return b.String()
@@ -55,6 +50,7 @@ var quotes = map[string]*strings.Replacer{
 	`"`: strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`),
 }
 
+// writeRepr writes a value as it is written inside lists.
 func (s *state) writeRepr(b *bytes.Buffer, v any, depth int) {
 	s.nested(depth)
 	s.spend(1, stepWork)

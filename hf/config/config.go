@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,53 +38,37 @@ func Parse(data []byte) (*Config, error) {
 	return New(fields), nil
 }
 
-// infinities writes Infinity, which Python's JSON has, as newer files do, {"__float__": "Infinity"}.
+// infinite matches Infinity, which Python's JSON has, and strings.
+var infinite = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|Infinity`)
+
+// infinities writes Infinity, but in strings, as newer files do, {"__float__": "Infinity"}.
 func infinities(data []byte) []byte {
-	const word = "Infinity"
-	if !bytes.Contains(data, []byte(word)) {
+	if !bytes.Contains(data, []byte("Infinity")) {
 		return data
 	}
-	var out []byte
-	quoted := false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\' && i+1 < len(data):
-			out = append(out, c)
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && bytes.HasPrefix(data[i:], []byte(word)):
-			out = append(out, `{"__float__": "Infinity"}`...)
-			i += len(word) - 1
-			continue
+	return infinite.ReplaceAllFunc(data, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
 		}
-		out = append(out, data[i])
-	}
-	return out
+		return []byte(`{"__float__": "Infinity"}`)
+	})
 }
 
 // Limits returns a list of two numbers, the second of which may be infinite; 0 and +∞ if it is absent.
 func (c *Config) Limits(name string) (lo, hi float64) {
-	v := c.get(name)
-	if v == nil {
+	const want = "a list of two numbers"
+	pair := values(c, name, want, func(x any) (float64, bool) {
+		if of, ok := x.(map[string]any); ok && len(of) == 1 && of["__float__"] == "Infinity" {
+			return math.Inf(1), true
+		}
+		return number(x)
+	})
+	if pair == nil {
 		return 0, math.Inf(1)
 	}
-	list, _ := v.([]any)
-	if len(list) != 2 {
-		c.wrong(name, "a list of two numbers")
+	if len(pair) != 2 || math.IsInf(pair[0], 0) {
+		c.wrong(name, want)
 		return 0, math.Inf(1)
-	}
-	pair := [2]float64{}
-	for i, x := range list {
-		n, is := x.(json.Number)
-		f, err := n.Float64()
-		if of, ok := x.(map[string]any); ok && i == 1 && len(of) == 1 && of["__float__"] == "Infinity" {
-			is, f, err = true, math.Inf(1), nil
-		}
-		if !is || err != nil {
-			c.wrong(name, "a list of two numbers")
-		}
-		pair[i] = f
 	}
 	return pair[0], pair[1]
 }
@@ -166,15 +151,11 @@ func (c *Config) Int(name string, def int) int {
 
 // Ints returns n whole numbers from 1 to 2^31: a list of so many, or one number that stands for all. The field must be present.
 func (c *Config) Ints(name string, n int) []int {
-	out := make([]int, n)
 	list, ok := c.get(name).([]any)
 	if !ok {
-		one := c.Int(name, 0)
-		for i := range out {
-			out[i] = one
-		}
-		return out
+		return slices.Repeat([]int{c.Int(name, 0)}, n)
 	}
+	out := make([]int, n)
 	if len(list) != n {
 		c.Failf("field %s has %d entries, where %d are expected", c.path(name), len(list), n)
 	}
@@ -266,11 +247,13 @@ func (c *Config) Parts(name, sep string) []string {
 
 // Numbers returns a list of numbers, nil if it is absent.
 func (c *Config) Numbers(name string) []float64 {
-	return values(c, name, "a list of numbers", func(x any) (float64, bool) {
-		n, is := x.(json.Number)
-		f, err := n.Float64()
-		return f, is && err == nil
-	})
+	return values(c, name, "a list of numbers", number)
+}
+
+func number(x any) (float64, bool) {
+	n, is := x.(json.Number)
+	f, err := n.Float64()
+	return f, is && err == nil
 }
 
 // Sub returns an object within this one, nil if it is absent.

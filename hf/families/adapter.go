@@ -48,11 +48,8 @@ const (
 )
 
 // ReadAdapter reads the configuration of an adapter, adapter_config.json, which says what the tensors of the set are.
-func ReadAdapter(c *config.Config, set weights.Set) (*Adapter, error) {
-	return refuse.Result(func() *Adapter { return readAdapter(c, set) })
-}
-
-func readAdapter(c *config.Config, set weights.Set) *Adapter {
+func ReadAdapter(c *config.Config, set weights.Set) (_ *Adapter, err error) {
+	defer must.Catch(&err)
 	c.Is("peft_type", "LORA")
 	for _, off := range []string{"use_dora", "lora_bias", "use_qalora", "use_bdlora"} {
 		c.Is(off, false)
@@ -99,7 +96,7 @@ func readAdapter(c *config.Config, set weights.Set) *Adapter {
 	if len(a.modules) == 0 {
 		refuse.With("the adapter has no tensors %sLAYER%s", adapterPrefix, loraA)
 	}
-	return a
+	return a, nil
 }
 
 // patterns are numbers by the ends of layers' names.
@@ -176,19 +173,22 @@ type Adapted struct {
 	*Adapter
 }
 
-// of returns the adapter of a layer, by its name in the file of weights, which may lack what comes before the architecture;
-// nil if it has none.
-func (a *Adapter) of(layer string) (name string, m *module, err error) {
+// of returns the adapter of a layer, which is then used, by its name in the file of weights, which may lack what comes before the
+// architecture; nil if it has none.
+func (a *Adapter) of(layer string) (name string, m *module) {
 	for _, full := range sortedKeys(a.modules) {
 		if full != layer && !strings.HasSuffix(full, "."+layer) {
 			continue
 		}
 		if m != nil {
-			return "", nil, fmt.Errorf("the adapter has tensors of %s and of %s, which are both names of layer %s", graph.Quote(name), graph.Quote(full), graph.Quote(layer))
+			refuse.With("the adapter has tensors of %s and of %s, which are both names of layer %s", graph.Quote(name), graph.Quote(full), graph.Quote(layer))
 		}
 		name, m = full, a.modules[full]
 	}
-	return name, m, nil
+	if m != nil {
+		m.used = true
+	}
+	return name, m
 }
 
 // rest returns an error that names layers of the adapter that the graph does not have.
@@ -207,19 +207,17 @@ func (n *net) adapted(x, y graph.Value, layer string) graph.Value {
 	if a == nil || !n.Valid(x) || !n.Valid(y) {
 		return y
 	}
-	name, m, err := a.of(layer)
-	if err != nil {
-		return n.Failf("%v", err)
-	}
-	if m == nil {
-		return y
-	}
-	m.used = true
-	n.At("", name+".lora")
-	in, out := n.Shape(x)[1], n.Shape(y)[1]
-	down := n.loaded(a.src, adapterPrefix+name+loraA, []int{m.rank, in})
-	up := n.loaded(a.src, adapterPrefix+name+loraB, []int{out, m.rank}, m.scale)
-	return n.Add(y, n.Gemm(rowwise, n.Gemm(rowwise, x, down), up))
+	return n.caught(func() graph.Value {
+		name, m := a.of(layer)
+		if m == nil {
+			return y
+		}
+		n.At("", name+".lora")
+		in, out := n.Shape(x)[1], n.Shape(y)[1]
+		down := n.loaded(a.src, adapterPrefix+name+loraA, []int{m.rank, in})
+		up := n.loaded(a.src, adapterPrefix+name+loraB, []int{out, m.rank}, m.scale)
+		return n.Add(y, n.Gemm(rowwise, n.Gemm(rowwise, x, down), up))
+	})
 }
 
 // adaptedExperts is y with what the adapter makes of x where it is one of the experts' layers, whose names of gives. Ranks
@@ -229,44 +227,33 @@ func (n *net) adaptedExperts(x, y, slots graph.Value, all string, count int, of 
 	if a == nil || !n.Valid(x) || !n.Valid(y) {
 		return y
 	}
-	names, modules, rank := make([]string, count), make([]*module, count), 0
-	for i := range modules {
-		var err error
-		if names[i], modules[i], err = a.of(of(i)); err != nil {
-			return n.Failf("%v", err)
+	return n.caught(func() graph.Value {
+		names, modules, rank := make([]string, count), make([]*module, count), 0
+		for i := range modules {
+			if names[i], modules[i] = a.of(of(i)); modules[i] != nil {
+				rank = max(rank, modules[i].rank)
+			}
 		}
-		if m := modules[i]; m != nil {
-			m.used = true
-			rank = max(rank, m.rank)
+		if rank == 0 {
+			return y
 		}
-	}
-	if rank == 0 {
-		return y
-	}
-	n.At("", all+".lora")
-	in, out := n.Shape(x), n.Shape(y)
-	width, height := in[len(in)-1], out[len(out)-1]
-	if !n.Room(count, rank, width+height) {
-		return y
-	}
-	down, up := make([]float32, count*rank*width), make([]float32, count*height*rank)
-	for i, m := range modules {
-		if m == nil {
-			continue
+		n.At("", all+".lora")
+		width, height := n.dim(x, -1), n.dim(y, -1)
+		if !n.Room(count, rank, width+height) {
+			return y
 		}
-		d, err := a.src.load(adapterPrefix+names[i]+loraA, []int{m.rank, width})
-		if err != nil {
-			return n.Failf("%v", err)
+		down, up := make([]float32, count*rank*width), make([]float32, count*height*rank)
+		for i, m := range modules {
+			if m == nil {
+				continue
+			}
+			a.src.load(adapterPrefix+names[i]+loraA, []int{m.rank, width}).Read(down[i*rank*width:][:m.rank*width], 0)
+			u := a.src.load(adapterPrefix+names[i]+loraB, []int{height, m.rank}, m.scale)
+			for j := range height {
+				u.Read(up[(i*height+j)*rank:][:m.rank], j*m.rank)
+			}
 		}
-		d.Read(down[i*rank*width:][:m.rank*width], 0)
-		u, err := a.src.load(adapterPrefix+names[i]+loraB, []int{height, m.rank}, m.scale)
-		if err != nil {
-			return n.Failf("%v", err)
-		}
-		for j := range height {
-			u.Read(up[(i*height+j)*rank:][:m.rank], j*m.rank)
-		}
-	}
-	low := n.Experts(x, n.table(all+loraA, []int{count, rank, width}, down, false), slots)
-	return n.Add(y, n.Experts(low, n.table(all+loraB, []int{count, height, rank}, up, false), slots))
+		low := n.Experts(x, n.table(all+loraA, []int{count, rank, width}, down, false), slots)
+		return n.Add(y, n.Experts(low, n.table(all+loraB, []int{count, height, rank}, up, false), slots))
+	})
 }

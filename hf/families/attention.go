@@ -109,19 +109,15 @@ func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	if !a.causal {
 		name = fmt.Sprintf("mask/±%d", a.around)
 	}
-	if c, ok := n.consts[name]; ok {
-		return c, true
-	}
-	m := filled(t*t, func(at int) int64 {
-		back := at/t - at%t
-		if a.causal && back >= 0 && (a.window == 0 || back < a.window) || !a.causal && max(back, -back) <= a.around {
-			return 1
-		}
-		return 0
-	})
-	c := n.Constant(name, &graph.Tensor{Shape: []int{t, t}, DType: graph.Bool, I64: m})
-	n.consts[name] = c
-	return c, true
+	return n.once(name, func() *graph.Tensor {
+		return &graph.Tensor{Shape: []int{t, t}, DType: graph.Bool, I64: filled(t*t, func(at int) int64 {
+			back := at/t - at%t
+			if a.causal && back >= 0 && (a.window == 0 || back < a.window) || !a.causal && max(back, -back) <= a.around {
+				return 1
+			}
+			return 0
+		})}
+	}), true
 }
 
 // biases returns the bias of every head and key, of shape [groups, share, 1, tokens].
@@ -134,7 +130,13 @@ func (n *net) biases(a attention) graph.Value {
 // alibi returns the slopes of ALiBi (Press et al. 2021, https://arxiv.org/abs/2108.12409), which a position is
 // multiplied by: for 2^k heads 2^(−8i/2^k), i from 1 on; for others those of the power of two below, and of the next
 // one every second.
-func alibi(heads int) []float64 {
+//
+// There are no more heads than embeddings have numbers, by which the weights bound what a configuration says.
+func (s *source) alibi(c *published, heads int, embeddings string) []float64 {
+	if w := s.set.Get(s.prefix + embeddings); w == nil || len(w.Shape) != 2 || heads > w.Shape[1] {
+		c.Failf("%d heads with ALiBi are more than the embeddings in the weights, %s, have numbers", heads, graph.Quote(s.prefix+embeddings))
+		return nil
+	}
 	power := 1
 	for 2*power <= heads {
 		power *= 2

@@ -14,9 +14,9 @@ func bloom(c *published) *Model {
 	eps := c.Float("layer_norm_epsilon", 1e-5)
 	tied, normed := c.Bool("tie_word_embeddings", true), c.Bool("apply_residual_connection_post_layernorm", false)
 	c.Ignore("slow_but_exact", "offset_alibi", "skip_bias_add", "skip_bias_add_qkv", "masked_softmax_fusion", "attention_softmax_in_fp32", "bias_dropout_fusion", "n_inner")
-	dim, slopes := width/heads, alibi(heads)
 	act := activations["gelu_new"]
 	src := c.source("word_embeddings.weight", "transformer.", "")
+	dim, slopes := width/heads, src.alibi(c, heads, "word_embeddings.weight")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.layerNorm(n.embed(n.ids(), "word_embeddings", vocabulary, width), "word_embeddings_layernorm", eps)
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true,

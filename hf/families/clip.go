@@ -220,26 +220,20 @@ func (n *net) each(row func(i int) graph.Value) graph.Value {
 // match makes the outputs of a model of texts and an image: their embeddings of length 1, and by how much each text fits,
 // products of these times exp of one number of the file and, if shift has a name, plus another.
 func (n *net) match(texts, image graph.Value, of []int, scale, shift string) {
-	one := func(name string) (float64, bool) {
-		t, err := n.src.load(name, of)
-		if err != nil {
-			n.Failf("%v", err)
-			return 0, false
-		}
-		return float64(t.Floats()[0]), true
-	}
-	s, ok := one(scale)
-	if !ok || !n.Valid(texts) || !n.Valid(image) {
+	if !n.Valid(texts) || !n.Valid(image) {
 		return
 	}
+	one := func(name string) float64 { return float64(n.src.load(name, of).Floats()[0]) }
 	n.At("", LogitsPerImage)
 	unit := graph.Norm{Axes: []int{1}, Sum: true}
 	texts, image = n.Norm(unit, texts), n.Norm(unit, image)
-	y := n.Mul(n.Gemm(rowwise, image, texts), n.Number(elementary.Exp(s)))
-	if shift != "" {
-		b, _ := one(shift)
-		y = n.Add(y, n.Number(b))
-	}
+	y := n.caught(func() graph.Value {
+		y := n.Mul(n.Gemm(rowwise, image, texts), n.Number(elementary.Exp(one(scale))))
+		if shift != "" {
+			y = n.Add(y, n.Number(one(shift)))
+		}
+		return y
+	})
 	n.Output(LogitsPerImage, y)
 	n.Output(TextEmbeds, texts)
 	n.Output(ImageEmbeds, image)

@@ -5,8 +5,8 @@ import "github.com/prove-model/prove-model/graph"
 // command reads what Command R and Command R7B share: LayerNorm without a bias, one for
 // attention and feed-forward part, which stand next to each other; positions that turn
 // neighbours; a factor for logits.
-func command(c *published) (*decoder, *rope) {
-	d := decoderOf(c).layerNorms(c, "layer_norm_eps")
+func command(c *published, d *decoder) *rope {
+	d.layerNorms(c, "layer_norm_eps")
 	d.norm, d.norms, d.parallel = scaleNorm, [4]string{"input_layernorm"}, true
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.attentionBias(c, false)
@@ -15,23 +15,22 @@ func command(c *published) (*decoder, *rope) {
 	r := ropeOf(c, d.dim, d.context, 10000)
 	r.neighbours = true
 	d.turn(r)
-	return d, r
+	return r
 }
 
 // cohere is Command R, with norms of every head of queries and keys, if asked for.
-func cohere(c *published) *Model {
-	d, _ := command(c)
+func cohere(c *published, d *decoder) {
+	command(c, d)
 	if c.Bool("use_qk_norm", false) {
 		d.eachNorm = func(n *net, x graph.Value, at, which string) graph.Value {
 			return n.LayerNorm(x, 2, d.eps, n.weight(at+which+"_norm.weight", []int{n.dim(x, 1), n.dim(x, 2)}))
 		}
 	}
-	return d.model(c)
 }
 
 // cohere2 is Command R7B: three of four layers have a window, the fourth has no positions.
-func cohere2(c *published) *Model {
-	d, r := command(c)
+func cohere2(c *published, d *decoder) {
+	r := command(c, d)
 	pattern := c.Int("sliding_window_pattern", 4)
 	c.Ignore("_sliding_window_pattern")
 	d.windows(c, func(layer int) bool { return (layer+1)%pattern != 0 })
@@ -41,5 +40,4 @@ func cohere2(c *published) *Model {
 		}
 		return r
 	}
-	return d.model(c)
 }

@@ -107,23 +107,20 @@ func (d *disentangled) scores(n *net, a *attention, at string) {
 	if a.scale = d.scale; !d.toKeys && !d.toQueries {
 		return
 	}
+	// The projections of distances.
+	key, query := "attention.self.pos_key_proj", "attention.self.pos_query_proj"
+	if d.shared {
+		key, query = d.key, d.query
+	}
 	a.more = func(q, k graph.Value) graph.Value {
 		var sum graph.Value
 		if d.toKeys {
-			name := "attention.self.pos_key_proj"
-			if d.shared {
-				name = d.key
-			}
 			// Row i of distances, from 1 − tokens on, is that of the key that is so far behind the query.
-			far := d.distances(n, at+name, 1, func(ahead int) int { return d.bucket(-ahead) })
+			far := d.distances(n, at+key, 1, func(ahead int) int { return d.bucket(-ahead) })
 			sum = n.skew(n.MatMul(q, far))
 		}
 		if d.toQueries {
-			name := "attention.self.pos_query_proj"
-			if d.shared {
-				name = d.query
-			}
-			far := d.distances(n, at+name, d.scale, d.bucket)
+			far := d.distances(n, at+query, d.scale, d.bucket)
 			keys := n.Transpose(k, []int{0, 1, 3, 2})
 			y := n.Transpose(n.skew(n.MatMul(keys, far)), []int{0, 1, 3, 2})
 			if !d.toKeys {

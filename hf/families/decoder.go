@@ -81,13 +81,12 @@ func (d *decoder) attentionBias(c *published, def bool) {
 }
 
 // siluAndRope sets the activation and the rotary encoding that most families have.
-func (d *decoder) siluAndRope(c *published) *decoder {
+func (d *decoder) siluAndRope(c *published) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	r := ropeOf(c, d.dim, d.context, 10000)
 	if d.turn(r); r.most > 0 {
 		d.context = min(d.context, r.most)
 	}
-	return d
 }
 
 // windows reads which layers have a window: from layer_types, or else from def,
@@ -255,9 +254,8 @@ func (d *decoder) feed(n *net, i int, x graph.Value) graph.Value {
 }
 
 // layerNorms sets LayerNorm for RMSNorm, with the epsilon of a field.
-func (d *decoder) layerNorms(c *published, field string) *decoder {
+func (d *decoder) layerNorms(c *published, field string) {
 	d.norm, d.eps = fullNorm, c.Float(field, 1e-5)
-	return d
 }
 
 // turn sets the rotary encoding of all layers.

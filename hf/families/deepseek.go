@@ -17,8 +17,7 @@ type latent struct {
 const latentNorm = 1e-6
 
 // deepSeek reads what DeepSeek V2 and V3 share.
-func deepSeek(c *published) *decoder {
-	d := decoderOf(c)
+func deepSeek(c *published, d *decoder) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	l := &latent{
 		keys: c.Int("kv_lora_rank", 512), plain: c.Int("qk_nope_head_dim", 128), turned: c.Int("qk_rope_head_dim", 64), values: c.Int("v_head_dim", 128),
@@ -51,7 +50,6 @@ func deepSeek(c *published) *decoder {
 		d.unused = append(d.unused, layer(d.layers, ""))
 	}
 	c.Ignore("head_dim", "qk_head_dim", "ep_size", "seq_aux", "aux_loss_alpha", "num_experts", "num_local_experts")
-	return d
 }
 
 // groupsOf checks the groups of experts.
@@ -62,8 +60,8 @@ func (e *experts) groupsOf(c *published) {
 }
 
 // deepSeek2 is DeepSeek V2, whose experts are chosen by Softmax.
-func deepSeek2(c *published) *Model {
-	d := deepSeek(c)
+func deepSeek2(c *published, d *decoder) {
+	deepSeek(c, d)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	c.Is("topk_method", "greedy", "group_limited_greedy")
 	if c.Text("topk_method", "greedy") == "greedy" {
@@ -75,18 +73,16 @@ func deepSeek2(c *published) *Model {
 		c.Failf("field \"mlp_bias\": experts with biases are not supported")
 	}
 	d.experts.groupsOf(c)
-	return d.model(c)
 }
 
 // deepSeek3 is DeepSeek V3 and R1: experts are chosen by Sigmoid and a bias each, and groups of them by their best two.
-func deepSeek3(c *published) *Model {
-	d := deepSeek(c)
+func deepSeek3(c *published, d *decoder) {
+	deepSeek(c, d)
 	e := d.experts
 	e.sigmoid, e.bias, e.best, e.share = true, "mlp.gate.e_score_correction_bias", 2, c.Bool("norm_topk_prob", true)
 	c.Is("topk_method", "noaux_tc")
 	c.Is("scoring_func", "sigmoid")
 	e.groupsOf(c)
-	return d.model(c)
 }
 
 // attention is that of a layer.

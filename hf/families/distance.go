@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // mostBuckets is the most kinds of distances; published models have 32.
@@ -29,23 +30,21 @@ func (n *net) distances(name string, heads, buckets int, bucket func(ahead int) 
 // relative returns biases of scores, of shape [heads, 1, t, t]: for query i and key j those of row(i, j) of a matrix of [rows, heads].
 func (n *net) relative(name, suffix string, heads, rows, t int, row func(i, j int) int) graph.Value {
 	n.At("", name)
-	w, err := n.src.load(n.src.prefix+name+suffix, []int{rows, heads})
-	if err != nil {
-		return n.Failf("%v", err)
-	}
-	if !n.Room(heads, t, t) {
-		return n.Failf("biases of %d heads for %d tokens are too many", heads, t)
-	}
-	v, all := make([]float32, heads*t*t), w.Floats()
-	for i := range t {
-		for j := range t {
-			of := all[row(i, j)*heads:]
-			for h := range heads {
-				v[(h*t+i)*t+j] = of[h]
+	return n.once(name+"/distances", func() *graph.Tensor {
+		all := n.src.load(n.src.prefix+name+suffix, []int{rows, heads}).Floats()
+		if !n.Room(heads, t, t) {
+			refuse.With("biases of %d heads for %d tokens are too many", heads, t)
+		}
+		v := make([]float32, heads*t*t)
+		for i := range t {
+			for j := range t {
+				for h, x := range all[row(i, j)*heads:][:heads] {
+					v[(h*t+i)*t+j] = x
+				}
 			}
 		}
-	}
-	return n.table(name+"/distances", []int{heads, 1, t, t}, v, false)
+		return &graph.Tensor{Shape: []int{heads, 1, t, t}, DType: graph.Float, F32: v}
+	})
 }
 
 // bothWays is the bucket of a distance (Raffel et al. 2020, https://arxiv.org/abs/1910.10683, section

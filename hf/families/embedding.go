@@ -38,11 +38,10 @@ func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {
 // number of tokens.
 func (n *net) positions(name string, rows, width, first int) graph.Value {
 	n.At("", name)
-	t, err := n.src.load(n.src.prefix+name+".weight", []int{rows, width})
-	if err != nil {
-		return n.Failf("%v", err)
-	}
-	return n.table(name+"/positions", []int{n.tokens, width}, t.Floats()[first*width:][:n.tokens*width], false)
+	return n.once(name+"/positions", func() *graph.Tensor {
+		all := n.src.load(n.src.prefix+name+".weight", []int{rows, width}).Floats()
+		return &graph.Tensor{Shape: []int{n.tokens, width}, DType: graph.Float, F32: all[first*width:][:n.tokens*width]}
+	})
 }
 
 // output makes x, of shape [tokens, width], an output with a leading axis of 1.

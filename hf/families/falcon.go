@@ -33,9 +33,10 @@ func falcon(c *published) *Model {
 		}
 	}
 	dim := width / heads
+	src := c.source("word_embeddings.weight", "transformer.", "")
 	a := attention{heads: heads, groups: groups, dim: dim, scale: scaleOf(dim), causal: true}
 	if c.Bool("alibi", false) {
-		slopes := alibi(heads)
+		slopes := src.alibi(c, heads, "word_embeddings.weight")
 		a.bias = func(head, position int) float64 { // a product in bfloat16, scaled as the scores are
 			return toBFloat16(toBFloat16(slopes[head])*float64(position)) * a.scale
 		}
@@ -46,7 +47,6 @@ func falcon(c *published) *Model {
 	if heads%groups != 0 {
 		c.Failf("%d heads do not share %d keys evenly", heads, groups)
 	}
-	src := c.source("word_embeddings.weight", "transformer.", "")
 	return (&Model{Context: context, Vocabulary: vocabulary, Layers: layers}).writes(src, func(n *net) graph.Value {
 		x := n.embed(n.ids(), "word_embeddings", vocabulary, width)
 		a := a

@@ -6,11 +6,10 @@ import (
 
 // gemma reads what Gemma 2 and 3 share: embeddings scaled by √width, four norms a
 // layer with factors 1 + weight, and a scale for scores in the configuration.
-func gemma(c *published) *decoder {
+func gemma(c *published, d *decoder) {
 	if !c.Has("head_dim") {
 		c.Failf("field \"head_dim\" is missing")
 	}
-	d := decoderOf(c)
 	d.tied = c.Bool("tie_word_embeddings", true)
 	d.act = activationOf(c, "hidden_activation", "gelu_pytorch_tanh")
 	c.Is("hidden_act", c.Text("hidden_activation", "gelu_pytorch_tanh"), "gelu") // which the first Gemma says and does not mean
@@ -27,16 +26,14 @@ func gemma(c *published) *decoder {
 			d.embedScale = toBFloat16(d.embedScale)
 		}
 	}
-	return d
 }
 
 // gemma1 is the first Gemma: two norms a layer, no caps, no windows.
-func gemma1(c *published) *Model {
-	d := gemma(c)
+func gemma1(c *published, d *decoder) {
+	gemma(c, d)
 	d.norms = [4]string{"input_layernorm", "", "post_attention_layernorm", ""}
 	d.scale = scaleOf(d.dim)
 	d.turn(ropeOf(c, d.dim, d.context, 10000))
-	return d.model(c)
 }
 
 // toBFloat16 rounds to the nearest bfloat16, to even.
@@ -47,21 +44,19 @@ func toBFloat16(x float64) float64 {
 }
 
 // gemma2 has a window in every other layer, from the first on, and soft caps.
-func gemma2(c *published) *Model {
-	d := gemma(c)
+func gemma2(c *published, d *decoder) {
+	gemma(c, d)
 	d.turn(ropeOf(c, d.dim, d.context, 10000))
 	d.windows(c, func(layer int) bool { return layer%2 == 0 })
-	return d.model(c)
 }
 
 // gemma3 has windows in all layers but every sixth, with positions encoded in
 // another way there, and norms of queries and keys.
-func gemma3(c *published) *Model {
-	d := gemma(c)
+func gemma3(c *published, d *decoder) {
+	gemma(c, d)
 	d.headNorm = true
 	pattern := c.Int("sliding_window_pattern", 6)
 	c.Ignore("_sliding_window_pattern")
 	d.windows(c, func(layer int) bool { return (layer+1)%pattern != 0 })
 	d.turnWindows(c, 10000, 1000000)
-	return d.model(c)
 }

@@ -39,7 +39,8 @@ func gemma3nWhole(c *published) *Model {
 func gemma3n(c *published) *Model {
 	inners := c.Ints("intermediate_size", c.count("num_hidden_layers", 0))
 	c.Put("intermediate_size", max(1, inners[0]))
-	d := gemma(c)
+	d := decoderOf(c)
+	gemma(c, d)
 	d.plusOne, d.scale, d.headNorm = false, 1, true
 	if !c.Has("final_logit_softcapping") {
 		d.logitCap = 30

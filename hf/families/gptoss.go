@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // clamped are the experts of GPT-OSS (OpenAI 2025, https://arxiv.org/abs/2508.10925): with biases, a gate that is clamped from above and
@@ -16,8 +17,7 @@ type clamped struct {
 }
 
 // gptOSS is GPT-OSS: a window in every other layer from the first on, a score of each head that no key has, and experts in all layers.
-func gptOSS(c *published) *Model {
-	d := decoderOf(c)
+func gptOSS(c *published, d *decoder) {
 	d.eps = c.Float("rms_norm_eps", 1e-5)
 	d.context = c.Int("max_position_embeddings", 131072)
 	d.turn(ropeOf(c, d.dim, d.context, 150000))
@@ -43,7 +43,6 @@ func gptOSS(c *published) *Model {
 		q.Ignore("modules_to_not_convert")
 	}
 	c.Ignore("initial_context_length", "num_experts", "output_router_logits", "router_aux_loss_coef")
-	return d.model(c)
 }
 
 // feed returns the sum of the chosen experts' results, times weights that are Softmax of the router's scores of these.
@@ -67,30 +66,23 @@ func (e *clamped) linear(n *net, x, slots graph.Value, name string, first, step,
 	n.At("", label)
 	in := n.dim(x, -1)
 	full := n.src.prefix + name
-	bias, err := n.src.load(full+"_bias", []int{e.count, step * out})
-	if err != nil {
-		return n.Failf("%v", err)
-	}
-	b := filled(e.count*out, func(i int) float32 { return bias.Floats()[i*step+first] })
-	var w graph.Value
-	if n.src.set.Get(full+"_blocks") != nil {
-		w = e.blocks(n, label, full, [2]int{first, step}, out, in)
-	} else {
-		w = e.plain(n, label, full, [2]int{first, step}, out, in)
-	}
-	return n.Add(n.Experts(x, w, slots), n.MatMul(slots, n.table(label+"_bias", []int{e.count, out}, b, false)))
+	b := n.once(label+"_bias", func() *graph.Tensor {
+		all := n.src.load(full+"_bias", []int{e.count, step * out}).Floats()
+		return &graph.Tensor{Shape: []int{e.count, out}, DType: graph.Float, F32: filled(e.count*out, func(i int) float32 { return all[i*step+first] })}
+	})
+	w := n.once(label, func() *graph.Tensor {
+		if n.src.set.Get(full+"_blocks") != nil {
+			return e.blocks(n.src, label, full, [2]int{first, step}, out, in)
+		}
+		return e.plain(n.src, full, [2]int{first, step}, out, in)
+	})
+	return n.Add(n.Experts(x, w, slots), n.MatMul(slots, b))
 }
 
 // plain are matrices of [experts, out, in] from a tensor of [experts, in, step·out].
-func (e *clamped) plain(n *net, label, full string, of [2]int, out, in int) graph.Value {
-	if v, ok := n.consts[label]; ok {
-		return v
-	}
+func (e *clamped) plain(src *source, full string, of [2]int, out, in int) *graph.Tensor {
 	first, step := of[0], of[1]
-	all, err := n.src.load(full, []int{e.count, in, step * out})
-	if err != nil {
-		return n.Failf("%v", err)
-	}
+	all := src.load(full, []int{e.count, in, step * out})
 	row := make([]float32, step*out)
 	v := make([]float32, e.count*in*out)
 	for k := range e.count * in {
@@ -99,7 +91,7 @@ func (e *clamped) plain(n *net, label, full string, of [2]int, out, in int) grap
 			v[(k/in*out+o)*in+k%in] = row[o*step+first]
 		}
 	}
-	return n.table(label, []int{e.count, out, in}, v, false)
+	return &graph.Tensor{Shape: []int{e.count, out, in}, DType: graph.Float, F32: v}
 }
 
 // block is how many numbers of MXFP4 have one scale.
@@ -107,27 +99,23 @@ const block = 32
 
 // blocks are matrices of [experts, out, in] that are stored in MXFP4, in tensors of [experts, step·out, in/32, 16], two numbers to a byte, the first in
 // the lower half, and of [experts, step·out, in/32], the scales.
-func (e *clamped) blocks(n *net, label, full string, of [2]int, out, in int) graph.Value {
-	if v, ok := n.consts[label]; ok {
-		return v
-	}
+func (e *clamped) blocks(src *source, label, full string, of [2]int, out, in int) *graph.Tensor {
 	first, step := of[0], of[1]
-	b, s := n.src.set.Get(full+"_blocks"), n.src.set.Get(full+"_scales")
-	n.src.used[full+"_blocks"], n.src.used[full+"_scales"] = true, true
+	b, s := src.set.Get(full+"_blocks"), src.set.Get(full+"_scales")
+	src.used[full+"_blocks"], src.used[full+"_scales"] = true, true
 	rows := in / block
 	switch {
 	case in%block != 0:
-		return n.Failf("rows of %d numbers are no blocks of %d", in, block)
+		refuse.With("rows of %d numbers are no blocks of %d", in, block)
 	case s == nil:
-		return n.Failf("the weights have no tensor %s", graph.Quote(full+"_scales"))
+		refuse.With("the weights have no tensor %s", graph.Quote(full+"_scales"))
 	case b.Type != "U8" || s.Type != "U8":
-		return n.Failf("tensors %s and its scales have types %s and %s, not U8", graph.Quote(full+"_blocks"), b.Type, s.Type)
+		refuse.With("tensors %s and its scales have types %s and %s, not U8", graph.Quote(full+"_blocks"), b.Type, s.Type)
 	case !slices.Equal(b.Shape, []int{e.count, step * out, rows, block / 2}) || !slices.Equal(s.Shape, []int{e.count, step * out, rows}):
-		return n.Failf("tensors %s and its scales have shapes %v and %v; the configuration asks for %d experts of [%d, %d]",
+		refuse.With("tensors %s and its scales have shapes %v and %v; the configuration asks for %d experts of [%d, %d]",
 			graph.Quote(full+"_blocks"), b.Shape, s.Shape, e.count, step*out, in)
-	}
-	if slices.Contains(s.Raw, 255) {
-		return n.Failf("tensor %s has a scale that is not a number", graph.Quote(full+"_scales"))
+	case slices.Contains(s.Raw, 255):
+		refuse.With("tensor %s has a scale that is not a number", graph.Quote(full+"_scales"))
 	}
 	read := func(dst []float32, from int) {
 		for i := range dst {
@@ -140,14 +128,7 @@ func (e *clamped) blocks(n *net, label, full string, of [2]int, out, in int) gra
 			}
 		}
 	}
-	t := n.src.kept[label]
-	if t == nil {
-		t = &graph.Tensor{Shape: []int{e.count, out, in}, DType: graph.Float, Stored: graph.NewStored(e.count*out*in, read)}
-		n.src.kept[label] = t
-	}
-	v := n.Constant(label, t)
-	n.consts[label] = v
-	return v
+	return src.stored(label, []int{e.count, out, in}, read)
 }
 
 // fp4 are the magnitudes of numbers of four bits.

@@ -2,8 +2,8 @@ package families
 
 // granite is Llama's layout with four factors: of embeddings, of what is added to the
 // stream, of scores and of logits.
-func granite(c *published) *Model {
-	d := decoderOf(c).siluAndRope(c)
+func granite(c *published, d *decoder) {
+	d.siluAndRope(c)
 	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
 	d.embedScale, d.residual = c.Float("embedding_multiplier", 1), c.Float("residual_multiplier", 1)
@@ -13,5 +13,4 @@ func granite(c *published) *Model {
 		c.Failf("field \"logits_scaling\" is 0, by which logits are divided")
 	}
 	d.logitScale = 1 / scaling
-	return d.model(c)
 }

@@ -99,17 +99,31 @@ type Modules struct {
 	Normalize bool // to length 1
 }
 
-// families by model_type.
+// decoders are families with Llama's layout by model_type. Their functions read what is theirs.
+var decoders = map[string]func(c *published, d *decoder){
+	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "qwen3_moe": qwen3MoE, "mixtral": mixtral, "qwen2_moe": qwen2MoE, "granite": granite,
+	"cohere": cohere, "cohere2": cohere2, "smollm3": smolLM3, "olmo": olmo, "olmo2": olmo2, "olmo3": olmo3, "starcoder2": starCoder2, "stablelm": stableLM,
+	"phi": phi, "phi3": phi3, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1, "gemma2": gemma2, "gemma3_text": gemma3,
+	"deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "gpt_oss": gptOSS, "qwen3_next": qwen3Next,
+}
+
+func init() {
+	for kind, read := range decoders {
+		families[kind] = func(c *published) *Model {
+			d := decoderOf(c)
+			read(c, d)
+			return d.model(c)
+		}
+	}
+}
+
+// families by model_type, to which come the decoders.
 var families = map[string]func(*published) *Model{
-	"gpt2": gpt2, "llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "qwen3_moe": qwen3MoE, "mixtral": mixtral,
-	"qwen2_moe": qwen2MoE, "granite": granite, "cohere": cohere, "cohere2": cohere2, "smollm3": smolLM3, "olmo": olmo, "olmo3": olmo3,
-	"starcoder2": starCoder2, "stablelm": stableLM, "phi": phi, "nemotron": nemotron, "glm": glm, "glm4": glm4, "gemma": gemma1,
-	"opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo,
-	"gemma3n": gemma3nWhole, "gemma3n_text": gemma3n,
-	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "vit": vit,
-	"deit": deit, "dinov2": dino, "beit": beit, "swin": swin,
-	"mamba": mamba, "falcon_mamba": mamba, "mamba2": mamba2, "rwkv": rwkv, "deepseek_v2": deepSeek2, "deepseek_v3": deepSeek3, "whisper": whisper, "clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
-	"gpt_oss": gptOSS, "qwen3_next": qwen3Next, "siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision, "bart": bart, "mbart": bart, "marian": bart, "m2m_100": bart, "pegasus": bart,
+	"gpt2": gpt2, "opt": opt, "bloom": bloom, "falcon": falcon, "gptj": gptJ, "gpt_neo": gptNeo, "gpt_neox": neoX, "gemma3n": gemma3nWhole, "gemma3n_text": gemma3n,
+	"mamba": mamba, "falcon_mamba": mamba, "mamba2": mamba2, "rwkv": rwkv, "vit": vit, "deit": deit, "dinov2": dino, "beit": beit, "swin": swin, "whisper": whisper,
+	"clip": clip, "clip_text_model": clipText, "clip_vision_model": clipVision,
+	"siglip": siglip, "siglip_text_model": siglipText, "siglip_vision_model": siglipVision,
+	"bart": bart, "mbart": bart, "marian": bart, "m2m_100": bart, "pegasus": bart,
 }
 
 // encoders by model_type. They may be parts of sentence encoders.
@@ -141,7 +155,8 @@ func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	switch {
 	case f != nil:
 	case families[kind] == nil:
-		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(kinds(), ", "))
+		all := slices.Sorted(slices.Values(append(sortedKeys(families), sortedKeys(encoders)...)))
+		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(all, ", "))
 	case m != nil:
 		return nil, fmt.Errorf("model_type %s: sentence encoders of this family are not supported; of these they are: %s", graph.Quote(kind), strings.Join(sortedKeys(encoders), ", "))
 	}
@@ -150,11 +165,6 @@ func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	}
 	out := f(&published{c, set, m})
 	return out, c.Done()
-}
-
-// kinds lists the values of model_type that are understood.
-func kinds() []string {
-	return slices.Sorted(slices.Values(append(sortedKeys(families), sortedKeys(encoders)...)))
 }
 
 // scaleOf is 1/√n.

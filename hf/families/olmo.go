@@ -2,20 +2,17 @@ package families
 
 // olmo2 has norms only after attention and after the feed-forward part, and norms
 // of queries and keys over all heads together.
-func olmo2(c *published) *Model {
-	d := decoderOf(c).siluAndRope(c)
+func olmo2(c *published, d *decoder) {
+	d.siluAndRope(c)
 	d.normsBehind(c)
-	return d.model(c)
 }
 
 // olmo3 is OLMo 2 with windows in three of four layers.
-func olmo3(c *published) *Model {
-	d := decoderOf(c)
+func olmo3(c *published, d *decoder) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.normsBehind(c)
 	d.windows(c, func(layer int) bool { return (layer+1)%4 != 0 })
 	d.turnWindows(c, 500000, 500000)
-	return d.model(c)
 }
 
 func (d *decoder) normsBehind(c *published) {
@@ -25,10 +22,9 @@ func (d *decoder) normsBehind(c *published) {
 }
 
 // olmo has norms without weights, and clips queries, keys and values, if asked for.
-func olmo(c *published) *Model {
-	d := decoderOf(c).siluAndRope(c)
+func olmo(c *published, d *decoder) {
+	d.siluAndRope(c)
 	d.norm, d.eps = bareNorm, 1e-5
 	d.attentionBias(c, false)
 	d.clip = c.Float("clip_qkv", 0)
-	return d.model(c)
 }

@@ -4,19 +4,18 @@ import "github.com/prove-model/prove-model/graph"
 
 // phi3 is Phi-3 and Phi-4: queries, keys and values are one matrix, and so are gate
 // and up.
-func phi3(c *published) *Model {
-	d := decoderOf(c).siluAndRope(c)
+func phi3(c *published, d *decoder) {
+	d.siluAndRope(c)
 	d.fused, d.fusedGate = true, true
 	c.Is("attention_bias", false)
 	c.Ignore("original_max_position_embeddings")
 	d.windows(c, func(int) bool { return true })
-	return d.model(c)
 }
 
 // phi is Phi-1 and Phi-2: LayerNorm, biases everywhere, positions encoded in a part of
 // each head, attention and feed-forward part next to each other.
-func phi(c *published) *Model {
-	d := decoderOf(c).layerNorms(c, "layer_norm_eps")
+func phi(c *published, d *decoder) {
+	d.layerNorms(c, "layer_norm_eps")
 	d.act = activationOf(c, "hidden_act", "gelu_new")
 	d.turns(c, 0.5)
 	d.parallel, d.norms, d.last = true, [4]string{"input_layernorm"}, "final_layernorm"
@@ -27,5 +26,4 @@ func phi(c *published) *Model {
 			return n.layerNorm(x, at+which+"_layernorm", d.eps)
 		}
 	}
-	return d.model(c)
 }

@@ -5,48 +5,43 @@ import (
 )
 
 // qwen reads what Qwen 2 and 3 share: windows in the upper layers, if asked for.
-func qwen(c *published) *decoder {
-	d := decoderOf(c).siluAndRope(c)
+func qwen(c *published, d *decoder) {
+	d.siluAndRope(c)
 	use, from := c.Bool("use_sliding_window", false), int(c.Float("max_window_layers", 28))
 	d.windows(c, func(layer int) bool { return use && layer >= from })
-	return d
 }
 
 // qwen2 has biases of queries, keys and values.
-func qwen2(c *published) *Model {
-	d := qwen(c)
+func qwen2(c *published, d *decoder) {
+	qwen(c, d)
 	d.qkvBias = true
 	c.Is("use_mrope", false)
-	return d.model(c)
 }
 
 // qwen3 has norms of queries and keys.
-func qwen3(c *published) *Model {
-	d := qwen(c)
+func qwen3(c *published, d *decoder) {
+	qwen(c, d)
 	d.headNorm = true
 	d.attentionBias(c, false)
-	return d.model(c)
 }
 
 // qwen3MoE is Qwen 3 with experts in some layers.
-func qwen3MoE(c *published) *Model {
-	d := qwen(c)
+func qwen3MoE(c *published, d *decoder) {
+	qwen(c, d)
 	d.headNorm = true
 	d.attentionBias(c, false)
 	d.qwenExperts(c, c.count("num_local_experts", 128), 8, 768, false)
 	c.Ignore("num_local_experts")
-	return d.model(c)
 }
 
 // qwen2MoE is Qwen 1.5 and 2 with experts, and one more feed-forward part that every
 // token uses, times a gate of its own.
-func qwen2MoE(c *published) *Model {
-	d := qwen(c)
+func qwen2MoE(c *published, d *decoder) {
+	qwen(c, d)
 	use, from := c.Bool("use_sliding_window", false), int(c.Float("max_window_layers", 28))
 	d.windows(c, func(layer int) bool { return use && layer < from && layer%2 == 0 })
 	d.qkvBias = c.Bool("qkv_bias", true)
 	d.qwenExperts(c, 60, 4, 1408, false).sharedExpert(c, 5632)
-	return d.model(c)
 }
 
 // qwenExperts reads which layers have experts, and how many of which size, with the family's defaults.

@@ -18,8 +18,7 @@ type deltaNet struct {
 }
 
 // qwen3Next is Qwen3-Next: the gated delta rule in most layers, attention with gates in the others, experts in all.
-func qwen3Next(c *published) *Model {
-	d := decoderOf(c)
+func qwen3Next(c *published, d *decoder) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.turns(c, 0.25)
 	d.plusOne, d.headNorm, d.gated, d.fixed = true, true, true, true
@@ -41,7 +40,6 @@ func qwen3Next(c *published) *Model {
 	}
 	d.unused = append(d.unused, "mtp.") // layers that guess further tokens
 	c.Ignore("num_local_experts", "output_router_logits", "router_aux_loss_coef", "use_sliding_window", "sliding_window", "max_window_layers")
-	return d.model(c)
 }
 
 // mix is what a layer has in place of attention.

@@ -24,13 +24,6 @@ type rope struct {
 	further float64
 }
 
-// newRope is the usual encoding of dim elements.
-func newRope(name string, dim int, theta float64) *rope {
-	return &rope{name: name, factor: 1, freq: filled(dim/2, func(i int) float64 {
-		return 1 / elementary.Pow(theta, float64(2*i)/float64(dim))
-	})}
-}
-
 // ropeOf reads the rotary encoding of heads of dim elements: from rope_parameters,
 // which new files have, or from rope_theta and rope_scaling. most is the context.
 func ropeOf(c *published, dim, most int, theta float64) *rope {
@@ -55,7 +48,9 @@ func scaledRope(c *published, name string, scaling *config.Config, dim, most int
 		c.Failf("a rotary encoding of %d elements with base %v", dim, theta)
 		return &rope{name: name}
 	}
-	r := newRope(name, dim, theta)
+	r := &rope{name: name, factor: 1, freq: filled(dim/2, func(i int) float64 {
+		return 1 / elementary.Pow(theta, float64(2*i)/float64(dim))
+	})}
 	if scaling == nil {
 		return r
 	}

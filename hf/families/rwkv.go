@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // receptive is RWKV-4 (Peng et al. 2023, https://arxiv.org/abs/2305.13048): in place of attention each number has a mean of the values
@@ -77,30 +78,25 @@ func (r *receptive) attention(n *net, x graph.Value, at string) graph.Value {
 // decays returns by how much keys have decayed, of shape [inner, 1, tokens, tokens]: not at all for the token before, and a number of its
 // own for the token itself.
 func (r *receptive) decays(n *net, at string) graph.Value {
-	rate, err := n.src.load(n.src.prefix+at+"time_decay", []int{r.inner})
-	if err != nil {
-		return n.Failf("%v", err)
-	}
-	first, err := n.src.load(n.src.prefix+at+"time_first", []int{r.inner})
-	if err != nil {
-		return n.Failf("%v", err)
-	}
-	t := n.tokens
-	if !n.Room(r.inner, t, t) {
-		return n.Failf("decays of %d numbers for %d tokens are too many", r.inner, t)
-	}
-	v := make([]float32, r.inner*t*t)
-	for c := range r.inner {
-		w := elementary.Exp(float64(rate.Floats()[c]))
-		for i := range t {
-			row := v[(c*t+i)*t:][:t]
-			for s := range i {
-				row[s] = -float32(float64(i-1-s) * w)
-			}
-			row[i] = first.Floats()[c]
+	return n.once(at+"decays", func() *graph.Tensor {
+		rate, first := n.src.load(n.src.prefix+at+"time_decay", []int{r.inner}), n.src.load(n.src.prefix+at+"time_first", []int{r.inner})
+		t := n.tokens
+		if !n.Room(r.inner, t, t) {
+			refuse.With("decays of %d numbers for %d tokens are too many", r.inner, t)
 		}
-	}
-	return n.table(at+"decays", []int{r.inner, 1, t, t}, v, false)
+		v := make([]float32, r.inner*t*t)
+		for c := range r.inner {
+			w := elementary.Exp(float64(rate.Floats()[c]))
+			for i := range t {
+				row := v[(c*t+i)*t:][:t]
+				for s := range i {
+					row[s] = -float32(float64(i-1-s) * w)
+				}
+				row[i] = first.Floats()[c]
+			}
+		}
+		return &graph.Tensor{Shape: []int{r.inner, 1, t, t}, DType: graph.Float, F32: v}
+	})
 }
 
 // forward is the feed-forward part.

@@ -2,8 +2,8 @@ package families
 
 // smolLM3 is Llama's layout with layers that have no positions, every fourth unless a
 // list says which.
-func smolLM3(c *published) *Model {
-	d := decoderOf(c).siluAndRope(c)
+func smolLM3(c *published, d *decoder) {
+	d.siluAndRope(c)
 	d.tied = c.Bool("tie_word_embeddings", true)
 	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
@@ -27,5 +27,4 @@ func smolLM3(c *published) *Model {
 	}
 	use := c.Bool("use_sliding_window", false)
 	d.windows(c, func(layer int) bool { return use && positions(layer) })
-	return d.model(c)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // large is the least number of elements of a tensor that is not decoded as a whole.
@@ -42,41 +44,33 @@ func (c *published) source(tensor string, prefixes ...string) *source {
 // has says whether there is a tensor of that name.
 func (s *source) has(name string) bool { return s.set.Get(s.prefix+name) != nil }
 
-// load returns a tensor of that shape, changed by the given functions.
-func (s *source) load(name string, shape []int, change ...func([]float32)) (*graph.Tensor, error) {
+// load returns a tensor of that shape, changed by the given functions, or refuses the weights.
+func (s *source) load(name string, shape []int, change ...func([]float32)) *graph.Tensor {
 	s.used[name] = true
 	t := s.set.Get(name)
 	if t == nil {
-		return nil, fmt.Errorf("the weights have no tensor %s", graph.Quote(name))
+		refuse.With("the weights have no tensor %s", graph.Quote(name))
 	}
 	if !slices.Equal(t.Shape, shape) {
-		return nil, fmt.Errorf("tensor %s has shape %v; the configuration asks for %v", graph.Quote(name), t.Shape, shape)
+		refuse.With("tensor %s has shape %v; the configuration asks for %v", graph.Quote(name), t.Shape, shape)
 	}
 	if kept := s.kept[name]; kept != nil {
-		return kept, nil
+		return kept
 	}
+	out := &graph.Tensor{Shape: slices.Clone(shape), DType: graph.Float}
 	if len(change) == 0 && t.Len() >= large && (t.Decode != nil || t.Row != nil) {
-		stored, err := t.Stored()
-		if err != nil {
-			return nil, err
-		}
-		out := &graph.Tensor{Shape: slices.Clone(shape), DType: graph.Float, Stored: stored}
-		s.kept[name] = out
-		return out, nil
-	}
-	v, err := t.Floats()
-	if err != nil {
-		return nil, err
+		out.Stored = must.Get(t.Stored())
+	} else {
+		out.F32 = must.Get(t.Floats())
 	}
 	if len(change) > 0 && t.Decode == nil {
-		v = slices.Clone(v) // they may be pages of the file
+		out.F32 = slices.Clone(out.F32) // they may be pages of the file
 	}
 	for _, f := range change {
-		f(v)
+		f(out.F32)
 	}
-	out := &graph.Tensor{Shape: slices.Clone(shape), DType: graph.Float, F32: v}
 	s.kept[name] = out
-	return out, nil
+	return out
 }
 
 // rest returns an error that lists the tensors that were not used, except those whose names
@@ -139,57 +133,58 @@ func (n *net) loaded(from *source, name string, shape []int, change ...func([]fl
 	if slices.Contains(shape, 0) {
 		return graph.Value{}
 	}
-	return n.once(name, func() (*graph.Tensor, error) { return from.load(name, shape, change...) })
+	return n.once(name, func() *graph.Tensor { return from.load(name, shape, change...) })
 }
 
-// once returns the constant of a name, which make makes when it is first asked for.
-func (n *net) once(name string, make func() (*graph.Tensor, error)) graph.Value {
+// once returns the constant of a name, which make makes, or refuses to, when it is first asked for.
+func (n *net) once(name string, make func() *graph.Tensor) graph.Value {
 	if v, ok := n.consts[name]; ok {
 		return v
 	}
-	t, err := make()
+	return n.caught(func() graph.Value {
+		v := n.Constant(name, make())
+		n.consts[name] = v
+		return v
+	})
+}
+
+// caught is what f gives, or none, and the builder fails with the error with which f refuses.
+func (n *net) caught(f func() graph.Value) graph.Value {
+	v, err := refuse.Result(f)
 	if err != nil {
 		return n.Failf("%v", err)
 	}
-	v := n.Constant(name, t)
-	n.consts[name] = v
 	return v
 }
 
 // stacked returns count tensors of a shape, whose names of gives, as one constant of a name of its own. They stay as they are
 // stored.
 func (n *net) stacked(from *source, name string, count int, shape []int, of func(i int) string, change ...func([]float32)) graph.Value {
-	if v, ok := n.consts[name]; ok {
-		return v
-	}
-	kept := from.kept[name]
-	parts := make([]*graph.Tensor, count)
-	for i := range parts {
-		var err error
-		if parts[i], err = from.load(of(i), shape, change...); err != nil {
-			return n.Failf("%v", err)
-		}
-	}
-	if kept == nil {
+	return n.once(name, func() *graph.Tensor {
+		parts := filled(count, func(i int) *graph.Tensor { return from.load(of(i), shape, change...) })
 		each := graph.Size(shape)
-		kept = &graph.Tensor{Shape: append([]int{count}, shape...), DType: graph.Float, Stored: graph.NewStored(count*each, func(dst []float32, from int) {
+		return from.stored(name, append([]int{count}, shape...), func(dst []float32, from int) {
 			for len(dst) > 0 {
 				n := min(len(dst), each-from%each)
 				parts[from/each].Read(dst[:n], from%each)
 				dst, from = dst[n:], from+n
 			}
-		})}
-		from.kept[name] = kept
+		})
+	})
+}
+
+// stored is a tensor that read reads, the same whenever it is asked for by its name.
+func (s *source) stored(name string, shape []int, read func(dst []float32, from int)) *graph.Tensor {
+	if s.kept[name] == nil {
+		s.kept[name] = &graph.Tensor{Shape: shape, DType: graph.Float, Stored: graph.NewStored(graph.Size(shape), read)}
 	}
-	v := n.Constant(name, kept)
-	n.consts[name] = v
-	return v
+	return s.kept[name]
 }
 
 // table makes a constant: of weights, or a public one.
 func (n *net) table(name string, shape []int, v []float32, public bool) graph.Value {
-	return n.once(name, func() (*graph.Tensor, error) {
-		return &graph.Tensor{Shape: shape, DType: graph.Float, F32: v, Public: public}, nil
+	return n.once(name, func() *graph.Tensor {
+		return &graph.Tensor{Shape: shape, DType: graph.Float, F32: v, Public: public}
 	})
 }
 
@@ -213,16 +208,14 @@ func (m *Model) writes(src *source, layers func(n *net) graph.Value, harmless ..
 // finish returns the graph, or an error if weights are left over.
 func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 	g, err := n.Graph()
+	if err == nil {
+		err = n.src.rest(harmless...)
+	}
+	if err == nil && n.src.adapter != nil {
+		err = n.src.adapter.rest()
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := n.src.rest(harmless...); err != nil {
-		return nil, err
-	}
-	if n.src.adapter != nil {
-		if err := n.src.adapter.rest(); err != nil {
-			return nil, err
-		}
 	}
 	return g, nil
 }

@@ -8,8 +8,8 @@ import (
 
 // stableLM has LayerNorm, positions encoded in a part of each head, and a norm for every
 // head of queries and keys, if asked for.
-func stableLM(c *published) *Model {
-	d := decoderOf(c).layerNorms(c, "layer_norm_eps")
+func stableLM(c *published, d *decoder) {
+	d.layerNorms(c, "layer_norm_eps")
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.turns(c, 0.25)
 	d.qkvBias = c.Bool("use_qkv_bias", false)
@@ -27,5 +27,4 @@ func stableLM(c *published) *Model {
 			})...)
 		}
 	}
-	return d.model(c)
 }

@@ -3,6 +3,7 @@ package gguf
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/prove-model/prove-model/internal/narrow"
@@ -26,38 +27,93 @@ var le = binary.LittleEndian
 
 func half(b []byte) float32 { return narrow.Float16(le.Uint16(b)) }
 
+func init() {
+	maps.Copy(types, smallTypes)
+	maps.Copy(types, gridTypes)
+}
+
 // types are the types that tensors may have, by their number in the format.
 var types = map[uint32]tensorType{
-	0:  {name: "F32", elems: 1, bytes: 4},
-	1:  {"F16", 1, 2, narrow.Float16s, nil, []int{0}},
-	2:  {"Q4_0", 32, 18, q4_0, nil, []int{0}},
-	3:  {"Q4_1", 32, 20, q4_1, nil, []int{0, 2}},
-	6:  {"Q5_0", 32, 22, q5_0, nil, []int{0}},
-	7:  {"Q5_1", 32, 24, q5_1, nil, []int{0, 2}},
-	8:  {"Q8_0", 32, 34, q8_0, nil, []int{0}},
-	10: {"Q2_K", 256, 84, q2K, nil, []int{80, 82}},
-	11: {"Q3_K", 256, 110, q3K, nil, []int{108}},
-	12: {"Q4_K", 256, 144, q4K, nil, []int{0, 2}},
-	13: {"Q5_K", 256, 176, q5K, nil, []int{0, 2}},
-	14: {"Q6_K", 256, 210, q6K, nil, []int{208}},
-	16: {"IQ2_XXS", 256, 66, iq2XXS, nil, []int{0}},
-	17: {"IQ2_XS", 256, 74, iq2XS, nil, []int{0}},
-	18: {"IQ3_XXS", 256, 98, iq3XXS, nil, []int{0}},
-	19: {"IQ1_S", 256, 50, iq1S, nil, []int{0}},
-	20: {"IQ4_NL", 32, 18, iq4NL, nil, []int{0}},
-	21: {"IQ3_S", 256, 110, iq3S, nil, []int{0}},
-	22: {"IQ2_S", 256, 82, iq2S, nil, []int{0}},
-	23: {"IQ4_XS", 256, 136, iq4XS, nil, []int{0}},
+	0: {name: "F32", elems: 1, bytes: 4},
+	1: {"F16", 1, 2, narrow.Float16s, nil, []int{0}},
+	// Scale; 4 bits less 8.
+	2: {"Q4_0", 32, 18, func(y []float32, b []byte) {
+		d := half(b)
+		nibbles(b[2:], func(i int, q uint8) { y[i] = d * float32(int(q)-8) })
+	}, nil, []int{0}},
+	// Scale and least; 4 bits.
+	3: {"Q4_1", 32, 20, func(y []float32, b []byte) {
+		d, m := half(b), half(b[2:])
+		nibbles(b[4:], func(i int, q uint8) { y[i] = float32(d*float32(q)) + m })
+	}, nil, []int{0, 2}},
+	// Scale; 32 fifth bits; 4 bits; less 16.
+	6: {"Q5_0", 32, 22, func(y []float32, b []byte) {
+		d, high := half(b), le.Uint32(b[2:])
+		nibbles(b[6:], func(i int, q uint8) { y[i] = d * float32(int(q)+int(high>>i&1)<<4-16) })
+	}, nil, []int{0}},
+	// Scale and least; 32 fifth bits; 4 bits.
+	7: {"Q5_1", 32, 24, func(y []float32, b []byte) {
+		d, m, high := half(b), half(b[2:]), le.Uint32(b[4:])
+		nibbles(b[8:], func(i int, q uint8) { y[i] = float32(d*float32(int(q)+int(high>>i&1)<<4)) + m })
+	}, nil, []int{0, 2}},
+	// Scale; 8 bits with sign.
+	8: {"Q8_0", 32, 34, func(y []float32, b []byte) {
+		d := half(b)
+		for i := range y {
+			y[i] = d * float32(int8(b[2+i]))
+		}
+	}, nil, []int{0}},
+	// Two scales; eight scales and leasts of six bits; 4 bits. Eighths come in
+	// pairs that share bytes.
+	12: {"Q4_K", 256, 144, func(y []float32, b []byte) {
+		d, least := half(b), half(b[2:])
+		scales, qs := b[4:16], b[16:]
+		for j := range 8 {
+			s, m := scale6(j, scales)
+			s, m = d*s, least*m
+			for i := range 32 {
+				q := qs[j/2*32+i] >> (j % 2 * 4) & 15
+				y[j*32+i] = float32(s*float32(q)) - m
+			}
+		}
+	}, nil, []int{0, 2}},
+	// As Q4_K, with 256 fifth bits before the others.
+	13: {"Q5_K", 256, 176, func(y []float32, b []byte) {
+		d, least := half(b), half(b[2:])
+		scales, high, qs := b[4:16], b[16:48], b[48:]
+		for j := range 8 {
+			s, m := scale6(j, scales)
+			s, m = d*s, least*m
+			for i := range 32 {
+				q := qs[j/2*32+i]>>(j%2*4)&15 | high[i]>>j&1<<4
+				y[j*32+i] = float32(s*float32(q)) - m
+			}
+		}
+	}, nil, []int{0, 2}},
+	// Lower 4 bits, upper 2, sixteen scales of 8 bits, the scale of these; less 32.
+	14: {"Q6_K", 256, 210, func(y []float32, b []byte) {
+		low, high, scales, d := b[:128], b[128:192], b[192:208], half(b[208:])
+		for n := range 2 { // halves
+			for j := range 4 { // quarters of a half
+				for i := range 32 {
+					q := low[n*64+j%2*32+i] >> (j / 2 * 4) & 15
+					q |= high[n*32+i] >> (2 * j) & 3 << 4
+					s := d * float32(int8(scales[n*8+j*2+i/16]))
+					y[n*128+j*32+i] = s * float32(int(q)-32)
+				}
+			}
+		}
+	}, nil, []int{208}},
 	24: {"I8", 1, 1, nil, func(b []byte) int64 { return int64(int8(b[0])) }, nil},
 	25: {"I16", 1, 2, nil, func(b []byte) int64 { return int64(int16(le.Uint16(b))) }, nil},
 	26: {"I32", 1, 4, nil, func(b []byte) int64 { return int64(int32(le.Uint32(b))) }, nil},
 	27: {"I64", 1, 8, nil, func(b []byte) int64 { return int64(le.Uint64(b)) }, nil},
-	28: {"F64", 1, 8, doubles, nil, nil},
-	29: {"IQ1_M", 256, 56, iq1M, nil, nil},
+	28: {"F64", 1, 8, func(y []float32, b []byte) {
+		for i := range y {
+			y[i] = float32(math.Float64frombits(le.Uint64(b[8*i:])))
+		}
+	}, nil, nil},
 	30: {"BF16", 1, 2, narrow.BFloat16s, nil, nil},
-	34: {"TQ1_0", 256, 54, tq1_0, nil, []int{52}},
-	35: {"TQ2_0", 256, 66, tq2_0, nil, []int{64}},
-	39: {"MXFP4", 32, 17, mxfp4, nil, nil},
 }
 
 // unread names types that are known and not read (ggml's enum ggml_type).
@@ -71,12 +127,6 @@ func typeName(number uint32) string {
 		return name
 	}
 	return fmt.Sprintf("with the number %d of the format", number)
-}
-
-func doubles(y []float32, b []byte) {
-	for i := range y {
-		y[i] = float32(math.Float64frombits(le.Uint64(b[8*i:])))
-	}
 }
 
 // blocks decodes whole blocks.
@@ -123,38 +173,6 @@ func nibbles(qs []byte, f func(i int, q uint8)) {
 	}
 }
 
-// q4_0: scale; 4 bits less 8.
-func q4_0(y []float32, b []byte) {
-	d := half(b)
-	nibbles(b[2:], func(i int, q uint8) { y[i] = d * float32(int(q)-8) })
-}
-
-// q4_1: scale and least; 4 bits.
-func q4_1(y []float32, b []byte) {
-	d, m := half(b), half(b[2:])
-	nibbles(b[4:], func(i int, q uint8) { y[i] = float32(d*float32(q)) + m })
-}
-
-// q5_0: scale; 32 fifth bits; 4 bits; less 16.
-func q5_0(y []float32, b []byte) {
-	d, high := half(b), le.Uint32(b[2:])
-	nibbles(b[6:], func(i int, q uint8) { y[i] = d * float32(int(q)+int(high>>i&1)<<4-16) })
-}
-
-// q5_1: scale and least; 32 fifth bits; 4 bits.
-func q5_1(y []float32, b []byte) {
-	d, m, high := half(b), half(b[2:]), le.Uint32(b[4:])
-	nibbles(b[8:], func(i int, q uint8) { y[i] = float32(d*float32(int(q)+int(high>>i&1)<<4)) + m })
-}
-
-// q8_0: scale; 8 bits with sign.
-func q8_0(y []float32, b []byte) {
-	d := half(b)
-	for i := range y {
-		y[i] = d * float32(int8(b[2+i]))
-	}
-}
-
 // scale6 returns scale and least, of six bits each, of eighth j of a block of the
 // types with "K".
 func scale6(j int, s []byte) (scale, least float32) {
@@ -162,48 +180,4 @@ func scale6(j int, s []byte) (scale, least float32) {
 		return float32(s[j] & 63), float32(s[j+4] & 63)
 	}
 	return float32(s[j+4]&15 | s[j-4]>>6<<4), float32(s[j+4]>>4 | s[j]>>6<<4)
-}
-
-// q4K: two scales; eight scales and leasts of six bits; 4 bits. Eighths come in
-// pairs that share bytes.
-func q4K(y []float32, b []byte) {
-	d, least := half(b), half(b[2:])
-	scales, qs := b[4:16], b[16:]
-	for j := range 8 {
-		s, m := scale6(j, scales)
-		s, m = d*s, least*m
-		for i := range 32 {
-			q := qs[j/2*32+i] >> (j % 2 * 4) & 15
-			y[j*32+i] = float32(s*float32(q)) - m
-		}
-	}
-}
-
-// q5K: as q4K, with 256 fifth bits before the others.
-func q5K(y []float32, b []byte) {
-	d, least := half(b), half(b[2:])
-	scales, high, qs := b[4:16], b[16:48], b[48:]
-	for j := range 8 {
-		s, m := scale6(j, scales)
-		s, m = d*s, least*m
-		for i := range 32 {
-			q := qs[j/2*32+i]>>(j%2*4)&15 | high[i]>>j&1<<4
-			y[j*32+i] = float32(s*float32(q)) - m
-		}
-	}
-}
-
-// q6K: lower 4 bits, upper 2, sixteen scales of 8 bits, the scale of these; less 32.
-func q6K(y []float32, b []byte) {
-	low, high, scales, d := b[:128], b[128:192], b[192:208], half(b[208:])
-	for n := range 2 { // halves
-		for j := range 4 { // quarters of a half
-			for i := range 32 {
-				q := low[n*64+j%2*32+i] >> (j / 2 * 4) & 15
-				q |= high[n*32+i] >> (2 * j) & 3 << 4
-				s := d * float32(int8(scales[n*8+j*2+i/16]))
-				y[n*128+j*32+i] = s * float32(int(q)-32)
-			}
-		}
-	}
 }

@@ -42,11 +42,7 @@ func Open(path string) (*File, error) {
 	return f, err
 }
 
-// Parse reads a file in memory, which the tensors point into.
-func Parse(data []byte) (*File, error) {
-	return refuse.Result(func() *File { return parse(data, nil) })
-}
-
+// parse reads a file, which the tensors point into; m is nil for one in memory.
 func parse(data []byte, m *mapped.File) *File {
 	if !bytes.HasPrefix(data, []byte("GGUF")) {
 		refuse.With("not a GGUF file")

@@ -52,55 +52,6 @@ func signs7(s uint32) uint8 {
 // fourth is the scale of four bits that two types have.
 func fourth(d float32, s uint8) float32 { return float32(d*(0.5+float32(s))) * 0.25 }
 
-// iq2XXS: scale; eighths of four rows of 8 bits, four signs of 7, and a scale of 4.
-func iq2XXS(y []float32, b []byte) {
-	d := half(b)
-	for j := range 8 {
-		rows, rest := b[2+8*j:], le.Uint32(b[6+8*j:])
-		for i := range 4 {
-			grid2XXS.row(y[32*j+8*i:], int(rows[i]), fourth(d, uint8(rest>>28)), signs7(rest>>(7*i)))
-		}
-	}
-}
-
-// iq2XS: scale; rows of 9 bits with signs of 7; scales of 4 bits for two rows each.
-func iq2XS(y []float32, b []byte) {
-	d, scales := half(b), b[66:]
-	for i := range 32 {
-		q := le.Uint16(b[2+2*i:])
-		grid2XS.row(y[8*i:], int(q&511), fourth(d, scales[i/4]>>(i/2%2*4)&15), signs7(uint32(q>>9)))
-	}
-}
-
-// iq2S: scale; the lower 8 bits of rows; signs; the upper 2 bits; scales of 4 bits for two rows each.
-func iq2S(y []float32, b []byte) {
-	d, low, signs, high, scales := half(b), b[2:34], b[34:66], b[66:74], b[74:]
-	for i := range 32 {
-		q := int(low[i]) | int(high[i/4]>>(i%4*2)&3)<<8
-		grid2S.row(y[8*i:], q, fourth(d, scales[i/4]>>(i/2%2*4)&15), signs[i])
-	}
-}
-
-// iq3XXS: scale; rows of 8 bits; eighths of four signs of 7 and a scale of 4.
-func iq3XXS(y []float32, b []byte) {
-	d := half(b)
-	for i := range 64 {
-		rest := le.Uint32(b[66+i/8*4:])
-		scale := float32(d*(0.5+float32(rest>>28))) * 0.5
-		grid3XXS.row(y[4*i:], int(b[2+i]), scale, signs7(rest>>(i/2%4*7))>>(i%2*4))
-	}
-}
-
-// iq3S: scale; the lower 8 bits of rows; their ninth; signs; scales of 4 bits for eighths.
-func iq3S(y []float32, b []byte) {
-	d, low, high, signs, scales := half(b), b[2:66], b[66:74], b[74:106], b[106:]
-	for i := range 64 {
-		q := int(low[i]) | int(high[i/8]>>(i%8)&1)<<8
-		scale := d * float32(1+2*(scales[i/16]>>(i/8%2*4)&15))
-		grid3S.row(y[4*i:], q, scale, signs[i/2]>>(i%2*4))
-	}
-}
-
 // ternary sets y to scale times the numbers of a row of the ternary grid, each an eighth more, or less.
 func ternary(y []float32, row int, scale float32, less bool) {
 	delta := float32(0.125)
@@ -112,27 +63,72 @@ func ternary(y []float32, row int, scale float32, less bool) {
 	}
 }
 
-// iq1S: scale; the lower 8 bits of rows; eighths of the upper 3 bits of four, a scale of 3 and a sign.
-func iq1S(y []float32, b []byte) {
-	d := half(b)
-	for i := range 32 {
-		rest := le.Uint16(b[34+i/4*2:])
-		q := int(b[2+i]) | int(rest>>(i%4*3)&7)<<8
-		ternary(y[8*i:], q, d*float32(2*(rest>>12&7)+1), rest>>15 == 1)
-	}
-}
-
-// iq1M: the lower 8 bits of rows; the upper 3 and a sign; scales of 3 bits for two rows each, above which the scale is in fourths.
-func iq1M(y []float32, b []byte) {
-	low, high, scales := b[:32], b[32:48], b[48:]
-	var all uint16
-	for i := range 4 {
-		all |= le.Uint16(scales[2*i:]) >> 12 << (4 * i)
-	}
-	d := half([]byte{byte(all), byte(all >> 8)})
-	for i := range 32 {
-		rest := high[i/2] >> (i % 2 * 4)
-		s := le.Uint16(scales[i/8*2:]) >> (i / 2 % 4 * 3) & 7
-		ternary(y[8*i:], int(low[i])|int(rest&7)<<8, d*float32(2*s+1), rest>>3&1 == 1)
-	}
+var gridTypes = map[uint32]tensorType{
+	// Scale; eighths of four rows of 8 bits, four signs of 7, and a scale of 4.
+	16: {"IQ2_XXS", 256, 66, func(y []float32, b []byte) {
+		d := half(b)
+		for j := range 8 {
+			rows, rest := b[2+8*j:], le.Uint32(b[6+8*j:])
+			for i := range 4 {
+				grid2XXS.row(y[32*j+8*i:], int(rows[i]), fourth(d, uint8(rest>>28)), signs7(rest>>(7*i)))
+			}
+		}
+	}, nil, []int{0}},
+	// Scale; rows of 9 bits with signs of 7; scales of 4 bits for two rows each.
+	17: {"IQ2_XS", 256, 74, func(y []float32, b []byte) {
+		d, scales := half(b), b[66:]
+		for i := range 32 {
+			q := le.Uint16(b[2+2*i:])
+			grid2XS.row(y[8*i:], int(q&511), fourth(d, scales[i/4]>>(i/2%2*4)&15), signs7(uint32(q>>9)))
+		}
+	}, nil, []int{0}},
+	// Scale; rows of 8 bits; eighths of four signs of 7 and a scale of 4.
+	18: {"IQ3_XXS", 256, 98, func(y []float32, b []byte) {
+		d := half(b)
+		for i := range 64 {
+			rest := le.Uint32(b[66+i/8*4:])
+			scale := float32(d*(0.5+float32(rest>>28))) * 0.5
+			grid3XXS.row(y[4*i:], int(b[2+i]), scale, signs7(rest>>(i/2%4*7))>>(i%2*4))
+		}
+	}, nil, []int{0}},
+	// Scale; the lower 8 bits of rows; eighths of the upper 3 bits of four, a scale of 3 and a sign.
+	19: {"IQ1_S", 256, 50, func(y []float32, b []byte) {
+		d := half(b)
+		for i := range 32 {
+			rest := le.Uint16(b[34+i/4*2:])
+			q := int(b[2+i]) | int(rest>>(i%4*3)&7)<<8
+			ternary(y[8*i:], q, d*float32(2*(rest>>12&7)+1), rest>>15 == 1)
+		}
+	}, nil, []int{0}},
+	// Scale; the lower 8 bits of rows; their ninth; signs; scales of 4 bits for eighths.
+	21: {"IQ3_S", 256, 110, func(y []float32, b []byte) {
+		d, low, high, signs, scales := half(b), b[2:66], b[66:74], b[74:106], b[106:]
+		for i := range 64 {
+			q := int(low[i]) | int(high[i/8]>>(i%8)&1)<<8
+			scale := d * float32(1+2*(scales[i/16]>>(i/8%2*4)&15))
+			grid3S.row(y[4*i:], q, scale, signs[i/2]>>(i%2*4))
+		}
+	}, nil, []int{0}},
+	// Scale; the lower 8 bits of rows; signs; the upper 2 bits; scales of 4 bits for two rows each.
+	22: {"IQ2_S", 256, 82, func(y []float32, b []byte) {
+		d, low, signs, high, scales := half(b), b[2:34], b[34:66], b[66:74], b[74:]
+		for i := range 32 {
+			q := int(low[i]) | int(high[i/4]>>(i%4*2)&3)<<8
+			grid2S.row(y[8*i:], q, fourth(d, scales[i/4]>>(i/2%2*4)&15), signs[i])
+		}
+	}, nil, []int{0}},
+	// The lower 8 bits of rows; the upper 3 and a sign; scales of 3 bits for two rows each, above which the scale is in fourths.
+	29: {"IQ1_M", 256, 56, func(y []float32, b []byte) {
+		low, high, scales := b[:32], b[32:48], b[48:]
+		var all uint16
+		for i := range 4 {
+			all |= le.Uint16(scales[2*i:]) >> 12 << (4 * i)
+		}
+		d := half([]byte{byte(all), byte(all >> 8)})
+		for i := range 32 {
+			rest := high[i/2] >> (i % 2 * 4)
+			s := le.Uint16(scales[i/8*2:]) >> (i / 2 % 4 * 3) & 7
+			ternary(y[8*i:], int(low[i])|int(rest&7)<<8, d*float32(2*s+1), rest>>3&1 == 1)
+		}
+	}, nil, nil},
 }

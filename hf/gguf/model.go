@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
@@ -52,12 +53,8 @@ var tensorNames = map[string]string{
 
 // Model returns a file's configuration and weights under the names of the Hugging
 // Face layout, with the rows of queries and keys in its order.
-func Model(f *File) (fields map[string]any, set weights.Set, err error) {
-	err = refuse.Caught(func() { fields, set = f.model() })
-	return fields, set, err
-}
-
-func (f *File) model() (map[string]any, weights.Set) {
+func Model(f *File) (_ map[string]any, _ weights.Set, err error) {
+	defer must.Catch(&err)
 	name, _ := f.Meta["general.architecture"].(string)
 	arch, ok := architectures[name]
 	if !ok {
@@ -88,7 +85,7 @@ func (f *File) model() (map[string]any, weights.Set) {
 	}
 	fields["vocab_size"] = json.Number(strconv.Itoa(e.Shape[0]))
 	fields["tie_word_embeddings"] = out.ByName["lm_head.weight"] == nil
-	return fields, out
+	return fields, out, nil
 }
 
 // fields are those of the configuration.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 )
 
 // entry is a tensor as the header describes it.
@@ -30,22 +31,20 @@ const (
 // parseHeader reads the header of a file whose data has the given size, and checks
 // all that it says. The tensors are in the order of their bytes.
 func parseHeader(header []byte, size int) (entries []entry) {
-	p := &parser{dec: json.NewDecoder(bytes.NewReader(header))}
+	p := &parser{json.NewDecoder(bytes.NewReader(header))}
 	p.dec.UseNumber()
-	p.object("%s is there twice", func(name string) {
+	p.object("", func(name string) {
 		switch {
 		case name == "__metadata__":
-			p.object("metadata %s is there twice", func(string) { p.text() })
+			p.object("metadata ", func(string) { p.text() })
 			return
 		case len(name) > maxName:
-			p.refuse("the name %s is too long", graph.Quote(name))
+			refuse.With("the name %s is too long", graph.Quote(name))
 		}
-		p.tensor = name
-		entries = append(entries, p.entry(name))
-		p.tensor = ""
+		refuse.Within("tensor "+graph.Quote(name), func() { entries = append(entries, p.entry(name)) })
 	})
 	if _, err := p.dec.Token(); err == nil {
-		p.refuse("the header goes on after its object")
+		refuse.With("the header goes on after its object")
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) // an empty one comes first
@@ -57,39 +56,28 @@ func parseHeader(header []byte, size int) (entries []entry) {
 			if e.begin < at {
 				kind = "an overlap"
 			}
-			p.refuse("tensor %s begins at byte %d of the data, where %d is expected: %s", graph.Quote(e.name), e.begin, at, kind)
+			refuse.With("tensor %s begins at byte %d of the data, where %d is expected: %s", graph.Quote(e.name), e.begin, at, kind)
 		}
 		at = e.end
 	}
 	if at != size {
-		p.refuse("the tensors take %d bytes, but there are %d: the file is cut, or damaged", at, size)
+		refuse.With("the tensors take %d bytes, but there are %d: the file is cut, or damaged", at, size)
 	}
 	return entries
 }
 
 // parser reads the JSON of a header a token at a time. It fails at the first thing
 // that is not part of the format, which it refuses.
-type parser struct {
-	dec    *json.Decoder
-	tensor string // that it is within
-}
+type parser struct{ dec *json.Decoder }
 
-func (p *parser) refuse(format string, args ...any) {
-	err := fmt.Errorf(format, args...)
-	if p.tensor != "" {
-		err = fmt.Errorf("tensor %s: %w", graph.Quote(p.tensor), err)
-	}
-	must.OK(err)
-}
-
-// object calls f for each key of an object, which are all different. f reads the value.
-func (p *parser) object(twice string, f func(key string)) {
+// object calls f for each key of an object, which are all different, of something in messages. f reads the value.
+func (p *parser) object(of string, f func(key string)) {
 	seen := map[string]struct{}{}
 	p.delim('{')
 	for p.dec.More() {
 		key := p.text()
 		if _, ok := seen[key]; ok {
-			p.refuse(twice, graph.Quote(key))
+			refuse.With("%s%s is there twice", of, graph.Quote(key))
 		}
 		seen[key] = struct{}{}
 		f(key)
@@ -100,14 +88,14 @@ func (p *parser) object(twice string, f func(key string)) {
 func (p *parser) token() json.Token {
 	t, err := p.dec.Token()
 	if err != nil {
-		p.refuse("its JSON: %w", err)
+		refuse.With("its JSON: %w", err)
 	}
 	return t
 }
 
 // expected refuses a token where something else is expected.
 func (p *parser) expected(what string, t json.Token) {
-	p.refuse("its JSON has %s where %s is expected", graph.Quote(fmt.Sprint(t)), what)
+	refuse.With("its JSON has %s where %s is expected", graph.Quote(fmt.Sprint(t)), what)
 }
 
 func (p *parser) delim(want json.Delim) {
@@ -130,35 +118,31 @@ func (p *parser) entry(name string) entry {
 	e := entry{name: name}
 	fields := 0
 	var offsets []int64
-	p.object("%s is there twice", func(key string) {
+	p.object("", func(key string) {
 		fields++
 		switch key {
 		case "dtype":
 			e.dtype = p.text()
 		case "shape":
-			shape, err := graph.CheckShape(p.list(graph.MaxRank))
-			if err != nil {
-				p.refuse("%w", err)
-			}
-			e.shape = shape
+			e.shape = must.Get(graph.CheckShape(p.list(graph.MaxRank)))
 		case "data_offsets":
 			offsets = p.list(2)
 		default:
-			p.refuse("%s is not of the format", graph.Quote(key))
+			refuse.With("%s is not of the format", graph.Quote(key))
 		}
 	})
 	dt, ok := dtypes[e.dtype]
 	switch {
 	case fields != 3:
-		p.refuse(`"dtype", "shape" and "data_offsets" are not all there`)
+		refuse.With(`"dtype", "shape" and "data_offsets" are not all there`)
 	case !ok:
-		p.refuse("type %s is not one that is read: %s", graph.Quote(e.dtype), strings.Join(slices.Sorted(maps.Keys(dtypes)), ", "))
+		refuse.With("type %s is not one that is read: %s", graph.Quote(e.dtype), strings.Join(slices.Sorted(maps.Keys(dtypes)), ", "))
 	case len(offsets) != 2:
-		p.refuse("%d offsets", len(offsets))
+		refuse.With("%d offsets", len(offsets))
 	}
 	length := graph.Size(e.shape) * dt.bytes
 	if offsets[0] > offsets[1] || offsets[1]-offsets[0] != int64(length) {
-		p.refuse("bytes %d to %d, but %s of shape %v takes %d", offsets[0], offsets[1], e.dtype, e.shape, length)
+		refuse.With("bytes %d to %d, but %s of shape %v takes %d", offsets[0], offsets[1], e.dtype, e.shape, length)
 	}
 	e.begin, e.end = int(offsets[0]), int(offsets[1])
 	return e
@@ -175,10 +159,10 @@ func (p *parser) list(most int) (out []int64) {
 		}
 		v, err := n.Int64()
 		if err != nil || v < 0 {
-			p.refuse("%s is no size", graph.Quote(n.String()))
+			refuse.With("%s is no size", graph.Quote(n.String()))
 		}
 		if len(out) == most {
-			p.refuse("more than %d numbers", most)
+			refuse.With("more than %d numbers", most)
 		}
 		out = append(out, v)
 	}

@@ -71,11 +71,6 @@ func byPrefix(tokens map[string]*addedToken) prefixes {
 	return p
 }
 
-func (a *addedTokens) special(id int) bool {
-	t := a.byID[id]
-	return t != nil && t.Special
-}
-
 // piece is a token, or text between tokens where id is negative.
 type piece struct {
 	id    int
@@ -120,7 +115,9 @@ func (p *prefixes) find(w *work, text string, first bool) []piece {
 		}
 		from, to := at, at+n
 		at = to
-		if t.SingleWord && (wordBefore(text[:from]) || wordAfter(text[to:])) {
+		before, _ := utf8.DecodeLastRuneInString(text[:from]) // of nothing a character that is of no word
+		after, _ := utf8.DecodeRuneInString(text[to:])
+		if t.SingleWord && (wordRune(before) || wordRune(after)) {
 			continue
 		}
 		if t.LStrip {
@@ -151,16 +148,6 @@ func (p *prefixes) match(w *work, text string) (*addedToken, int) {
 		}
 	}
 	return nil, 0
-}
-
-func wordBefore(s string) bool {
-	r, n := utf8.DecodeLastRuneInString(s)
-	return n > 0 && wordRune(r)
-}
-
-func wordAfter(s string) bool {
-	r, n := utf8.DecodeRuneInString(s)
-	return n > 0 && wordRune(r)
 }
 
 // wordRune says whether r is matched by \w.

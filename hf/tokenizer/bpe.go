@@ -72,8 +72,8 @@ type bpe struct {
 	// they are left out. fuse says that several in a row become one.
 	unknown int
 	fuse    bool
-	bytes   *[256]int // byte tokens, for what the vocabulary does not have
-	suffix  string    // of the last character of a word
+	bytes   *byteTokens // for what the vocabulary does not have
+	suffix  string      // of the last character of a word
 }
 
 // mostSuffix is the most bytes of a suffix; published models have "</w>".
@@ -105,9 +105,20 @@ func (m *bpe) addMerge(left, right string) {
 // pairOf is two ids, which are below maxID, as one number.
 func pairOf(a, b int) uint64 { return uint64(a)<<32 | uint64(b) }
 
+// byteTokens are the ids of single bytes.
+type byteTokens [256]int
+
+// append adds the bytes of a text to ids.
+func (t *byteTokens) append(ids []int, text string) []int {
+	for _, b := range []byte(text) {
+		ids = append(ids, t[b])
+	}
+	return ids
+}
+
 // byteTokens looks for the tokens of single bytes.
-func (v *vocabulary) byteTokens() *[256]int {
-	var out [256]int
+func (v *vocabulary) byteTokens() *byteTokens {
+	var out byteTokens
 	for i := range out {
 		id, ok := v.ids[fmt.Sprintf("<0x%02X>", i)]
 		if !ok {
@@ -144,10 +155,7 @@ func (m *bpe) encode(w *work, ids []int, text string) []int {
 			continue
 		}
 		if m.bytes != nil {
-			for _, b := range []byte(text[i : i+n]) {
-				symbols = append(symbols, m.bytes[b])
-			}
-			fused = false
+			symbols, fused = m.bytes.append(symbols, text[i:i+n]), false
 			continue
 		}
 		if m.unknown >= 0 && !(fused && m.fuse) {

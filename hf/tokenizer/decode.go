@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // decoder turns tokens, step by step, into pieces of text.
@@ -174,47 +176,6 @@ func decodeMetaspace(replacement string, prepended bool) decoder {
 // not a whole one, by U+FFFD, as the Unicode standard recommends (§3.9, U+FFFD
 // Substitution of Maximal Subparts).
 func lossy(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		if r == utf8.RuneError && n == 1 {
-			n = subpart(s)
-		}
-		b.WriteRune(r)
-		s = s[n:]
-	}
-	return b.String()
-}
-
-// subpart returns the length of the maximal subpart that s begins with.
-func subpart(s string) int {
-	lo, hi, need := byte(0x80), byte(0xbf), 0
-	switch b := s[0]; {
-	case b >= 0xc2 && b <= 0xdf:
-		need = 1
-	case b >= 0xe0 && b <= 0xef:
-		need = 2
-		if b == 0xe0 {
-			lo = 0xa0
-		}
-		if b == 0xed {
-			hi = 0x9f
-		}
-	case b >= 0xf0 && b <= 0xf4:
-		need = 3
-		if b == 0xf0 {
-			lo = 0x90
-		}
-		if b == 0xf4 {
-			hi = 0x8f
-		}
-	}
-	n := 1
-	for ; n <= need && n < len(s) && s[n] >= lo && s[n] <= hi; n++ {
-		lo, hi = 0x80, 0xbf
-	}
-	return n
+	s, _ = unicode.UTF8.NewDecoder().String(s) // which fails for no text
+	return s
 }

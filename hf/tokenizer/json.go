@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,12 +18,8 @@ import (
 
 // ParseJSON reads a tokenizer.json. It ignores the file's settings for truncation
 // and padding.
-func ParseJSON(data []byte) (t *Tokenizer, err error) {
-	err = refuse.Caught(func() { t = fromJSON(data) })
-	return t, err
-}
-
-func fromJSON(data []byte) *Tokenizer {
+func ParseJSON(data []byte) (_ *Tokenizer, err error) {
+	defer must.Catch(&err)
 	file := unmarshalled[struct {
 		Added      []addedToken    `json:"added_tokens"`
 		Normalizer json.RawMessage `json:"normalizer"`
@@ -41,7 +38,7 @@ func fromJSON(data []byte) *Tokenizer {
 		read func(json.RawMessage)
 	}{
 		{"normalizer", file.Normalizer, steps(&t.normalise, "normalizers", readNormalizer)},
-		{"pre_tokenizer", file.Pre, steps(&t.split, "pretokenizers", readSplitter)}, {"model", file.Model, t.readModel},
+		{"pre_tokenizer", file.Pre, steps(&t.split, "pretokenizers", readSplitter)}, {"model", file.Model, func(raw json.RawMessage) { partOf(raw).read(t.readModel) }},
 		{"post_processor", file.Post, eachPart("processors", t.readAround)}, {"decoder", file.Decoder, steps(&t.decode, "decoders", readDecoder)},
 	} {
 		if !absent(part.raw) {
@@ -54,61 +51,83 @@ func fromJSON(data []byte) *Tokenizer {
 		}
 	}
 	w := &work{leastWork + workPerFileByte*len(data)}
-	t.added = newAdded(file.Added, func(s string) string { return t.normalised(w, s) })
-	if err := w.err(); err != nil {
-		refuse.With("normalizer: %w", err)
-	}
+	refuse.Within("normalizer", func() {
+		t.added = newAdded(file.Added, func(s string) string { return t.normalised(w, s) })
+		must.OK(w.err())
+	})
 	for _, id := range slices.Concat(t.before, t.after) {
 		if id < 0 || id >= t.Size() {
 			refuse.With("post_processor: it puts id %d around a text, and ids are from 0 to %d", id, t.Size()-1)
 		}
 	}
-	return t
+	return t, nil
 }
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || bytes.Equal(raw, []byte("null")) }
 
-// kind reads the type of a part.
-func kind(raw json.RawMessage) string { return unmarshalled[typed](raw).Type }
-
-// parsed reads a part, all of whose fields must be known: an unknown one may change
-// the result.
-func parsed[T any](raw json.RawMessage) (part T) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&part)
-	return must.Get(part, err)
+// part is a part of a file, with the fields that have not been read.
+type part struct {
+	fields map[string]json.RawMessage
+	strict bool // fields are read
 }
 
-// typed is embedded where the field "type" is known.
-type typed struct {
-	Type string `json:"type"`
+func partOf(raw json.RawMessage) *part {
+	return &part{fields: unmarshalled[map[string]json.RawMessage](raw)}
 }
 
-// eachPart reads a part, or, of a sequence, the parts in it.
-func eachPart(field string, read func(kind string, raw json.RawMessage)) func(raw json.RawMessage) {
-	return func(raw json.RawMessage) {
-		parts := []json.RawMessage{raw}
-		if kind(raw) == "Sequence" {
-			of := unmarshalled[map[string]json.RawMessage](raw)[field]
-			refuse.Within(field, func() { parts = unmarshalled[[]json.RawMessage](of) })
-		}
-		for _, p := range parts {
-			own := kind(p)
-			if own == "Sequence" {
-				refuse.With("a sequence within a sequence")
-			}
-			read(own, p)
+// field reads a field of a part, which may be absent.
+func field[T any](p *part, name string) (v T) {
+	p.strict = true
+	if raw, ok := p.fields[name]; ok {
+		refuse.Within(name, func() { v = unmarshalled[T](raw) })
+		delete(p.fields, name)
+	}
+	return v
+}
+
+// read has a part be read. Where some of its fields are all must be: an unknown one may change the result.
+func (p *part) read(by func(kind string, p *part)) {
+	kind := field[string](p, "type")
+	p.strict = false
+	by(kind, p)
+	for _, name := range slices.Sorted(maps.Keys(p.fields)) {
+		if p.strict {
+			refuse.With("unknown field %s", quote.Name(name))
 		}
 	}
 }
 
-// steps reads a part as one step or several, and adds them to a list.
-func steps[T any](to *[]T, field string, read func(kind string, raw json.RawMessage) T) func(raw json.RawMessage) {
-	return eachPart(field, func(kind string, raw json.RawMessage) { *to = append(*to, read(kind, raw)) })
+// eachPart reads a part, or, of a sequence, the parts in it.
+func eachPart(list string, read func(kind string, p *part)) func(raw json.RawMessage) {
+	return func(raw json.RawMessage) {
+		partOf(raw).read(func(kind string, p *part) {
+			if kind != "Sequence" {
+				read(kind, p)
+				return
+			}
+			if p.fields[list] == nil {
+				refuse.With("a sequence without %s", list)
+			}
+			parts := field[[]json.RawMessage](p, list)
+			p.strict = false
+			for _, raw := range parts {
+				partOf(raw).read(func(kind string, p *part) {
+					if kind == "Sequence" {
+						refuse.With("a sequence within a sequence")
+					}
+					read(kind, p)
+				})
+			}
+		})
+	}
 }
 
-func readNormalizer(kind string, raw json.RawMessage) normaliser {
+// steps reads a part as one step or several, and adds them to a list.
+func steps[T any](to *[]T, list string, read func(kind string, p *part) T) func(raw json.RawMessage) {
+	return eachPart(list, func(kind string, p *part) { *to = append(*to, read(kind, p)) })
+}
+
+func readNormalizer(kind string, p *part) normaliser {
 	switch kind {
 	case "NFC":
 		return bounded(mostGrowth, norm.NFC.String)
@@ -121,47 +140,41 @@ func readNormalizer(kind string, raw json.RawMessage) normaliser {
 	case "StripAccents":
 		return bounded(1, func(s string) string { return without(s, accent) })
 	case "Precompiled":
-		return readPrecompiled(raw)
+		return readPrecompiled(field[[]byte](p, "precompiled_charsmap"))
 	case "Lowercase":
 		return bounded(2, lower)
 	case "Strip":
-		p := parsed[struct {
-			typed
-			Left  bool `json:"strip_left"`
-			Right bool `json:"strip_right"`
-		}](raw)
+		left, right := field[bool](p, "strip_left"), field[bool](p, "strip_right")
 		return bounded(1, func(s string) string {
-			if p.Left {
+			if left {
 				s = strings.TrimLeftFunc(s, unicode.IsSpace)
 			}
-			if p.Right {
+			if right {
 				s = strings.TrimRightFunc(s, unicode.IsSpace)
 			}
 			return s
 		})
 	case "Prepend":
-		p := parsed[struct {
-			typed
-			Prepend string `json:"prepend"`
-		}](raw)
+		before := field[string](p, "prepend")
 		return func(w *work, s string) string {
 			if s == "" {
 				return s
 			}
-			return w.joined(p.Prepend, s)
+			return w.joined(before, s)
 		}
 	case "Replace":
-		if f := spacesReplaced(raw); f != nil {
+		pattern, to := field[jsonPattern](p, "pattern"), field[string](p, "content")
+		if f := pattern.spaces(to); f != nil {
 			return f
 		}
-		from, to := replacement(raw)
+		from := pattern.plain()
 		return func(w *work, s string) string { return w.replace(s, from, to) }
 	case "BertNormalizer":
-		p := parsed[struct {
-			typed
-			bertNormaliser
-		}](raw)
-		return bounded(3*mostGrowth, p.normalise)
+		n := bertNormaliser{
+			clean: field[bool](p, "clean_text"), chinese: field[bool](p, "handle_chinese_chars"),
+			strip: field[*bool](p, "strip_accents"), lower: field[bool](p, "lowercase"),
+		}
+		return bounded(3*mostGrowth, n.normalise)
 	}
 	unknown("the normaliser", kind)
 	return nil
@@ -173,73 +186,52 @@ type jsonPattern struct {
 	Regex  *string
 }
 
-// jsonReplacement is a part that replaces what a pattern matches.
-type jsonReplacement struct {
-	typed
-	Pattern jsonPattern `json:"pattern"`
-	Content string      `json:"content"`
-}
-
-// spacesReplaced returns how runs of spaces are replaced, if that is what a part does by an expression of published files, and nil otherwise.
-func spacesReplaced(raw json.RawMessage) normaliser {
-	p := parsed[jsonReplacement](raw)
-	if p.Pattern.Regex == nil {
+// spaces returns how runs of spaces are replaced, if the pattern is an expression of published files for them, and nil otherwise.
+func (p jsonPattern) spaces(to string) normaliser {
+	if p.Regex == nil {
 		return nil
 	}
-	switch *p.Pattern.Regex {
+	switch *p.Regex {
 	case " {2,}":
-		return func(w *work, s string) string { return w.runs(s, p.Content) }
+		return func(w *work, s string) string { return w.runs(s, to) }
 	case `\s+`:
-		return func(w *work, s string) string { return w.spaces(s, p.Content, false) }
+		return func(w *work, s string) string { return w.spaces(s, to, false) }
 	case `\s{2,}|[\n\r\t]`:
-		return func(w *work, s string) string { return w.spaces(s, p.Content, true) }
+		return func(w *work, s string) string { return w.spaces(s, to, true) }
 	}
 	return nil
 }
 
-// replacement reads a part that replaces one string by another.
-func replacement(raw json.RawMessage) (from, to string) {
-	p := parsed[jsonReplacement](raw)
-	if p.Pattern.Regex != nil {
-		unknown("the expression to replace", *p.Pattern.Regex)
+// plain is the string that a pattern to replace is.
+func (p jsonPattern) plain() string {
+	if p.Regex != nil {
+		unknown("the expression to replace", *p.Regex)
 	}
-	if p.Pattern.String == nil || *p.Pattern.String == "" {
+	if p.String == nil || *p.String == "" {
 		refuse.With("nothing is to be replaced")
 	}
-	return *p.Pattern.String, p.Content
+	return *p.String
 }
 
-func readSplitter(kind string, raw json.RawMessage) splitter {
+func readSplitter(kind string, p *part) splitter {
 	words := splitAt(findRune(unicode.IsSpace), removed)
 	switch kind {
 	case "ByteLevel":
-		p := parsed[struct {
-			typed
-			Space bool  `json:"add_prefix_space"`
-			Trim  bool  `json:"trim_offsets"` // of offsets into the text, which there are none of here
-			Regex *bool `json:"use_regex"`
-		}](raw)
-		return byteLevel(p.Space, p.Regex == nil || *p.Regex)
+		field[bool](p, "trim_offsets") // of offsets into the text, which there are none of here
+		regex := field[*bool](p, "use_regex")
+		return byteLevel(field[bool](p, "add_prefix_space"), regex == nil || *regex)
 	case "Split":
-		return readSplit(raw)
+		return readSplit(p)
 	case "Digits":
-		p := parsed[struct {
-			typed
-			Individual bool `json:"individual_digits"`
-		}](raw)
 		b := contiguous
-		if p.Individual {
+		if field[bool](p, "individual_digits") {
 			b = isolated
 		}
 		return splitAt(findRune(unicode.IsNumber), b)
 	case "Punctuation":
-		p := parsed[struct {
-			typed
-			Behavior *behaviour `json:"behavior"`
-		}](raw)
 		b := isolated
-		if p.Behavior != nil {
-			b = *p.Behavior
+		if given := field[*behaviour](p, "behavior"); given != nil {
+			b = *given
 		}
 		return splitAt(findRune(bertPunctuation), b.known())
 	case "WhitespaceSplit":
@@ -248,7 +240,7 @@ func readSplitter(kind string, raw json.RawMessage) splitter {
 		marks := splitAt(findRune(bertPunctuation), isolated)
 		return func(w *work, one word) []word { return eachWord(w, words(w, one), marks) }
 	case "Metaspace":
-		return readMetaspace(raw).split
+		return readMetaspace(p).split
 	}
 	unknown("the splitter", kind)
 	return nil
@@ -273,131 +265,106 @@ func byteLevel(space, regex bool) splitter {
 	}
 }
 
-func readSplit(raw json.RawMessage) splitter {
-	p := parsed[struct {
-		typed
-		Pattern  jsonPattern `json:"pattern"`
-		Behavior behaviour   `json:"behavior"`
-		Invert   bool        `json:"invert"`
-	}](raw)
-	p.Behavior.known()
-	if p.Pattern.Regex == nil {
-		if p.Invert || p.Pattern.String == nil || *p.Pattern.String == "" {
+func readSplit(p *part) splitter {
+	pattern, b, invert := field[jsonPattern](p, "pattern"), field[behaviour](p, "behavior").known(), field[bool](p, "invert")
+	if pattern.Regex == nil {
+		if invert || pattern.String == nil || *pattern.String == "" {
 			refuse.With("it splits at nothing, or keeps nothing else")
 		}
-		return splitAt(findString(*p.Pattern.String), p.Behavior)
+		return splitAt(findString(*pattern.String), b)
 	}
-	expression, ok := patterns[*p.Pattern.Regex]
+	expression, ok := patterns[*pattern.Regex]
 	if !ok {
-		unknown("the expression to split with", *p.Pattern.Regex)
+		unknown("the expression to split with", *pattern.Regex)
 	}
-	if expression.bare && p.Behavior != removed {
-		unknown("this use of the expression, with behaviour", string(p.Behavior))
-	}
-	// The whole text consists of matches, and of spaces that such a use drops. They become the words, both when they are
-	// split points and, with Invert, when they are kept.
-	if p.Behavior != isolated && !(p.Behavior == removed && p.Invert) {
-		unknown("this use of the expression, with behaviour", string(p.Behavior))
+	// The whole text consists of matches, and of spaces that a use of a bare one drops. They become the words, both when they are
+	// split points and, with invert, when they are kept.
+	if expression.bare && b != removed || b != isolated && !(b == removed && invert) {
+		unknown("this use of the expression, with behaviour", string(b))
 	}
 	return expression.split
 }
 
 // metaspace replaces spaces by a character, and puts one before a text.
 type metaspace struct {
-	typed
-	Replacement string `json:"replacement"`
-	Space       *bool  `json:"add_prefix_space"` // older files
-	Scheme      string `json:"prepend_scheme"`   // always, never, first
-	Split       *bool  `json:"split"`
-	Char        string `json:"str_rep"` // older files: as Replacement
+	replacement, scheme string // always, never, first
+	whole               bool   // a word is not split
 }
 
-func readMetaspace(raw json.RawMessage) metaspace {
-	p := parsed[metaspace](raw)
-	if p.Scheme == "" {
-		p.Scheme = "always"
-		if p.Space != nil && !*p.Space {
-			p.Scheme = "never"
+func readMetaspace(p *part) metaspace {
+	space, split := field[*bool](p, "add_prefix_space"), field[*bool](p, "split") // the former in older files
+	field[string](p, "str_rep")                                                   // older files: as the replacement
+	m := metaspace{field[string](p, "replacement"), field[string](p, "prepend_scheme"), split != nil && !*split}
+	if m.scheme == "" {
+		m.scheme = "always"
+		if space != nil && !*space {
+			m.scheme = "never"
 		}
 	}
-	if p.Scheme != "always" && p.Scheme != "never" && p.Scheme != "first" {
-		unknown("the scheme", p.Scheme)
+	if m.scheme != "always" && m.scheme != "never" && m.scheme != "first" {
+		unknown("the scheme", m.scheme)
 	}
-	if p.Replacement == "" {
+	if m.replacement == "" {
 		refuse.With("it has no replacement")
 	}
-	return p
+	return m
 }
 
-func (p metaspace) split(w *work, one word) []word {
-	one.text = w.replace(one.text, " ", p.Replacement)
-	if (p.Scheme == "always" || p.Scheme == "first" && one.first) && !strings.HasPrefix(one.text, p.Replacement) {
-		one.text = w.joined(p.Replacement, one.text)
+func (m metaspace) split(w *work, one word) []word {
+	one.text = w.replace(one.text, " ", m.replacement)
+	if (m.scheme == "always" || m.scheme == "first" && one.first) && !strings.HasPrefix(one.text, m.replacement) {
+		one.text = w.joined(m.replacement, one.text)
 	}
-	if p.Split != nil && !*p.Split {
+	if m.whole {
 		return []word{one}
 	}
-	return splitAt(findString(p.Replacement), following)(w, one)
+	return splitAt(findString(m.replacement), following)(w, one)
 }
 
-func (t *Tokenizer) readModel(raw json.RawMessage) {
-	switch k := kind(raw); k {
+func (t *Tokenizer) readModel(kind string, p *part) {
+	switch kind {
 	case "BPE", "": // older files do not say
-		t.model = readBPE(raw)
+		t.model = readBPE(p)
 	case "Unigram":
-		t.model = readUnigram(raw)
+		t.model = readUnigram(p)
 	case "WordPiece":
-		p := parsed[struct {
-			typed
-			Unknown string         `json:"unk_token"`
-			Prefix  string         `json:"continuing_subword_prefix"`
-			Most    int            `json:"max_input_chars_per_word"`
-			Vocab   map[string]int `json:"vocab"`
-		}](raw)
-		v := newVocabulary(p.Vocab)
-		m := &wordPiece{vocabulary: v, prefix: p.Prefix, most: p.Most, unknown: v.unknownID(p.Unknown)}
+		v := newVocabulary(field[map[string]int](p, "vocab"))
+		m := &wordPiece{vocabulary: v, prefix: field[string](p, "continuing_subword_prefix"), most: field[int](p, "max_input_chars_per_word")}
+		m.unknown = v.unknownID(field[string](p, "unk_token"))
 		for token := range v.ids {
 			m.longest = max(m.longest, len(token))
 		}
 		t.model = m
 	default:
-		unknown("the model", k)
+		unknown("the model", kind)
 	}
 }
 
-func readBPE(raw json.RawMessage) *bpe {
-	p := parsed[struct {
-		typed
-		Dropout float64           `json:"dropout"`
-		Unknown *string           `json:"unk_token"`
-		Prefix  string            `json:"continuing_subword_prefix"`
-		Suffix  string            `json:"end_of_word_suffix"`
-		Fuse    bool              `json:"fuse_unk"`
-		Bytes   bool              `json:"byte_fallback"`
-		Whole   bool              `json:"ignore_merges"`
-		Vocab   map[string]int    `json:"vocab"`
-		Merges  []json.RawMessage `json:"merges"`
-	}](raw)
-	if p.Prefix != "" {
-		unknown("continuing_subword_prefix", p.Prefix)
+func readBPE(p *part) *bpe {
+	if prefix := field[string](p, "continuing_subword_prefix"); prefix != "" {
+		unknown("continuing_subword_prefix", prefix)
 	}
-	if p.Dropout != 0 {
+	if field[float64](p, "dropout") != 0 {
 		refuse.With("merges are dropped at random")
 	}
-	v := newVocabulary(p.Vocab)
-	m := &bpe{vocabulary: v, merges: make(map[uint64]merge, len(p.Merges)), whole: p.Whole, unknown: -1, fuse: p.Fuse, suffix: p.Suffix}
-	if p.Unknown != nil {
-		m.unknown = v.unknownID(*p.Unknown)
+	v, merges := newVocabulary(field[map[string]int](p, "vocab")), field[[]json.RawMessage](p, "merges")
+	m := &bpe{
+		vocabulary: v, merges: make(map[uint64]merge, len(merges)), unknown: -1, whole: field[bool](p, "ignore_merges"),
+		fuse: field[bool](p, "fuse_unk"), suffix: field[string](p, "end_of_word_suffix"),
 	}
-	if m.suffix != "" && (p.Bytes || len(m.suffix) > mostSuffix) {
+	if unknown := field[*string](p, "unk_token"); unknown != nil {
+		m.unknown = v.unknownID(*unknown)
+	}
+	bytes := field[bool](p, "byte_fallback")
+	if m.suffix != "" && (bytes || len(m.suffix) > mostSuffix) {
 		unknown("end_of_word_suffix", m.suffix)
 	}
-	if p.Bytes {
+	if bytes {
 		if m.bytes = v.byteTokens(); m.bytes == nil {
 			refuse.With("unknown characters are to be bytes, but not all bytes are tokens")
 		}
 	}
-	for _, raw := range p.Merges {
+	for _, raw := range merges {
 		m.addMerge(readMerge(raw))
 	}
 	return m
@@ -419,45 +386,40 @@ func readMerge(raw json.RawMessage) (left, right string) {
 }
 
 // readAround reads what is put around a text.
-func (t *Tokenizer) readAround(kind string, raw json.RawMessage) {
+func (t *Tokenizer) readAround(kind string, p *part) {
 	switch kind {
 	case "ByteLevel": // of offsets into the text, which there are none of here
 	case "TemplateProcessing":
-		t.readTemplate(raw)
+		t.readTemplate(p)
 	case "BertProcessing", "RobertaProcessing":
-		p := unmarshalled[struct {
-			CLS [2]json.RawMessage `json:"cls"`
-			Sep [2]json.RawMessage `json:"sep"`
-		}](raw)
-		refuse.Within("cls", func() { t.before = append(t.before, unmarshalled[int](p.CLS[1])) })
-		refuse.Within("sep", func() { t.after = append(t.after, unmarshalled[int](p.Sep[1])) })
+		cls, sep := field[[2]json.RawMessage](p, "cls"), field[[2]json.RawMessage](p, "sep")
+		refuse.Within("cls", func() { t.before = append(t.before, unmarshalled[int](cls[1])) })
+		refuse.Within("sep", func() { t.after = append(t.after, unmarshalled[int](sep[1])) })
 	default:
 		unknown("the template", kind)
 	}
+	p.strict = false // other fields are of pairs of texts
 }
 
 // mostAround is the most tokens around a text; published models have one or two.
 const mostAround = 1024
 
-func (t *Tokenizer) readTemplate(raw json.RawMessage) {
-	p := unmarshalled[struct {
-		Single []struct {
-			Special *struct {
-				ID string `json:"id"`
-			} `json:"SpecialToken"`
-			Sequence *struct {
-				ID string `json:"id"`
-			} `json:"Sequence"`
-		} `json:"single"`
-		Tokens map[string]struct {
-			IDs []int `json:"ids"`
-		} `json:"special_tokens"`
-	}](raw)
+func (t *Tokenizer) readTemplate(p *part) {
+	type named struct {
+		ID string `json:"id"`
+	}
+	single := field[[]struct {
+		Special  *named `json:"SpecialToken"`
+		Sequence *named `json:"Sequence"`
+	}](p, "single")
+	tokens := field[map[string]struct {
+		IDs []int `json:"ids"`
+	}](p, "special_tokens")
 	text := false
-	for _, part := range p.Single {
+	for _, part := range single {
 		switch {
 		case part.Special != nil:
-			ids := p.Tokens[part.Special.ID].IDs
+			ids := tokens[part.Special.ID].IDs
 			if len(ids) == 0 {
 				refuse.With("token %s of the template has no ids", quote.Name(part.Special.ID))
 			}
@@ -480,7 +442,7 @@ func (t *Tokenizer) readTemplate(raw json.RawMessage) {
 	}
 }
 
-func readDecoder(kind string, raw json.RawMessage) decoder {
+func readDecoder(kind string, p *part) decoder {
 	switch kind {
 	case "ByteLevel":
 		return decodeByteLevel
@@ -489,26 +451,14 @@ func readDecoder(kind string, raw json.RawMessage) decoder {
 	case "Fuse":
 		return fuse
 	case "Replace":
-		from, to := replacement(raw)
-		return replaced(from, to)
+		return replaced(field[jsonPattern](p, "pattern").plain(), field[string](p, "content"))
 	case "Strip":
-		p := parsed[struct {
-			typed
-			Content string `json:"content"`
-			Start   int    `json:"start"`
-			Stop    int    `json:"stop"`
-		}](raw)
-		return strip(p.Content, min(p.Start, 64), min(p.Stop, 64))
+		return strip(field[string](p, "content"), min(field[int](p, "start"), 64), min(field[int](p, "stop"), 64))
 	case "WordPiece":
-		p := parsed[struct {
-			typed
-			Prefix  string `json:"prefix"`
-			Cleanup bool   `json:"cleanup"`
-		}](raw)
-		return decodeWordPiece(p.Prefix, p.Cleanup)
+		return decodeWordPiece(field[string](p, "prefix"), field[bool](p, "cleanup"))
 	case "Metaspace":
-		p := readMetaspace(raw)
-		return decodeMetaspace(p.Replacement, p.Scheme != "never")
+		m := readMetaspace(p)
+		return decodeMetaspace(m.replacement, m.scheme != "never")
 	}
 	unknown("the decoder", kind)
 	return nil

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -10,15 +11,7 @@ import (
 // lower converts every character to lower case, without regard to its neighbours.
 // One character becomes two.
 func lower(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r == 'İ' {
-			b.WriteString("i̇")
-		} else {
-			b.WriteRune(unicode.ToLower(r))
-		}
-	}
-	return b.String()
+	return strings.ToLower(strings.ReplaceAll(s, "İ", "i̇"))
 }
 
 // without removes the characters of a set.
@@ -33,14 +26,12 @@ func without(s string, set func(rune) bool) string {
 
 // bertNormaliser is BERT's normaliser.
 type bertNormaliser struct {
-	Clean   bool  `json:"clean_text"`
-	Chinese bool  `json:"handle_chinese_chars"`
-	Strip   *bool `json:"strip_accents"` // null: as Lower
-	Lower   bool  `json:"lowercase"`
+	clean, chinese, lower bool
+	strip                 *bool // accents; nil: as lower
 }
 
 func (n bertNormaliser) normalise(s string) string {
-	if n.Clean {
+	if n.clean {
 		s = strings.Map(func(r rune) rune {
 			switch {
 			case bertControl(r):
@@ -51,36 +42,18 @@ func (n bertNormaliser) normalise(s string) string {
 			return r
 		}, s)
 	}
-	if n.Chinese {
-		var b strings.Builder
-		for _, r := range s {
-			if chinese(r) {
-				b.WriteByte(' ')
-				b.WriteRune(r)
-				b.WriteByte(' ')
-			} else {
-				b.WriteRune(r)
-			}
-		}
-		s = b.String()
+	if n.chinese {
+		s = chinese.ReplaceAllString(s, " $0 ")
 	}
-	if n.Strip != nil && *n.Strip || n.Strip == nil && n.Lower {
+	if n.strip != nil && *n.strip || n.strip == nil && n.lower {
 		s = without(norm.NFD.String(s), bertMark)
 	}
-	if n.Lower {
+	if n.lower {
 		s = lower(s)
 	}
 	return s
 }
 
-// chinese reports whether r is one of the ideographs that BERT treats as words.
-func chinese(r rune) bool {
-	for _, d := range [][2]rune{
-		{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F},
-	} {
-		if r >= d[0] && r <= d[1] {
-			return true
-		}
-	}
-	return false
-}
+// chinese are the ideographs that BERT treats as words.
+var chinese = regexp.MustCompile("[\u4E00-\u9FFF\u3400-\u4DBF\U00020000-\U0002A6DF\U0002A700-\U0002B73F\U0002B740-\U0002B81F" +
+	"\U0002B920-\U0002CEAF\uF900-\uFAFF\U0002F800-\U0002FA1F]")

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/hf/gguf"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
@@ -27,13 +28,16 @@ func Open(path string) (*Tokenizer, error) {
 		return nil, err
 	}
 	if st.IsDir() {
+		missing := func(file string) bool {
+			_, err := os.Stat(file)
+			return errors.Is(err, os.ErrNotExist)
+		}
 		dir := path
-		path = filepath.Join(dir, "tokenizer.json")
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if path = filepath.Join(dir, "tokenizer.json"); missing(path) {
 			path = filepath.Join(dir, "tokenizer.model")
-			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-				return nil, fmt.Errorf("%s has neither tokenizer.json nor tokenizer.model", dir)
-			}
+		}
+		if missing(path) {
+			return nil, fmt.Errorf("%s has neither tokenizer.json nor tokenizer.model", dir)
 		}
 	}
 	t, err := open(path)
@@ -43,25 +47,17 @@ func Open(path string) (*Tokenizer, error) {
 	return t, nil
 }
 
-func open(path string) (*Tokenizer, error) {
-	parse := ParseJSON
+func open(path string) (_ *Tokenizer, err error) {
+	defer must.Catch(&err)
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".gguf":
-		f, err := gguf.Open(path)
-		if err != nil {
-			return nil, err
-		}
+		f := must.Get(gguf.Open(path))
 		defer f.Close()
 		return FromGGUF(f.Meta)
 	case ".json":
+		return ParseJSON(must.Get(regular.Read(path, maxFile)))
 	case ".model":
-		parse = ParseSentencePiece
-	default:
-		return nil, errors.New("a tokenizer is read from .json, .model and .gguf files")
+		return ParseSentencePiece(must.Get(regular.Read(path, maxFile)))
 	}
-	data, err := regular.Read(path, maxFile)
-	if err != nil {
-		return nil, err
-	}
-	return parse(data)
+	return nil, errors.New("a tokenizer is read from .json, .model and .gguf files")
 }

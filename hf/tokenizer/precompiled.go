@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -19,12 +18,7 @@ type precompiled struct {
 	text []byte
 }
 
-func readPrecompiled(raw json.RawMessage) normaliser {
-	p := parsed[struct {
-		typed
-		Charsmap []byte `json:"precompiled_charsmap"`
-	}](raw)
-	b := p.Charsmap
+func readPrecompiled(b []byte) normaliser {
 	if len(b) == 0 {
 		return func(_ *work, s string) string { return s }
 	}

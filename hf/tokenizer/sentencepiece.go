@@ -42,7 +42,7 @@ type sentencePiece struct {
 	scores  []float32
 	whole   []bool // tokens that merging makes
 	unknown int
-	bytes   *[256]int
+	bytes   *byteTokens
 }
 
 func newSentencePiece(pieces []scored) *sentencePiece {
@@ -118,9 +118,7 @@ func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
 		case ok:
 			ids = append(ids, id)
 		case m.bytes != nil:
-			for _, b := range []byte(texts[n]) {
-				ids = append(ids, m.bytes[b])
-			}
+			ids = m.bytes.append(ids, texts[n])
 		case !unknown: // one for all in a row
 			ids = append(ids, m.unknown)
 		}
@@ -180,12 +178,8 @@ func pieceTokenizer(pieces []scored, at lead, escape bool) *Tokenizer {
 
 // ParseSentencePiece reads tokenizer.model, a SentencePiece model of BPE whose
 // normaliser changes only spaces.
-func ParseSentencePiece(data []byte) (t *Tokenizer, err error) {
-	err = refuse.Caught(func() { t = fromSentencePiece(data) })
-	return t, err
-}
-
-func fromSentencePiece(data []byte) *Tokenizer {
+func ParseSentencePiece(data []byte) (_ *Tokenizer, err error) {
+	defer must.Catch(&err)
 	var pieces []scored
 	spec := modelSpec{kind: 1, bos: 1, prefix: true, extra: true, escape: true}
 	refuse.Within("not a SentencePiece model, or damaged", func() {
@@ -223,7 +217,7 @@ func fromSentencePiece(data []byte) *Tokenizer {
 	if spec.bos >= 0 && spec.bos < len(pieces) && pieces[spec.bos].kind == pieceControl {
 		t.before = []int{spec.bos}
 	}
-	return t
+	return t, nil
 }
 
 // modelSpec has the settings of a SentencePiece model besides its pieces.

@@ -131,7 +131,7 @@ func (t *Tokenizer) Hidden(ids []int) []int {
 
 // shown returns the token of an id, and whether it is part of a decoded text.
 func (t *Tokenizer) shown(id int) (string, bool) {
-	if t.added.special(id) {
+	if added := t.added.byID[id]; added != nil && added.Special {
 		return "", false
 	}
 	return t.Token(id)

@@ -16,24 +16,19 @@ type unigram struct {
 	unknown int
 	longest int     // bytes of a token
 	worst   float64 // score of an unknown character
-	bytes   *[256]int
+	bytes   *byteTokens
 }
 
 const unknownPenalty = 10
 
-func readUnigram(raw json.RawMessage) *unigram {
-	p := parsed[struct {
-		typed
-		Unknown *int                 `json:"unk_id"`
-		Bytes   bool                 `json:"byte_fallback"`
-		Vocab   [][2]json.RawMessage `json:"vocab"`
-	}](raw)
-	if p.Unknown == nil || *p.Unknown < 0 || *p.Unknown >= len(p.Vocab) {
+func readUnigram(p *part) *unigram {
+	unknown, vocab := field[*int](p, "unk_id"), field[[][2]json.RawMessage](p, "vocab")
+	if unknown == nil || *unknown < 0 || *unknown >= len(vocab) {
 		refuse.With("unk_id is no token of the vocabulary")
 	}
-	m := &unigram{unknown: *p.Unknown, scores: make([]float64, len(p.Vocab))}
-	ids := make(map[string]int, len(p.Vocab))
-	for i, entry := range p.Vocab {
+	m := &unigram{unknown: *unknown, scores: make([]float64, len(vocab))}
+	ids := make(map[string]int, len(vocab))
+	for i, entry := range vocab {
 		var token string
 		if err := json.Unmarshal(entry[0], &token); err != nil {
 			refuse.With("token %d: %w", i, err)
@@ -49,7 +44,7 @@ func readUnigram(raw json.RawMessage) *unigram {
 	}
 	m.worst -= unknownPenalty
 	m.vocabulary = newVocabulary(ids)
-	if p.Bytes {
+	if field[bool](p, "byte_fallback") {
 		m.bytes = m.byteTokens() // nil if not all are tokens: then they are unknown
 	}
 	return m
@@ -122,8 +117,5 @@ func (m *unigram) piece(ids []int, s string) []int {
 	if m.bytes == nil {
 		return append(ids, m.unknown)
 	}
-	for _, b := range []byte(s) {
-		ids = append(ids, m.bytes[b])
-	}
-	return ids
+	return m.bytes.append(ids, s)
 }

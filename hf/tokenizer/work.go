@@ -84,19 +84,17 @@ func (w *work) spaces(s, to string, some bool) string {
 		return ""
 	}
 	var b strings.Builder
-	for s != "" {
-		n := run(s, func(r rune) bool { return !unicode.IsSpace(r) })
-		b.WriteString(s[:n])
-		s = s[n:]
-		n = run(s, unicode.IsSpace)
-		if one := s[:n]; n > 0 && some && utf8.RuneCountInString(one) == 1 && !strings.Contains("\n\r\t", one) {
+	for at := strings.IndexFunc(s, unicode.IsSpace); at >= 0; at = strings.IndexFunc(s, unicode.IsSpace) {
+		b.WriteString(s[:at])
+		rest := strings.TrimLeftFunc(s[at:], unicode.IsSpace)
+		if one := s[at : len(s)-len(rest)]; some && utf8.RuneCountInString(one) == 1 && !strings.Contains("\n\r\t", one) {
 			b.WriteString(one)
-		} else if n > 0 {
+		} else {
 			b.WriteString(to)
 		}
-		s = s[n:]
+		s = rest
 	}
-	return b.String()
+	return b.String() + s
 }
 
 // join puts texts together, with another between them.

@@ -40,7 +40,7 @@ type Tensor struct {
 	Finite func(src []byte) bool
 	// Row, if set, returns the stored row that is row i of the tensor.
 	Row func(i int) int
-	// Whole marks integer types, whose numbers Ints reads.
+	// Whole marks integer types: it reads one of their numbers.
 	Whole func(src []byte) int64
 }
 
@@ -62,12 +62,7 @@ func (t *Tensor) Floats() ([]float32, error) {
 	switch {
 	case t.Row != nil:
 		out = make([]float32, t.Len())
-		width := t.Len() / max(t.Shape[0], 1)
-		parallel.For(t.Shape[0], max(grain*t.Elems/max(width, 1), 1), func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				t.Read(out[i*width:(i+1)*width], t.Row(i)*width)
-			}
-		})
+		parallel.For(len(out), grain*t.Elems, func(lo, hi int) { t.part(out[lo:hi], lo) })
 	case t.Decode == nil:
 		out = mapped.Float32s(t.Raw, t.Len())
 	default:
@@ -145,26 +140,22 @@ func (t *Tensor) part(dst []float32, from int) {
 
 // blocks is Read for parts that begin or end inside a block.
 func (t *Tensor) blocks(dst []float32, from int) {
-	if skip := from % t.Elems; skip > 0 || len(dst)%t.Elems > 0 {
-		var one []float32
-		for len(dst) > 0 {
-			skip = from % t.Elems
-			n := min(len(dst), t.Elems-skip)
-			if n == t.Elems {
-				n = len(dst) - len(dst)%t.Elems
-				t.Read(dst[:n], from)
-			} else {
-				if one == nil {
-					one = make([]float32, t.Elems)
-				}
-				t.Read(one, from-skip)
-				copy(dst, one[skip:][:n])
+	var one []float32
+	for len(dst) > 0 {
+		skip := from % t.Elems
+		n := min(len(dst), t.Elems-skip)
+		if n == t.Elems {
+			n = len(dst) - len(dst)%t.Elems
+			t.Read(dst[:n], from)
+		} else {
+			if one == nil {
+				one = make([]float32, t.Elems)
 			}
-			dst, from = dst[n:], from+n
+			t.Read(one, from-skip)
+			copy(dst, one[skip:][:n])
 		}
-		return
+		dst, from = dst[n:], from+n
 	}
-	t.Read(dst, from)
 }
 
 // Read sets dst to the stored numbers from index from on, in float32, without checking
@@ -175,18 +166,6 @@ func (t *Tensor) Read(dst []float32, from int) {
 		return
 	}
 	t.Decode(dst, t.Raw[from/t.Elems*t.Bytes:(from+len(dst))/t.Elems*t.Bytes])
-}
-
-// Ints returns the numbers of an integer type.
-func (t *Tensor) Ints() ([]int64, error) {
-	if t.Whole == nil {
-		return nil, fmt.Errorf("tensor %s is of type %s, where integers are expected", graph.Quote(t.Name), t.Type)
-	}
-	out := make([]int64, t.Len())
-	for i := range out {
-		out[i] = t.Whole(t.Raw[i*t.Bytes:])
-	}
-	return out, nil
 }
 
 func (t *Tensor) advise(f func(*mapped.File, []byte)) {
@@ -210,16 +189,9 @@ func first(n, grain int, f func(lo, hi int) int) int {
 	var least atomic.Int64
 	least.Store(math.MaxInt64)
 	parallel.For(n, grain, func(lo, hi int) {
-		i := f(lo, hi)
-		if i < 0 {
-			return
-		}
-		at := int64(i)
-		for {
-			old := least.Load()
-			if at >= old || least.CompareAndSwap(old, at) {
-				return
-			}
+		at := int64(f(lo, hi))
+		for old := least.Load(); at >= 0 && at < old && !least.CompareAndSwap(old, at); {
+			old = least.Load()
 		}
 	})
 	if at := least.Load(); at < math.MaxInt64 {

@@ -35,12 +35,15 @@ func (f *Faulty) Every(n int) *Faulty {
 	return f
 }
 
-// Failed returns how many allocations have failed.
-func (f *Faulty) Failed() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.failed
+// read returns a number that a lock guards.
+func read(mu *sync.Mutex, v *int) int {
+	mu.Lock()
+	defer mu.Unlock()
+	return *v
 }
+
+// Failed returns how many allocations have failed.
+func (f *Faulty) Failed() int { return read(&f.mu, &f.failed) }
 
 // Alloc allocates, or fails.
 func (f *Faulty) Alloc(bytes int) (kernels.Ptr, error) {
@@ -76,25 +79,13 @@ func (f *Faulty) Free(p kernels.Ptr) {
 }
 
 // Allocs returns how often Alloc was called.
-func (f *Faulty) Allocs() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.allocs
-}
+func (f *Faulty) Allocs() int { return read(&f.mu, &f.allocs) }
 
 // Live returns the bytes that were allocated through f and not freed.
-func (f *Faulty) Live() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.bytes
-}
+func (f *Faulty) Live() int { return read(&f.mu, &f.bytes) }
 
 // Peak returns the most bytes that were allocated at once since ResetPeak.
-func (f *Faulty) Peak() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.peak
-}
+func (f *Faulty) Peak() int { return read(&f.mu, &f.peak) }
 
 // ResetPeak starts Peak anew.
 func (f *Faulty) ResetPeak() {

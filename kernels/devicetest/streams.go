@@ -82,11 +82,7 @@ func NewStreams(d kernels.Device, capacity int, fault func(op string, n int) err
 func (s *Streams) Alone() { s.on.alone = true }
 
 // Copied returns the bytes that came from other devices directly.
-func (s *Streams) Copied() int {
-	s.on.mu.Lock()
-	defer s.on.mu.Unlock()
-	return s.on.copied
-}
+func (s *Streams) Copied() int { return read(&s.on.mu, &s.on.copied) }
 
 // Stream is described at kernels.MultiStream.
 func (s *Streams) Stream(n int) (kernels.Device, error) {
@@ -101,11 +97,7 @@ func (s *Streams) Stream(n int) (kernels.Device, error) {
 }
 
 // Live returns the bytes that have not been freed.
-func (s *Streams) Live() int {
-	s.on.mu.Lock()
-	defer s.on.mu.Unlock()
-	return s.on.live
-}
+func (s *Streams) Live() int { return read(&s.on.mu, &s.on.live) }
 
 // Available returns the bytes that are free, and all.
 func (s *Streams) Available() (free, total int64, err error) {
@@ -244,49 +236,51 @@ func (s *Streams) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 func (s *streams) crosses(src kernels.Ptr, bytes int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, end := s.around(src)
+	return end != 0 && src.Offset(bytes, 1) > end
+}
+
+// around returns where the allocation begins and ends that an address is in; 0 if it is another device's. The caller holds the lock.
+func (s *streams) around(at kernels.Ptr) (begin, end kernels.Ptr) {
 	for p, size := range s.sizes {
-		if p <= src && src < p.Offset(size, 1) {
-			return src.Offset(bytes, 1) > p.Offset(size, 1)
+		if p <= at && at < p.Offset(size, 1) {
+			return p, p.Offset(size, 1)
 		}
 	}
-	return false
+	return 0, 0
 }
 
 // reading notes that a copy to another queue is to read memory, until done is called.
 func (s *streams) reading(src kernels.Ptr) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p, bytes := range s.sizes {
-		if p <= src && src < p.Offset(bytes, 1) {
-			s.reads[p]++
-			return func() {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.reads[p]--
-			}
-		}
+	p, _ := s.around(src)
+	s.reads[p]++ // of 0, where it is another device's, to no effect
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reads[p]--
 	}
-	return func() {} // it is another device's
 }
 
 // Drain frees what all queues hold to be freed, whatever the fault, on the device beneath.
 // Work that nobody has waited for is not done any more: what it reads may be freed in
 // another queue.
-func (s *Streams) Drain() { s.on.do(s.drain) }
-
-func (s *Streams) drain() {
-	s.on.mu.Lock()
-	defer s.on.mu.Unlock()
-	clear(s.on.reads)
-	for _, l := range s.on.streams {
-		l.queue.mu.Lock()
-		for _, op := range l.queue.pending {
-			s.on.device.Free(op.free)
+func (s *Streams) Drain() {
+	s.on.do(func() {
+		s.on.mu.Lock()
+		defer s.on.mu.Unlock()
+		clear(s.on.reads)
+		for _, l := range s.on.streams {
+			l.queue.mu.Lock()
+			for _, op := range l.queue.pending {
+				s.on.device.Free(op.free)
+			}
+			l.queue.done += len(l.queue.pending)
+			l.queue.pending, l.queue.err = nil, nil
+			l.queue.mu.Unlock()
 		}
-		l.queue.done += len(l.queue.pending)
-		l.queue.pending, l.queue.err = nil, nil
-		l.queue.mu.Unlock()
-	}
+	})
 }
 
 // abandon drops the pending operations of a queue, except for frees. It stands for a lost device: after two waits in a

@@ -13,7 +13,6 @@ import (
 
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/nvrtc"
 )
 
 // Device runs kernels on the host, in a process of its own. It is a
@@ -76,9 +75,18 @@ func (d *Device) broken(err error) error {
 	return d.failed
 }
 
+// enqueue is do of a command without an answer.
+func (d *Device) enqueue(op byte, down []byte, operands ...any) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.do(op, false, down, operands...)
+	return err
+}
+
 // do sends a command and its operands: numbers, texts and data. It returns a
-// number if the answer has one, and fills down.
-func (d *Device) do(op byte, answer bool, down []byte, operands ...any) (uint64, error) {
+// number if the answer has one, and fills down. The caller holds the lock.
+func (d *Device) do(op byte, answer bool, down []byte, operands ...any) (_ uint64, err error) {
+	defer must.Catch(&err)
 	if d.failed != nil {
 		return 0, d.failed
 	}
@@ -98,34 +106,30 @@ func (d *Device) do(op byte, answer bool, down []byte, operands ...any) (uint64,
 	}
 	// A failure to write shows as one to read.
 	d.w.Flush()
-	n, err := d.number()
-	if err != nil {
-		return 0, err
-	}
+	n := d.number()
 	if n > 0 {
 		message := make([]byte, n)
-		if _, err := io.ReadFull(d.r, message); err != nil {
-			return 0, d.broken(err)
-		}
+		d.read(message)
 		return 0, fmt.Errorf("host kernels: %s", message)
 	}
-	if len(down) > 0 {
-		if _, err := io.ReadFull(d.r, down); err != nil {
-			return 0, d.broken(err)
-		}
-	}
+	d.read(down)
 	if answer {
-		return d.number()
+		return d.number(), nil
 	}
 	return 0, nil
 }
 
-func (d *Device) number() (uint64, error) {
-	var b [8]byte
-	if _, err := io.ReadFull(d.r, b[:]); err != nil {
-		return 0, d.broken(err)
+// read reads bytes of an answer, or ends the command with why the process has ended.
+func (d *Device) read(to []byte) {
+	if _, err := io.ReadFull(d.r, to); err != nil {
+		must.OK(d.broken(err))
 	}
-	return binary.NativeEndian.Uint64(b[:]), nil
+}
+
+func (d *Device) number() uint64 {
+	var b [8]byte
+	d.read(b[:])
+	return binary.NativeEndian.Uint64(b[:])
 }
 
 // Name returns "host".
@@ -166,43 +170,22 @@ func (d *Device) Free(p kernels.Ptr) {
 
 // Upload is described at kernels.Device.
 func (d *Device) Upload(dst kernels.Ptr, src []byte) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, err := d.do('u', false, nil, uint64(dst), uint64(len(src)), src)
-	return err
+	return d.enqueue('u', nil, uint64(dst), uint64(len(src)), src)
 }
 
 // Download is described at kernels.Device.
 func (d *Device) Download(dst []byte, src kernels.Ptr) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, err := d.do('d', false, dst, uint64(src), uint64(len(dst)))
-	return err
+	return d.enqueue('d', dst, uint64(src), uint64(len(dst)))
 }
 
 // Copy is described at kernels.Device.
 func (d *Device) Copy(dst, src kernels.Ptr, bytes int) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, err := d.do('c', false, nil, uint64(dst), uint64(src), uint64(bytes))
-	return err
+	return d.enqueue('c', nil, uint64(dst), uint64(src), uint64(bytes))
 }
 
 // Clear is described at kernels.Device.
 func (d *Device) Clear(dst kernels.Ptr, bytes int) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, err := d.do('z', false, nil, uint64(dst), uint64(bytes))
-	return err
-}
-
-// load compiles a program and returns its number.
-func (d *Device) load(src nvrtc.Source) (uint64, error) {
-	path, err := buildSource(src)
-	if err != nil {
-		return 0, err
-	}
-	return d.do('g', true, nil, path)
+	return d.enqueue('z', nil, uint64(dst), uint64(bytes))
 }
 
 // Launch is described at kernels.Device.
@@ -212,8 +195,8 @@ func (d *Device) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) (err
 	defer d.mu.Unlock()
 	group, ok := d.groups[k.Group]
 	if !ok {
-		src := must.Get(kernels.Source(k.Group))
-		group = must.Get(d.load(src))
+		path := must.Get(buildSource(must.Get(kernels.Source(k.Group))))
+		group = must.Get(d.do('g', true, nil, path))
 		d.groups[k.Group] = group
 	}
 	data := make([]byte, 0, 8*len(args))

@@ -27,7 +27,11 @@ func open(t *testing.T) *Device {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() }) // an error where the test has broken it
-	if d.groups["shim"], err = d.load(nvrtc.Source{Name: "shim.cu", Text: program, Headers: kernels.Headers()}); err != nil {
+	path, err := buildSource(nvrtc.Source{Name: "shim.cu", Text: program, Headers: kernels.Headers()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.groups["shim"], err = d.do('g', true, nil, path); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -61,7 +61,7 @@ func publish(out string, wanted []string, gpu string) (err error) {
 		if !ok {
 			return fmt.Errorf("target %q: want GOOS/GOARCH, such as linux/amd64", target)
 		}
-		r.plain(goos, goarch)
+		r.pack(build(filepath.Join(r.work, goos+"-"+goarch), goos, goarch), goos+"_"+goarch, goos == "windows")
 	}
 	if gpu != "off" {
 		if err := r.withGPU(); err != nil {
@@ -103,12 +103,7 @@ func (r *release) describe() {
 	}
 }
 
-// plain builds and packs the programs for the CPU alone.
-func (r *release) plain(goos, goarch string) {
-	r.pack(build(filepath.Join(r.work, goos+"-"+goarch), goos, goarch), goos+"_"+goarch, goos == "windows")
-}
-
-// withGPU does so for Linux, on this machine's processor, with GPU support. That
+// withGPU builds and packs the programs for Linux, on this machine's processor, with GPU support. That
 // needs a C compiler, whose C library is what the programs ask for.
 func (r *release) withGPU() (err error) {
 	defer must.Catch(&err)

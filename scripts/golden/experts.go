@@ -7,11 +7,7 @@ func experts() (*graph.Graph, [][]float64, error) {
 	const rows, all, used, width, inner = 4, 5, 2, 6, 4
 	b := graph.NewBuilder("experts")
 	constant := func(name string, by int, shape ...int) graph.Value {
-		t := &graph.Tensor{Shape: shape, DType: graph.Float}
-		for i := range graph.Size(shape) {
-			t.F32 = append(t.F32, float32((i*by)%101-50)/40)
-		}
-		return b.Constant(name, t)
+		return b.Constant(name, filled(shape, func(i int) float64 { return float64((i*by)%101-50) / 40 }))
 	}
 	x := b.Input("x", graph.Float, []int{rows, width})
 	scores := b.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, constant("router", 37, all, width))
@@ -27,10 +23,7 @@ func experts() (*graph.Graph, [][]float64, error) {
 func routing() (*graph.Graph, [][]float64, error) {
 	const rows, all, used, width = 4, 6, 3, 5
 	b := graph.NewBuilder("routing")
-	w := &graph.Tensor{Shape: []int{all, width}, DType: graph.Float}
-	for i := range all * width {
-		w.F32 = append(w.F32, float32((i%(all/2*width)*37)%101-50)/40) // the second half as the first
-	}
+	w := filled([]int{all, width}, func(i int) float64 { return float64((i%(all/2*width)*37)%101-50) / 40 }) // the second half as the first
 	x := b.Input("x", graph.Float, []int{rows, width})
 	scores := b.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, b.Constant("router", w))
 	slots := b.Slots(scores, used)

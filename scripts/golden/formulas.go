@@ -11,11 +11,7 @@ import (
 func formulas() (*graph.Graph, [][]float64, error) {
 	const n = 5
 	constant := func(b *graph.Builder, shape []int, at func(i, j int) float64) graph.Value {
-		t := &graph.Tensor{Shape: shape, DType: graph.Float}
-		for i := range shape[0] * shape[1] {
-			t.F32 = append(t.F32, float32(at(i/shape[1], i%shape[1])))
-		}
-		return b.Constant("", t)
+		return b.Constant("", filled(shape, func(i int) float64 { return at(i/shape[1], i%shape[1]) }))
 	}
 	b := graph.NewBuilder("formulas")
 	x := b.Input("x", graph.Float, []int{2, n, n})

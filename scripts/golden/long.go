@@ -14,6 +14,15 @@ func long() (*graph.Graph, [][]float64, error) {
 	return g, [][]float64{sixteenths(n, 29, 31), sixteenths(m, 37, 41)}, err
 }
 
+// filled is a tensor of floats, each of which is what f gives for its place.
+func filled(shape []int, f func(i int) float64) *graph.Tensor {
+	t := &graph.Tensor{Shape: shape, DType: graph.Float}
+	for i := range graph.Size(shape) {
+		t.F32 = append(t.F32, float32(f(i)))
+	}
+	return t
+}
+
 // sixteenths are n multiples of 1/16 around 0: residues of multiples of by modulo an odd number.
 func sixteenths(n, by, modulus int) []float64 {
 	v := make([]float64, n)

@@ -62,6 +62,8 @@ func operator(name, model string) source {
 }
 
 func sources(models string) []source {
+	saturated := operator("saturated_division", "div_computed")
+	saturated.narrow = 4
 	return []source{
 		ofDigits("digits", source{}),
 		ofDigits("digits_chunks", source{options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2}),
@@ -88,7 +90,7 @@ func sources(models string) []source {
 		operator("pad", "pad_reflect"),
 		operator("transpose", "transpose"),
 		ofDigits("saturated", source{options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, narrow: 8}),
-		narrowed("saturated_division", "div_computed", 4),
+		saturated,
 		{name: "formulas", build: formulas},
 		{name: "long", build: long, options: quantise.Options{ActBits: 8}},
 		{name: "long_poseidon2", build: long, options: quantise.Options{ActBits: 8}, hash: hash.Poseidon2},
@@ -100,13 +102,6 @@ func sources(models string) []source {
 		{name: "experts", build: experts, options: quantise.Options{Mode: "w8a8"}}, // what testdata has of it compares experts in pairs, and stays
 		{name: "routing", build: routing, options: quantise.Options{Mode: "w8a8"}},
 	}
-}
-
-// narrowed is operator with narrow ranges.
-func narrowed(name, model string, by float64) source {
-	s := operator(name, model)
-	s.narrow = by
-	return s
 }
 
 func main() {

@@ -20,11 +20,7 @@ const longestText = 8
 func texts(n int) (*graph.Graph, error) {
 	const words, dim, window = 6, 3, 3
 	floats := func(rows, seed int) *graph.Tensor {
-		t := &graph.Tensor{Shape: []int{rows, dim}, DType: graph.Float}
-		for i := range rows * dim {
-			t.F32 = append(t.F32, float32((i*seed)%41-20)/16)
-		}
-		return t
+		return filled([]int{rows, dim}, func(i int) float64 { return float64((i*seed)%41-20) / 16 })
 	}
 	mask := &graph.Tensor{Shape: []int{n, n}, DType: graph.Bool, I64: make([]int64, n*n)}
 	for i := range n {

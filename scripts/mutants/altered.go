@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/schema"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -20,7 +21,6 @@ type file struct {
 	name   string
 	key    []byte
 	proof  []byte
-	digest []byte
 	packed bool            // streams are packed limbs, and not words
 	frames []*schema.Frame // but for the last, the checksum
 }
@@ -29,30 +29,26 @@ type file struct {
 const deep = 1 << 17
 
 // parsed takes the files of the cases to frames.
-func parsed(cases []*golden.Case) ([]*file, error) {
-	var list []*file
+func parsed(cases []*golden.Case) (list []*file) {
 	for _, c := range cases {
-		key, err := proof.DecodeKey(c.Want.Key)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
-		}
-		f := &file{name: c.Name, key: c.Want.Key, proof: c.Want.Proof, digest: key.Digest[:], packed: key.Security.Hash.ElementDigests()}
-		for rest := c.Want.Proof[len(proof.ProofMagic):]; len(rest) > 0; {
-			body, n := protowire.ConsumeBytes(rest)
-			if n < 0 {
-				return nil, fmt.Errorf("%s: a frame that is cut off", c.Name)
-			}
-			frame := &schema.Frame{}
-			if err := schema.Decode(body, frame); err != nil {
-				return nil, fmt.Errorf("%s: %w", c.Name, err)
-			}
-			if rest = rest[n:]; frame.End == nil {
-				f.frames = append(f.frames, frame)
-			}
-		}
-		list = append(list, f)
+		refuse.Within(c.Name, func() { list = append(list, parse(c)) })
 	}
-	return list, nil
+	return list
+}
+
+func parse(c *golden.Case) *file {
+	key := must.Get(proof.DecodeKey(c.Want.Key))
+	f := &file{name: c.Name, key: c.Want.Key, proof: c.Want.Proof, packed: key.Security.Hash.ElementDigests()}
+	for rest := c.Want.Proof[len(proof.ProofMagic):]; len(rest) > 0; {
+		body, n := protowire.ConsumeBytes(rest)
+		must.OK(protowire.ParseError(n))
+		frame := &schema.Frame{}
+		must.OK(schema.Decode(body, frame))
+		if rest = rest[n:]; frame.End == nil {
+			f.frames = append(f.frames, frame)
+		}
+	}
+	return f
 }
 
 // assembled returns the file of these frames, with its checksum.
@@ -214,12 +210,17 @@ func words(change func(list []uint32, f *file, rng *rand.Rand) []uint32) func(f 
 	}
 }
 
+// widthOf is how many bits of a stream a word has.
+func widthOf(packed bool) int {
+	if packed {
+		return 31
+	}
+	return 32
+}
+
 // split returns the words of a stream.
 func split(b []byte, packed bool) (list []uint32) {
-	width := 32
-	if packed {
-		width = 31
-	}
+	width := widthOf(packed)
 	for at := 0; at+width <= 8*len(b); at += width {
 		var eight [8]byte
 		copy(eight[:], b[at/8:])
@@ -230,10 +231,7 @@ func split(b []byte, packed bool) (list []uint32) {
 
 // joined returns the stream of words.
 func joined(list []uint32, packed bool) []byte {
-	width := 32
-	if packed {
-		width = 31
-	}
+	width := widthOf(packed)
 	b := make([]byte, (width*len(list)+7)/8)
 	for i, v := range list {
 		for k := range width {
@@ -254,8 +252,7 @@ func altered(files []*file, rng *rand.Rand) *line {
 	l := &line{}
 	if rng.IntN(10) == 0 {
 		other, frames := files[rng.IntN(len(files))], f.encoded()
-		i := 1 + rng.IntN(len(frames)-1)
-		others := other.encoded()
+		i, others := 1+rng.IntN(len(frames)-1), other.encoded()
 		frames[i] = others[min(i, len(others)-1)]
 		*l = line{Name: f.name + ": a frame of " + other.name, Key: f.key, Proof: assembled(frames)}
 	} else {

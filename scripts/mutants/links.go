@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/schema"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -18,15 +19,13 @@ type link struct {
 }
 
 // parsedLinks takes links apart.
-func parsedLinks(all []*golden.Linked) (list []*link, err error) {
+func parsedLinks(all []*golden.Linked) (list []*link) {
 	for _, l := range all {
 		m := &schema.Link{}
-		if err := schema.Decode(l.Link[len(proof.LinkMagic):], m); err != nil {
-			return nil, err
-		}
+		must.OK(schema.Decode(l.Link[len(proof.LinkMagic):], m))
 		list = append(list, &link{l, m})
 	}
-	return list, nil
+	return list
 }
 
 // line is the link as it is kept: both verifiers have to say of it what its name does.
@@ -91,21 +90,18 @@ func alteredLink(all []*link, rng *rand.Rand) *line {
 // judgeLink sets the verdicts of a link.
 func (l *line) judgeLink() {
 	var keys [2]*proof.Key
-	for i, b := range [][]byte{l.Former, l.Key} {
-		k, err := proof.ReadKey(bytes.NewReader(b), proof.MaxKeySize)
-		if err != nil {
-			l.Reason = err.Error()
-			return
+	l.judged(func() (err error) {
+		for i, b := range [][]byte{l.Former, l.Key} {
+			if keys[i], err = proof.ReadKey(bytes.NewReader(b), proof.MaxKeySize); err != nil {
+				return err
+			}
 		}
-		keys[i] = k
-	}
-	l.Readable = true
-	if _, err := verifier.CheckLink(keys[0], keys[1], bytes.NewReader(l.Proof), 1); err != nil {
-		l.Reason = err.Error()
-		if !errors.Is(err, verifier.ErrInvalid) {
+		return nil
+	}, func() error {
+		_, err := verifier.CheckLink(keys[0], keys[1], bytes.NewReader(l.Proof), 1)
+		if err != nil && !errors.Is(err, verifier.ErrInvalid) {
 			panic(err)
 		}
-		return
-	}
-	l.Valid = true
+		return err
+	})
 }

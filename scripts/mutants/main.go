@@ -41,33 +41,32 @@ type line struct {
 	Want     bool
 }
 
+var (
+	folder  = flag.String("golden", "testdata/golden", "the golden cases")
+	masked  = flag.String("masked", "testdata/masked", "the masked proofs")
+	linked  = flag.String("links", "testdata/links", "the links")
+	count   = flag.Int("count", 100, "number of keys, beside those built by hand")
+	changed = flag.Int("altered", 0, "number of golden files that are altered")
+	seed    = flag.Uint64("seed", 1, "the same one makes the same files")
+	program = flag.String("judge", "", "the third verifier, which every verdict is held against")
+)
+
 func main() {
-	folder := flag.String("golden", "testdata/golden", "the golden cases")
-	masked := flag.String("masked", "testdata/masked", "the masked proofs")
-	linked := flag.String("links", "testdata/links", "the links")
-	count := flag.Int("count", 100, "number of keys, beside those built by hand")
-	changed := flag.Int("altered", 0, "number of golden files that are altered")
-	seed := flag.Uint64("seed", 1, "the same one makes the same files")
-	program := flag.String("judge", "", "the third verifier, which every verdict is held against")
 	flag.Parse()
-	say := printed()
-	var j *judge
-	if *program != "" {
-		var err error
-		if j, err = newJudge(*program); err != nil {
-			fmt.Fprintln(os.Stderr, "mutants:", err)
-			os.Exit(1)
-		}
-		say = j.hold
-	}
-	err := run(*folder, *masked, *linked, *count, *changed, *seed, say)
-	if j != nil && err == nil {
-		err = j.end()
-	}
-	if err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
+}
+
+func run() (err error) {
+	defer must.Catch(&err)
+	if *program == "" {
+		return each(printed())
+	}
+	j := must.Get(newJudge(*program))
+	must.OK(each(j.hold))
+	return j.end()
 }
 
 // printed returns a function that prints lines.
@@ -82,10 +81,10 @@ func printed() func(*line) error {
 	}
 }
 
-// run says a line for each key that is built by hand, each mutant and each altered file.
-func run(folder, masked, linked string, count, changed int, seed uint64, say func(*line) error) (err error) {
+// each says a line for each key that is built by hand, each mutant and each altered file.
+func each(say func(*line) error) (err error) {
 	defer must.Catch(&err)
-	all := must.Get(golden.ReadAll(folder))
+	all := must.Get(golden.ReadAll(*folder))
 	var cases []*golden.Case
 	for _, c := range all {
 		if len(c.Want.Key) <= largest {
@@ -93,7 +92,7 @@ func run(folder, masked, linked string, count, changed int, seed uint64, say fun
 		}
 	}
 	if len(cases) < 10 {
-		return fmt.Errorf("only %d cases in %s", len(cases), folder)
+		return fmt.Errorf("only %d cases in %s", len(cases), *folder)
 	}
 	for _, b := range allBuilt() {
 		must.OK(say(b.line()))
@@ -101,28 +100,22 @@ func run(folder, masked, linked string, count, changed int, seed uint64, say fun
 	for _, l := range bases() {
 		must.OK(say(l))
 	}
-	for n := range count {
-		// A number has a generator of its own, so that it can be made again alone.
-		rng := rand.New(rand.NewPCG(seed, uint64(n)))
-		l, err := mutant(cases[rng.IntN(len(cases))], rng)
-		if err == nil {
-			err = say(l)
-		}
-		must.OK(err)
+	// generator is that of a number, so that what it draws can be made again alone.
+	generator := func(n int) *rand.Rand { return rand.New(rand.NewPCG(*seed, uint64(n))) }
+	for n := range *count {
+		rng := generator(n)
+		must.OK(say(mutant(cases[rng.IntN(len(cases))], rng)))
 	}
-	hidden := must.Get(golden.ReadMasked(masked))
-	files := must.Get(parsed(append(all, hidden...)))
-	kept := must.Get(golden.ReadLinks(linked))
-	links := must.Get(parsedLinks(kept))
+	files := parsed(append(all, must.Get(golden.ReadMasked(*masked))...))
+	links := parsedLinks(must.Get(golden.ReadLinks(*linked)))
 	for _, l := range links {
 		must.OK(say(l.line()))
 	}
-	for n := range (count + changed) / linkShare {
-		must.OK(say(alteredLink(links, rand.New(rand.NewPCG(seed, uint64(1<<33+n))))))
+	for n := range (*count + *changed) / linkShare {
+		must.OK(say(alteredLink(links, generator(1<<33+n))))
 	}
-	for n := range changed {
-		rng := rand.New(rand.NewPCG(seed, uint64(1<<32+n)))
-		must.OK(say(altered(files, rng)))
+	for n := range *changed {
+		must.OK(say(altered(files, generator(1<<32+n))))
 	}
 	return nil
 }
@@ -135,13 +128,10 @@ const linkShare = 8
 const tries = 12
 
 // mutant changes a case until it can be proved, or long enough.
-func mutant(c *golden.Case, rng *rand.Rand) (*line, error) {
+func mutant(c *golden.Case, rng *rand.Rand) *line {
 	l := &line{}
 	for range 1 + rng.IntN(tries) {
-		m, err := newMutation(c.Want.Key, rng)
-		if err != nil {
-			return nil, err
-		}
+		m := newMutation(c.Want.Key, rng)
 		for range 1 + rng.IntN(3) {
 			m.change()
 		}
@@ -154,26 +144,29 @@ func mutant(c *golden.Case, rng *rand.Rand) (*line, error) {
 		l.Proof = renamed(c.Want, file)
 	}
 	l.judge()
-	return l, nil
+	return l
 }
 
 // judge sets the verdicts.
 func (l *line) judge() {
-	key, err := proof.DecodeKey(l.Key)
-	if err == nil {
-		g, unit := key.Circuit.At(key.Circuit.Unit())
-		if err = unit; err == nil {
-			err = plan.CheckSizes(g)
-		}
+	var key *proof.Key
+	l.judged(func() (err error) {
+		defer must.Catch(&err)
+		key = must.Get(proof.DecodeKey(l.Key))
+		return plan.CheckSizes(must.Get(key.Circuit.At(key.Circuit.Unit())))
+	}, func() error {
+		_, err := verifier.Verify(key, bytes.NewReader(l.Proof))
+		return err
+	})
+}
+
+// judged sets the verdicts: whether the key can be read, and whether the proof is valid.
+func (l *line) judged(read, verify func() error) {
+	err := read()
+	if l.Readable = err == nil; l.Readable {
+		err = verify()
 	}
-	if err != nil {
+	if l.Valid = err == nil; !l.Valid {
 		l.Reason = err.Error()
-		return
 	}
-	l.Readable = true
-	if _, err := verifier.Verify(key, bytes.NewReader(l.Proof)); err != nil {
-		l.Reason = err.Error()
-		return
-	}
-	l.Valid = true
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math/rand/v2"
 	"reflect"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/schema"
 	"github.com/prove-model/prove-model/prover/proof"
 )
@@ -18,17 +18,15 @@ type mutation struct {
 	what []string
 }
 
-func newMutation(file []byte, rng *rand.Rand) (*mutation, error) {
+func newMutation(file []byte, rng *rand.Rand) *mutation {
 	n := len(proof.KeyMagic) + 4
 	m := &mutation{rng: rng, head: file[:n], key: &schema.Key{}}
-	if err := schema.Decode(file[n:], m.key); err != nil {
-		return nil, err
-	}
+	must.OK(schema.Decode(file[n:], m.key))
 	// Proofs of few bits are short, and say as much about what a verifier accepts.
 	if rng.IntN(8) > 0 {
 		m.key.Security.TargetBits, m.key.Security.GrindBits = uint32(20+rng.IntN(20)), uint32(8+rng.IntN(3))
 	}
-	return m, nil
+	return m
 }
 
 func (m *mutation) encode() []byte { return schema.Append(bytes.Clone(m.head), m.key) }
@@ -138,6 +136,3 @@ func (m *mutation) value(v reflect.Value) {
 		}
 	}
 }
-
-// bytesOf is a limb of any value.
-func bytesOf(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/schema"
@@ -16,29 +17,315 @@ var shapes = []struct {
 	{"a virtual divisor", (*mutation).virtualDivisor},
 	{"a virtual operand", (*mutation).virtualOperand},
 	{"a virtual operand", (*mutation).virtualOperand},
-	{"nested virtual tensors", (*mutation).nested},
-	{"a fill value", (*mutation).fill},
-	{"groups made one", (*mutation).merged},
-	{"a group of indexes", (*mutation).indexes},
-	{"a group of shape", (*mutation).reshaped},
-	{"a group of public indexes", (*mutation).public},
-	{"a piece in two", (*mutation).pieces},
-	{"steps exchanged", (*mutation).exchanged},
-	{"a step twice", (*mutation).twice},
-	{"a look-up more", (*mutation).lookUp},
-	{"a look-up with a shift", (*mutation).shifted},
-	{"an exact step", (*mutation).exact},
-	{"a name", (*mutation).name},
-	{"a free dimension", (*mutation).free},
-	{"an output more", (*mutation).output},
-	{"an output that is empty", (*mutation).without},
-	{"saturated rows", (*mutation).saturated},
-	{"a range", (*mutation).rangeOf},
-	{"a constant by formula", (*mutation).formula},
-	{"a text", (*mutation).text},
-	{"a limb of the root", (*mutation).trees},
-	{"a base", (*mutation).base},
-	{"codes", (*mutation).codes},
+	// Puts virtual tensors upon each other.
+	{"nested virtual tensors", func(m *mutation) {
+		g := m.graph()
+		skip(len(g.Outputs) == 0)
+		k := m.rng.IntN(len(g.Outputs))
+		at, t := g.Outputs[k], m.known(g.Outputs[k])
+		n := int(m.one(2, 10, 200, 1022, 1023, 1024, 1025, 2000))
+		if n > 300 && m.rng.IntN(4) > 0 {
+			n = 3
+		}
+		for range n {
+			at = m.tensor(&schema.Tensor{Shape: t.Shape, Scales: t.Scales, Kind: schema.Virtual, Min: t.Min, Max: t.Max, Frac: t.Frac,
+				Definition: []*schema.Linear{{Coefficient: 1, Source: at}}})
+		}
+		g.Outputs[k] = at
+	}},
+	{"a fill value", func(m *mutation) {
+		l := m.term(func(l *schema.Linear) bool { return l.View != nil })
+		l.View.Fill = m.one(1, -1, 7, 1<<30-1, 1<<30, -1<<30)
+	}},
+	// Makes groups without source axes, which repeat, one group.
+	{"groups made one", func(m *mutation) {
+		l := m.term(func(l *schema.Linear) bool {
+			n := 0
+			for _, g := range of(l.View).Groups {
+				if len(g.In) == 0 || m.rng.IntN(8) == 0 {
+					n++
+				}
+			}
+			return n > 1
+		})
+		var one *schema.Group
+		var rest []*schema.Group
+		for _, g := range l.View.Groups {
+			switch {
+			case len(g.In) > 0 && (one != nil || m.rng.IntN(4) > 0):
+				rest = append(rest, g)
+			case one == nil:
+				one = g
+				rest = append(rest, g)
+			default:
+				one.Out, one.Strides = append(one.Out, g.Out...), append(one.Strides, g.Strides...)
+				one.In = append(one.In, g.In...)
+			}
+		}
+		l.View.Groups = rest
+	}},
+	// Says an affine group by indexes.
+	{"a group of indexes", func(m *mutation) {
+		g := m.group(func(g *schema.Group) bool {
+			return g.Map == schema.Affine && len(g.In) == 1 && len(g.Out) == 1 && len(g.Sums) == 0
+		})
+		n := uint64(m.rng.IntN(9))
+		for i := range n {
+			g.Index = append(g.Index, i+uint64(m.rng.IntN(2)))
+		}
+		g.Map, g.Strides, g.Base = schema.Index, nil, 0
+	}},
+	{"a group of shape", func(m *mutation) {
+		g := m.group(func(g *schema.Group) bool { return g.Map == schema.Affine && len(g.Sums) == 0 })
+		g.Map, g.Strides, g.Base = schema.Reshape, nil, 0
+	}},
+	// Has an input wire an axis.
+	{"a group of public indexes", func(m *mutation) {
+		g := m.group(func(g *schema.Group) bool { return len(g.In) == 1 && g.Map != schema.PublicIndexes })
+		in := m.graph().Inputs
+		g.Map, g.Base, g.Strides, g.Sums, g.Index, g.Ids = schema.PublicIndexes, 0, nil, nil, nil, pick(m, in)
+		if int(g.Ids) < len(m.graph().Tensors) && m.rng.IntN(2) == 0 {
+			t := m.graph().Tensors[g.Ids]
+			t.Min, t.Max = 0, m.one(0, 1, 2, 3)
+		}
+	}},
+	// Cuts a piece of a table in two.
+	{"a piece in two", func(m *mutation) {
+		for _, t := range m.graph().Tables {
+			if len(t.Pieces) == 0 || m.rng.IntN(2) == 0 {
+				continue
+			}
+			i, from := m.rng.IntN(len(t.Pieces)), int64(0)
+			if i > 0 {
+				from = t.Pieces[i-1].End
+			}
+			p := schema.Clone(t.Pieces[i])
+			p.End = from + (p.End-from)/2
+			t.Pieces = slices.Insert(t.Pieces, i, p)
+			return
+		}
+		skip(true)
+	}},
+	{"steps exchanged", func(m *mutation) {
+		s := m.graph().Steps
+		skip(len(s) < 2)
+		i := m.rng.IntN(len(s) - 1)
+		s[i], s[i+1] = s[i+1], s[i]
+	}},
+	{"a step twice", func(m *mutation) {
+		g := m.graph()
+		skip(len(g.Steps) == 0)
+		i := m.rng.IntN(len(g.Steps))
+		s := schema.Clone(g.Steps[i])
+		if s.Out > 0 && int(s.Out) <= len(g.Tensors) {
+			s.Out = m.tensor(schema.Clone(g.Tensors[s.Out-1])) + 1
+		}
+		if s.Remainder > 0 && int(s.Remainder) <= len(g.Tensors) {
+			s.Remainder = m.tensor(schema.Clone(g.Tensors[s.Remainder-1])) + 1
+		}
+		at := len(g.Steps)
+		if m.rng.IntN(4) == 0 {
+			at = i + 1
+		}
+		g.Steps = slices.Insert(g.Steps, at, s)
+	}},
+	// Looks a tensor up once more.
+	{"a look-up more", func(m *mutation) {
+		g := m.graph()
+		skip(len(g.Tensors) == 0)
+		id := uint32(m.rng.IntN(len(g.Tensors)))
+		t := g.Tensors[id]
+		from, constant := m.one(0, -1<<9, t.Min), m.one(0, 0, 1, -t.Min)
+		m.ranged(len(g.Steps), id, t.Shape, t.Scales, constant, uint32(m.one(0, 1, 4, 8, 10)), uint32(m.one(0, 0, 1, 4, 8)), from)
+	}},
+	// Has what is looked up alone in a range looked up in a smaller one, with a remainder.
+	{"a look-up with a shift", func(m *mutation) {
+		g := m.graph()
+		var at []int
+		for i, s := range g.Steps {
+			if s.Kind == schema.Lookup && s.Shift == 0 && s.Out == 0 && s.Table > 0 && int(s.Table) <= len(g.Tables) &&
+				len(of(s.Accumulator).Linear) == 1 && len(of(s.Accumulator).Products) == 0 {
+				at = append(at, i)
+			}
+		}
+		i := pick(m, at)
+		s := g.Steps[i]
+		t := g.Tables[s.Table-1]
+		skip(t.Bits < 3)
+		of, shape, scales := s.Accumulator.Linear[0].Source, s.Shape, s.Scales
+		cut := uint32(1 + m.rng.IntN(int(t.Bits)))
+		from, constant := t.Min, s.Accumulator.Constant
+		if m.rng.IntN(2) == 0 { // keys from 0 on
+			from, constant = 0, constant-t.Min
+		}
+		constant += m.one(0, 0, 0, 1, -1, 1<<10)
+		g.Steps = slices.Delete(g.Steps, i, i+1)
+		place := i
+		if m.rng.IntN(4) == 0 {
+			place = len(g.Steps)
+		}
+		m.ranged(place, of, shape, scales, constant, t.Bits-cut, cut, from>>cut)
+		m.unused(s.Table)
+	}},
+	// Copies a tensor.
+	{"an exact step", func(m *mutation) {
+		g := m.graph()
+		skip(len(g.Outputs) == 0)
+		k := m.rng.IntN(len(g.Outputs))
+		of := g.Outputs[k]
+		t := schema.Clone(m.known(of))
+		t.Kind, t.Definition, t.Formula, t.Fracs = schema.Witness, nil, nil, nil
+		out := m.tensor(t)
+		g.Steps = append(g.Steps, &schema.Step{Kind: schema.Exact, Name: "copy", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Out: out + 1,
+			Accumulator: &schema.Accumulator{Linear: []*schema.Linear{{Coefficient: 1, Source: of}}}})
+		g.Outputs[k] = out
+	}},
+	{"a name", func(m *mutation) {
+		g := m.graph()
+		at := []*string{&g.Name}
+		for _, t := range g.Tensors {
+			at = append(at, &t.Name)
+		}
+		for _, s := range g.Steps {
+			at = append(at, &s.Name)
+		}
+		for _, t := range g.Tables {
+			at = append(at, &t.Name)
+		}
+		for _, f := range g.Free {
+			at = append(at, &f.Name)
+		}
+		*pick(m, at) = pick(m, names)
+	}},
+	// Has the first axes of the same length as an input's scale with a new dimension.
+	{"a free dimension", func(m *mutation) {
+		g := m.graph()
+		skip(len(g.Inputs) == 0 || len(m.known(g.Inputs[0]).Shape) == 0)
+		bit := uint32(1) << len(g.Free)
+		g.Free = append(g.Free, &schema.Free{Name: string(rune('p' + len(g.Free))), Bound: uint32(m.one(1, 2, 3, 1<<24, 1<<24+1, 0))})
+		d := g.Tensors[g.Inputs[0]].Shape[0]
+		scaled := func(shape []uint64, scales []uint32) []uint32 {
+			if len(shape) == 0 || shape[0] != d {
+				return scales
+			}
+			if len(scales) == 0 {
+				scales = make([]uint32, len(shape))
+			}
+			scales[0] |= bit
+			return scales
+		}
+		for _, t := range g.Tensors {
+			if t.Kind != schema.Fixed && t.Kind != schema.ByFormula {
+				t.Scales = scaled(t.Shape, t.Scales)
+			}
+		}
+		for _, s := range g.Steps {
+			s.Scales = scaled(s.Shape, s.Scales)
+		}
+	}},
+	{"an output more", func(m *mutation) {
+		g := m.graph()
+		g.Outputs = append(g.Outputs, uint32(m.rng.IntN(len(g.Tensors)+1)))
+	}},
+	{"an output that is empty", func(m *mutation) {
+		g := m.graph()
+		id := m.tensor(&schema.Tensor{Name: "empty", Kind: schema.Empty, Shape: []uint64{uint64(m.rng.IntN(3)), 0, uint64(m.one(1, 1<<34, 1<<34+1))}})
+		if m.rng.IntN(2) == 0 {
+			g.Inputs = append(g.Inputs, id)
+		} else {
+			g.Outputs = append(g.Outputs, id)
+		}
+	}},
+	{"saturated rows", func(m *mutation) {
+		g := m.graph()
+		t := pick(m, g.Tables)
+		end := uint32(1) << min(t.Bits, 20)
+		t.Saturated = [][]uint32{{0, 1}, {end - 1, end}, {0, 1, end - 1, end}, {0, end}, {1, 1}, {0, 1, 1, 2}, {0}}[m.rng.IntN(7)]
+	}},
+	{"a range", func(m *mutation) {
+		t := pick(m, m.graph().Tensors)
+		t.Min, t.Max = m.one(t.Min, -1<<30+1, -1<<30, 0), m.one(t.Max, 1<<30-1, 1<<30, 0, t.Min)
+	}},
+	// Adds a tensor by formula to an output.
+	{"a constant by formula", func(m *mutation) {
+		g := m.graph()
+		skip(len(g.Outputs) == 0)
+		t := m.known(g.Outputs[0])
+		f := &schema.Formula{Kind: schema.Enum(m.rng.IntN(4)), Offset: m.one(0, 1, -1, 5, 1<<30-1, 1<<30)}
+		rank := 2
+		if f.Kind == schema.Progression {
+			rank, f.Step = 1, m.one(0, 1, -3, 1<<30-1)
+		}
+		skip(len(t.Shape) < rank)
+		id := m.tensor(&schema.Tensor{Name: "formula", Kind: schema.ByFormula, Shape: slices.Clone(t.Shape[len(t.Shape)-rank:]), Formula: f, Min: m.one(0, -1<<30+1), Max: m.one(1, 1<<30-1)})
+		v := &schema.View{}
+		for a := range t.Shape {
+			group := &schema.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}}
+			if k := a - (len(t.Shape) - rank); k >= 0 {
+				group.In, group.Strides = []uint32{uint32(k)}, []int64{1}
+			}
+			v.Groups = append(v.Groups, group)
+		}
+		g.Outputs[0] = m.tensor(&schema.Tensor{Name: "sum", Kind: schema.Virtual, Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Min: -1<<30 + 1, Max: 1<<30 - 1,
+			Definition: []*schema.Linear{{Coefficient: 1, Source: g.Outputs[0]}, {Coefficient: 1, Source: id, View: v}}})
+	}},
+	{"a text", func(m *mutation) {
+		skip(len(m.key.Texts) == 0 && m.rng.IntN(4) > 0)
+		m.key.Texts = nil
+		for range 1 + m.rng.IntN(5)/4 {
+			m.key.Texts = append(m.key.Texts, &schema.Text{
+				Tokenizer: pick(m, bytes32), Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)],
+				Writes: schema.Enum(m.rng.IntN(3)), Template: pick(m, bytes32),
+			})
+		}
+		if one := m.key.Texts[0]; m.rng.IntN(3) == 0 { // of a model of strings, mostly one that says nothing else
+			one.Vocabulary = pick(m, bytes32)
+			if m.rng.IntN(4) > 0 {
+				*one = schema.Text{Vocabulary: one.Vocabulary}
+			}
+		}
+	}},
+	{"a limb of the root", func(m *mutation) {
+		switch t := pick(m, m.key.Trees); m.rng.IntN(4) {
+		case 0:
+			m.key.Trees = append(m.key.Trees, t)
+		case 1:
+			t.RowVars = uint32(m.one(0, 1, 29, 30, 1<<31))
+		default:
+			skip(len(t.Root) < 4)
+			binary.LittleEndian.PutUint32(t.Root, uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31)))
+		}
+	}},
+	// Has the base of another list, mostly with as many trees as that asks for.
+	{"a base", func(m *mutation) {
+		g := m.graph()
+		var fixed []uint32
+		for i, t := range g.Tensors {
+			if t.Kind == schema.Fixed {
+				fixed = append(fixed, uint32(i))
+			}
+		}
+		skip(len(fixed) == 0 || len(m.key.Trees) == 0)
+		m.rng.Shuffle(len(fixed), func(i, j int) { fixed[i], fixed[j] = fixed[j], fixed[i] })
+		n := m.rng.IntN(len(fixed) + 1)
+		g.Base = slices.Clone(fixed[:n])
+		switch m.rng.IntN(8) {
+		case 0:
+			g.Base = append(g.Base, uint32(m.rng.IntN(len(g.Tensors)+1)))
+		case 1:
+			g.Base = append(g.Base, fixed[0])
+		}
+		if m.rng.IntN(8) > 0 {
+			t := m.key.Trees[0]
+			m.key.Trees = []*schema.Tree{t}
+			if n > 0 {
+				m.key.Trees = append(m.key.Trees, t)
+			}
+		}
+	}},
+	{"codes", func(m *mutation) {
+		m.known(pick(m, slices.Concat(m.graph().Inputs, m.graph().Outputs))).Numbers = schema.Enum(m.rng.IntN(4))
+	}},
 }
 
 // nothing is the panic of skip.
@@ -100,31 +387,17 @@ func (m *mutation) terms() (list []*schema.Linear) {
 		list = append(list, t.Definition...)
 	}
 	for _, s := range m.graph().Steps {
-		list = append(list, linear(s)...)
+		list = append(list, of(s.Accumulator).Linear...)
 	}
 	return list
 }
 
-// linear, products and groups are those of what may not be there.
-func linear(s *schema.Step) []*schema.Linear {
-	if s.Accumulator == nil {
-		return nil
+// of is a message, or an empty one in place of what is not there.
+func of[T any](message *T) *T {
+	if message == nil {
+		return new(T)
 	}
-	return s.Accumulator.Linear
-}
-
-func products(s *schema.Step) []*schema.Product {
-	if s.Accumulator == nil {
-		return nil
-	}
-	return s.Accumulator.Products
-}
-
-func groups(l *schema.Linear) []*schema.Group {
-	if l.View == nil {
-		return nil
-	}
-	return l.View.Groups
+	return message
 }
 
 func (m *mutation) term(ok func(*schema.Linear) bool) *schema.Linear {
@@ -135,7 +408,7 @@ func (m *mutation) term(ok func(*schema.Linear) bool) *schema.Linear {
 // group is any group of a view for which ok holds, with the shapes of source and output
 // unknown to it.
 func (m *mutation) group(ok func(*schema.Group) bool) *schema.Group {
-	l := m.term(func(l *schema.Linear) bool { return slices.ContainsFunc(groups(l), ok) })
+	l := m.term(func(l *schema.Linear) bool { return slices.ContainsFunc(of(l.View).Groups, ok) })
 	return pick(m, slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *schema.Group) bool { return !ok(g) }))
 }
 
@@ -245,7 +518,7 @@ func (m *mutation) virtualDivisor() {
 		was = t.Definition[0].Source
 	}
 	for _, s := range steps[i+1 : min(i+9, len(steps))] {
-		for _, p := range products(s) {
+		for _, p := range of(s.Accumulator).Products {
 			if s.Kind != schema.Zero || p.A != old && p.A != was {
 				continue
 			}
@@ -256,7 +529,7 @@ func (m *mutation) virtualDivisor() {
 				}
 			}
 		}
-		for _, l := range linear(s) {
+		for _, l := range of(s.Accumulator).Linear {
 			if s.Kind == schema.Lookup && (l.Source == old || l.Source == was) && len(s.Accumulator.Linear) == 2 {
 				l.Source, l.View, l.Coefficient = d, nil, 1
 				if through {
@@ -277,7 +550,7 @@ func axesOf[T any](shape []T) (labels []uint32) {
 
 // axesThrough are the axes of a term that its source's axes become, in order.
 func axesThrough(l *schema.Linear) (labels []uint32) {
-	for _, g := range groups(l) {
+	for _, g := range of(l.View).Groups {
 		if len(g.In) == 1 {
 			labels = append(labels, g.Out...)
 		}
@@ -289,10 +562,10 @@ func axesThrough(l *schema.Linear) (labels []uint32) {
 func (m *mutation) virtualOperand() {
 	var at []*uint32
 	for _, s := range m.graph().Steps {
-		for _, l := range linear(s) {
+		for _, l := range of(s.Accumulator).Linear {
 			at = append(at, &l.Source)
 		}
-		for _, p := range products(s) {
+		for _, p := range of(s.Accumulator).Products {
 			at = append(at, &p.A, &p.B)
 		}
 	}
@@ -302,127 +575,6 @@ func (m *mutation) virtualOperand() {
 	p := pick(m, at)
 	m.known(*p)
 	*p = m.virtual(*p, m.one(1, 1, 1, 1, 2, -1, 0))
-}
-
-// nested puts virtual tensors upon each other.
-func (m *mutation) nested() {
-	g := m.graph()
-	skip(len(g.Outputs) == 0)
-	k := m.rng.IntN(len(g.Outputs))
-	at, t := g.Outputs[k], m.known(g.Outputs[k])
-	n := int(m.one(2, 10, 200, 1022, 1023, 1024, 1025, 2000))
-	if n > 300 && m.rng.IntN(4) > 0 {
-		n = 3
-	}
-	for range n {
-		at = m.tensor(&schema.Tensor{Shape: t.Shape, Scales: t.Scales, Kind: schema.Virtual, Min: t.Min, Max: t.Max, Frac: t.Frac,
-			Definition: []*schema.Linear{{Coefficient: 1, Source: at}}})
-	}
-	g.Outputs[k] = at
-}
-
-func (m *mutation) fill() {
-	l := m.term(func(l *schema.Linear) bool { return l.View != nil })
-	l.View.Fill = m.one(1, -1, 7, 1<<30-1, 1<<30, -1<<30)
-}
-
-// merged makes groups without source axes, which repeat, one group.
-func (m *mutation) merged() {
-	l := m.term(func(l *schema.Linear) bool {
-		n := 0
-		for _, g := range groups(l) {
-			if len(g.In) == 0 || m.rng.IntN(8) == 0 {
-				n++
-			}
-		}
-		return n > 1
-	})
-	var one *schema.Group
-	var rest []*schema.Group
-	for _, g := range l.View.Groups {
-		switch {
-		case len(g.In) > 0 && (one != nil || m.rng.IntN(4) > 0):
-			rest = append(rest, g)
-		case one == nil:
-			one = g
-			rest = append(rest, g)
-		default:
-			one.Out, one.Strides = append(one.Out, g.Out...), append(one.Strides, g.Strides...)
-			one.In = append(one.In, g.In...)
-		}
-	}
-	l.View.Groups = rest
-}
-
-// indexes says an affine group by indexes.
-func (m *mutation) indexes() {
-	g := m.group(func(g *schema.Group) bool {
-		return g.Map == schema.Affine && len(g.In) == 1 && len(g.Out) == 1 && len(g.Sums) == 0
-	})
-	n := uint64(m.rng.IntN(9))
-	for i := range n {
-		g.Index = append(g.Index, i+uint64(m.rng.IntN(2)))
-	}
-	g.Map, g.Strides, g.Base = schema.Index, nil, 0
-}
-
-func (m *mutation) reshaped() {
-	g := m.group(func(g *schema.Group) bool { return g.Map == schema.Affine && len(g.Sums) == 0 })
-	g.Map, g.Strides, g.Base = schema.Reshape, nil, 0
-}
-
-// public has an input wire an axis.
-func (m *mutation) public() {
-	g := m.group(func(g *schema.Group) bool { return len(g.In) == 1 && g.Map != schema.PublicIndexes })
-	in := m.graph().Inputs
-	g.Map, g.Base, g.Strides, g.Sums, g.Index, g.Ids = schema.PublicIndexes, 0, nil, nil, nil, pick(m, in)
-	if int(g.Ids) < len(m.graph().Tensors) && m.rng.IntN(2) == 0 {
-		t := m.graph().Tensors[g.Ids]
-		t.Min, t.Max = 0, m.one(0, 1, 2, 3)
-	}
-}
-
-// pieces cuts a piece of a table in two.
-func (m *mutation) pieces() {
-	for _, t := range m.graph().Tables {
-		if len(t.Pieces) == 0 || m.rng.IntN(2) == 0 {
-			continue
-		}
-		i, from := m.rng.IntN(len(t.Pieces)), int64(0)
-		if i > 0 {
-			from = t.Pieces[i-1].End
-		}
-		p := schema.Clone(t.Pieces[i])
-		p.End = from + (p.End-from)/2
-		t.Pieces = slices.Insert(t.Pieces, i, p)
-		return
-	}
-	skip(true)
-}
-
-func (m *mutation) exchanged() {
-	s := m.graph().Steps
-	skip(len(s) < 2)
-	i := m.rng.IntN(len(s) - 1)
-	s[i], s[i+1] = s[i+1], s[i]
-}
-
-func (m *mutation) twice() {
-	g := m.graph()
-	skip(len(g.Steps) == 0)
-	i := m.rng.IntN(len(g.Steps))
-	s := schema.Clone(g.Steps[i])
-	if s.Out > 0 && int(s.Out) <= len(g.Tensors) {
-		s.Out = m.tensor(schema.Clone(g.Tensors[s.Out-1])) + 1
-	}
-	if s.Remainder > 0 && int(s.Remainder) <= len(g.Tensors) {
-		s.Remainder = m.tensor(schema.Clone(g.Tensors[s.Remainder-1])) + 1
-	}
-	at := len(g.Steps)
-	if m.rng.IntN(4) == 0 {
-		at = i + 1
-	}
-	g.Steps = slices.Insert(g.Steps, at, s)
 }
 
 // table is one of the circuit that has no values, or a new one.
@@ -452,46 +604,6 @@ func (m *mutation) ranged(at int, of uint32, shape []uint64, scales []uint32, co
 	g.Steps = slices.Insert(g.Steps, at, list...)
 }
 
-// lookUp looks a tensor up once more.
-func (m *mutation) lookUp() {
-	g := m.graph()
-	skip(len(g.Tensors) == 0)
-	id := uint32(m.rng.IntN(len(g.Tensors)))
-	t := g.Tensors[id]
-	from, constant := m.one(0, -1<<9, t.Min), m.one(0, 0, 1, -t.Min)
-	m.ranged(len(g.Steps), id, t.Shape, t.Scales, constant, uint32(m.one(0, 1, 4, 8, 10)), uint32(m.one(0, 0, 1, 4, 8)), from)
-}
-
-// shifted has what is looked up alone in a range looked up in a smaller one, with a remainder.
-func (m *mutation) shifted() {
-	g := m.graph()
-	var at []int
-	for i, s := range g.Steps {
-		if s.Kind == schema.Lookup && s.Shift == 0 && s.Out == 0 && s.Table > 0 && int(s.Table) <= len(g.Tables) &&
-			len(linear(s)) == 1 && len(products(s)) == 0 {
-			at = append(at, i)
-		}
-	}
-	i := pick(m, at)
-	s := g.Steps[i]
-	t := g.Tables[s.Table-1]
-	skip(t.Bits < 3)
-	of, shape, scales := s.Accumulator.Linear[0].Source, s.Shape, s.Scales
-	cut := uint32(1 + m.rng.IntN(int(t.Bits)))
-	from, constant := t.Min, s.Accumulator.Constant
-	if m.rng.IntN(2) == 0 { // keys from 0 on
-		from, constant = 0, constant-t.Min
-	}
-	constant += m.one(0, 0, 0, 1, -1, 1<<10)
-	g.Steps = slices.Delete(g.Steps, i, i+1)
-	place := i
-	if m.rng.IntN(4) == 0 {
-		place = len(g.Steps)
-	}
-	m.ranged(place, of, shape, scales, constant, t.Bits-cut, cut, from>>cut)
-	m.unused(s.Table)
-}
-
 // unused takes away a table that nothing looks up in any more.
 func (m *mutation) unused(table uint32) {
 	g := m.graph()
@@ -508,175 +620,4 @@ func (m *mutation) unused(table uint32) {
 	}
 }
 
-// exact copies a tensor.
-func (m *mutation) exact() {
-	g := m.graph()
-	skip(len(g.Outputs) == 0)
-	k := m.rng.IntN(len(g.Outputs))
-	of := g.Outputs[k]
-	t := schema.Clone(m.known(of))
-	t.Kind, t.Definition, t.Formula, t.Fracs = schema.Witness, nil, nil, nil
-	out := m.tensor(t)
-	g.Steps = append(g.Steps, &schema.Step{Kind: schema.Exact, Name: "copy", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Out: out + 1,
-		Accumulator: &schema.Accumulator{Linear: []*schema.Linear{{Coefficient: 1, Source: of}}}})
-	g.Outputs[k] = out
-}
-
-func (m *mutation) name() {
-	g := m.graph()
-	at := []*string{&g.Name}
-	for _, t := range g.Tensors {
-		at = append(at, &t.Name)
-	}
-	for _, s := range g.Steps {
-		at = append(at, &s.Name)
-	}
-	for _, t := range g.Tables {
-		at = append(at, &t.Name)
-	}
-	for _, f := range g.Free {
-		at = append(at, &f.Name)
-	}
-	*pick(m, at) = pick(m, names)
-}
-
-// free has the first axes of the same length as an input's scale with a new dimension.
-func (m *mutation) free() {
-	g := m.graph()
-	skip(len(g.Inputs) == 0 || len(m.known(g.Inputs[0]).Shape) == 0)
-	bit := uint32(1) << len(g.Free)
-	g.Free = append(g.Free, &schema.Free{Name: string(rune('p' + len(g.Free))), Bound: uint32(m.one(1, 2, 3, 1<<24, 1<<24+1, 0))})
-	d := g.Tensors[g.Inputs[0]].Shape[0]
-	scaled := func(shape []uint64, scales []uint32) []uint32 {
-		if len(shape) == 0 || shape[0] != d {
-			return scales
-		}
-		if len(scales) == 0 {
-			scales = make([]uint32, len(shape))
-		}
-		scales[0] |= bit
-		return scales
-	}
-	for _, t := range g.Tensors {
-		if t.Kind != schema.Fixed && t.Kind != schema.ByFormula {
-			t.Scales = scaled(t.Shape, t.Scales)
-		}
-	}
-	for _, s := range g.Steps {
-		s.Scales = scaled(s.Shape, s.Scales)
-	}
-}
-
-func (m *mutation) output() {
-	g := m.graph()
-	g.Outputs = append(g.Outputs, uint32(m.rng.IntN(len(g.Tensors)+1)))
-}
-
-func (m *mutation) without() {
-	g := m.graph()
-	id := m.tensor(&schema.Tensor{Name: "empty", Kind: schema.Empty, Shape: []uint64{uint64(m.rng.IntN(3)), 0, uint64(m.one(1, 1<<34, 1<<34+1))}})
-	if m.rng.IntN(2) == 0 {
-		g.Inputs = append(g.Inputs, id)
-	} else {
-		g.Outputs = append(g.Outputs, id)
-	}
-}
-
-func (m *mutation) saturated() {
-	g := m.graph()
-	t := pick(m, g.Tables)
-	end := uint32(1) << min(t.Bits, 20)
-	t.Saturated = [][]uint32{{0, 1}, {end - 1, end}, {0, 1, end - 1, end}, {0, end}, {1, 1}, {0, 1, 1, 2}, {0}}[m.rng.IntN(7)]
-}
-
-func (m *mutation) rangeOf() {
-	t := pick(m, m.graph().Tensors)
-	t.Min, t.Max = m.one(t.Min, -1<<30+1, -1<<30, 0), m.one(t.Max, 1<<30-1, 1<<30, 0, t.Min)
-}
-
-// formula adds a tensor by formula to an output.
-func (m *mutation) formula() {
-	g := m.graph()
-	skip(len(g.Outputs) == 0)
-	t := m.known(g.Outputs[0])
-	f := &schema.Formula{Kind: schema.Enum(m.rng.IntN(4)), Offset: m.one(0, 1, -1, 5, 1<<30-1, 1<<30)}
-	rank := 2
-	if f.Kind == schema.Progression {
-		rank, f.Step = 1, m.one(0, 1, -3, 1<<30-1)
-	}
-	skip(len(t.Shape) < rank)
-	id := m.tensor(&schema.Tensor{Name: "formula", Kind: schema.ByFormula, Shape: slices.Clone(t.Shape[len(t.Shape)-rank:]), Formula: f, Min: m.one(0, -1<<30+1), Max: m.one(1, 1<<30-1)})
-	v := &schema.View{}
-	for a := range t.Shape {
-		group := &schema.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}}
-		if k := a - (len(t.Shape) - rank); k >= 0 {
-			group.In, group.Strides = []uint32{uint32(k)}, []int64{1}
-		}
-		v.Groups = append(v.Groups, group)
-	}
-	g.Outputs[0] = m.tensor(&schema.Tensor{Name: "sum", Kind: schema.Virtual, Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Min: -1<<30 + 1, Max: 1<<30 - 1,
-		Definition: []*schema.Linear{{Coefficient: 1, Source: g.Outputs[0]}, {Coefficient: 1, Source: id, View: v}}})
-}
-
-func (m *mutation) text() {
-	skip(len(m.key.Texts) == 0 && m.rng.IntN(4) > 0)
-	m.key.Texts = nil
-	for range 1 + m.rng.IntN(5)/4 {
-		m.key.Texts = append(m.key.Texts, &schema.Text{
-			Tokenizer: pick(m, bytes32), Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)],
-			Writes: schema.Enum(m.rng.IntN(3)), Template: pick(m, bytes32),
-		})
-	}
-	if one := m.key.Texts[0]; m.rng.IntN(3) == 0 { // of a model of strings, mostly one that says nothing else
-		one.Vocabulary = pick(m, bytes32)
-		if m.rng.IntN(4) > 0 {
-			*one = schema.Text{Vocabulary: one.Vocabulary}
-		}
-	}
-}
-
 var bytes32 = [][]byte{nil, make([]byte, 32), []byte("0123456789abcdef0123456789abcdef"), []byte("short")}
-
-func (m *mutation) trees() {
-	switch t := pick(m, m.key.Trees); m.rng.IntN(4) {
-	case 0:
-		m.key.Trees = append(m.key.Trees, t)
-	case 1:
-		t.RowVars = uint32(m.one(0, 1, 29, 30, 1<<31))
-	default:
-		skip(len(t.Root) < 4)
-		copy(t.Root, bytesOf(uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31))))
-	}
-}
-
-// base has the base of another list, mostly with as many trees as that asks for.
-func (m *mutation) base() {
-	g := m.graph()
-	var fixed []uint32
-	for i, t := range g.Tensors {
-		if t.Kind == schema.Fixed {
-			fixed = append(fixed, uint32(i))
-		}
-	}
-	skip(len(fixed) == 0 || len(m.key.Trees) == 0)
-	m.rng.Shuffle(len(fixed), func(i, j int) { fixed[i], fixed[j] = fixed[j], fixed[i] })
-	n := m.rng.IntN(len(fixed) + 1)
-	g.Base = slices.Clone(fixed[:n])
-	switch m.rng.IntN(8) {
-	case 0:
-		g.Base = append(g.Base, uint32(m.rng.IntN(len(g.Tensors)+1)))
-	case 1:
-		g.Base = append(g.Base, fixed[0])
-	}
-	if m.rng.IntN(8) > 0 {
-		t := m.key.Trees[0]
-		m.key.Trees = []*schema.Tree{t}
-		if n > 0 {
-			m.key.Trees = append(m.key.Trees, t)
-		}
-	}
-}
-
-func (m *mutation) codes() {
-	m.known(pick(m, slices.Concat(m.graph().Inputs, m.graph().Outputs))).Numbers = schema.Enum(m.rng.IntN(4))
-}

@@ -25,8 +25,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/prove-model/prove-model/internal/must"
 )
@@ -38,20 +39,24 @@ type test struct {
 	Odd  string // why it is not one of numeric tensors
 }
 
+// The settings of a run.
+var (
+	data    = flag.String("data", "dist/node-tests/data", "the folder of the tests")
+	only    = flag.String("only", "", "run the tests whose name matches this regular expression")
+	keep    = flag.String("keep", "", "a file that lists tests which must be right")
+	off     = flag.String("off", "", "a file that lists tests, after a mode, which may be beyond that mode's bar")
+	update  = flag.Bool("update", false, "write these files instead")
+	prove   = flag.Duration("prove", 20*time.Minute, "for this long prove those that are right as well, and verify that altered proofs are refused; 0: none")
+	seed    = flag.Uint64("seed", 1, "of the order of the tests, and of what is altered")
+	limit   = flag.Duration("limit", 60*time.Second, "give a test up after that time")
+	table   = flag.String("table", "", "write the table by operator, as Markdown, to this file")
+	drawn   = flag.Bool("drawn", false, "the tests are graphs that draw.py has drawn: only what is off without a warning is wrong")
+	verbose = flag.Bool("v", false, "print every test")
+)
+
 func main() {
-	data := flag.String("data", "dist/node-tests/data", "the folder of the tests")
-	only := flag.String("only", "", "run the tests whose name matches this regular expression")
-	keep := flag.String("keep", "", "a file that lists tests which must be right")
-	off := flag.String("off", "", "a file that lists tests, after a mode, which may be beyond that mode's bar")
-	update := flag.Bool("update", false, "write these files instead")
-	prove := flag.Duration("prove", 20*time.Minute, "for this long prove those that are right as well, and verify that altered proofs are refused; 0: none")
-	seed := flag.Uint64("seed", 1, "of the order of the tests, and of what is altered")
-	limit := flag.Duration("limit", 60*time.Second, "give a test up after that time")
-	table := flag.String("table", "", "write the table by operator, as Markdown, to this file")
-	drawn := flag.Bool("drawn", false, "the tests are graphs that draw.py has drawn: only what is off without a warning is wrong")
-	verbose := flag.Bool("v", false, "print every test")
 	flag.Parse()
-	ok, err := run(os.Stdout, settings{*data, *only, *keep, *off, *update, *prove, *seed, *limit, *table, *drawn, *verbose})
+	ok, err := run(os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "nodetests:", err)
 		os.Exit(2)
@@ -61,38 +66,32 @@ func main() {
 	}
 }
 
-type settings struct {
-	data, only, keep, off string
-	update                bool
-	prove                 time.Duration
-	seed                  uint64
-	limit                 time.Duration
-	table                 string
-	drawn                 bool
-	verbose               bool
-}
-
-func run(w io.Writer, s settings) (ok bool, err error) {
+func run(w io.Writer) (ok bool, err error) {
 	defer must.Catch(&err)
-	text := must.Get(os.ReadFile(filepath.Join(s.data, "index.json")))
+	text := must.Get(os.ReadFile(filepath.Join(*data, "index.json")))
 	var index struct {
 		Onnx  string
 		Tests []test
 	}
 	must.OK(json.Unmarshal(text, &index))
-	match := must.Get(regexp.Compile(s.only))
+	match := must.Get(regexp.Compile(*only))
 	tests := slices.DeleteFunc(index.Tests, func(t test) bool { return !match.MatchString(t.Name) })
 	results := make([]result, len(tests))
-	order := rand.New(rand.NewPCG(s.seed, 0)).Perm(len(tests))
-	end := time.Now().Add(s.prove)
-	forEach(len(tests), func(k int) {
-		i := order[k]
-		dir := filepath.Join(s.data, tests[i].Name)
-		results[i] = limited(s.limit, func() result { return try(dir, tests[i], s.drawn, end, rand.New(rand.NewPCG(s.seed, uint64(i)))) })
-		if s.verbose {
-			fmt.Fprintf(w, "%-12s %s %s\n", results[i].verdict, tests[i].Name, results[i].why)
-		}
-	})
+	order := rand.New(rand.NewPCG(*seed, 0)).Perm(len(tests))
+	end := time.Now().Add(*prove)
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for _, i := range order {
+		all.Go(func() error {
+			dir := filepath.Join(*data, tests[i].Name)
+			results[i] = limited(*limit, func() result { return try(dir, tests[i], *drawn, end, rand.New(rand.NewPCG(*seed, uint64(i)))) })
+			if *verbose {
+				fmt.Fprintf(w, "%-12s %s %s\n", results[i].verdict, tests[i].Name, results[i].why)
+			}
+			return nil
+		})
+	}
+	must.OK(all.Wait())
 	report(w, tests, results)
 	proved := 0
 	for _, r := range results {
@@ -101,10 +100,10 @@ func run(w io.Writer, s settings) (ok bool, err error) {
 		}
 	}
 	fmt.Fprintf(w, "%d of the right ones proved, and %d alterations of each proof refused\n", proved, alterations)
-	if s.table != "" {
+	if *table != "" {
 		var b strings.Builder
 		writeTable(&b, tests, results)
-		must.OK(os.WriteFile(s.table, []byte(b.String()), 0o666))
+		must.OK(os.WriteFile(*table, []byte(b.String()), 0o666))
 	}
 	ok = true
 	for i, r := range results {
@@ -113,14 +112,14 @@ func run(w io.Writer, s settings) (ok bool, err error) {
 			ok = false
 		}
 	}
-	for _, l := range kept(s, tests, results) {
+	for _, l := range kept(tests, results) {
 		fmt.Fprintf(w, "NO LONGER RIGHT: %s\n", l)
 		ok = false
 	}
-	if s.drawn {
+	if *drawn {
 		return ok, nil
 	}
-	for _, l := range inModes(w, s, tests, results) {
+	for _, l := range inModes(w, tests, results) {
 		fmt.Fprintf(w, "%s\n", l)
 		ok = false
 	}
@@ -129,11 +128,11 @@ func run(w io.Writer, s settings) (ok bool, err error) {
 
 // inModes counts what is beyond the bars of the other modes, and returns refusals and those
 // that the list has not; or it writes the list.
-func inModes(w io.Writer, s settings, tests []test, results []result) (lost []string) {
+func inModes(w io.Writer, tests []test, results []result) (lost []string) {
 	var list []string
 	text := []byte{}
-	if s.off != "" && !s.update {
-		text = must.Get(os.ReadFile(s.off))
+	if *off != "" && !*update {
+		text = must.Get(os.ReadFile(*off))
 	}
 	listed := strings.Split(string(text), "\n")
 	for k, mode := range modes {
@@ -150,36 +149,18 @@ func inModes(w io.Writer, s settings, tests []test, results []result) (lost []st
 			case in.verdict == wrong:
 				beyond++
 				list = append(list, line)
-				if s.off != "" && !s.update && !slices.Contains(listed, line) {
+				if *off != "" && !*update && !slices.Contains(listed, line) {
 					lost = append(lost, fmt.Sprintf("BEYOND THE BAR in mode %s: %s: %s", mode.name, tests[i].Name, in.why))
 				}
 			}
 		}
 		fmt.Fprintf(w, "mode %s: %d tests, %d of them off by more than %g %% of the range\n", mode.name, ran, beyond, 100*mode.bar)
 	}
-	if s.off != "" && s.update {
+	if *off != "" && *update {
 		slices.Sort(list)
-		must.OK(os.WriteFile(s.off, []byte(strings.Join(list, "\n")+"\n"), 0o666))
+		must.OK(os.WriteFile(*off, []byte(strings.Join(list, "\n")+"\n"), 0o666))
 	}
 	return lost
-}
-
-// forEach calls f for 0 … n−1, several at a time.
-func forEach(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
 }
 
 // limited gives f up after a time. What it does then goes on, to no effect.
@@ -196,8 +177,8 @@ func limited(limit time.Duration, f func() result) result {
 
 // kept compares the results with the list of tests that must be right, or writes
 // it.
-func kept(s settings, tests []test, results []result) (lost []string) {
-	if s.keep == "" {
+func kept(tests []test, results []result) (lost []string) {
+	if *keep == "" {
 		return nil
 	}
 	now := map[string]verdict{}
@@ -209,15 +190,15 @@ func kept(s settings, tests []test, results []result) (lost []string) {
 		}
 	}
 	slices.Sort(names)
-	if s.update {
-		must.OK(os.WriteFile(s.keep, []byte(strings.Join(names, "\n")+"\n"), 0o666))
+	if *update {
+		must.OK(os.WriteFile(*keep, []byte(strings.Join(names, "\n")+"\n"), 0o666))
 		return nil
 	}
-	text := must.Get(os.ReadFile(s.keep))
+	text := must.Get(os.ReadFile(*keep))
 	for _, name := range strings.Fields(string(text)) {
 		if v, ran := now[name]; ran && v != right && v != rightFixed {
 			lost = append(lost, fmt.Sprintf("%s: %s", name, v))
-		} else if !ran && s.only == "" {
+		} else if !ran && *only == "" {
 			lost = append(lost, name+": there is no such test")
 		}
 	}

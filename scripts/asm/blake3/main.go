@@ -46,12 +46,7 @@ func compress(lanes int) {
 		MOVQ(Mem{Base: rows, Disp: headerBytes * i}, row)
 		return Mem{Base: row, Index: offset, Scale: 1}
 	}
-	var r rounds
-	if lanes == 16 {
-		r = newWide(g, at)
-	} else {
-		r = newNarrow(g, at)
-	}
+	quarter := map[int]func(*vec.Gen, func(int) Mem) quarterRound{16: wide, 8: narrow}[lanes](g, at)
 	constants := vec.Table("iv"+vec.Suffix(lanes), iv)
 	var v [16]reg.VecVirtual
 	for i := range v {
@@ -78,7 +73,7 @@ func compress(lanes int) {
 	}
 	for range 7 {
 		for i, q := range quarters {
-			r.quarter(i, v[q[0]], v[q[1]], v[q[2]], v[q[3]], order[2*i], order[2*i+1])
+			quarter(i, v[q[0]], v[q[1]], v[q[2]], v[q[3]], order[2*i], order[2*i+1])
 		}
 		var next [16]int
 		for i, p := range permutation {
@@ -93,52 +88,55 @@ func compress(lanes int) {
 	g.End()
 }
 
-// rounds is how a quarter round is done with the registers that there are.
-type rounds interface {
-	// quarter is G of the state's words a, b, c, d with words x and y of the message, the i-th of a round.
-	quarter(i int, a, b, c, d reg.VecVirtual, x, y int)
-}
+// quarterRound is G of the state's words a, b, c, d with words x and y of the message, the i-th of a round.
+type quarterRound func(i int, a, b, c, d reg.VecVirtual, x, y int)
 
 // wide has state and message in registers, and instructions that rotate.
-type wide struct {
-	m [16]reg.VecVirtual
-}
-
-func newWide(g *vec.Gen, at func(int) Mem) *wide {
-	w := &wide{}
-	for i := range w.m {
-		w.m[i] = g.Load(at(i))
+func wide(g *vec.Gen, at func(int) Mem) quarterRound {
+	var message [16]reg.VecVirtual
+	for i := range message {
+		message[i] = g.Load(at(i))
 	}
-	return w
-}
-
-func (w *wide) quarter(_ int, a, b, c, d reg.VecVirtual, x, y int) {
-	half := func(m reg.VecVirtual, first, second uint8) {
-		VPADDD(m, a, a)
-		VPADDD(b, a, a)
-		VPXORD(a, d, d)
-		VPRORD(U8(first), d, d)
-		VPADDD(d, c, c)
-		VPXORD(c, b, b)
-		VPRORD(U8(second), b, b)
+	return func(_ int, a, b, c, d reg.VecVirtual, x, y int) {
+		half := func(m reg.VecVirtual, first, second uint8) {
+			VPADDD(m, a, a)
+			VPADDD(b, a, a)
+			VPXORD(a, d, d)
+			VPRORD(U8(first), d, d)
+			VPADDD(d, c, c)
+			VPXORD(c, b, b)
+			VPRORD(U8(second), b, b)
+		}
+		half(message[x], 16, 12)
+		half(message[y], 8, 7)
 	}
-	half(w.m[x], 16, 12)
-	half(w.m[y], 8, 7)
 }
 
 // narrow has the state in all sixteen registers and the message on the stack. A rotation by whole bytes is a
 // shuffle; another one takes the register of a meanwhile, whose value waits on the stack.
-type narrow struct {
-	message, waiting Mem
-	by16, by8        Mem
-}
-
-func newNarrow(g *vec.Gen, at func(int) Mem) *narrow {
-	n := &narrow{message: AllocLocal(16 * 32), waiting: AllocLocal(4 * 32), by16: bytesRotated("by16", 2), by8: bytesRotated("by8", 1)}
+func narrow(g *vec.Gen, at func(int) Mem) quarterRound {
+	message, waiting, by16, by8 := AllocLocal(16*32), AllocLocal(4*32), bytesRotated("by16", 2), bytesRotated("by8", 1)
 	for i := range 16 {
-		g.Move(g.Load(at(i)), n.message.Offset(32*i))
+		g.Move(g.Load(at(i)), message.Offset(32*i))
 	}
-	return n
+	return func(i int, a, b, c, d reg.VecVirtual, x, y int) {
+		waiting := waiting.Offset(32 * (i % 4))
+		half := func(word int, bytes Mem, by uint8) {
+			VPADDD(message.Offset(32*word), a, a)
+			VPADDD(b, a, a)
+			VPXOR(a, d, d)
+			VPSHUFB(bytes, d, d)
+			VPADDD(d, c, c)
+			VPXOR(c, b, b)
+			VMOVDQU(a, waiting)
+			VPSRLD(U8(by), b, a)
+			VPSLLD(U8(32-by), b, b)
+			VPOR(a, b, b)
+			VMOVDQU(waiting, a)
+		}
+		half(x, by16, 12)
+		half(y, by8, 7)
+	}
 }
 
 // bytesRotated is the shuffle that rotates each word of 32 bits right by so many bytes.
@@ -150,23 +148,4 @@ func bytesRotated(name string, by int) Mem {
 		}
 	}
 	return vec.Table(name, words)
-}
-
-func (n *narrow) quarter(i int, a, b, c, d reg.VecVirtual, x, y int) {
-	waiting := n.waiting.Offset(32 * (i % 4))
-	half := func(word int, bytes Mem, by uint8) {
-		VPADDD(n.message.Offset(32*word), a, a)
-		VPADDD(b, a, a)
-		VPXOR(a, d, d)
-		VPSHUFB(bytes, d, d)
-		VPADDD(d, c, c)
-		VPXOR(c, b, b)
-		VMOVDQU(a, waiting)
-		VPSRLD(U8(by), b, a)
-		VPSLLD(U8(32-by), b, b)
-		VPOR(a, b, b)
-		VMOVDQU(waiting, a)
-	}
-	half(x, n.by16, 12)
-	half(y, n.by8, 7)
 }

@@ -65,14 +65,6 @@ func (l *last) constant(name string, words ...uint32) reg.VecVirtual {
 	return l.Load(vec.Table("last"+strconv.Itoa(l.width)+vec.Suffix(l.Lanes)+name, words))
 }
 
-// pair returns op(x, y) for two immediates or operations.
-func pair(g *vec.Gen, lo, hi func(dst reg.VecVirtual)) (a, b reg.VecVirtual) {
-	a, b = g.Reg(), g.Reg()
-	lo(a)
-	hi(b)
-	return a, b
-}
-
 // lastLayersAVX2 takes one group at a time, in two registers.
 func lastLayersAVX2(width int) {
 	l := newLast(8, width)
@@ -87,12 +79,10 @@ func lastLayersAVX2(width int) {
 		x, y = butterfly(g, x, y, same(g, Mem{Base: l.t[0]}))
 
 		halves := func() { // low halves of x and y, high halves of x and y
-			x, y = pair(g, func(d reg.VecVirtual) { VPERM2I128(U8(0x20), y, x, d) },
-				func(d reg.VecVirtual) { VPERM2I128(U8(0x31), y, x, d) })
+			x, y = g.Shuffled(func(o ...Op) { VPERM2I128(o[0], o[1], o[2], o[3]) }, 0x20, 0x31, x, y)
 		}
 		pairs := func() { // lower and upper 64 bits of each 128
-			x, y = pair(g, func(d reg.VecVirtual) { VPUNPCKLQDQ(y, x, d) },
-				func(d reg.VecVirtual) { VPUNPCKHQDQ(y, x, d) })
+			x, y = g.Pair(VPUNPCKLQDQ, VPUNPCKHQDQ, x, y)
 		}
 		tw := g.Reg()
 		halves() // [Q0 Q2] and [Q1 Q3]
@@ -107,15 +97,13 @@ func lastLayersAVX2(width int) {
 			x, y = butterfly(g, x, y, each(g, tw))
 
 			// [Q0e0 Q1e0 Q0e2 Q1e2 | Q2e0 Q3e0 Q2e2 Q3e2] and with e1, e3
-			x, y = pair(g, func(d reg.VecVirtual) { VSHUFPS(U8(0x88), y, x, d) },
-				func(d reg.VecVirtual) { VSHUFPS(U8(0xdd), y, x, d) })
+			x, y = g.Shuffled(VSHUFPS, 0x88, 0xdd, x, y)
 			tw = g.Reg()
 			VPSHUFD(U8(0xd8), Mem{Base: l.t[3]}, tw)
 			x, y = butterfly(g, x, y, each(g, tw))
 
 			// [Q0e01 Q1e01 | …] and with e23, then [Q0 Q2] and [Q1 Q3]
-			x, y = pair(g, func(d reg.VecVirtual) { VPUNPCKLDQ(y, x, d) },
-				func(d reg.VecVirtual) { VPUNPCKHDQ(y, x, d) })
+			x, y = g.Pair(VPUNPCKLDQ, VPUNPCKHDQ, x, y)
 			pairs()
 		}
 		halves() // [Q0 Q1] and [Q2 Q3]
@@ -164,26 +152,22 @@ func lastLayersAVX512(width int) {
 	l.loop(2, func() {
 		x, y := g.Load(Mem{Base: l.dst}), g.Load(Mem{Base: l.dst, Disp: groupBytes})
 		// [AQ0 AQ1 BQ0 BQ1] and [AQ2 AQ3 BQ2 BQ3]
-		x, y = pair(g, func(d reg.VecVirtual) { VSHUFI64X2(U8(0x44), y, x, d) },
-			func(d reg.VecVirtual) { VSHUFI64X2(U8(0xee), y, x, d) })
+		x, y = g.Shuffled(VSHUFI64X2, 0x44, 0xee, x, y)
 		x, y = butterfly(g, x, y, twiddles(0))
 
 		// [AQ0 BQ0 AQ2 BQ2] and [AQ1 BQ1 AQ3 BQ3]
-		x, y = pair(g, func(d reg.VecVirtual) { VSHUFI64X2(U8(0x88), y, x, d) },
-			func(d reg.VecVirtual) { VSHUFI64X2(U8(0xdd), y, x, d) })
+		x, y = g.Shuffled(VSHUFI64X2, 0x88, 0xdd, x, y)
 		x, y = butterfly(g, x, y, twiddles(1))
 
 		if width == 1 {
 			// [AQ0e01 AQ1e01 | BQ0e01 BQ1e01 | AQ2e01 AQ3e01 | BQ2e01 BQ3e01]
 			// and the same with e23
-			x, y = pair(g, func(d reg.VecVirtual) { VPUNPCKLQDQ(y, x, d) },
-				func(d reg.VecVirtual) { VPUNPCKHQDQ(y, x, d) })
+			x, y = g.Pair(VPUNPCKLQDQ, VPUNPCKHQDQ, x, y)
 			x, y = butterfly(g, x, y, twiddles(2))
 
 			// [AQ0e0 AQ1e0 AQ0e2 AQ1e2 | BQ0e0 … | AQ2e0 … | BQ2e0 …]
 			// and the same with e1, e3
-			x, y = pair(g, func(d reg.VecVirtual) { VSHUFPS(U8(0x88), y, x, d) },
-				func(d reg.VecVirtual) { VSHUFPS(U8(0xdd), y, x, d) })
+			x, y = g.Shuffled(VSHUFPS, 0x88, 0xdd, x, y)
 			x, y = butterfly(g, x, y, twiddles(3))
 		}
 		first := g.Reg()

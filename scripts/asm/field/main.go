@@ -3,7 +3,6 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/prove-model/prove-model/scripts/asm/vec"
@@ -27,13 +26,9 @@ func m31Kernels(lanes int) {
 	binary := func(name, doc string, op func(g *vec.Gen, a, b reg.VecVirtual) reg.VecVirtual) {
 		g := vec.New(lanes, name, "func(dst, a, b *uint32, n uint64)", doc)
 		dst, a, b, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n")
-		SHRQ(U8(4), n)
-		vec.Loop("loop", n, func() {
-			for o := 0; o < 64; o += g.Bytes() {
-				g.Move(op(g, g.Load(vec.At(a, o)), g.Load(vec.At(b, o))), vec.At(dst, o))
-			}
-			vec.Advance(64, dst, a, b)
-		})
+		g.Blocks(n, 4, func(o int) {
+			g.Move(op(g, g.Load(vec.At(a, o)), g.Load(vec.At(b, o))), vec.At(dst, o))
+		}, dst, a, b)
 		g.End()
 	}
 	binary("addVec", "sets dst[i] = a[i] + b[i], 16 | n > 0.", func(g *vec.Gen, a, b reg.VecVirtual) reg.VecVirtual { return g.Add(a, b) })
@@ -45,29 +40,21 @@ func m31Kernels(lanes int) {
 	s := Load(Param("s"), GP32())
 	ADDL(s, s)
 	twice := g.Broadcast(s)
-	SHRQ(U8(4), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < 64; o += g.Bytes() {
-			even, odd := g.Load(vec.At(a, o)), g.Reg()
-			VMOVSHDUP(even, odd)
-			VPMULUDQ(twice, even, even)
-			VPMULUDQ(twice, odd, odd)
-			g.Move(g.ReduceDoubled(even, odd), vec.At(dst, o))
-		}
-		vec.Advance(64, dst, a)
-	})
+	g.Blocks(n, 4, func(o int) {
+		even, odd := g.Load(vec.At(a, o)), g.Reg()
+		VMOVSHDUP(even, odd)
+		VPMULUDQ(twice, even, even)
+		VPMULUDQ(twice, odd, odd)
+		g.Move(g.ReduceDoubled(even, odd), vec.At(dst, o))
+	}, dst, a)
 	g.End()
 
 	g = vec.New(lanes, "fromInt32Vec", "func(dst *uint32, src *int32, n uint64)", "sets dst[i] = src[i] mod p, 16 | n > 0.")
 	dst, src, n := vec.Pointer("dst"), vec.Pointer("src"), vec.Pointer("n")
 	twoP := twoP(g)
-	SHRQ(U8(4), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < 64; o += g.Bytes() {
-			g.Move(g.FromInt32(g.Load(vec.At(src, o)), twoP), vec.At(dst, o))
-		}
-		vec.Advance(64, dst, src)
-	})
+	g.Blocks(n, 4, func(o int) {
+		g.Move(g.FromInt32(g.Load(vec.At(src, o)), twoP), vec.At(dst, o))
+	}, dst, src)
 	g.End()
 }
 

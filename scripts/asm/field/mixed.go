@@ -32,6 +32,22 @@ func newSpreader(g *vec.Gen, table Mem) spreader {
 	return s
 }
 
+// blocks emits a loop over n elements, a multiple of 16, of vectors of the base field and of K. begin, at lanes from a place of the first
+// on, returns what is done with each group i of them, whose elements of K are at o.
+func (s spreader) blocks(n reg.GPVirtual, base, extended []reg.GPVirtual, begin func(at int) func(i, o int)) {
+	SHRQ(U8(4), n)
+	vec.Loop("loop", n, func() {
+		for at := 0; at < 64; at += s.g.Bytes() {
+			group := begin(at)
+			for i := range 4 {
+				group(i, 4*at+i*s.g.Bytes())
+			}
+		}
+		vec.Advance(64, base...)
+		vec.Advance(256, extended...)
+	})
+}
+
 // spread returns group i of the lanes of a.
 func (s spreader) spread(a reg.VecVirtual, i int) reg.VecVirtual {
 	v := s.g.Reg()
@@ -72,17 +88,12 @@ func mixedKernels(lanes int, spread Mem) {
 		even, odd := doubled(g, vec.Pointer("s"))
 		sp := newSpreader(g, spread)
 		load := loader(g, integers)
-		SHRQ(U8(4), n)
-		vec.Loop("loop", n, func() {
-			for h := 0; h < 16; h += lanes {
-				v := load(vec.At(a, 4*h))
-				for i := range 4 {
-					m := vec.At(dst, 16*h+i*g.Bytes())
-					g.Move(g.Add(times(g, sp.spread(v, i), even, odd), m), m)
-				}
+		sp.blocks(n, []reg.GPVirtual{a}, []reg.GPVirtual{dst}, func(at int) func(i, o int) {
+			v := load(vec.At(a, at))
+			return func(i, o int) {
+				m := vec.At(dst, o)
+				g.Move(g.Add(times(g, sp.spread(v, i), even, odd), m), m)
 			}
-			vec.Advance(64, a)
-			vec.Advance(256, dst)
 		})
 		g.End()
 	}
@@ -95,25 +106,20 @@ func mixedKernels(lanes int, spread Mem) {
 		sp := newSpreader(g, spread)
 		load := loader(g, integers)
 		t := newTotal(g)
-		SHRQ(U8(4), n)
-		vec.Loop("loop", n, func() {
-			for h := 0; h < 16; h += lanes {
-				v := load(vec.At(a, 4*h))
-				for i := range 4 {
-					x, e, o := sp.spread(v, i), g.Load(vec.At(w, 16*h+i*g.Bytes())), g.Reg()
-					VPSRLQ(U8(32), e, o)
-					VPMULUDQ(x, e, e)
-					VPMULUDQ(x, o, o)
-					VPADDQ(e, t.even, t.even)
-					VPADDQ(o, t.odd, t.odd)
-					if i%2 == 1 { // two products of at most p² on top of 2^34
-						g.Fold(t.even, t.p64)
-						g.Fold(t.odd, t.p64)
-					}
+		sp.blocks(n, []reg.GPVirtual{a}, []reg.GPVirtual{w}, func(at int) func(i, o int) {
+			v := load(vec.At(a, at))
+			return func(i, at int) {
+				x, e, o := sp.spread(v, i), g.Load(vec.At(w, at)), g.Reg()
+				VPSRLQ(U8(32), e, o)
+				VPMULUDQ(x, e, e)
+				VPMULUDQ(x, o, o)
+				VPADDQ(e, t.even, t.even)
+				VPADDQ(o, t.odd, t.odd)
+				if i%2 == 1 { // two products of at most p² on top of 2^34
+					g.Fold(t.even, t.p64)
+					g.Fold(t.odd, t.p64)
 				}
 			}
-			vec.Advance(64, a)
-			vec.Advance(256, w)
 		})
 		t.store(vec.Pointer("sum"))
 		g.End()
@@ -127,19 +133,14 @@ func mixedKernels(lanes int, spread Mem) {
 	even, odd := doubled(g, vec.Pointer("r"))
 	sp := newSpreader(g, spread)
 	first := firstLanes(g) // masks out the limbs to which the base field adds nothing
-	SHRQ(U8(4), n)
-	vec.Loop("loop", n, func() {
-		for h := 0; h < 16; h += lanes {
-			l := g.Load(vec.At(lo, 4*h))
-			d := g.Sub(g.Load(vec.At(hi, 4*h)), l)
-			for i := range 4 {
-				base := sp.spread(l, i)
-				g.And(base, first, base)
-				g.Move(g.Add(times(g, sp.spread(d, i), even, odd), base), vec.At(dst, 16*h+i*g.Bytes()))
-			}
+	sp.blocks(n, []reg.GPVirtual{lo, hi}, []reg.GPVirtual{dst}, func(at int) func(i, o int) {
+		l := g.Load(vec.At(lo, at))
+		d := g.Sub(g.Load(vec.At(hi, at)), l)
+		return func(i, o int) {
+			base := sp.spread(l, i)
+			g.And(base, first, base)
+			g.Move(g.Add(times(g, sp.spread(d, i), even, odd), base), vec.At(dst, o))
 		}
-		vec.Advance(64, lo, hi)
-		vec.Advance(256, dst)
 	})
 	g.End()
 }
@@ -151,18 +152,13 @@ func placedKernels(lanes int, spread Mem) {
 	// limbs, the others being zero.
 	placed := func(g *vec.Gen, dst, a, n reg.GPVirtual, load func(m Mem) reg.VecVirtual, element func(v reg.VecVirtual) reg.VecVirtual) {
 		sp, first := newSpreader(g, spread), firstLanes(g)
-		SHRQ(U8(4), n)
-		vec.Loop("loop", n, func() {
-			for h := 0; h < 16; h += lanes {
-				v := load(vec.At(a, 4*h))
-				for i := range 4 {
-					x := sp.spread(v, i)
-					g.And(x, first, x)
-					g.Move(element(x), vec.At(dst, 16*h+i*g.Bytes()))
-				}
+		sp.blocks(n, []reg.GPVirtual{a}, []reg.GPVirtual{dst}, func(at int) func(i, o int) {
+			v := load(vec.At(a, at))
+			return func(i, o int) {
+				x := sp.spread(v, i)
+				g.And(x, first, x)
+				g.Move(element(x), vec.At(dst, o))
 			}
-			vec.Advance(64, a)
-			vec.Advance(256, dst)
 		})
 		g.End()
 	}

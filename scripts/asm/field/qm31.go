@@ -128,49 +128,35 @@ func product(g *vec.Gen, a reg.VecVirtual, b factors) (even, odd reg.VecVirtual)
 // qm31Kernels are the operations on vectors of K. n counts elements, a
 // positive multiple of 4.
 func qm31Kernels(lanes int) {
-	const block = 64 // bytes of four elements
-
 	g := vec.New(lanes, "foldVec", "func(dst, lo, hi *uint32, r *[6][2]uint64, n uint64)",
 		"sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for K, 4 | n > 0.")
 	dst, lo, hi, n := vec.Pointer("dst"), vec.Pointer("lo"), vec.Pointer("hi"), vec.Pointer("n")
 	r := newFixed(g, vec.Pointer("r"))
-	SHRQ(U8(2), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < block; o += g.Bytes() {
-			l := g.Load(vec.At(lo, o))
-			p := g.Reduce(product(g, g.Sub(g.Load(vec.At(hi, o)), l), r))
-			g.Move(g.Add(p, l), vec.At(dst, o))
-		}
-		vec.Advance(block, dst, lo, hi)
-	})
+	g.Blocks(n, 2, func(o int) {
+		l := g.Load(vec.At(lo, o))
+		p := g.Reduce(product(g, g.Sub(g.Load(vec.At(hi, o)), l), r))
+		g.Move(g.Add(p, l), vec.At(dst, o))
+	}, dst, lo, hi)
 	g.End()
 
 	g = vec.New(lanes, "eqVec", "func(lo, hi *uint32, r *[6][2]uint64, n uint64)",
 		"sets hi[i] = lo[i]·r, then lo[i] −= hi[i], for K, 4 | n > 0.")
 	lo, hi, n = vec.Pointer("lo"), vec.Pointer("hi"), vec.Pointer("n")
 	r = newFixed(g, vec.Pointer("r"))
-	SHRQ(U8(2), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < block; o += g.Bytes() {
-			l := g.Load(vec.At(lo, o))
-			h := g.Reduce(product(g, l, r))
-			g.Move(h, vec.At(hi, o))
-			g.Move(g.Sub(l, h), vec.At(lo, o))
-		}
-		vec.Advance(block, lo, hi)
-	})
+	g.Blocks(n, 2, func(o int) {
+		l := g.Load(vec.At(lo, o))
+		h := g.Reduce(product(g, l, r))
+		g.Move(h, vec.At(hi, o))
+		g.Move(g.Sub(l, h), vec.At(lo, o))
+	}, lo, hi)
 	g.End()
 
 	g = vec.New(lanes, "mulQM31Vec", "func(dst, a, b *uint32, n uint64)", "sets dst[i] = a[i]·b[i] for K, 4 | n > 0.")
 	dst, a, b, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n")
 	va := newVariable(g)
-	SHRQ(U8(2), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < block; o += g.Bytes() {
-			g.Move(g.Reduce(product(g, g.Load(vec.At(a, o)), va.of(g.Load(vec.At(b, o))))), vec.At(dst, o))
-		}
-		vec.Advance(block, dst, a, b)
-	})
+	g.Blocks(n, 2, func(o int) {
+		g.Move(g.Reduce(product(g, g.Load(vec.At(a, o)), va.of(g.Load(vec.At(b, o))))), vec.At(dst, o))
+	}, dst, a, b)
 	g.End()
 
 	g = vec.New(lanes, "dot", "func(sum *[4]uint64, a, b *uint32, n uint64)",
@@ -178,13 +164,9 @@ func qm31Kernels(lanes int) {
 	a, b, n = vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n")
 	va = newVariable(g)
 	total := newTotal(g)
-	SHRQ(U8(2), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < block; o += g.Bytes() {
-			total.add(product(g, g.Load(vec.At(a, o)), va.of(g.Load(vec.At(b, o)))))
-		}
-		vec.Advance(block, a, b)
-	})
+	g.Blocks(n, 2, func(o int) {
+		total.add(product(g, g.Load(vec.At(a, o)), va.of(g.Load(vec.At(b, o)))))
+	}, a, b)
 	total.store(vec.Pointer("sum"))
 	g.End()
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -11,16 +13,14 @@ import (
 // roundKernels are the sums of sumcheck rounds and the sums of fractions that
 // LogUp's tree is made of. n counts elements of K, a positive multiple of 4.
 func roundKernels(lanes int, spread Mem) {
-	const block = 64 // bytes of four elements
-
 	// sumsKernel emits a function that adds up products of the tables'
 	// values at 0 and of their differences. term returns the quads of one
 	// group of elements: get loads table i.
 	sumsKernel := func(name, signature, doc string, weighted bool, names []string, term func(g *vec.Gen, va *variable, p64 reg.VecVirtual, get func(i int) reg.VecVirtual) (even, odd reg.VecVirtual)) {
 		g := vec.New(lanes, name, signature, doc)
-		var w reg.GPVirtual
+		var w []reg.GPVirtual
 		if weighted {
-			w = vec.Pointer("w")
+			w = append(w, vec.Pointer("w"))
 		}
 		lo, hi := make([]reg.GPVirtual, len(names)), make([]reg.GPVirtual, len(names))
 		for i, s := range names {
@@ -30,29 +30,21 @@ func roundKernels(lanes int, spread Mem) {
 		va := newVariable(g)
 		zero, top := newTotal(g), newTotal(g)
 		top.p64 = zero.p64
-		SHRQ(U8(2), n)
-		vec.Loop("loop", n, func() {
-			for o := 0; o < block; o += g.Bytes() {
-				var m factors
-				if weighted {
-					m = va.of(g.Load(vec.At(w, o))).prepared(g)
-				}
-				add := func(t *total, get func(i int) reg.VecVirtual) {
-					even, odd := term(g, va, zero.p64, get)
-					if weighted {
-						even, odd = product(g, g.Reduce(even, odd), m)
-					}
-					t.add(even, odd)
-				}
-				add(zero, func(i int) reg.VecVirtual { return g.Load(vec.At(lo[i], o)) })
-				add(top, func(i int) reg.VecVirtual { return g.Sub(g.Load(vec.At(hi[i], o)), vec.At(lo[i], o)) })
-			}
+		g.Blocks(n, 2, func(o int) {
+			var m factors
 			if weighted {
-				vec.Advance(block, w)
+				m = va.of(g.Load(vec.At(w[0], o))).prepared(g)
 			}
-			vec.Advance(block, lo...)
-			vec.Advance(block, hi...)
-		})
+			add := func(t *total, get func(i int) reg.VecVirtual) {
+				even, odd := term(g, va, zero.p64, get)
+				if weighted {
+					even, odd = product(g, g.Reduce(even, odd), m)
+				}
+				t.add(even, odd)
+			}
+			add(zero, func(i int) reg.VecVirtual { return g.Load(vec.At(lo[i], o)) })
+			add(top, func(i int) reg.VecVirtual { return g.Sub(g.Load(vec.At(hi[i], o)), vec.At(lo[i], o)) })
+		}, slices.Concat(w, lo, hi)...)
 		sums := vec.Pointer("sums")
 		zero.store(sums)
 		ADDQ(U8(32), sums)
@@ -89,18 +81,14 @@ func roundKernels(lanes int, spread Mem) {
 		"sets num[i] = n0[i]·d1[i] + n1[i]·d0[i] and den[i] = d0[i]·d1[i] for K, 4 | n > 0.")
 	num, den, n0, n1, d0, d1, n := vec.Pointer("num"), vec.Pointer("den"), vec.Pointer("n0"), vec.Pointer("n1"), vec.Pointer("d0"), vec.Pointer("d1"), vec.Pointer("n")
 	va := newVariable(g)
-	SHRQ(U8(2), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < block; o += g.Bytes() {
-			a := g.Load(vec.At(d0, o))
-			m := va.of(g.Load(vec.At(d1, o)))
-			first := g.Reduce(product(g, g.Load(vec.At(n0, o)), m))
-			g.Move(g.Reduce(product(g, a, m)), vec.At(den, o))
-			second := g.Reduce(product(g, g.Load(vec.At(n1, o)), va.of(a)))
-			g.Move(g.Add(first, second), vec.At(num, o))
-		}
-		vec.Advance(block, num, den, n0, n1, d0, d1)
-	})
+	g.Blocks(n, 2, func(o int) {
+		a := g.Load(vec.At(d0, o))
+		m := va.of(g.Load(vec.At(d1, o)))
+		first := g.Reduce(product(g, g.Load(vec.At(n0, o)), m))
+		g.Move(g.Reduce(product(g, a, m)), vec.At(den, o))
+		second := g.Reduce(product(g, g.Load(vec.At(n1, o)), va.of(a)))
+		g.Move(g.Add(first, second), vec.At(num, o))
+	}, num, den, n0, n1, d0, d1)
 	g.End()
 
 	g = vec.New(lanes, "addFractionsM31", "func(num, den, n0, n1, d0, d1 *uint32, n uint64)",
@@ -108,27 +96,21 @@ func roundKernels(lanes int, spread Mem) {
 	num, den, n0, n1, d0, d1, n = vec.Pointer("num"), vec.Pointer("den"), vec.Pointer("n0"), vec.Pointer("n1"), vec.Pointer("d0"), vec.Pointer("d1"), vec.Pointer("n")
 	va = newVariable(g)
 	sp := newSpreader(g, spread)
-	SHRQ(U8(4), n)
-	vec.Loop("loop", n, func() {
-		for h := 0; h < 16; h += lanes {
-			x, y := g.Load(vec.At(n0, 4*h)), g.Load(vec.At(n1, 4*h))
-			for i := range 4 {
-				o := 16*h + i*g.Bytes()
-				a, b := g.Load(vec.At(d0, o)), g.Load(vec.At(d1, o))
-				xs, ys := sp.spread(x, i), sp.spread(y, i)
-				even, odd, even2, odd2 := g.Reg(), g.Down(b), g.Reg(), g.Down(a)
-				VPMULUDQ(xs, b, even)
-				VPMULUDQ(xs, odd, odd)
-				VPMULUDQ(ys, a, even2)
-				VPMULUDQ(ys, odd2, odd2)
-				VPADDQ(even2, even, even)
-				VPADDQ(odd2, odd, odd)
-				g.Move(g.Reduce(even, odd), vec.At(num, o))
-				g.Move(g.Reduce(product(g, a, va.of(b))), vec.At(den, o))
-			}
+	sp.blocks(n, []reg.GPVirtual{n0, n1}, []reg.GPVirtual{num, den, d0, d1}, func(at int) func(i, o int) {
+		x, y := g.Load(vec.At(n0, at)), g.Load(vec.At(n1, at))
+		return func(i, o int) {
+			a, b := g.Load(vec.At(d0, o)), g.Load(vec.At(d1, o))
+			xs, ys := sp.spread(x, i), sp.spread(y, i)
+			even, odd, even2, odd2 := g.Reg(), g.Down(b), g.Reg(), g.Down(a)
+			VPMULUDQ(xs, b, even)
+			VPMULUDQ(xs, odd, odd)
+			VPMULUDQ(ys, a, even2)
+			VPMULUDQ(ys, odd2, odd2)
+			VPADDQ(even2, even, even)
+			VPADDQ(odd2, odd, odd)
+			g.Move(g.Reduce(even, odd), vec.At(num, o))
+			g.Move(g.Reduce(product(g, a, va.of(b))), vec.At(den, o))
 		}
-		vec.Advance(64, n0, n1)
-		vec.Advance(256, num, den, d0, d1)
 	})
 	g.End()
 
@@ -136,14 +118,10 @@ func roundKernels(lanes int, spread Mem) {
 		"sets dst[i] += s·a[i] for K, 4 | n > 0.")
 	dst, a, n := vec.Pointer("dst"), vec.Pointer("a"), vec.Pointer("n")
 	m := newFixed(g, vec.Pointer("s"))
-	SHRQ(U8(2), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < block; o += g.Bytes() {
-			d := vec.At(dst, o)
-			g.Move(g.Add(g.Reduce(product(g, g.Load(vec.At(a, o)), m)), d), d)
-		}
-		vec.Advance(block, dst, a)
-	})
+	g.Blocks(n, 2, func(o int) {
+		d := vec.At(dst, o)
+		g.Move(g.Add(g.Reduce(product(g, g.Load(vec.At(a, o)), m)), d), d)
+	}, dst, a)
 	g.End()
 }
 

@@ -208,12 +208,7 @@ func dot(lanes int, entry entry) {
 		ADDQ(U8(16<<entry.shift), b)
 	})
 	VPADDQ(odd, even, even)
-	low, high, sum := g.Narrow(even), XMM(), GP64()
-	VPSRLDQ(U8(8), low, high)
-	VPADDQ(high, low, high)
-	VMOVQ(high, sum)
-	Store(sum, ReturnIndex(0))
-	g.End()
+	g.ReturnSum(even)
 }
 
 // loadWords loads a register of numbers of 16 bits.
@@ -261,10 +256,5 @@ func dotOfPairs(lanes int, entry entry) {
 	}
 	TESTQ(n, n)
 	JNE(LabelRef("runs"))
-	low, high, sum := g.Narrow(total), XMM(), GP64()
-	VPSRLDQ(U8(8), low, high)
-	VPADDQ(high, low, high)
-	VMOVQ(high, sum)
-	Store(sum, ReturnIndex(0))
-	g.End()
+	g.ReturnSum(total)
 }

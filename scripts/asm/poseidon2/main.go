@@ -98,27 +98,35 @@ func narrow() {
 // permutation emits all rounds for each of the states. constants is advanced
 // past those it uses.
 func permutation(g *vec.Gen, constants reg.GPVirtual, states ...state) {
-	rounds := func(label string, n, words int, round func(s state)) {
-		count := GP64()
-		MOVQ(U32(n), count)
-		vec.Loop(label, count, func() {
-			for _, s := range states {
-				round(s)
-			}
-			ADDQ(U8(4*words), constants)
-		})
-	}
-	external := func(s state) {
-		externalLayer(g, s, func(i int) reg.VecVirtual {
-			return pow5(g, g.AddBroadcast(s.get(i), Mem{Base: constants, Disp: 4 * i}))
-		})
-	}
 	for _, s := range states {
 		externalLayer(g, s, s.get)
 	}
-	rounds("initial", half, width, external)
-	rounds("internal", internal, 1, func(s state) { internalRound(g, s, Mem{Base: constants}) })
-	rounds("final", half, width, external)
+	rounds(constants, func() {
+		for _, s := range states {
+			externalLayer(g, s, func(i int) reg.VecVirtual {
+				return pow5(g, g.AddBroadcast(s.get(i), Mem{Base: constants, Disp: 4 * i}))
+			})
+		}
+	}, func() {
+		for _, s := range states {
+			internalRound(g, s, Mem{Base: constants})
+		}
+	})
+}
+
+// rounds emits all rounds. Those of each kind read the constants at the pointer, which goes on to the next.
+func rounds(constants reg.GPVirtual, external, inner func()) {
+	loop := func(label string, n, words int, round func()) {
+		count := GP64()
+		MOVQ(U32(n), count)
+		vec.Loop(label, count, func() {
+			round()
+			ADDQ(U8(4*words), constants)
+		})
+	}
+	loop("initial", half, width, external)
+	loop("internal", internal, 1, inner)
+	loop("final", half, width, external)
 }
 
 // pow5 returns v^5 of signed lanes in [−p, p). It is canonical with AVX-512;

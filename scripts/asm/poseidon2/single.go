@@ -24,23 +24,12 @@ func single() {
 	s.left, s.right = g.Load(vec.Table("rotateLeft", left)), g.Load(vec.Table("rotateRight", right))
 
 	v := g.Load(Mem{Base: state})
-	rounds := func(label string, n, words int, round func()) {
-		count := GP64()
-		MOVQ(U32(n), count)
-		vec.Loop(label, count, func() {
-			round()
-			ADDQ(U8(4*words), constants)
-		})
-	}
-	external := func() {
+	g.Move(s.external(v), v)
+	rounds(constants, func() {
 		w := g.Reg()
 		VPADDD(Mem{Base: constants}, v, w)
 		g.Move(s.external(pow5(g, w)), v)
-	}
-	g.Move(s.external(v), v)
-	rounds("initial", half, width, external)
-	rounds("internal", internal, 1, func() { g.Move(s.internal(v, Mem{Base: constants}), v) })
-	rounds("final", half, width, external)
+	}, func() { g.Move(s.internal(v, Mem{Base: constants}), v) })
 	g.Move(v, Mem{Base: state})
 	g.End()
 }

@@ -19,9 +19,7 @@ func unpack(g *Gen, rows []reg.VecVirtual, step int, lo, hi func(...Op)) []reg.V
 	out := make([]reg.VecVirtual, 0, len(rows))
 	for i := range rows {
 		if i&step == 0 {
-			a, b := g.Reg(), g.Reg()
-			lo(rows[i+step], rows[i], a)
-			hi(rows[i+step], rows[i], b)
+			a, b := g.Pair(lo, hi, rows[i], rows[i+step])
 			out = append(out, a, b)
 		}
 	}

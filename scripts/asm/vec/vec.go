@@ -363,6 +363,18 @@ func Loop(label string, count reg.GPVirtual, body func()) {
 	JNZ(LabelRef(label))
 }
 
+// Blocks emits a loop over n elements of the vectors at pointers, 2^shift of which are 64 bytes: body for each register of these, which are
+// at o.
+func (g *Gen) Blocks(n reg.GPVirtual, shift uint8, body func(o int), pointers ...reg.GPVirtual) {
+	SHRQ(U8(shift), n)
+	Loop("loop", n, func() {
+		for o := 0; o < 64; o += g.Bytes() {
+			body(o)
+		}
+		Advance(64, pointers...)
+	})
+}
+
 // Table defines read-only data of 32-bit words.
 func Table(name string, words []uint32) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
@@ -370,6 +382,32 @@ func Table(name string, words []uint32) Mem {
 		DATA(4*i, U32(w))
 	}
 	return m
+}
+
+// Pair returns what two instructions make of a and b, such as their lower and their upper halves.
+func (g *Gen) Pair(first, second func(...Op), a, b Op) (x, y reg.VecVirtual) {
+	x, y = g.Reg(), g.Reg()
+	first(b, a, x)
+	second(b, a, y)
+	return x, y
+}
+
+// Shuffled is Pair of one instruction with two immediates.
+func (g *Gen) Shuffled(op func(...Op), first, second uint8, a, b Op) (x, y reg.VecVirtual) {
+	x, y = g.Reg(), g.Reg()
+	op(U8(first), b, a, x)
+	op(U8(second), b, a, y)
+	return x, y
+}
+
+// ReturnSum returns the sum of the quads of v from a function.
+func (g *Gen) ReturnSum(v reg.VecVirtual) {
+	low, high, sum := g.Narrow(v), XMM(), GP64()
+	VPSRLDQ(U8(8), low, high)
+	VPADDQ(high, low, high)
+	VMOVQ(high, sum)
+	Store(sum, ReturnIndex(0))
+	g.End()
 }
 
 // Narrow adds the 128-bit parts of v quad by quad.

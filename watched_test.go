@@ -1,4 +1,4 @@
-package devicetest
+package provemodel
 
 import (
 	"cmp"
@@ -13,19 +13,19 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 )
 
-// Watched is a device that counts its operations, and how long the host was in each.
-type Watched struct {
+// watched is a device that counts its operations, and how long the host was in each.
+type watched struct {
 	kernels.Device
 	*tally
 }
 
 var (
-	_ kernels.MultiStream = (*Watched)(nil)
-	_ kernels.Wrapper     = (*Watched)(nil)
+	_ kernels.MultiStream = (*watched)(nil)
+	_ kernels.Wrapper     = (*watched)(nil)
 )
 
-// Calls are those of one kind.
-type Calls struct {
+// deviceCalls are those of one kind.
+type deviceCalls struct {
 	Count int
 	Spent time.Duration
 }
@@ -33,29 +33,29 @@ type Calls struct {
 // tally is what the streams of a device share.
 type tally struct {
 	mu      sync.Mutex
-	calls   map[string]Calls
-	streams map[int]*Watched
+	calls   map[string]deviceCalls
+	streams map[int]*watched
 }
 
-// NewWatched returns d with nothing counted.
-func NewWatched(d kernels.Device) *Watched {
-	w := &Watched{d, &tally{calls: map[string]Calls{}, streams: map[int]*Watched{}}}
+// newWatched returns d with nothing counted.
+func newWatched(d kernels.Device) *watched {
+	w := &watched{d, &tally{calls: map[string]deviceCalls{}, streams: map[int]*watched{}}}
 	w.streams[0] = w
 	return w
 }
 
-// Take returns what was counted since the last time, by what it was: a kernel's name, or
+// take returns what was counted since the last time, by what it was: a kernel's name, or
 // upload, download, clear, copy, alloc, free, sync, wait.
-func (t *tally) Take() map[string]Calls {
+func (t *tally) take() map[string]deviceCalls {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	calls := t.calls
-	t.calls = map[string]Calls{}
+	t.calls = map[string]deviceCalls{}
 	return calls
 }
 
-// Table gives calls a line each, those that took longest first.
-func Table(calls map[string]Calls) string {
+// tableOf gives calls a line each, those that took longest first.
+func tableOf(calls map[string]deviceCalls) string {
 	names := slices.Collect(maps.Keys(calls))
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(calls[b].Spent, calls[a].Spent), cmp.Compare(a, b))
@@ -74,11 +74,11 @@ func (t *tally) count(what string, began time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.calls[what]
-	t.calls[what] = Calls{c.Count + 1, c.Spent + spent}
+	t.calls[what] = deviceCalls{c.Count + 1, c.Spent + spent}
 }
 
 // Stream is described at kernels.MultiStream.
-func (w *Watched) Stream(n int) (kernels.Device, error) {
+func (w *watched) Stream(n int) (kernels.Device, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l, ok := w.streams[n]; ok {
@@ -88,16 +88,16 @@ func (w *Watched) Stream(n int) (kernels.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Watched{d, w.tally}
+	l := &watched{d, w.tally}
 	w.streams[n] = l
 	return l, nil
 }
 
 // Beneath is described at kernels.Wrapper.
-func (w *Watched) Beneath() kernels.Device { return w.Device }
+func (w *watched) Beneath() kernels.Device { return w.Device }
 
 // Available is that of the device beneath.
-func (w *Watched) Available() (free, total int64, err error) {
+func (w *watched) Available() (free, total int64, err error) {
 	if d, ok := w.Device.(interface{ Available() (int64, int64, error) }); ok {
 		return d.Available()
 	}
@@ -105,48 +105,48 @@ func (w *Watched) Available() (free, total int64, err error) {
 }
 
 // Alloc is described at kernels.Device, as the others are.
-func (w *Watched) Alloc(bytes int) (kernels.Ptr, error) {
+func (w *watched) Alloc(bytes int) (kernels.Ptr, error) {
 	defer w.count("alloc", time.Now())
 	return w.Device.Alloc(bytes)
 }
 
-func (w *Watched) Free(p kernels.Ptr) {
+func (w *watched) Free(p kernels.Ptr) {
 	defer w.count("free", time.Now())
 	w.Device.Free(p)
 }
 
-func (w *Watched) Upload(dst kernels.Ptr, src []byte) error {
+func (w *watched) Upload(dst kernels.Ptr, src []byte) error {
 	defer w.count("upload", time.Now())
 	return w.Device.Upload(dst, src)
 }
 
-func (w *Watched) Download(dst []byte, src kernels.Ptr) error {
+func (w *watched) Download(dst []byte, src kernels.Ptr) error {
 	defer w.count("download", time.Now())
 	return w.Device.Download(dst, src)
 }
 
-func (w *Watched) Copy(dst, src kernels.Ptr, bytes int) error {
+func (w *watched) Copy(dst, src kernels.Ptr, bytes int) error {
 	defer w.count("copy", time.Now())
 	return w.Device.Copy(dst, src, bytes)
 }
 
-func (w *Watched) Clear(dst kernels.Ptr, bytes int) error {
+func (w *watched) Clear(dst kernels.Ptr, bytes int) error {
 	defer w.count("clear", time.Now())
 	return w.Device.Clear(dst, bytes)
 }
 
-func (w *Watched) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) error {
+func (w *watched) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) error {
 	defer w.count(k.Name, time.Now())
 	return w.Device.Launch(k, l, args...)
 }
 
-func (w *Watched) Sync() error {
+func (w *watched) Sync() error {
 	defer w.count("sync", time.Now())
 	return w.Device.Sync()
 }
 
 // NewResultBuffer returns a result buffer whose waits are counted.
-func (w *Watched) NewResultBuffer(words int) (kernels.ResultBuffer, error) {
+func (w *watched) NewResultBuffer(words int) (kernels.ResultBuffer, error) {
 	m, err := w.Device.NewResultBuffer(words)
 	if err != nil {
 		return nil, err
