@@ -45,7 +45,7 @@ type integers struct {
 }
 
 func newIntegers() *integers {
-	l := NewBuilder("test", &ColumnCache{})
+	l := NewBuilder("test", &Recall[*Column]{})
 	l.Plan = Plan{TableBits: 16, Bits: 13}
 	return &integers{l}
 }

@@ -43,7 +43,7 @@ func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.T
 // so many of its highest bits, an even number of bits from the end. It returns the
 // root of what brought them to the front as well: the integer is (key + rest)·2^(24 −
 // leadBits)/scale² times 2^12 to the number of the next digit, rest being in [0, 1).
-func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, values []int32) (scale, out model.TensorID) {
+func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, c *Column) (scale, out model.TensorID) {
 	scale = b.Witness("scale", shape, 0, 1, 1<<(digitBits/2-1))
 	var pieces []model.Piece
 	for i := range digitBits / 2 {
@@ -55,7 +55,7 @@ func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, values 
 	once := b.Exact("leading bits", both)
 	once = b.Exact("leading bits, scaled", b.rowProduct(shape, once, scale, both.Max))
 	shift := 2*digitBits - leadBits
-	out = b.Witness(name, shape, 0, int64(slices.Min(values)), int64(slices.Max(values)))
-	b.InRange(b.Cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, values), out), shift)
+	out = b.Witness(name, shape, 0, c.Least, c.Greatest)
+	b.InRange(b.Cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, c), out), shift)
 	return scale, out
 }

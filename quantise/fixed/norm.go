@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -47,9 +46,9 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	for math.Sqrt(float64(mean))*Pow2(exp+normStep) <= 1<<(17+leadBits/2) {
 		exp += normStep
 	}
-	values := b.Column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
-	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", values)
-	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, int64(slices.Max(values))<<(digitBits/2-1)))
+	c := b.Column(fmt.Sprint("inverse roots ", mean, exp), func() *Column { return NewColumn(inverseRoots(mean, 2*exp), 0, nil) })
+	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", c)
+	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, c.Greatest<<(digitBits/2-1)))
 
 	e := b.sumOfLimbs(r, id, limbs, bits, first, b.limbs(factor, normStep, normStep), func(i, digit int) int {
 		return digitBits/2*digit - bits*i + exp - 1 - up - frac

@@ -16,7 +16,7 @@ import (
 // blocks took: many blocks take the same.
 type Columns struct {
 	values map[model.TensorID][]int32
-	made   ColumnCache
+	made   Recall[*Column]
 }
 
 // NewColumns returns these values of fixed tensors.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -68,10 +67,7 @@ func (b *Builder) SharesOf(m Scores, name string, summed, bits int) model.Tensor
 // probabilities adds the look-up of the shares themselves, 1 being 2^bits; what was summed is
 // 2^summed.
 func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.TensorID {
-	one := int64(1) << bits
-	shape := s.Key.Shape
-	id := b.Witness(name, shape, bits, 0, one)
-	b.Lookup(s.Key, s.Key.Frac, s.table(bits), id)
+	id := b.LookUp(name, "exp", s.Key, s.Key.Frac, s.first, b.exponentials(s.Key.Frac, s.first, bits, 0))
 	width := s.Scores.Width
 	// The logarithm is off by what logOfDigits is, and by one unit of keys, or by less where it
 	// rounds to 0. An exponential that was summed is too small by half a unit at most, and their
@@ -82,7 +78,7 @@ func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.T
 	}
 	each := float64(float64(width) * Pow2(-summed-1))
 	more += float64(each * (1 + more))
-	b.RowSums[id] = one + int64(math.Ceil(Pow2(bits)*more)) + int64(width+1)/2
+	b.RowSums[id] = 1<<bits + int64(math.Ceil(Pow2(bits)*more)) + int64(width+1)/2
 	return id
 }
 
@@ -90,9 +86,8 @@ func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.T
 type Shares struct {
 	// Key is x − max − log Σ exp(x − max), or the table's first key where x is
 	// masked.
-	Key *Int
-	// table gives the exponentials of keys, 1 being 2^bits.
-	table func(bits int) model.TableID
+	Key   *Int
+	first int64 // of the keys that have exponentials
 
 	// The key is 2^fine times a score, less the maximum and the logarithm (under). least is its
 	// lower bound.
@@ -128,14 +123,10 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 	if rows(fine) > model.MaxTableBits {
 		refuse.With("scores from %d to %d are too many to have a table of exponentials", t.Min, t.Max)
 	}
-	first := -int64(1) << rows(fine)
-	table := func(bits int) model.TableID {
-		id, _ := b.expTable(keyFrac, first, bits, 0)
-		return id
-	}
-
+	first := 1 - int64(1)<<rows(fine)
 	exp := b.Witness("exponential", m.Shape, bits, 0, 1<<bits)
-	b.Lookup(m.Less(b, b.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
+	key := m.Less(b, b.scaled("maximum", top, 1<<fine), fine, keyFrac, first)
+	b.Lookup(key, keyFrac, b.FuncTable("exp", first, b.exponentials(keyFrac, first, bits, 0)), exp)
 
 	log := b.logOfSum(exp, m.Width, keyFrac, logMax(keyFrac))
 	under := func(name string, top model.TensorID) model.TensorID {
@@ -145,8 +136,8 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 			Def: append([]model.Linear{{Coef: 1 << fine, Src: top}}, log...),
 		})
 	}
-	key := m.Less(b, under("maximum and logarithm", top), fine, keyFrac, first+1)
-	return Shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
+	key = m.Less(b, under("maximum and logarithm", top), fine, keyFrac, first)
+	return Shares{key, first, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
 }
 
 // KeyBits is the size of the table of exponentials of scores on a scale, with that spread,
@@ -195,19 +186,18 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 	return m, top, 1 - least
 }
 
-// expTable is the table of exp((key + above)·2^−frac), 1 being 2^bits, for keys in [first, 0], with its greatest
-// value. If above is 0 the first key stands for masked entries, and has 0.
-func (b *Builder) expTable(frac int, first int64, bits int, above float64) (id model.TableID, greatest int64) {
-	values := b.Column(fmt.Sprint("exp ", frac, first, bits, above), func() []int32 {
-		values := make([]int32, -first)
+// exponentials are exp((key + above)·2^−frac), 1 being 2^bits, for keys in [first, 0]. If above is 0 the first key
+// stands for masked entries, and has 0.
+func (b *Builder) exponentials(frac int, first int64, bits int, above float64) *Column {
+	return b.Column(fmt.Sprint("exp ", frac, first, bits, above), func() *Column {
+		values := make([]int32, 1-first)
 		for i := range values {
 			if i > 0 || above > 0 {
-				values[i] = int32(math.Round(Pow2(bits) * elementary.Exp((float64(first+1+int64(i))+above)*Pow2(-frac))))
+				values[i] = int32(math.Round(Pow2(bits) * elementary.Exp((float64(first+int64(i))+above)*Pow2(-frac))))
 			}
 		}
-		return values
+		return NewColumn(values, bits, nil)
 	})
-	return b.FuncTable("exp", first+1, values), int64(values[len(values)-1])
 }
 
 // Scores are those of a Softmax: all of them, or with a mask the ones that count,
@@ -329,11 +319,12 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 	m.ID = high
 	top, spread := b.rowMax(m), kmax-kmin
 	m, top, spread = b.nearMaximum(m, top, spread, -keyFrac)
-	first := -int64(1) << model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
+	first := 1 - int64(1)<<model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
 	// times adds the look-up of the exponential of e, of key and low limb, 1 being 2^bits.
 	times := func(name string, e *Int, shift, bits int, low *Int) model.TensorID {
-		table, greatest := b.expTable(keyFrac, first, bits, 0.75)
-		exp := b.Witness(name+", high", t.Shape, bits, 0, greatest)
+		column := b.exponentials(keyFrac, first, bits, 0.75)
+		table := b.FuncTable("exp", first, column)
+		exp := b.Witness(name+", high", t.Shape, bits, 0, column.Greatest)
 		if shift == 0 {
 			b.LookupDirect(e, table, exp)
 		} else {
@@ -346,11 +337,11 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 		b.Lookup(product, bits, b.PiecewiseOf(Keep, lo, hi, TableBits(lo, hi)), rest)
 		// Not negative, as what the low limb takes is a small part of the other.
 		return b.Add(model.Tensor{
-			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: bits, Max: greatest + hi,
+			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: bits, Max: column.Greatest + hi,
 			Def: []model.Linear{{Coef: 1, Src: exp}, {Coef: 1, Src: rest}},
 		})
 	}
-	exp := times("exponential", m.Less(b, top, 0, keyFrac, first+1), 0, summed, low)
+	exp := times("exponential", m.Less(b, top, 0, keyFrac, first), 0, summed, low)
 
 	logMax := MostLog(m.Width, t.Frac) + int64(2)<<c // what each has beyond 1
 	log := b.logOfSum(exp, m.Width, t.Frac, logMax)
@@ -376,14 +367,11 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 // grown looks up 2^frac·(exp((low − 2^(bits−1))/2^frac) − 1) for e in [0, 2^bits), which
 // it forces.
 func (b *Builder) grown(e *Int, bits, frac int) model.TensorID {
-	values := b.Column(fmt.Sprint("grown ", frac, bits), func() []int32 {
+	return b.LookUp("grown", "exp − 1", e, e.Frac, 0, b.Column(fmt.Sprint("grown ", frac, bits), func() *Column {
 		values := make([]int32, 1<<bits)
 		for i := range values {
 			values[i] = int32(math.Round(Pow2(frac) * elementary.Expm1(float64(i-len(values)/2)*Pow2(-frac))))
 		}
-		return values
-	})
-	id := b.Witness("grown", e.Shape, frac, int64(slices.Min(values)), int64(slices.Max(values)))
-	b.LookupDirect(e, b.FuncTable("exp − 1", 0, values), id)
-	return id
+		return NewColumn(values, frac, nil)
+	}))
 }

@@ -3,7 +3,6 @@ package fixed
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -167,18 +166,18 @@ func (b *Builder) PiecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 	return b.addTable(name, t)
 }
 
-// FuncTable is a table with a committed column: values[i] belongs to key
-// first + i. The rows beyond len(values) repeat the last value.
-func (b *Builder) FuncTable(name string, first int64, values []int32) model.TableID {
-	c := b.columns.table(first, values)
+// FuncTable is a table with a committed column: its value i belongs to key
+// first + i. The rows beyond repeat the last value.
+func (b *Builder) FuncTable(name string, first int64, of *Column) model.TableID {
+	c := of.table(first)
 	if id, ok := b.tables[c.name]; ok {
 		return id
 	}
-	bits, lo, hi := model.Log2Ceil(len(c.rows)), slices.Min(c.rows), slices.Max(c.rows)
+	bits := model.Log2Ceil(len(c.rows))
 	if id, ok := b.replay.function(bits, first, c.rows); ok {
 		return id
 	}
-	id := b.Fixed("table "+name, []int{len(c.rows)}, 0, int64(lo), int64(hi), func(dst []int32, from int) { copy(dst, c.rows[from:]) })
+	id := b.Fixed("table "+name, []int{len(c.rows)}, 0, of.Least, of.Greatest, func(dst []int32, from int) { copy(dst, c.rows[from:]) })
 	return b.addTable(c.name, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
 }
 

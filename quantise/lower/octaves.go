@@ -44,7 +44,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 	if what != "" {
 		what += fmt.Sprint(rows, key.Max, t.Frac, t.Min < 0, both, frac, top)
 	}
-	c := l.columnOf(what, func() *column {
+	c := l.Column(what, func() *fixed.Column {
 		real, inside := make([]float64, key.Max+1), make([]bool, key.Max+1)
 		for i := range real {
 			x := float64(fixed.OctaveAt(int64(i)%rows) * unit)
@@ -62,7 +62,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 		}
 		return roundedColumn(real, inside, frac, top)
 	})
-	return l.lookedUp(v.name, v.fn.name, key, 0, c), true
+	return l.LookUp(v.name, v.fn.name, key, key.Frac, 0, c), true
 }
 
 // magnitudeOf is |x| of a tensor that holds a value, and where x is not negative: None if
@@ -150,7 +150,7 @@ func (l *lowering) divRelative(v, a, b *value) {
 	e := l.broadcastOf(la, v.shape).Plus(l.broadcastOf(lb, v.shape).Times(-1))
 	e.Frac = 0
 	e = l.ClampWhole(v.name+", logarithm", e, lo, hi)
-	c := l.columnOf(fmt.Sprint("quotient ", frac, top, lo, hi), func() *column {
+	c := l.Column(fmt.Sprint("quotient ", frac, top, lo, hi), func() *fixed.Column {
 		real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
 		for i := range real {
 			real[i], inside[i] = elementary.Exp(float64(lo+int64(i))*fixed.Pow2(-logFrac)), true
@@ -158,7 +158,7 @@ func (l *lowering) divRelative(v, a, b *value) {
 		real[0] = 0
 		return roundedColumn(real, inside, frac, top)
 	})
-	id := l.lookedUp(v.name+", magnitude", "quotient", e, lo, c)
+	id := l.LookUp(v.name+", magnitude", "quotient", e, e.Frac, lo, c)
 	out := l.View(id, nil, v.shape)
 	if p := l.sameSign(v, pa, pb); p != model.None {
 		all := fixed.AllLabels(v.shape)
@@ -219,17 +219,17 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 	size, positive := l.magnitudeOf(x, l.tensor(x))
 	t := l.Circuit.Tensors[size]
 	key := l.Octaves(x.name+", octaves", size)
-	c := l.columnOf(fmt.Sprint("logarithm by octaves ", t.Frac, key.Max, divisor), func() *column {
+	c := l.Column(fmt.Sprint("logarithm by octaves ", t.Frac, key.Max, divisor), func() *fixed.Column {
 		values := make([]int32, key.Max+1)
 		for i := range values {
 			at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
 			values[i] = int32(math.Round((elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)))
 		}
 		if divisor {
-			return newColumn(values, logFrac, []model.Rows{{From: 0, To: 1}})
+			return fixed.NewColumn(values, logFrac, []model.Rows{{From: 0, To: 1}})
 		}
 		values[0] = logOfNothing
-		return newColumn(values, logFrac, nil)
+		return fixed.NewColumn(values, logFrac, nil)
 	})
-	return l.lookedUp(x.name+", logarithm", "logarithm by octaves", key, 0, c), positive
+	return l.LookUp(x.name+", logarithm", "logarithm by octaves", key, key.Frac, 0, c), positive
 }

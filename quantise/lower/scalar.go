@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -142,43 +143,26 @@ const fusedEntries = 1 << 14
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
 		r, most := base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom
-		flat := l.memory.useful.of(keyWith(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
+		flat := l.memory.useful.Of(keyWith(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
 		base.useful = flat / l.opts.Headroom
 	}
 	e, frac := l.tableInput(v.fn.base)
 	lo, hi := keyDomain(fixed.Keys(e, frac))
-	c := l.functionColumn(v, lo, hi, frac, bits)
-	id := l.Witness(v.name, e.Shape, c.frac, c.least, c.greatest)
-	l.Saturates(c.saturated)
-	l.Lookup(e, frac, l.FuncTable(v.fn.name, lo, c.values), id)
-	return id
+	return l.LookUp(v.name, v.fn.name, e, frac, lo, l.functionColumn(v, lo, hi, frac, bits))
 }
 
 // functionColumn is the column of a function for keys from lo to hi, in units of 2^−frac, with
 // results of at most the given bits. Nodes that are alike share it: what it depends on besides is the
 // curve, and the node's reach if the function goes far beyond that.
-func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *column {
+func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed.Column {
 	reach := l.reachOf(v.rng)
 	key := keyWith(joinKeys("table", v.fn.key), float64(lo), float64(hi), float64(frac), float64(bits))
 	if l.integers(v.name) && key != "" {
 		key += ", integers"
 	}
-	var values realValues
-	most, known := l.memory.most.get(key)
-	if !known || key == "" {
-		values = l.valuesOf(v, lo, hi, frac)
-		most = values.most
-	}
-	l.memory.most.keep(key, most)
-	if !(reach > 0 && most <= 2*reach) {
-		key = keyWith(key, reach)
-	}
-	return l.columnOf(key, func() *column {
-		if values.at == nil {
-			values = l.valuesOf(v, lo, hi, frac)
-		}
-		return l.newFunctionColumn(v, values, bits, reach)
-	})
+	values := sync.OnceValue(func() realValues { return l.valuesOf(v, lo, hi, frac) })
+	key = l.keyWithin(key, 2*reach, func() float64 { return values().most })
+	return l.Column(key, func() *fixed.Column { return l.newFunctionColumn(v, values(), bits, reach) })
 }
 
 // realValues are the values of a function: NaN counts as 0 and is not inside of its domain. Of
@@ -214,7 +198,7 @@ func (l *lowering) valuesOf(v *value, lo, hi int64, frac int) realValues {
 }
 
 // newFunctionColumn rounds the values of a function that is to reach as far as calibration says.
-func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reach float64) *column {
+func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reach float64) *fixed.Column {
 	most := values.finite
 	if reach > 0 && !(values.most <= 2*reach) {
 		most = reach
