@@ -18,16 +18,14 @@ type Rows struct {
 
 // RowsOf are the rows of a tensor of a shape along axes of it.
 func RowsOf(of, axes []int) Rows {
-	r := Rows{of: of, Shape: []int{}, sum: &model.View{}, Count: 1}
+	r := Rows{of: of, Shape: []int{}}
+	r.sum, r.Count = SumView(of, axes, false)
 	for i, d := range of {
 		if slices.Contains(axes, i) {
-			r.Count *= d
 			r.contracted = append(r.contracted, len(of)+i)
-			r.sum.Groups = append(r.sum.Groups, model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}})
 			continue
 		}
 		r.contracted = append(r.contracted, len(r.Shape))
-		r.sum.Groups = append(r.sum.Groups, Axis(len(r.Shape), i))
 		r.labels = append(r.labels, i)
 		r.Shape = append(r.Shape, d)
 	}

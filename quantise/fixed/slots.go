@@ -68,7 +68,7 @@ func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.
 	ties := &model.View{Groups: []model.Group{none(0), Axis(1, 0), Axis(2, 1)}}
 	e := b.View(id, other, pairs).Plus(b.View(id, own, pairs).Times(-1)).Plus(b.View(tie, ties, pairs).Times(-1))
 	wins := b.NotNegative(name+", before", e)
-	sum := &model.View{Groups: []model.Group{Axis(0, 0), Axis(1, 1), {In: []int{2}, Sum: []model.SumIndex{{Dim: n, Stride: 1}}}}}
+	sum, _ := SumView(pairs, []int{2}, false)
 	place := b.Viewed(name+", place", wins, sum, t.Shape)
 	numbers := make([]float64, count)
 	for c := range numbers {

@@ -187,16 +187,14 @@ func (b *Builder) joined(name string, p Split) model.TensorID {
 // SplitOf returns the limbs of a tensor, by look-ups unless it was rounded to
 // limbs in the first place.
 func (b *Builder) SplitOf(id model.TensorID) Split {
-	if p, ok := b.Splits[id]; ok {
+	return Remember(&b.Splits, id, func() Split {
+		t := b.Circuit.Tensors[id]
+		p := Split{Bits: model.Log2Ceil(int(b.Magnitude(id))+1) / 2}
+		kmin, kmax := t.Min>>p.Bits, t.Max>>p.Bits
+		p.High = b.Witness(t.Name+", high", t.Shape, t.Frac-p.Bits, kmin, kmax)
+		p.Low = b.Witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.Bits-1)
+		b.look(b.View(id, nil, t.Shape), p.Bits, p.Low, b.PiecewiseOf(Keep, kmin, kmax, TableBits(kmin, kmax)), p.High)
+		b.InRange(b.View(p.Low, nil, t.Shape), p.Bits)
 		return p
-	}
-	t := b.Circuit.Tensors[id]
-	p := Split{Bits: model.Log2Ceil(int(b.Magnitude(id))+1) / 2}
-	kmin, kmax := t.Min>>p.Bits, t.Max>>p.Bits
-	p.High = b.Witness(t.Name+", high", t.Shape, t.Frac-p.Bits, kmin, kmax)
-	p.Low = b.Witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.Bits-1)
-	b.look(b.View(id, nil, t.Shape), p.Bits, p.Low, b.PiecewiseOf(Keep, kmin, kmax, TableBits(kmin, kmax)), p.High)
-	b.InRange(b.View(p.Low, nil, t.Shape), p.Bits)
-	b.Splits[id] = p
-	return p
+	})
 }

@@ -66,6 +66,26 @@ func BroadcastView(in, out []int) *model.View {
 	return v
 }
 
+// SumView sums a tensor of shape in along axes of it: whole, with an axis of dimension 1 in place of each if they are kept.
+// It returns how many entries each sum has.
+func SumView(in, axes []int, keep bool) (v *model.View, count int) {
+	v, count = &model.View{}, 1
+	out := 0
+	for i, d := range in {
+		g := Axis(out, i)
+		if slices.Contains(axes, i) {
+			count *= d
+			g = model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}}
+			if keep {
+				g.Out, g.Strides = []int{out}, []int{0}
+			}
+		}
+		out += len(g.Out)
+		v.Groups = append(v.Groups, g)
+	}
+	return v, count
+}
+
 // LabelView views a tensor with one label an axis, each an axis of out, as one
 // of shape out; the other axes broadcast.
 func LabelView(labels, out []int) *model.View {

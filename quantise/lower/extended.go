@@ -21,22 +21,20 @@ type classes struct{ nan, pos, neg model.TensorID }
 // classesOf tests an extended input for its codes, once. The greatest integer is NaN, the
 // one before it +∞, the least one −∞.
 func (l *lowering) classesOf(v *value) classes {
-	if c, ok := l.classes[v.id]; ok {
+	return fixed.Remember(&l.classes, v.id, func() classes {
+		t := l.Circuit.Tensors[v.id]
+		x := l.View(v.id, nil, t.Shape)
+		c := classes{nan: model.None, pos: model.None, neg: l.NotNegative(v.name+", -Inf", x.Times(-1).PlusConst(t.Min))}
+		if t.Numbers == model.MaskingNumbers {
+			return c
+		}
+		c.nan = l.NotNegative(v.name+", NaN", x.PlusConst(-t.Max))
+		pos := l.View(l.NotNegative(v.name+", from +Inf on", x.PlusConst(1-t.Max)), nil, t.Shape)
+		pos = pos.Plus(l.View(c.nan, nil, t.Shape).Times(-1))
+		pos.Min, pos.Max = 0, 1
+		c.pos = l.VirtualOf(v.name+", +Inf", pos)
 		return c
-	}
-	t := l.Circuit.Tensors[v.id]
-	x := l.View(v.id, nil, t.Shape)
-	c := classes{nan: model.None, pos: model.None, neg: l.NotNegative(v.name+", -Inf", x.Times(-1).PlusConst(t.Min))}
-	if l.classes[v.id] = c; t.Numbers == model.MaskingNumbers {
-		return c
-	}
-	c.nan = l.NotNegative(v.name+", NaN", x.PlusConst(-t.Max))
-	pos := l.View(l.NotNegative(v.name+", from +Inf on", x.PlusConst(1-t.Max)), nil, t.Shape)
-	pos = pos.Plus(l.View(c.nan, nil, t.Shape).Times(-1))
-	pos.Min, pos.Max = 0, 1
-	c.pos = l.VirtualOf(v.name+", +Inf", pos)
-	l.classes[v.id] = c
-	return c
+	})
 }
 
 // lowerFinite takes the codes off an extended input: what is left of each is 0.

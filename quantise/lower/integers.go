@@ -67,15 +67,9 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 	if l.Magnitude(id) < 1<<bits {
 		return id
 	}
-	if n, ok := x.clamped[bits]; ok {
-		return n
-	}
-	n := l.RoundOn(x.name, l.View(id, nil, x.shape), 0, bits, fixed.WholeLine)
-	if x.clamped == nil {
-		x.clamped = map[int]model.TensorID{}
-	}
-	x.clamped[bits] = n
-	return n
+	return fixed.Remember(&x.clamped, bits, func() model.TensorID {
+		return l.RoundOn(x.name, l.View(id, nil, x.shape), 0, bits, fixed.WholeLine)
+	})
 }
 
 // fitIntegers returns the tensors of operands, clamped nearer to their calibrated ranges where

@@ -102,7 +102,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory 
 		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
 		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
-		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, chosen: map[[2]model.TensorID]model.TensorID{}, maxBits: 15,
+		asked: map[model.TensorID][][]graph.Split{}, maxBits: 15,
 		secrets: map[*graph.Tensor]*secret{},
 	}
 	l.fg, l.real = l.hidden(fg), fg

@@ -12,8 +12,7 @@ type Memory struct {
 	weights  weights.Store
 	columns  fixed.Recall[*fixed.Column]
 	bands    map[*graph.Tensor]band // of masks
-	largest  map[*graph.Tensor]float64
-	variants *variants // of the graph that is quantised
+	variants *variants              // of the graph that is quantised
 	// Of functions, by all that they depend on:
 	lines  fixed.Recall[*lineColumns]
 	closer fixed.Recall[bool]    // whether lines are closer than a table

@@ -90,7 +90,7 @@ func (l *lowering) shown(name string, t *graph.Tensor) *graph.Tensor {
 	if !l.opts.hides(name, t) {
 		return t
 	}
-	return l.standIn(name, t, l.memory.largestOf(t))
+	return l.standIn(name, t, l.memory.weights.Largest(&weights.Constant{Tensor: t}))
 }
 
 // standIn makes the stand-in of a tensor of that largest magnitude.
@@ -117,19 +117,6 @@ func pretended(i int, most float64) float64 {
 		x = -x
 	}
 	return x
-}
-
-// largestOf is the largest magnitude of a constant's numbers.
-func (m *Memory) largestOf(t *graph.Tensor) float64 {
-	if most, ok := m.largest[t]; ok {
-		return most
-	}
-	if m.largest == nil {
-		m.largest = map[*graph.Tensor]float64{}
-	}
-	var store weights.Store
-	m.largest[t] = store.Largest("", &weights.Constant{Tensor: t})
-	return m.largest[t]
 }
 
 // constant are the weights that a constant has, for statistics and fixed tensors.

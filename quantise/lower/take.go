@@ -70,7 +70,7 @@ func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
 	w := l.constant(t)
-	most := l.memory.weights.Largest(name, w)
+	most := l.memory.weights.Largest(w)
 	frac := 0
 	if most > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)

@@ -195,16 +195,9 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 	if max(-t.Min, t.Max) <= 1<<bits {
 		return id
 	}
-	if n, ok := v.narrow[bits]; ok {
-		return n
-	}
-	e := l.View(id, nil, v.shape)
-	n := l.roundValue(v, e, v.rng, bits, bits, fixed.WholeLine)
-	if v.narrow == nil {
-		v.narrow = map[int]model.TensorID{}
-	}
-	v.narrow[bits] = n
-	return n
+	return fixed.Remember(&v.narrow, bits, func() model.TensorID {
+		return l.roundValue(v, l.View(id, nil, v.shape), v.rng, bits, bits, fixed.WholeLine)
+	})
 }
 
 // tightened returns the value's tensor for a product with another computed
