@@ -48,7 +48,7 @@ type Builder struct {
 func NewBuilder(name string, columns *Recall[*Column]) *Builder {
 	return &Builder{
 		Circuit: &model.Graph{Name: name}, Batch: 1, columns: columns,
-		tables: map[string]model.TableID{}, uses: newTableUses(), RowSums: map[model.TensorID]int64{}, RowNorms: map[model.TensorID]float64{},
+		tables: map[string]model.TableID{}, uses: tableUses{}, RowSums: map[model.TensorID]int64{}, RowNorms: map[model.TensorID]float64{},
 		Splits: map[model.TensorID]Split{},
 	}
 }

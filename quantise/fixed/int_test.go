@@ -236,15 +236,14 @@ func TestRectified(t *testing.T) {
 
 // A table of rests pays if it has as many uses as rows in all chunks.
 func TestPaysRest(t *testing.T) {
-	table := restTable{14, 10}
-	uses := newTableUses()
-	p := Plan{uses: &uses, chunks: 3}
-	uses.rests[table] = 3<<14 - 1
-	if p.paysRest(table) {
+	table := ownTable{bits: 14, drop: 10}
+	uses := tableUses{table: 3<<14 - 1}
+	p := Plan{uses: uses, chunks: 3}
+	if p.pays(table) {
 		t.Error("too few uses pay")
 	}
-	uses.rests[table]++
-	if !p.paysRest(table) || p.paysRest(restTable{14, 9}) || !(&Plan{}).paysRest(table) {
+	uses[table]++
+	if !p.pays(table) || p.pays(ownTable{bits: 14, drop: 9}) || !(&Plan{}).pays(table) {
 		t.Error("what pays does not, or another table does")
 	}
 }

@@ -53,7 +53,7 @@ func (b *Builder) RoundOn(name string, e *Int, frac, bits int, f Piecewise) mode
 func (b *Builder) RoundCarry(name string, e *Int, frac int) model.TensorID {
 	shift := max(e.Frac-frac, 0)
 	low := (TableBits(Keys(e, frac))+shift)/2 - shift
-	if t := (restTable{shift + low, shift}); low < 1 || shift == 0 || t.bits > MostRest || !b.Plan.paysRest(t) {
+	if t := (ownTable{bits: shift + low, drop: shift}); low < 1 || shift == 0 || !t.may() || !b.Plan.pays(t) {
 		low = LowBits(FormatBits)
 	}
 	return b.roundOnLow(name, e, frac, FormatBits, low, WholeLine)
@@ -83,7 +83,7 @@ func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise
 	b.Reported(e, frac, bits)
 	if line {
 		table = min(max(table, FormatTable), 30-(e.Frac-frac))
-		if table > WideTable || bits > leastLimbed && b.sparse(clampTable{lo, hi, table}, e.Shape) {
+		if table > WideTable || bits > leastLimbed && !b.pays(ownTable{clamps: true, lo: lo, hi: hi, bits: table}, e.Shape) {
 			return b.RoundSplit(name, e, frac, bits, k, f)
 		}
 	}
@@ -304,7 +304,7 @@ func (b *Builder) oneRange(bits int, shape []int) bool {
 	if b.replay != nil {
 		return bits <= MostRest && b.replay.oneRange(len(b.Circuit.Steps), bits)
 	}
-	return b.paysRest(restTable{bits: bits}, shape)
+	return b.pays(ownTable{bits: bits}, shape)
 }
 
 // FormatBits is the most bits that a value has, sign excluded.

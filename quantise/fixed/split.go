@@ -96,7 +96,7 @@ type Split struct {
 // saturated unless f is flat there.
 func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
 	shift := e.Frac - frac
-	one := shift > 0 && b.paysRest(restTable{shift + k, shift}, e.Shape)
+	one := shift > 0 && b.pays(ownTable{bits: shift + k, drop: shift}, e.Shape)
 	// The remainder's range is as large as low's, if that is exact.
 	if up := k - shift; shift > 0 && !one && up > 0 && b.fits30(e.PlusConst(1<<(shift-1)), up) && b.fits30(e.PlusConst(-1<<(shift-1)), up) {
 		e = e.Times(1 << up)
