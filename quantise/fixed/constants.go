@@ -119,8 +119,7 @@ func (b *Builder) byFormula(name string, shape []int, values []float64, frac int
 		if x == 1 && frac == 0 {
 			return id, true
 		}
-		return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: frac, Min: min(x, 0), Max: max(x, 0),
-			Def: []model.Linear{{Coef: x, Src: id}}}), true
+		return b.VirtualOf(name, b.Of(id).Times(x).On(frac)), true
 	}
 	return 0, false
 }

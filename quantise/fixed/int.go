@@ -78,6 +78,26 @@ func (e *Int) Plus(o *Int) *Int {
 	return out
 }
 
+// Minus returns e − o; both have the same Shape and Frac.
+func (e *Int) Minus(o *Int) *Int { return e.Plus(o.Times(-1)) }
+
+// Within is e, of which more is known than its terms say: that it is in [lo, hi].
+func (e *Int) Within(lo, hi int64) *Int {
+	out := *e
+	out.Min, out.Max = lo, hi
+	return &out
+}
+
+// On has e's integers mean what they do on another scale.
+func (e *Int) On(frac int) *Int {
+	out := *e
+	out.Frac = frac
+	return &out
+}
+
+// Of is a tensor as an expression.
+func (b *Builder) Of(id model.TensorID) *Int { return b.View(id, nil, b.Circuit.Tensors[id].Shape) }
+
 // View is tensor id as an expression, through a view (nil: as it is) of
 // the given shape.
 func (b *Builder) View(id model.TensorID, v *model.View, shape []int) *Int {

@@ -39,21 +39,17 @@ func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.Tens
 func (b *Builder) greater(name string, x, y *Int) model.TensorID {
 	lo, hi := min(x.Min, y.Min), max(x.Max, y.Max)
 	relu := b.Witness(name, x.Shape, x.Frac, 0, hi-lo)
-	b.Lookup(x.Plus(y.Times(-1)), x.Frac, b.ReluTable(hi-lo), relu)
-	return b.Add(model.Tensor{
-		Name: name, Shape: x.Shape, Kind: model.Virtual, Frac: x.Frac, Min: lo, Max: hi,
-		Def: append(slices.Clone(y.Acc.Linear), model.Linear{Coef: 1, Src: relu}),
-	})
+	b.Lookup(x.Minus(y), x.Frac, b.ReluTable(hi-lo), relu)
+	return b.VirtualOf(name, y.Plus(b.Of(relu)).Within(lo, hi))
 }
 
 // WideGreater is greater for values that no table has the differences of: y + c·(x − y),
 // where c says whether x ≥ y.
 func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
-	diff := x.Plus(y.Times(-1))
+	diff := x.Minus(y)
 	wins := b.NotNegative(name+", wins", diff)
 	e := b.rowProduct(x.Shape, wins, b.VirtualOf(name+", by", diff), diff.Max).Plus(y)
-	e.Frac, e.Min, e.Max = x.Frac, x.Min, x.Max
-	return b.Exact(name, e)
+	return b.Exact(name, e.On(x.Frac).Within(x.Min, x.Max))
 }
 
 // ReluTable is a table of max(x, 0) that is exact for |x| ≤ spread: one that
@@ -129,8 +125,8 @@ func (b *Builder) top(id model.TensorID, width int, spread, lo, hi int64) (top, 
 		refuse.With("values of %d bits are too wide to compare", bits)
 	}
 	bits = max(bits, 1)
-	name := fmt.Sprintf("is 0, %d", bits)
-	b.Lookup(&Int{Shape: t.Shape, Acc: c.Below, Min: -spread, Max: 0}, 0, b.addTable(name, model.TopTable(name, bits)), is)
+	table := b.addTable(model.TopTable(fmt.Sprintf("is 0, %d", bits), bits))
+	b.Lookup(&Int{Shape: t.Shape, Acc: c.Below, Min: -spread, Max: 0}, 0, table, is)
 	b.InRange(&Int{Shape: rows, Acc: c.Found, Max: int64(width - 1)}, max(model.Log2Ceil(width), 1))
 	return top, is
 }

@@ -48,15 +48,15 @@ func (b *Builder) RoundOn(name string, e *Int, frac, bits int, f Piecewise) mode
 	return b.roundOnLow(name, e, frac, bits, LowBits(bits), f)
 }
 
-// RoundCarry is RoundOn for what only sums read, so that it may have any limbs: both look-ups
+// RoundCarry rounds bits off, for what only sums read, so that it may have any limbs: both look-ups
 // have keys of about as many bits.
-func (b *Builder) RoundCarry(name string, e *Int, frac int) model.TensorID {
-	shift := max(e.Frac-frac, 0)
+func (b *Builder) RoundCarry(name string, e *Int, bits int) *Int {
+	frac, shift := e.Frac-bits, max(bits, 0)
 	low := (TableBits(Keys(e, frac))+shift)/2 - shift
 	if t := (ownTable{bits: shift + low, drop: shift}); low < 1 || shift == 0 || !t.may() || !b.Plan.pays(t) {
 		low = LowBits(FormatBits)
 	}
-	return b.roundOnLow(name, e, frac, FormatBits, low, WholeLine)
+	return b.Of(b.roundOnLow(name, e, frac, FormatBits, low, WholeLine))
 }
 
 // roundOnLow is RoundOn with a low limb of k bits, if the value is rounded to limbs.

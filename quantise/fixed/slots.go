@@ -33,8 +33,7 @@ func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorI
 		}
 		first := b.Witness(name+", chosen", t.Shape, 0, 0, 1)
 		b.LookupDirect(b.notFirst(z, before), b.ZeroTable(directBits), first)
-		left = left.Plus(b.View(first, nil, t.Shape).Times(-spread - 1))
-		left.Min, left.Max = t.Min-spread-1, t.Max // of different entries each
+		left = left.Plus(b.Of(first).Times(-spread-1)).Within(t.Min-spread-1, t.Max) // of different entries each
 	}
 	shape := []int{t.Shape[0], count, n}
 	z := b.VirtualOf(name+", greatest", &Int{Shape: shape, Acc: model.Acc{Linear: all}, Max: 1})
@@ -49,9 +48,7 @@ func (b *Builder) notFirst(z, before model.TensorID) *Int {
 	labels := AllLabels(shape)
 	labels[last]++
 	e := b.Product(shape, z, labels, before, []int{last + 1, last}, int(n))
-	e = e.Plus(b.View(z, nil, shape).Times(-n)).PlusConst(n)
-	e.Min, e.Max = 0, 2*n
-	return e
+	return e.Plus(b.Of(z).Times(-n)).PlusConst(n).Within(0, 2*n)
 }
 
 // slotsOfPairs is Slots for scores that no table has the differences of: each is compared with each, an expert's place is the number of

@@ -42,10 +42,8 @@ func (b *Builder) LoweredScores(m Scores, mask model.TensorID, labels []int) Sco
 	}
 	gap := b.Gap(m)
 	m.Keys = b.KeysOf(m)
-	m.ID = b.Add(model.Tensor{ // whatever the mask's range is said to be
-		Name: "scores, masked", Shape: m.Shape, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max + gap,
-		Def: []model.Linear{{Coef: 1, Src: m.ID}, {Coef: gap, Src: mask, View: LabelView(labels, m.Shape)}},
-	})
+	e := b.Of(m.ID).Plus(b.View(mask, LabelView(labels, m.Shape), m.Shape).Times(gap))
+	m.ID = b.VirtualOf("scores, masked", e.Within(t.Min, t.Max+gap)) // whatever the mask's range is said to be
 	return m
 }
 
@@ -95,7 +93,14 @@ type Shares struct {
 	Top    model.TensorID
 	Fine   int
 	Least  int64
-	Under  func(name string, top model.TensorID) model.TensorID
+	Under  func(top model.TensorID) model.TensorID
+}
+
+// plusLog is 2^fine times a maximum, plus the terms of a logarithm of at most most.
+func (b *Builder) plusLog(top model.TensorID, fine int, log []model.Linear, most int64) model.TensorID {
+	e := b.Of(top).Finer(fine)
+	e.Acc.Linear = append(e.Acc.Linear, log...)
+	return b.VirtualOf("maximum and logarithm", e.Within(e.Min, e.Max+most))
 }
 
 // MostLog is the largest logarithm of a sum of so many shares of at most 1, on a
@@ -129,14 +134,8 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 	b.Lookup(key, keyFrac, b.FuncTable("exp", first, b.exponentials(keyFrac, first, bits, 0)), exp)
 
 	log := b.logOfSum(exp, m.Width, keyFrac, logMax(keyFrac))
-	under := func(name string, top model.TensorID) model.TensorID {
-		t := b.Circuit.Tensors[top]
-		return b.Add(model.Tensor{
-			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: keyFrac, Min: t.Min << fine, Max: t.Max<<fine + logMax(keyFrac),
-			Def: append([]model.Linear{{Coef: 1 << fine, Src: top}}, log...),
-		})
-	}
-	key = m.Less(b, under("maximum and logarithm", top), fine, keyFrac, first)
+	under := func(top model.TensorID) model.TensorID { return b.plusLog(top, fine, log, logMax(keyFrac)) }
+	key = m.Less(b, under(top), fine, keyFrac, first)
 	return Shares{key, first, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
 }
 
@@ -173,13 +172,11 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 	least := -int64(math.Ceil(FarBelow * Pow2(-unit)))
 	bits := model.Log2Ceil(int(spread) + 2)
 	first := -int64(1) << bits
-	name := fmt.Sprintf("near the maximum, from %d, %d", least, bits)
 	rows := int64(1) << bits
-	t := model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: first + 1, Values: model.None, Pieces: []model.Piece{
-		{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least},
-	}}
+	t := model.Table{Name: fmt.Sprintf("near the maximum, from %d, %d", least, bits), Kind: model.TablePiecewise, Bits: bits, Min: first + 1,
+		Pieces: []model.Piece{{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least}}}
 	id := b.Witness("near the maximum", m.Shape, -unit, 0, 1-least)
-	b.Lookup(m.Less(b, top, 0, -unit, first+1), -unit, b.addTable(name, t), id)
+	b.Lookup(m.Less(b, top, 0, -unit, first+1), -unit, b.addTable(t), id)
 	shape := b.Circuit.Tensors[top].Shape
 	top = b.Virtual("maximum", shape, []model.Linear{{Coef: 1, Src: b.Scalar("maximum", 1-least), View: LabelView(nil, shape)}}, -unit)
 	m.ID = id
@@ -330,30 +327,19 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 		} else {
 			low = b.Cut(e, shift, table, exp)
 		}
-		product := b.Product(t.Shape, exp, AllLabels(t.Shape), b.grown(low, c, t.Frac), AllLabels(t.Shape), 1)
-		product.Frac = bits + t.Frac
+		product := b.EntryProduct(t.Shape, exp, b.grown(low, c, t.Frac)).On(bits + t.Frac)
 		lo, hi := Keys(product, bits)
 		rest := b.Witness(name+", low", t.Shape, bits, lo, hi)
 		b.Lookup(product, bits, b.PiecewiseOf(Keep, lo, hi, TableBits(lo, hi)), rest)
 		// Not negative, as what the low limb takes is a small part of the other.
-		return b.Add(model.Tensor{
-			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: bits, Max: column.Greatest + hi,
-			Def: []model.Linear{{Coef: 1, Src: exp}, {Coef: 1, Src: rest}},
-		})
+		return b.VirtualOf(name, b.Of(exp).Plus(b.Of(rest)).Within(0, column.Greatest+hi))
 	}
 	exp := times("exponential", m.Less(b, top, 0, keyFrac, first), 0, summed, low)
 
 	logMax := MostLog(m.Width, t.Frac) + int64(2)<<c // what each has beyond 1
 	log := b.logOfSum(exp, m.Width, t.Frac, logMax)
-	tt := b.Circuit.Tensors[top]
-	under := b.Add(model.Tensor{
-		Name: "maximum and logarithm", Shape: tt.Shape, Kind: model.Virtual, Frac: t.Frac, Min: tt.Min << c, Max: tt.Max<<c + logMax,
-		Def: append([]model.Linear{{Coef: 1 << c, Src: top}}, log...),
-	})
-	key := m.Less(b, under, c, t.Frac, -spread<<c-logMax)
-	key = key.Plus(low)
-	key.Max = 1<<c - 1
-	id := times(name, key, c, bits, nil)
+	key := m.Less(b, b.plusLog(top, c, log, logMax), c, t.Frac, -spread<<c-logMax).Plus(low)
+	id := times(name, key.Within(key.Min, 1<<c-1), c, bits, nil)
 
 	// Relative errors: 2^−12 and one unit of the logarithm, half a unit for each of the two look-ups
 	// of low limbs, and a little more than one unit of each share that was summed, and of the share

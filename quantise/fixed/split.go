@@ -16,9 +16,8 @@ func (b *Builder) SplitMoved(id model.TensorID) Split {
 	}
 	p := b.SplitMoved(t.Def[0].Src)
 	for _, limb := range []*model.TensorID{&p.High, &p.Low} {
-		from := b.Circuit.Tensors[*limb]
-		*limb = b.Add(model.Tensor{Name: from.Name, Shape: t.Shape, Kind: model.Virtual, Frac: from.Frac, Min: min(from.Min, 0), Max: max(from.Max, 0),
-			Def: []model.Linear{{Coef: 1, Src: *limb, View: t.Def[0].View}}})
+		e := b.View(*limb, t.Def[0].View, t.Shape)
+		*limb = b.VirtualOf(b.Circuit.Tensors[*limb].Name, e.Within(min(e.Min, 0), max(e.Max, 0)))
 	}
 	b.Splits[id] = p
 	return p
@@ -45,10 +44,8 @@ func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 		return []model.TensorID{id}
 	}
 	limbs := make([]model.TensorID, n)
-	rest := b.View(id, nil, t.Shape)
-	rest.Acc.Const = h
-	low := model.Tensor{Name: t.Name + ", low limb", Shape: t.Shape, Kind: model.Virtual, Frac: t.Frac, Min: -1 << (bits - 1), Max: 1<<(bits-1) - 1,
-		Def: []model.Linear{{Coef: 1, Src: id}}}
+	low := b.Of(id)
+	rest := low.PlusConst(h).Within(t.Min, t.Max)
 	for i := n - 1; i > 0; i-- {
 		first, last, table := -int64(1)<<(bits-1), int64(1)<<(bits-1)-1, model.TableID(0)
 		if i == n-1 {
@@ -59,10 +56,10 @@ func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 		}
 		limbs[i] = b.Witness(fmt.Sprintf("%s, limb %d", t.Name, i), t.Shape, 0, first, last)
 		rest = b.Cut(rest, bits*i, table, limbs[i])
-		low.Def = append(low.Def, model.Linear{Coef: -1 << (bits * i), Src: limbs[i]})
+		low = low.Minus(b.Of(limbs[i]).Times(1 << (bits * i)))
 	}
 	b.InRange(rest, bits)
-	limbs[0] = b.Add(low)
+	limbs[0] = b.VirtualOf(t.Name+", low limb", low.Within(-1<<(bits-1), 1<<(bits-1)-1))
 	return limbs
 }
 
@@ -165,21 +162,14 @@ func (b *Builder) rectified(name string, e *Int, frac, bits int) model.TensorID 
 	positive := b.NotNegative(name+", sign", b.View(p.High, nil, e.Shape))
 	times := func(what string, limb model.TensorID) model.TensorID {
 		t := &b.Circuit.Tensors[limb]
-		product := b.rowProduct(e.Shape, positive, limb, max(t.Max, 0))
-		product.Frac = t.Frac
-		return b.Exact(name+what, product)
+		return b.Exact(name+what, b.rowProduct(e.Shape, positive, limb, max(t.Max, 0)).On(t.Frac))
 	}
 	return b.joined(name, Split{times(", high", p.High), times(", low", p.Low), p.Bits})
 }
 
 // joined returns the tensor that has these limbs.
 func (b *Builder) joined(name string, p Split) model.TensorID {
-	high, low := b.Circuit.Tensors[p.High], b.Circuit.Tensors[p.Low]
-	id := b.Add(model.Tensor{
-		Name: name, Shape: high.Shape, Kind: model.Virtual, Frac: low.Frac,
-		Min: high.Min<<p.Bits + low.Min, Max: high.Max<<p.Bits + low.Max,
-		Def: []model.Linear{{Coef: 1 << p.Bits, Src: p.High}, {Coef: 1, Src: p.Low}},
-	})
+	id := b.VirtualOf(name, b.Of(p.High).Finer(p.Bits).Plus(b.Of(p.Low)))
 	b.Splits[id] = p
 	return id
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
@@ -71,7 +72,12 @@ func (l *lowering) broadcast(x *value, shape []int) *fixed.Int {
 	if slices.Equal(x.shape, shape) {
 		return l.operand(x)
 	}
-	return l.View(l.tensor(x), fixed.BroadcastView(x.shape, shape), shape)
+	return l.broadcastOf(l.tensor(x), shape)
+}
+
+// broadcastOf is a tensor as an expression of a shape.
+func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
+	return l.View(id, fixed.BroadcastView(l.Circuit.Tensors[id].Shape, shape), shape)
 }
 
 // addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
@@ -140,10 +146,7 @@ const infinity = 1e29
 // is not nil, those of them that begin them and have that shape.
 func (l *lowering) plusConstant(e *fixed.Int, name string, shape []int, values numbers, part []int) *fixed.Int {
 	if one, same := values.same(); same {
-		c := &fixed.Int{Shape: e.Shape, Frac: e.Frac}
-		c.Acc.Const = int64(math.Round(one * fixed.Pow2(e.Frac)))
-		c.Min, c.Max = c.Acc.Const, c.Acc.Const
-		return e.Plus(c)
+		return e.PlusConst(int64(math.Round(one * fixed.Pow2(e.Frac))))
 	}
 	if values.most() >= infinity {
 		refuse.With("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)

@@ -165,7 +165,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	}, NeedTable: model.Log2Ceil(int(limit)) + 2 + (want - shift)})
 
 	// What sign the divisor may have its bounds say: calibration may have missed some.
-	numExpr := l.View(num, fixed.BroadcastView(a.shape, v.shape), v.shape)
+	numExpr := l.broadcastOf(num, v.shape)
 	switch {
 	case tb.Max <= 0:
 		numExpr = numExpr.Times(-1)
@@ -181,10 +181,8 @@ func (l *lowering) divComputed(v, a, b *value) {
 		// Twice the numerator where the divisor is positive, less once.
 		most := numExpr.Abs()
 		s, ls := l.Squeezed(l.NotNegative("sign of "+b.name, l.View(id, nil, b.shape)), v.shape)
-		twice := l.Product(v.shape, ida, la, s, ls, 1).Times(2)
-		twice.Frac = numExpr.Frac
-		numExpr = twice.Plus(numExpr.Times(-1))
-		numExpr.Min, numExpr.Max = -most, most
+		twice := l.Product(v.shape, ida, la, s, ls, 1).Times(2).On(numExpr.Frac)
+		numExpr = twice.Minus(numExpr).Within(-most, most)
 	}
 	den, labels := l.Squeezed(magnitude, v.shape)
 	qFrac := tn.Frac - frac + shift

@@ -22,9 +22,7 @@ func lowerSlots(l *lowering, n *graph.Node, op graph.Slots, v *value) {
 func lowerInSlots(l *lowering, n *graph.Node, _ graph.InSlots, v *value) {
 	id, slots := l.tensor(l.values[n.Inputs[0]]), l.tensor(l.values[n.Inputs[1]])
 	t := &l.Circuit.Tensors[id]
-	e := l.Product(v.shape, slots, []int{0, 1, 2}, id, []int{0, 2}, 1)
-	e.Min, e.Max = min(t.Min, 0), max(t.Max, 0)
-	v.acc = e
+	v.acc = l.Product(v.shape, slots, []int{0, 1, 2}, id, []int{0, 2}, 1).Within(min(t.Min, 0), max(t.Max, 0))
 }
 
 // lowerExperts lowers products with the matrices of slots' experts: Σ_{e,k} slots(t, c, e)·x(t, k)·w(e, j, k), whose

@@ -62,22 +62,21 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 	}
 	c := l.linesOf(v.fn.curve, from, to-from+1, p.Bits, l.Circuit.Tensors[id].Frac, out, most, bent)
 	frac = c.start.Frac
-	at, all := l.View(p.High, nil, high.Shape), fixed.AllLabels(high.Shape)
+	at := l.Of(p.High)
 	of := func(what string, c *fixed.Column) model.TensorID {
 		return l.LookUp(v.name+", "+what, v.fn.name+", "+what, at, at.Frac, from, c)
 	}
 	a, b := of("start", c.start), of("slope", c.slope)
-	rise := l.Product(high.Shape, b, all, p.Low, all, 1)
+	rise := l.EntryProduct(high.Shape, b, p.Low)
 	if bent {
-		rise = rise.Plus(l.Product(high.Shape, of("bend", c.bend), all, l.bow(v, p), all, 1))
+		rise = rise.Plus(l.EntryProduct(high.Shape, of("bend", c.bend), l.bow(v, p)))
 	}
-	rise.Frac = c.slope.Frac
-	e := l.View(a, nil, high.Shape)
+	rise = rise.On(c.slope.Frac)
+	e := l.Of(a)
 	if rise.Frac == frac {
 		e = e.Plus(rise)
 	} else {
-		id := l.RoundTo(v.name+", rise", rise, min(frac, out+2))
-		r := l.View(id, nil, high.Shape)
+		r := l.Of(l.RoundTo(v.name+", rise", rise, min(frac, out+2)))
 		e = e.Plus(r.Times(1 << (frac - r.Frac)))
 	}
 	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
@@ -140,7 +139,7 @@ func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
 		}
 		return fixed.NewColumn(rows, p.Bits, nil)
 	})
-	low := l.View(p.Low, nil, l.Circuit.Tensors[p.Low].Shape)
+	low := l.Of(p.Low)
 	return l.LookUp(v.name+", bow", "bow", low, low.Frac, 0, c)
 }
 
@@ -159,7 +158,7 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 	at := func(x float64) (y float64, inside bool) {
 		y = f.at(x)
 		c.largest = worse(c.largest, y)
-		inside = !math.IsNaN(y) && math.Abs(y) <= most && (f.inside == nil || f.inside(x))
+		inside = !math.IsNaN(y) && math.Abs(y) <= most && f.defined(x)
 		if y = max(-most, min(most, y)); math.IsNaN(y) {
 			y = 0
 		}
@@ -249,7 +248,7 @@ func straighter(f curve, r, width float64, bent bool) bool {
 			off += float64(float64(4*share*(1-share)) * (f.at(left+float64(width/2)) - float64((a+b)/2)))
 		}
 		slope := (f.at(at+half) - f.at(at-half)) / math.Sqrt(12)
-		if math.IsNaN(off+slope) || math.IsInf(off+slope, 0) || f.inside != nil && !f.inside(at) {
+		if math.IsNaN(off+slope) || math.IsInf(off+slope, 0) || !f.defined(at) {
 			return false
 		}
 		lines, table = lines+float64(off*off), table+float64(slope*slope)

@@ -29,7 +29,7 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) && p.Abs() < model.Bound/4 {
 		e = p // as it is, before anything is rounded
 	} else {
-		e = l.View(l.tensor(a), fixed.BroadcastView(a.shape, v.shape), v.shape)
+		e = l.broadcastOf(l.tensor(a), v.shape)
 	}
 	idb := l.tensor(b)
 	if !l.integers(v.name) { // a divisor on a scale that leaves the other no room

@@ -240,9 +240,7 @@ func (l *lowering) whole(name string) (t *graph.Tensor, part []int) {
 
 // begun is the part of a tensor from its beginning on that has a shape.
 func (l *lowering) begun(id model.TensorID, part []int) model.TensorID {
-	t := l.Circuit.Tensors[id]
-	return l.Add(model.Tensor{Name: t.Name, Shape: part, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max,
-		Def: []model.Linear{{Coef: 1, Src: id, View: model.SameIndexes(len(part))}}})
+	return l.VirtualOf(l.Circuit.Tensors[id].Name, l.View(id, model.SameIndexes(len(part)), part))
 }
 
 // wholeConstants returns the constants of the first graph whose shapes differ in

@@ -29,8 +29,7 @@ func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int)
 	case d.least == 1-n:
 		return upTo(d.most), labels
 	}
-	return l.Add(model.Tensor{Name: name, Shape: kept, Kind: model.Virtual, Max: 1,
-		Def: []model.Linear{{Coef: 1, Src: upTo(d.most)}, {Coef: -1, Src: upTo(d.least - 1)}}}), labels
+	return l.VirtualOf(name, l.Of(upTo(d.most)).Minus(l.Of(upTo(d.least-1))).Within(0, 1)), labels
 }
 
 // band is the first and the last of the diagonals that a matrix of zeros and ones is 1 on; ok is

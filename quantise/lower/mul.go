@@ -142,13 +142,5 @@ func (l *lowering) scaleTo(v, x *value, e *fixed.Int, c float64) *fixed.Int {
 	p := l.SplitMoved(id)
 	s := fixed.FloorLog2(float64(model.Bound/4) / float64(max(l.Magnitude(p.High), 1<<p.Bits)) / math.Abs(c))
 	m := int64(math.Round(c * fixed.Pow2(s)))
-	times := func(limb model.TensorID) *fixed.Int {
-		e := l.View(limb, nil, e.Shape).Times(m)
-		e.Frac += s
-		return e
-	}
-	part := times(p.Low)
-	drop := max(l.carryShift(v, part.Frac, p.Bits), p.Bits)
-	carry := l.RoundCarry(v.name+", carry", part, part.Frac-drop)
-	return times(p.High).Plus(l.View(carry, nil, e.Shape).Times(1 << (drop - p.Bits)))
+	return l.inLimbs(v, p, func(limb model.TensorID) *fixed.Int { return l.Of(limb).Times(m).On(l.Circuit.Tensors[limb].Frac + s) })
 }

@@ -52,7 +52,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 				x = -x
 			}
 			real[i] = v.fn.at(x)
-			inside[i] = !math.IsNaN(real[i]) && (v.fn.inside == nil || v.fn.inside(x))
+			inside[i] = !math.IsNaN(real[i]) && v.fn.defined(x)
 		}
 		if y := real[0]; y-y != 0 || !inside[0] { // 0 may be something that was rounded
 			real[0] = v.fn.at(unit / 2)
@@ -72,21 +72,13 @@ func (l *lowering) magnitudeOf(x *value, id model.TensorID) (size, positive mode
 	if t.Min >= 0 {
 		return id, model.None
 	}
-	all := fixed.AllLabels(t.Shape)
-	e := l.View(id, nil, t.Shape)
+	e := l.Of(id)
 	positive = l.NotNegative(x.name+", not negative", e)
-	kept := l.Product(t.Shape, positive, all, id, all, 1)
+	kept := l.EntryProduct(t.Shape, positive, id)
 	if x.rng.Min < 0 {
-		kept = kept.Times(2).Plus(e.Times(-1))
-		kept.Min, kept.Max = 0, max(-t.Min, t.Max)
-	} else {
-		kept.Min, kept.Max = 0, max(t.Max, 0)
+		return l.Exact(x.name+", magnitude", kept.Times(2).Minus(e).Within(0, max(-t.Min, t.Max))), positive
 	}
-	size = l.Exact(x.name+", magnitude", kept)
-	if x.rng.Min >= 0 {
-		positive = model.None
-	}
-	return size, positive
+	return l.Exact(x.name+", magnitude", kept.Within(0, max(t.Max, 0))), model.None
 }
 
 // octavesCloser reports whether a table by octaves is closer to a function than straight lines
@@ -147,8 +139,7 @@ func (l *lowering) divRelative(v, a, b *value) {
 	top := int64(1)<<bits - 1
 	key := func(y float64) int64 { return int64(math.Floor(elementary.Log(y*fixed.Pow2(-frac)) * (1 << logFrac))) }
 	lo, hi := key(0.25), key(float64(top)+0.5)+1
-	e := l.broadcastOf(la, v.shape).Plus(l.broadcastOf(lb, v.shape).Times(-1))
-	e.Frac = 0
+	e := l.broadcastOf(la, v.shape).Minus(l.broadcastOf(lb, v.shape)).On(0)
 	e = l.ClampWhole(v.name+", logarithm", e, lo, hi)
 	c := l.Column(fmt.Sprint("quotient ", frac, top, lo, hi), func() *fixed.Column {
 		real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
@@ -159,13 +150,10 @@ func (l *lowering) divRelative(v, a, b *value) {
 		return roundedColumn(real, inside, frac, top)
 	})
 	id := l.LookUp(v.name+", magnitude", "quotient", e, e.Frac, lo, c)
-	out := l.View(id, nil, v.shape)
+	v.acc = l.Of(id)
 	if p := l.sameSign(v, pa, pb); p != model.None {
-		all := fixed.AllLabels(v.shape)
-		out = l.Product(v.shape, p, all, id, all, 1).Times(2).Plus(out.Times(-1))
-		out.Min, out.Max = -top, top
+		v.acc = l.EntryProduct(v.shape, p, id).Times(2).Minus(v.acc).Within(-top, top)
 	}
-	v.acc = out
 }
 
 // sameSign is 1 where two values have one sign, of which each is given by where it is not
@@ -181,19 +169,8 @@ func (l *lowering) sameSign(v *value, a, b model.TensorID) model.TensorID {
 	case 1:
 		return have[0]
 	}
-	all := fixed.AllLabels(v.shape)
-	e := l.Product(v.shape, have[0], all, have[1], all, 1).Times(2)
-	for _, id := range have {
-		e = e.Plus(l.View(id, nil, v.shape).Times(-1))
-	}
-	e = e.PlusConst(1)
-	e.Min, e.Max = 0, 1
-	return l.Exact(v.name+", same sign", e)
-}
-
-// broadcastOf is a tensor as an accumulator of a shape.
-func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
-	return l.View(id, fixed.BroadcastView(l.Circuit.Tensors[id].Shape, shape), shape)
+	e := l.EntryProduct(v.shape, have[0], have[1]).Times(2).Minus(l.Of(have[0])).Minus(l.Of(have[1]))
+	return l.Exact(v.name+", same sign", e.PlusConst(1).Within(0, 1))
 }
 
 // logarithm is that of the magnitudes of a value, on the scale logFrac, and where the value is not

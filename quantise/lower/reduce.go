@@ -72,7 +72,7 @@ func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 	id := l.summable(x, count, float64(l.Plan.Limit()), l.integers(v.name))
 	e := l.View(id, w, v.shape)
 	all := l.Term(&e.Acc.Linear[0], v.shape)
-	e.Min, e.Max = all.Min, all.Max
+	e = e.Within(all.Min, all.Max)
 	if mean {
 		// The sum is a tensor of its own if there is no room to scale it.
 		s := &value{name: v.name, rng: Range{Min: v.rng.Min * float64(count), Max: v.rng.Max * float64(count)}}
@@ -86,9 +86,7 @@ func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 func (l *lowering) openSum(x *value, w *model.View, shape []int, count int, room float64) (id model.TensorID, e *fixed.Int) {
 	id = l.summable(x, count, room, l.integers(x.name))
 	t := l.Circuit.Tensors[id]
-	e = l.View(id, w, shape)
-	e.Min, e.Max = min(t.Min, t.Min*int64(count)), max(t.Max, t.Max*int64(count))
-	return id, e
+	return id, l.View(id, w, shape).Within(min(t.Min, t.Min*int64(count)), max(t.Max, t.Max*int64(count)))
 }
 
 // meanGuard is the number of bits that a mean along a free length has beyond those of
@@ -111,8 +109,7 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	each := int64(count / l.most(n)) // of an index of the axis
 	ones := l.Formula("ones", []int{n}, 0, &model.Formula{Kind: model.Progression, Offset: 1}, 1, 1)
 	total, _ := fixed.SumView([]int{n}, []int{0}, false)
-	den := l.Add(model.Tensor{Name: "number of entries", Shape: []int{}, Kind: model.Virtual, Min: 1, Max: int64(count),
-		Def: []model.Linear{{Coef: each, Src: ones, View: total}}})
+	den := l.VirtualOf("number of entries", l.View(ones, total, []int{}).Times(each).Within(1, int64(count)))
 	lo := t.Min << shift
 	bits := max(model.Log2Ceil(int(t.Max<<shift-lo)+1), 1)
 	if bits > model.MaxTableBits {

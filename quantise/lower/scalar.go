@@ -181,7 +181,7 @@ func (l *lowering) valuesOf(v *value, lo, hi int64, frac int) realValues {
 		for i := from; i < to; i++ {
 			x := float64(lo+int64(i)) * unit
 			y := v.fn.at(x)
-			r.inside[i] = !math.IsNaN(y) && (v.fn.inside == nil || v.fn.inside(x))
+			r.inside[i] = !math.IsNaN(y) && v.fn.defined(x)
 			if math.IsNaN(y) {
 				y = 0
 			}
@@ -337,6 +337,9 @@ type curve struct {
 	key string
 }
 
+// defined says whether the function is defined at x and nothing stands in for it, unless it is NaN there.
+func (f curve) defined(x float64) bool { return f.inside == nil || f.inside(x) }
+
 // keyOf is the key of a function with these parameters.
 func keyOf(name string, params ...float64) string {
 	for _, p := range params {
@@ -382,19 +385,12 @@ func (f curve) then(key string, g func(float64) float64) curve {
 // into is g(f(x)).
 func (f curve) into(g curve) curve {
 	out := f.then(g.key, g.at)
-	if g.inside != nil {
-		out.inside = func(x float64) bool { return (f.inside == nil || f.inside(x)) && g.inside(f.at(x)) }
-	}
+	out.inside = func(x float64) bool { return f.defined(x) && g.defined(f.at(x)) }
 	return out
 }
 
 // both is op(f(x), g(x)), op having a key.
 func both(f, g curve, key string, op func(a, b float64) float64) curve {
-	out := curve{at: func(x float64) float64 { return op(f.at(x), g.at(x)) }, key: joinKeys(key, f.key, g.key)}
-	if f.inside != nil || g.inside != nil {
-		out.inside = func(x float64) bool {
-			return (f.inside == nil || f.inside(x)) && (g.inside == nil || g.inside(x))
-		}
-	}
-	return out
+	inside := func(x float64) bool { return f.defined(x) && g.defined(x) }
+	return curve{func(x float64) float64 { return op(f.at(x), g.at(x)) }, inside, joinKeys(key, f.key, g.key)}
 }

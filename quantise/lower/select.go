@@ -28,10 +28,7 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	t := l.Circuit.Tensors[id]
 	relu := l.Witness("positive part", x.shape, t.Frac, 0, max(t.Max, 0))
 	l.Lookup(l.View(id, nil, x.shape), t.Frac, l.ReluTable(l.Magnitude(id)), relu)
-	neg := l.Add(model.Tensor{
-		Name: "negative part", Shape: x.shape, Kind: model.Virtual, Frac: t.Frac, Min: min(t.Min, 0), Max: 0,
-		Def: []model.Linear{{Coef: 1, Src: id}, {Coef: -1, Src: relu}},
-	})
+	neg := l.VirtualOf("negative part", l.Of(id).Minus(l.Of(relu)).Within(min(t.Min, 0), 0))
 	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
 	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
 	l.mulConstant(below, part, n.Inputs[1], slope, nil)

@@ -60,7 +60,7 @@ func lowerLogSoftmax(l *lowering, n *graph.Node, _ graph.LogSoftmax, v *value) {
 		return
 	}
 	s := l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}), 16)
-	v.acc = s.Scores.Less(l.Builder, s.Under("maximum and logarithm", s.Top), s.Fine, s.Key.Frac, s.Least)
+	v.acc = s.Scores.Less(l.Builder, s.Under(s.Top), s.Fine, s.Key.Frac, s.Least)
 }
 
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
@@ -144,9 +144,7 @@ func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
 	id := l.tensor(x)
 	t := l.Circuit.Tensors[id]
 	top := l.Greatest("maximum", id, true)
-	below := l.View(top, fixed.BroadcastView(l.Circuit.Tensors[top].Shape, v.shape), v.shape).Times(-1)
-	below = l.View(id, nil, v.shape).Plus(below)
-	below.Frac = t.Frac
+	below := l.Of(id).Minus(l.broadcastOf(top, v.shape))
 	near := l.RoundOn("near the maximum", below, min(t.Frac, nearKey), fixed.NarrowBits, fixed.Piecewise{Kind: fixed.Keep, Lo: -fixed.FarBelow})
 	return &value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -fixed.FarBelow}, uses: 1, id: near, shaped: near}
 }
