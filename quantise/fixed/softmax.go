@@ -34,8 +34,8 @@ func (b *Builder) KeysOf(m Scores) int {
 	return min(KeyBits(m, t.Max-t.Min, t.Frac, FinestKeys(m, t.Max-t.Min, t.Frac)), 16)
 }
 
-// LoweredScores raises all scores that a mask of 0 and 1 leaves.
-func (b *Builder) LoweredScores(m Scores, mask model.TensorID, labels []int) Scores {
+// loweredScores raises all scores that a mask of 0 and 1 leaves.
+func (b *Builder) loweredScores(m Scores, mask model.TensorID, labels []int) Scores {
 	t := b.Circuit.Tensors[m.ID]
 	if t.Frac < 0 || t.Frac > FinestKey {
 		refuse.With("scores on a scale of %d bits are not lowered", t.Frac)
@@ -66,7 +66,7 @@ func (b *Builder) SharesOf(m Scores, name string, summed, bits int) model.Tensor
 // 2^summed.
 func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.TensorID {
 	id := b.LookUp(name, "exp", s.Key, s.Key.Frac, s.first, b.exponentials(s.Key.Frac, s.first, bits, 0))
-	width := s.Scores.Width
+	width := s.width
 	// The logarithm is off by what logOfDigits is, and by one unit of keys, or by less where it
 	// rounds to 0. An exponential that was summed is too small by half a unit at most, and their
 	// sum is at least 1. A share is too large by half a unit at most.
@@ -85,15 +85,9 @@ type Shares struct {
 	// Key is x − max − log Σ exp(x − max), or the table's first key where x is
 	// masked.
 	Key   *Int
-	first int64 // of the keys that have exponentials
-
-	// The key is 2^fine times a score, less the maximum and the logarithm (under). least is its
-	// lower bound.
-	Scores Scores
-	Top    model.TensorID
-	Fine   int
-	Least  int64
-	Under  func(top model.TensorID) model.TensorID
+	first int64       // of the keys that have exponentials
+	width int         // of a row
+	Log   func() *Int // the key without a least value that far scores have: the logarithm of the shares
 }
 
 // plusLog is 2^fine times a maximum, plus the terms of a logarithm of at most most.
@@ -130,13 +124,14 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 	}
 	first := 1 - int64(1)<<rows(fine)
 	exp := b.Witness("exponential", m.Shape, bits, 0, 1<<bits)
-	key := m.Less(b, b.scaled("maximum", top, 1<<fine), fine, keyFrac, first)
+	key := m.less(b, b.scaled("maximum", top, 1<<fine), fine, keyFrac, first)
 	b.Lookup(key, keyFrac, b.FuncTable("exp", first, b.exponentials(keyFrac, first, bits, 0)), exp)
 
 	log := b.logOfSum(exp, m.Width, keyFrac, logMax(keyFrac))
 	under := func(top model.TensorID) model.TensorID { return b.plusLog(top, fine, log, logMax(keyFrac)) }
-	key = m.Less(b, under(top), fine, keyFrac, first)
-	return Shares{key, first, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
+	return Shares{m.less(b, under(top), fine, keyFrac, first), first, m.Width, func() *Int {
+		return all.less(b, under(allTop), fine, keyFrac, -allSpread<<fine-logMax(keyFrac))
+	}}
 }
 
 // KeyBits is the size of the table of exponentials of scores on a scale, with that spread,
@@ -176,7 +171,7 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 	t := model.Table{Name: fmt.Sprintf("near the maximum, from %d, %d", least, bits), Kind: model.TablePiecewise, Bits: bits, Min: first + 1,
 		Pieces: []model.Piece{{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least}}}
 	id := b.Witness("near the maximum", m.Shape, -unit, 0, 1-least)
-	b.Lookup(m.Less(b, top, 0, -unit, first+1), -unit, b.addTable(t), id)
+	b.Lookup(m.less(b, top, 0, -unit, first+1), -unit, b.addTable(t), id)
 	shape := b.Circuit.Tensors[top].Shape
 	top = b.Virtual("maximum", shape, []model.Linear{{Coef: 1, Src: b.Scalar("maximum", 1-least), View: LabelView(nil, shape)}}, -unit)
 	m.ID = id
@@ -211,8 +206,27 @@ type Scores struct {
 	Keys    int  // most bits of the table of exponentials that keys are made finer for, if not 0
 }
 
-// MaskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
-func (b *Builder) MaskedScores(m Scores, mask model.TensorID, labels []int) Scores {
+// Scores are those of a block, whose mask is applied, if it has one.
+func (b *Builder) Scores(of *Block) Scores {
+	shape := b.Circuit.Tensors[of.Of].Shape
+	m := Scores{ID: of.Of, Shape: shape, Mask: model.None, Width: shape[len(shape)-1], Entries: of.Entries}
+	if !of.ofText() {
+		m.Entries = b.Entries(shape)
+	}
+	if of.Width > 0 {
+		m.Open, m.Width = true, of.Width
+	}
+	switch {
+	case of.Mask == model.None:
+		return m
+	case of.Kind == LoweredSoftmaxBlock:
+		return b.loweredScores(m, of.Mask, of.Labels)
+	}
+	return b.maskedScores(m, of.Mask, of.Labels)
+}
+
+// maskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
+func (b *Builder) maskedScores(m Scores, mask model.TensorID, labels []int) Scores {
 	t := b.Circuit.Tensors[m.ID]
 	e := b.Product(m.Shape, m.ID, AllLabels(m.Shape), mask, labels, 1)
 	e.Acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: LabelView(labels, m.Shape)}}
@@ -221,9 +235,9 @@ func (b *Builder) MaskedScores(m Scores, mask model.TensorID, labels []int) Scor
 	return m
 }
 
-// Less is 2^fine·x less a tensor of one number a row, which is at least as large: it
+// less is 2^fine·x less a tensor of one number a row, which is at least as large: it
 // is not below least, which it is where x is masked.
-func (s Scores) Less(l *Builder, row model.TensorID, fine, frac int, least int64) *Int {
+func (s Scores) less(l *Builder, row model.TensorID, fine, frac int, least int64) *Int {
 	e := &Int{Shape: s.Shape, Frac: frac, Min: least, Max: 0}
 	e.Acc.Linear = []model.Linear{{Coef: 1 << fine, Src: s.ID}}
 	if s.Mask == model.None {
@@ -334,11 +348,11 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 		// Not negative, as what the low limb takes is a small part of the other.
 		return b.VirtualOf(name, b.Of(exp).Plus(b.Of(rest)).Within(0, column.Greatest+hi))
 	}
-	exp := times("exponential", m.Less(b, top, 0, keyFrac, first), 0, summed, low)
+	exp := times("exponential", m.less(b, top, 0, keyFrac, first), 0, summed, low)
 
 	logMax := MostLog(m.Width, t.Frac) + int64(2)<<c // what each has beyond 1
 	log := b.logOfSum(exp, m.Width, t.Frac, logMax)
-	key := m.Less(b, b.plusLog(top, c, log, logMax), c, t.Frac, -spread<<c-logMax).Plus(low)
+	key := m.less(b, b.plusLog(top, c, log, logMax), c, t.Frac, -spread<<c-logMax).Plus(low)
 	id := times(name, key.Within(key.Min, 1<<c-1), c, bits, nil)
 
 	// Relative errors: 2^−12 and one unit of the logarithm, half a unit for each of the two look-ups

@@ -10,24 +10,19 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// lowerAdd lowers Add and Sub: operands are brought to a common scale by
+// add lowers Add and Sub: operands are brought to a common scale by
 // powers of two and added in the accumulator.
-func lowerAdd(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
+func (l *lowering) add(n *graph.Node, op graph.Arithmetic, v, a, b *value) {
 	sign := 1.0
 	if op == graph.Sub {
 		sign = -1
 	}
-	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
 	switch {
 	case b == nil:
 		l.addConstant(v, a, 1, n.Inputs[1], sign)
 	case a == nil:
 		l.addConstant(v, b, sign, n.Inputs[0], 1)
 	default:
-		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.nonlinear() || b.nonlinear()) {
-			v.fn = &function{name: graph.Kind(n.Op), base: ra, curve: both(fa, fb, keyOf("Add", sign), func(a, b float64) float64 { return a + float64(sign*b) })}
-			return
-		}
 		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
 		if sign < 0 {
 			terms[1].e = terms[1].e.Times(-1)

@@ -39,16 +39,12 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	in := x.shape
 	spatial := v.shape[2:]
 	m, ic := v.shape[1], kernel[1]
-	var out []int // N, [G,] M/G, spatial
-	var labels, shape []int
+	channels, channelLabels := []int{m}, []int{1}
 	if group > 1 {
-		out = append([]int{in[0], group, m / group}, spatial...)
-		labels, shape = []int{1, 2}, []int{group, m / group}
-	} else {
-		out = append([]int{in[0], m}, spatial...)
-		labels, shape = []int{1}, []int{m}
+		channels, channelLabels = []int{group, m / group}, []int{1, 2}
 	}
-	channels, channelLabels := slices.Clone(shape), slices.Clone(labels)
+	out := slices.Concat(in[:1], channels, spatial) // N, [G,] M/G, spatial
+	shape, labels := slices.Clone(channels), slices.Clone(channelLabels)
 	first := len(out) - len(spatial) // label of the first spatial axis
 	free := len(out)                 // the next contracted label
 	// The view's axes: N, [G,] IC, a tap axis for each window, the spatial axes.

@@ -10,11 +10,10 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// lowerDiv lowers Div. Division by a constant is multiplication; by a function
+// divide lowers Div. Division by a constant is multiplication; by a function
 // of an earlier value, multiplication with the table of its reciprocal; by any
 // other computed value, a proved division with remainder.
-func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
-	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+func (l *lowering) divide(n *graph.Node, v, a, b *value) {
 	if b == nil {
 		l.divByConstant(v, a, n.Inputs[1])
 		return
@@ -26,9 +25,6 @@ func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 			return
 		}
 		a = l.constantValue(n.Inputs[0], t)
-	} else if base, fa, fb, ok := l.common(v, a, b); ok {
-		v.fn = &function{name: "Div", base: base, curve: both(fa, fb, "Div", func(a, b float64) float64 { return a / b })}
-		return
 	}
 	switch {
 	case l.relative(b):

@@ -163,11 +163,7 @@ func (l *lowering) plusIntegers(e *fixed.Int, name string, sign int64) *fixed.In
 
 // integerProduct lowers a product of integers, one of which may be constant.
 func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
-	if a == nil || b == nil {
-		x, name := a, n.Inputs[1]
-		if a == nil {
-			x, name = b, n.Inputs[0]
-		}
+	if x, name := l.besideConstant(n); x != nil {
 		l.integerMultiple(v, x, name)
 		return
 	}

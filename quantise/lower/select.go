@@ -87,13 +87,13 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	for _, b := range constants {
 		// mask·constant over the shape that both broadcast to.
 		shape, _ := graph.Broadcast(cond.Shape, b.t.Shape) // they do: the graph is valid
-		values := b.values.made(model.Size(shape), 1, func(from []float64) []float64 {
+		values := madeOf(model.Size(shape), b.values.most(), func(from ...[]float64) []float64 {
 			out := make([]float64, model.Size(shape))
 			for i := range out {
-				out[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * from[broadcastIndex(i, shape, b.t.Shape)]
+				out[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * from[0][broadcastIndex(i, shape, b.t.Shape)]
 			}
 			return out
-		})
+		}, b.values)
 		e = l.refine(v, e, values, most, rng)
 		e = l.plusConstant(e, b.name, shape, values, nil)
 	}

@@ -59,8 +59,7 @@ func lowerLogSoftmax(l *lowering, n *graph.Node, _ graph.LogSoftmax, v *value) {
 		v.acc = &fixed.Int{Shape: v.shape}
 		return
 	}
-	s := l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}), 16)
-	v.acc = s.Scores.Less(l.Builder, s.Under(s.Top), s.Fine, s.Key.Frac, s.Least)
+	v.acc = l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}), 16).Log()
 }
 
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
@@ -98,22 +97,18 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block) fixed.S
 			b.Width = m.Width
 		}
 	}
-	if len(n.Inputs) < 2 {
-		l.Begin(b)
-		return m
+	for i, name := range n.Inputs[1:] {
+		mask, labels := l.maskOf(name, v.shape)
+		if i > 0 { // where all of them are 1
+			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), fixed.AllLabels(v.shape)
+		}
+		b.Mask, b.Labels = mask, labels
 	}
-	b.Mask, b.Labels = l.maskOf(n.Inputs[1], v.shape)
 	if len(n.Inputs) == 2 && m.Open && l.leavesSome(n.Inputs[1]) && l.lowers(m, b, x) {
 		b.Kind = fixed.LoweredSoftmaxBlock
-		l.Begin(b)
-		return l.LoweredScores(m, b.Mask, b.Labels)
-	}
-	for _, name := range n.Inputs[2:] { // where all of them are 1
-		other, its := l.maskOf(name, v.shape)
-		b.Mask, b.Labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, other, its, 1)), fixed.AllLabels(v.shape)
 	}
 	l.Begin(b)
-	return l.MaskedScores(m, b.Mask, b.Labels)
+	return l.Scores(&b)
 }
 
 // inFineShares reports whether a Softmax is taken so, and the size of the low limb: where
