@@ -223,7 +223,7 @@ func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) (_ []quantise.
 		}
 		values, err := g.RunFloat(in)
 		if err == nil {
-			layers = q.Layers(g, values, wit)
+			layers = quantise.Layers(q, g, values, wit)
 		}
 		return err
 	})

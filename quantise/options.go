@@ -19,6 +19,8 @@ type (
 	Range = lower.Range
 	// Chosen is a value with a format of its own, and what its node costs.
 	Chosen = lower.Chosen
+	// Saturated counts entries of a run at one node.
+	Saturated = lower.Saturated
 	// StepReport is the precision of one rounding look-up.
 	StepReport = fixed.StepReport
 
@@ -49,6 +51,7 @@ var (
 	RangeIn  = lower.RangeIn
 	RangeOf  = lower.RangeOf
 	FormatOf = lower.FormatOf
+	Kept     = lower.Kept
 	Values   = lower.Values
 	Batch    = lower.Batch
 	Pair     = lower.Pair

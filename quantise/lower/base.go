@@ -24,8 +24,8 @@ type baseScale struct {
 	most int64
 }
 
-// NewBase returns a model as the base of others, with a name that no other has.
-func NewBase(r *Result, name string) *Base {
+// AsBase returns the model as one that others are adapters to (Options.Base), with a name that no other has.
+func (r *Result) AsBase(name string) *Base {
 	b := &Base{Name: name, of: r, scales: map[string][]baseScale{}}
 	for _, id := range r.Circuit.Graph.FixedIDs() {
 		t := &r.Circuit.Graph.Tensors[id]

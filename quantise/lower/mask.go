@@ -15,7 +15,7 @@ import (
 func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int) (model.TensorID, []int) {
 	labels, kept := fixed.BroadcastLabels(part, shape)
 	d := l.memory.diagonals(whole)
-	if r := len(kept); r != 2 || !d.ok {
+	if len(kept) != 2 || d == nil {
 		refuse.With("its mask %s of a free length is no band of diagonals", graph.Quote(name))
 	}
 	// Diagonal d has the entries (i, i + d).
@@ -24,38 +24,22 @@ func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int)
 	}
 	n, m := whole.Shape[len(whole.Shape)-2], whole.Shape[len(whole.Shape)-1]
 	switch {
-	case d.most == m-1:
-		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtMost, Offset: int64(-d.least)}, 0, 1), labels
-	case d.least == 1-n:
-		return upTo(d.most), labels
+	case d.Most == m-1:
+		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtMost, Offset: int64(-d.Least)}, 0, 1), labels
+	case d.Least == 1-n:
+		return upTo(d.Most), labels
 	}
-	return l.VirtualOf(name, l.Of(upTo(d.most)).Minus(l.Of(upTo(d.least-1))).Within(0, 1)), labels
+	return l.VirtualOf(name, l.Of(upTo(d.Most)).Minus(l.Of(upTo(d.Least-1))).Within(0, 1)), labels
 }
 
-// band is the first and the last of the diagonals that a matrix of zeros and ones is 1 on; ok is
-// false if these are not all in between, or none.
-type band struct {
-	least, most int
-	ok          bool
-}
-
-// diagonals returns what is known of the diagonals of a mask.
-func (w *Memory) diagonals(t *graph.Tensor) band {
-	return fixed.Remember(&w.bands, t, func() band {
+// diagonals returns the band that a mask is, nil if it is none.
+func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
+	return fixed.Remember(&w.bands, t, func() *fixed.Band {
 		r := len(t.Shape)
-		n, m := t.Shape[r-2], t.Shape[r-1]
-		b := band{m, -n, n*m == t.Len()}
-		for at, x := range t.I64[:min(n*m, t.Len())] {
-			if d := at%m - at/m; x != 0 {
-				b.least, b.most = min(b.least, d), max(b.most, d)
-			}
+		if n, m := t.Shape[r-2], t.Shape[r-1]; n*m == t.Len() {
+			return fixed.BandOf(n, m, func(at int) bool { return t.I64[at] != 0 })
 		}
-		for at, x := range t.I64[:min(n*m, t.Len())] {
-			d := at%m - at/m
-			b.ok = b.ok && (x != 0) == (d >= b.least && d <= b.most)
-		}
-		b.ok = b.ok && b.least <= b.most
-		return b
+		return nil
 	})
 }
 
@@ -97,7 +81,7 @@ func (l *lowering) leavesSome(name string) bool {
 		return false
 	}
 	d := l.memory.diagonals(whole)
-	return d.ok && d.least <= 0 && d.most >= 0
+	return d != nil && d.Least <= 0 && d.Most >= 0
 }
 
 // maskOf returns a mask of zeros and ones for scores of a shape, with its labels.

@@ -11,8 +11,8 @@ import (
 type Memory struct {
 	weights  weights.Store
 	columns  fixed.Recall[*fixed.Column]
-	bands    map[*graph.Tensor]band // of masks
-	variants *variants              // of the graph that is quantised
+	bands    map[*graph.Tensor]*fixed.Band // of masks
+	variants *variants                     // of the graph that is quantised
 	// Of functions, by all that they depend on:
 	lines  fixed.Recall[*lineColumns]
 	closer fixed.Recall[bool]    // whether lines are closer than a table

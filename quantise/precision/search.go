@@ -28,12 +28,7 @@ type Choice struct {
 	Runs int
 }
 
-// Choose chooses the formats with which the integer model is within the target on
-// the samples, if there are any, and returns the model with them. It begins with
-// those that the mode has for all values, and makes values more precise where
-// errors enter, the largest first, in groups of values that are alike; then it
-// takes back what was not needed. Large transformers have few attempts, and begin with
-// formats that suit most of them. What it chooses depends on its arguments alone.
+// Choose is Choose of package quantise, which says what it does, for a model that is not yet given its base.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (*lower.Result, *Choice, error) {
 	opts, err := opts.WithDefaults()
 	if err != nil {

@@ -1,4 +1,4 @@
-package quantise
+package lower
 
 import (
 	"bytes"
@@ -9,13 +9,12 @@ import (
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
-	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// kept is a Model as it is kept between runs. It is no format: a program reads what the same
+// kept is a model as it is kept between runs. It is no format: a program reads what the same
 // version of itself has written.
 type kept struct {
-	Model    lower.Result // without its weights, its instance and OneBatch, which is an error
+	Model    Result // without its weights, its instance and OneBatch, which is an error
 	Instance model.Instance
 	OneBatch string        // "" for none
 	Weights  []keptWeights // in the order in which their values follow
@@ -31,8 +30,8 @@ const keptAlign = 8
 
 // Keep returns the model as bytes, in parts that follow each other: large ones are the
 // memory of weights, which must not be changed. Kept is the inverse.
-func (m *Model) Keep() ([][]byte, error) {
-	k := kept{Model: *m.Result, Instance: m.Graph.Instance}
+func (m *Result) Keep() ([][]byte, error) {
+	k := kept{Model: *m, Instance: m.Graph.Instance}
 	k.Model.Graph, k.Model.Weights, k.Model.Making, k.Model.OneBatch = nil, nil, nil, nil
 	if m.OneBatch != nil {
 		k.OneBatch = m.OneBatch.Error()
@@ -61,7 +60,7 @@ var errKept = errors.New("not a model that this version has kept")
 
 // Kept returns the model of the bytes that Keep has given, one part after the other. Its
 // weights have their memory.
-func Kept(b []byte) (*Model, error) {
+func Kept(b []byte) (*Result, error) {
 	if len(b) < keptAlign {
 		return nil, errKept
 	}
@@ -73,7 +72,7 @@ func Kept(b []byte) (*Model, error) {
 	if err := gob.NewDecoder(bytes.NewReader(b[keptAlign:][:n])).Decode(&k); err != nil {
 		return nil, fmt.Errorf("%w: %w", errKept, err)
 	}
-	m := &Model{&k.Model}
+	m := &k.Model
 	if m.Circuit == nil || m.Circuit.Graph == nil {
 		return nil, errKept
 	}
