@@ -132,9 +132,13 @@ func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int
 
 // Reported notes the precision of a step that has what it asks for.
 func (b *Builder) Reported(e *Int, frac, bits int) {
-	b.Steps = append(b.Steps, StepNeed{StepReport{
-		Node: b.StepName, Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)),
-	}, 1})
+	b.Report(StepReport{Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac))}, 1)
+}
+
+// Report notes the precision of a step that would need a table of 2^need rows for its wanted bits.
+func (b *Builder) Report(step StepReport, need int) {
+	step.Node = b.StepName
+	b.Steps = append(b.Steps, StepNeed{step, need})
 }
 
 // leastLimbed is the least size of a value that limbs hold: a low limb's.
@@ -188,10 +192,9 @@ func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewis
 	if needTable > CheapTable && f == WholeLine && usual > leastLimbed {
 		return b.RoundOn(name, e, wide, bits, f) // in limbs
 	}
-	b.Steps = append(b.Steps, StepNeed{StepReport{
-		Node: b.StepName, Entries: b.Entries(e.Shape), Bits: usual - (want - frac), Wanted: usual,
-		Frac: frac, Shift: e.Frac - frac, TableBits: b.Plan.TableBits,
-	}, needTable})
+	b.Report(StepReport{
+		Entries: b.Entries(e.Shape), Bits: usual - (want - frac), Wanted: usual, Frac: frac, Shift: e.Frac - frac, TableBits: b.Plan.TableBits,
+	}, needTable)
 	lo, hi := f.At(frac)
 	lo, hi = max(lo, -top-1), min(hi, top)
 	if e.stays(frac, f, lo, hi) {

@@ -62,9 +62,6 @@ func (b *Base) knows(name string, shape []int) bool {
 
 // baseScales are the scales that the weights have in the base.
 func (l *lowering) baseScales(w weighting) []int {
-	if l.opts.Base == nil {
-		return nil
-	}
 	stats := l.statsOf(w)
 	if stats.Most == 0 {
 		return nil

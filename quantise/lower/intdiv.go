@@ -33,9 +33,7 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	}
 	idb := l.tensor(b)
 	if !l.integers(v.name) { // a divisor on a scale that leaves the other no room
-		if most := e.Frac + 28 - model.Log2Ceil(int(e.Abs())+1); l.Circuit.Tensors[idb].Frac > most {
-			idb = l.RoundTo(b.name, l.View(idb, nil, b.shape), most)
-		}
+		idb = l.coarser(b, idb, l.Circuit.Tensors[idb].Frac-(e.Frac+28-model.Log2Ceil(int(e.Abs())+1)))
 	}
 	frac := max(e.Frac, l.Circuit.Tensors[idb].Frac)
 	e = e.Finer(frac - e.Frac)

@@ -145,7 +145,7 @@ func (l *lowering) run() {
 		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out), output: l.uses.outputs[out] > 0, id: model.None, shaped: model.None}
 		ok, err := l.lower(n, v)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.coarser(n)))
+			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.atFault(n)))
 		}
 		if ok {
 			l.values[out] = v
@@ -166,9 +166,9 @@ func refuseIf(err error) {
 	}
 }
 
-// coarser says which formats may be at fault for a refusal of a node, in a model that has
+// atFault says which formats may be at fault for a refusal of a node, in a model that has
 // some: those of the node and of what it reads, or else any.
-func (l *lowering) coarser(n *graph.Node) string {
+func (l *lowering) atFault(n *graph.Node) string {
 	if len(l.given) == 0 || l.opts.Searched {
 		return ""
 	}

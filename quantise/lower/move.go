@@ -55,11 +55,9 @@ func lowerTranspose(l *lowering, n *graph.Node, op graph.Transpose, v *value) {
 }
 
 func lowerSlice(l *lowering, n *graph.Node, op graph.Slice, v *value) {
-	w := &model.View{}
-	for i := range v.shape {
-		w.Groups = append(w.Groups, model.Group{
-			Out: []int{i}, In: []int{i}, Base: op.Starts[i], Strides: []int{op.Steps[i]},
-		})
+	w := model.SameIndexes(len(v.shape))
+	for i := range w.Groups {
+		w.Groups[i].Base, w.Groups[i].Strides = op.Starts[i], []int{op.Steps[i]}
 	}
 	l.view(v, l.values[n.Inputs[0]], w)
 }
@@ -86,9 +84,10 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 	if math.Abs(fill) >= model.Bound {
 		refuseInteger(math.Abs(fill))
 	}
-	w := &model.View{Fill: int64(fill)}
-	for i := range v.shape {
-		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -op.Begin[i], Strides: []int{1}})
+	w := model.SameIndexes(len(v.shape))
+	w.Fill = int64(fill)
+	for i := range w.Groups {
+		w.Groups[i].Base = -op.Begin[i]
 	}
 	v.id = l.Viewed(v.name, id, w, v.shape)
 }

@@ -35,8 +35,10 @@ func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 		l.mulScalar(v, l.values[n.Inputs[0]], -1)
 	case l.integers(v.name) && op.Func.Clamp != nil:
 		l.integerClamp(v, l.values[n.Inputs[0]], *boundsOf(op))
-	case wholes(op):
-		lowerWhole(l, n, op, v)
+	case wholes(op) && !l.values[n.Inputs[0]].nonlinear():
+		l.lowerWhole(v, l.values[n.Inputs[0]], op)
+	case wholes(op): // of a function of another value, whose table then has the whole numbers
+		lowerFunction(l, n, op, v)
 	case op.Func.Jumps:
 		refuse.With("operator not supported")
 	default:
@@ -285,14 +287,8 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 }
 
 // lowerWhole lowers Floor, Ceil, Round and Trunc: exactly, of the accumulator of
-// the operand, unless that is a function of another value, whose table then has the
-// whole numbers.
-func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
-	x := l.values[n.Inputs[0]]
-	if x.nonlinear() {
-		lowerFunction(l, n, op, v)
-		return
-	}
+// the operand.
+func (l *lowering) lowerWhole(v, x *value, op graph.Scalar) {
 	e := l.operandFlat(x)
 	if e.Frac <= 0 { // whole already
 		v.acc = e

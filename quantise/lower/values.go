@@ -200,6 +200,14 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 	})
 }
 
+// coarser is a value's tensor on a scale that is so many bits coarser, if there are some.
+func (l *lowering) coarser(x *value, id model.TensorID, bits int) model.TensorID {
+	if bits <= 0 {
+		return id
+	}
+	return l.RoundTo(x.name, l.View(id, nil, x.shape), l.Circuit.Tensors[id].Frac-bits)
+}
+
 // tightened returns the value's tensor for a product with another computed
 // one, clamped to its calibrated range if its static bound is far wider: the
 // product's static bound would multiply the two excesses.

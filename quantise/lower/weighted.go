@@ -102,8 +102,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 // to the weights where these have too few bits. bits are those of the largest weight on the scale frac.
 func (l *lowering) shared(v, x *value, id model.TensorID, w weighting, stats *weights.Channels, extra float64, frac, bits int) (model.TensorID, int) {
 	coarser := func() {
-		e := l.View(id, nil, x.shape)
-		id = l.RoundTo(x.name, e, e.Frac-(minWeightBits-bits))
+		id = l.coarser(x, id, minWeightBits-bits)
 		frac, bits = l.weightFrac(v, id, stats, w, extra)
 	}
 	if bits < minWeightBits {

@@ -39,15 +39,8 @@ func Compare(got, want []float64) Accuracy {
 		// The conversions forbid fused multiply-adds.
 		dot, gg, ww = dot+float64(got[i]*w), gg+float64(got[i]*got[i]), ww+float64(w*w)
 	}
-	a.Range = hi - lo
-	switch {
-	case a.MaxError == 0:
-	case a.Range == 0:
-		a.Relative = math.Inf(1)
-	case math.IsInf(a.MaxError, 1):
-		a.Relative = math.Inf(1)
-	default:
-		a.Relative = a.MaxError / a.Range
+	if a.Range = hi - lo; a.MaxError > 0 {
+		a.Relative = a.MaxError / a.Range // infinite if either is
 	}
 	switch {
 	case gg == 0 && ww == 0:
