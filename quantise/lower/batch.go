@@ -65,7 +65,9 @@ func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory
 		l.Batch = list[i].sizes[0]
 		return l
 	})
-	bound(t, opts.Trial)
+	if t.Free[0].Bound = maxBatch; !opts.Trial { // of which it is not known
+		bound(t, fewSizes[0])
+	}
 	return first.finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
 }
 
@@ -95,20 +97,26 @@ func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lower
 	return t, first
 }
 
-// bound gives a template the largest bound for which it gives a valid circuit; of a trial it is
-// not known whether it does.
-func bound(t *model.Template, trial bool) {
-	most := &t.Free[0].Bound
-	if *most = maxBatch; trial {
-		return
+// bound checks that a template gives a circuit for the least sizes, since constant indices may name the second, and the
+// greatest. It halves the bound of the last dimension, a batch or the positions of logits, say, until so many are within the
+// limits of a circuit, if there are more than least.
+func bound(t *model.Template, least int) {
+	if _, err := t.At(t.Unit()); err != nil {
+		refuse.With("of 1: %w", err)
 	}
-	_, err := t.At(model.Instance{Sizes: []int{*most}})
-	for ; err != nil && *most > 2; _, err = t.At(model.Instance{Sizes: []int{*most}}) {
-		*most /= 2
+	for last := &t.Free[len(t.Free)-1].Bound; ; *last /= 2 {
+		var most []int
+		for _, d := range t.Free {
+			most = append(most, d.Bound)
+		}
+		_, err := t.At(model.Instance{Sizes: most})
+		if err == nil {
+			return
+		}
+		if *last <= least {
+			refuse.With("of %d: %w", most[0], err)
+		}
 	}
-	refuseIf(err)
-	_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
-	refuseIf(err)
 }
 
 // sameFixed checks that the fixed tensors of two lowerings, which are alike in

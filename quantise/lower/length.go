@@ -69,18 +69,18 @@ const (
 // depend on it: a prefix of a text gives what it gives within the text, as far as the
 // model looks back alone. The length of a list (Written) is free as well, up to the same bound.
 func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) *Result {
-	bound := opts.Length
-	free := []model.FreeDim{{Name: symbol, Bound: bound}}
+	most := opts.Length
+	free := []model.FreeDim{{Name: symbol, Bound: most}}
 	if written := Written(fg); written != "" {
-		free = append(free, model.FreeDim{Name: written, Bound: bound})
+		free = append(free, model.FreeDim{Name: written, Bound: most})
 	}
-	if v := memory.variants; v == nil || v.of != fg || v.list[0].sizes[0] != bound {
-		memory.variants = textsOf(fg, bound, free...)
+	if v := memory.variants; v == nil || v.of != fg || v.list[0].sizes[0] != most {
+		memory.variants = textsOf(fg, most, free...)
 	}
 	list, whole := memory.variants.list, memory.variants.whole
 	checkRanges(list[0].graph, ranges)
 	t, first := lowerAll(list, free, func(i int, first *lowering) *lowering {
-		l, f := newLowering(list[i].graph, ranges, opts, memory), &length{bound: bound, whole: whole, other: list[0].graph}
+		l, f := newLowering(list[i].graph, ranges, opts, memory), &length{bound: most, whole: whole, other: list[0].graph}
 		if i == 0 {
 			f.other = list[1].graph
 		} else {
@@ -89,34 +89,14 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memo
 		l.free(f)
 		return l
 	})
-	boundTexts(t)
-	usual := []int{min(bound, usualLength)}
-	if len(free) > 1 {
+	usual := []int{min(most, usualLength)}
+	if len(free) == 1 {
+		bound(t, most)
+	} else {
+		bound(t, 1)
 		usual = append(usual, min(t.Free[1].Bound, usualWritten))
 	}
 	return first.finish(t, model.Instance{Sizes: usual})
-}
-
-// boundTexts checks that a template gives a circuit for the shortest and the longest texts. It halves the bound of
-// a list beside them, the positions of logits, say, until so many are within the limits of a circuit.
-func boundTexts(t *model.Template) {
-	if _, err := t.At(t.Unit()); err != nil {
-		refuse.With("of 1: %w", err)
-	}
-	for {
-		var most []int
-		for _, d := range t.Free {
-			most = append(most, d.Bound)
-		}
-		_, err := t.At(model.Instance{Sizes: most})
-		if err == nil {
-			return
-		}
-		if len(most) == 1 || most[1] == 1 {
-			refuse.With("of %d: %w", most[0], err)
-		}
-		t.Free[1].Bound /= 2
-	}
 }
 
 // textsOf are the variants of a model of texts: for the bound of their length, and for short ones,
