@@ -159,7 +159,7 @@ func TestPiecewiseTables(t *testing.T) {
 			if k == Absolute && c.hi < 0 || k == Sign && (c.lo > 1 || c.hi < -1 || c.lo > -1 || c.hi < 1) {
 				continue
 			}
-			table := l.Circuit.Tables[l.Piecewise(k, c.lo, c.hi)]
+			table := l.Circuit.Tables[l.PiecewiseOf(k, c.lo, c.hi, l.Plan.TableBits)]
 			for key := table.Min; table.Contains(key); key++ {
 				if got := table.Value(key, nil); got != f(key) {
 					t.Fatalf("%s: %d gives %d, want %d", table.Name, key, got, f(key))

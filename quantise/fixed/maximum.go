@@ -57,7 +57,7 @@ func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
 func (b *Builder) ReluTable(spread int64) model.TableID {
 	top := int64(1)<<b.Plan.Bits - 1
 	if b.hasTable(piecewiseName(Keep, 0, top, b.Plan.TableBits)) && spread <= top {
-		return b.Piecewise(Keep, 0, top)
+		return b.PiecewiseOf(Keep, 0, top, b.Plan.TableBits)
 	}
 	bits := model.Log2Ceil(int(spread+1)) + 1
 	if bits > model.MaxTableBits {

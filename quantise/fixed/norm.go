@@ -147,13 +147,11 @@ func (b *Builder) suffix(name string, limbs []model.TensorID, i, bits int) model
 	if i == len(limbs)-1 {
 		return limbs[i]
 	}
-	t := model.Tensor{Name: name, Shape: b.Circuit.Tensors[limbs[0]].Shape, Kind: model.Virtual}
+	e := &Int{Shape: b.Circuit.Tensors[limbs[0]].Shape}
 	for k, limb := range limbs[i:] {
-		c := int64(1) << (bits * k)
-		t.Def = append(t.Def, model.Linear{Coef: c, Src: limb})
-		t.Min, t.Max = t.Min+c*b.Circuit.Tensors[limb].Min, t.Max+c*b.Circuit.Tensors[limb].Max
+		e = e.Plus(b.Of(limb).Times(1 << (bits * k)))
 	}
-	return b.Add(t)
+	return b.VirtualOf(name, e)
 }
 
 // inverseRoots is the table of √(mean·2^exp/(2·key + 1)), rounded; keys that

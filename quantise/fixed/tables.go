@@ -120,13 +120,7 @@ func (b *Builder) RangeTable(bits int) model.TableID {
 	return b.addTable(model.Table{Name: fmt.Sprintf("range %d", bits), Kind: model.TableRange, Bits: bits})
 }
 
-// Piecewise is the model's table, on all its keys, of a kind with the clamp
-// [lo, hi].
-func (b *Builder) Piecewise(k kind, lo, hi int64) model.TableID {
-	return b.PiecewiseOf(k, lo, hi, b.Plan.TableBits)
-}
-
-// PiecewiseOf is the same on the keys [−2^(bits−1), 2^(bits−1)).
+// PiecewiseOf is the table of a kind with the clamp [lo, hi] on the keys [−2^(bits−1), 2^(bits−1)).
 func (b *Builder) PiecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 	first := -int64(1) << (bits - 1)
 	// A clamp beyond what the keys reach is no clamp.

@@ -168,7 +168,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 		ida, la := l.Squeezed(num, v.shape)
 		if fixed.TableBits(tb.Min, tb.Max) <= l.Plan.TableBits {
 			s := l.Witness("sign of "+b.name, b.shape, 0, -1, 1)
-			l.Lookup(l.View(id, nil, b.shape), tb.Frac, l.Piecewise(fixed.Sign, -1, 1), s)
+			l.Lookup(l.View(id, nil, b.shape), tb.Frac, l.PiecewiseOf(fixed.Sign, -1, 1, l.Plan.TableBits), s)
 			ids, ls := l.Squeezed(s, v.shape)
 			numExpr = l.Product(v.shape, ida, la, ids, ls, 1)
 			break

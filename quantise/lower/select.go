@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -54,12 +55,9 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	var constants []branch
 	rng := v.rng
 	for i, name := range n.Inputs[1:] {
-		m := make([]float64, len(mask))
-		for j, c := range mask {
-			m[j] = c
-			if i == 1 {
-				m[j] = 1 - c
-			}
+		m := slices.Clone(mask)
+		for j := range m {
+			m[j] = math.Abs(float64(i) - m[j]) // the second branch is where the condition is 0
 		}
 		x := l.values[name]
 		if x == nil {

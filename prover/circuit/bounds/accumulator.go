@@ -86,7 +86,7 @@ func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 	p := &s.Acc.Products[0]
 	for _, pair := range [][2]model.TensorID{{p.A, p.B}, {p.B, p.A}} {
 		d := &a.g.Tensors[pair[1]]
-		if !ordered(p.LabelsA, len(s.Shape)) || !ordered(p.LabelsB, len(s.Shape)) || !slices.Equal(d.Shape, s.Shape) || !a.tensor(pair[0]).within(Interval{0, 1}) {
+		if all := model.Axes(len(s.Shape)); !slices.Equal(p.LabelsA, all) || !slices.Equal(p.LabelsB, all) || !slices.Equal(d.Shape, s.Shape) || !a.tensor(pair[0]).within(Interval{0, 1}) {
 			continue
 		}
 		without := a.sum(s.Shape, s.Acc.Const, s.Acc.Linear)
@@ -101,16 +101,6 @@ func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 		return a.form(without).hull(a.form(with)), true
 	}
 	return Interval{}, false
-}
-
-// ordered reports whether labels are those of all axes, in their order.
-func ordered(labels []int, rank int) bool {
-	for i, l := range labels {
-		if l != i {
-			return false
-		}
-	}
-	return len(labels) == rank
 }
 
 // form returns an interval of a form: that of its terms, or a narrower one where a
