@@ -22,14 +22,7 @@ func KeptLabels(shape, labels, out []int) (kept, dims []int) {
 // BroadcastLabels gives the labels of an operand that broadcasts to out, and
 // its shape without the axes that do (a product has no label for those).
 func BroadcastLabels(shape, out []int) (labels, kept []int) {
-	skip := len(out) - len(shape)
-	for i, d := range shape {
-		if d == out[i+skip] {
-			labels = append(labels, i+skip)
-			kept = append(kept, d)
-		}
-	}
-	return labels, kept
+	return KeptLabels(shape, model.Axes(len(out))[len(out)-len(shape):], out)
 }
 
 // AllLabels are the labels of an operand that has all axes of its product.
@@ -84,6 +77,15 @@ func SumView(in, axes []int, keep bool) (v *model.View, count int) {
 		v.Groups = append(v.Groups, g)
 	}
 	return v, count
+}
+
+// Permuted is the view whose axis j is axis perm[j].
+func Permuted(perm []int) *model.View {
+	v := &model.View{}
+	for j, i := range perm {
+		v.Groups = append(v.Groups, Axis(j, i))
+	}
+	return v
 }
 
 // LabelView views a tensor with one label an axis, each an axis of out, as one

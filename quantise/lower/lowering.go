@@ -36,8 +36,7 @@ type lowering struct {
 	// roundeds are the constants among them that have one scale.
 	roundeds      map[roundedConstant]model.TensorID
 	stream        map[string]int                       // scales of sums (streams)
-	scalings      map[string]*scaling                  // of inputs
-	chains        map[string]*scaling                  // the same by the values of their chains
+	chains        map[string]*scaling                  // scalings of inputs by the values of their chains
 	discontinuous map[string]bool                      // values that something with jumps reads
 	powers        map[string]bool                      // values that logarithms of powers alone read
 	asked         map[model.TensorID][][]graph.Split   // inputs that are only compared with thresholds
@@ -101,8 +100,8 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory 
 	l := &lowering{
 		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
-		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
-		asked: map[model.TensorID][][]graph.Split{}, maxBits: 15,
+		chains: map[string]*scaling{},
+		asked:  map[model.TensorID][][]graph.Split{}, maxBits: 15,
 		secrets: map[*graph.Tensor]*secret{},
 	}
 	l.fg, l.real = l.hidden(fg), fg
@@ -123,11 +122,6 @@ func (l *lowering) nextPass(p fixed.Plan) *lowering {
 // run lowers every node. It refuses with all refusals as one.
 func (l *lowering) run() {
 	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
-	for _, in := range l.fg.Inputs {
-		if s := l.scaling(in); s != nil {
-			l.scalings[in.Name] = s
-		}
-	}
 	for _, in := range l.fg.Inputs {
 		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name), id: model.None, shaped: model.None}
 		if model.Size(v.shape) == 0 {

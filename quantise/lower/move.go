@@ -47,11 +47,7 @@ func (l *lowering) view(v, x *value, w *model.View) {
 }
 
 func lowerTranspose(l *lowering, n *graph.Node, op graph.Transpose, v *value) {
-	w := &model.View{}
-	for j, i := range op.Perm {
-		w.Groups = append(w.Groups, fixed.Axis(j, i))
-	}
-	l.view(v, l.values[n.Inputs[0]], w)
+	l.view(v, l.values[n.Inputs[0]], fixed.Permuted(op.Perm))
 }
 
 func lowerSlice(l *lowering, n *graph.Node, op graph.Slice, v *value) {

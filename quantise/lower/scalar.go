@@ -28,21 +28,20 @@ func wholes(s graph.Scalar) bool {
 
 // lowerScalar lowers the functions of one number.
 func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
+	x := l.values[n.Inputs[0]]
 	switch {
 	case op.Func == graph.Neg && l.integers(v.name):
-		v.acc = l.integer(l.values[n.Inputs[0]], v.shape).Times(-1)
+		v.acc = l.integer(x, v.shape).Times(-1)
 	case op.Func == graph.Neg:
-		l.mulScalar(v, l.values[n.Inputs[0]], -1)
+		l.mulScalar(v, x, -1)
 	case l.integers(v.name) && op.Func.Clamp != nil:
-		l.integerClamp(v, l.values[n.Inputs[0]], *boundsOf(op))
-	case wholes(op) && !l.values[n.Inputs[0]].nonlinear():
-		l.lowerWhole(v, l.values[n.Inputs[0]], op)
-	case wholes(op): // of a function of another value, whose table then has the whole numbers
-		lowerFunction(l, n, op, v)
-	case op.Func.Jumps:
+		l.integerClamp(v, x, *boundsOf(op))
+	case wholes(op) && !x.nonlinear():
+		l.lowerWhole(v, x, op)
+	case op.Func.Jumps && !wholes(op):
 		refuse.With("operator not supported")
-	default:
-		lowerFunction(l, n, op, v)
+	default: // or a function of another value whose table has the whole numbers
+		l.apply(v, x, graph.Kind(op), curveOf(op), boundsOf(op))
 	}
 }
 
@@ -77,11 +76,6 @@ func (l *lowering) root(x *value) (*value, curve) {
 
 // nonlinear reports whether x is a function that is not affine, and that no tensor holds yet.
 func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
-
-// lowerFunction makes the value a function of the node's first input.
-func lowerFunction(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
-	l.apply(v, l.values[n.Inputs[0]], graph.Kind(op), curveOf(op), boundsOf(op))
-}
 
 // apply makes v the function f of x; b is set if that is piecewise.
 func (l *lowering) apply(v, x *value, name string, f curve, b *fixed.Piecewise) {
