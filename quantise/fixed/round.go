@@ -257,17 +257,13 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	if tooWide && !b.Draft {
 		refuse.With("an accumulator of up to %d cannot be rounded by %d bits", e.Abs(), shift)
 	}
-	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<shift-1)
 	// Half a unit is added, so that keys are rounded; less where the greatest accumulator
 	// would leave the table for that, which rounds down a little more.
 	half := int64(1) << (shift - 1)
 	if t := &b.Circuit.Tables[table]; e.Max < (t.Min+1<<t.Bits)<<shift {
 		half = min(half, (t.Min+1<<t.Bits)<<shift-1-e.Max)
 	}
-	e = e.PlusConst(half)
-	b.fit(e, shift, table)
-	b.look(e, shift, lo, table, out)
-	b.InRange(b.View(lo, nil, e.Shape), shift)
+	b.InRange(b.Cut(e.PlusConst(half), shift, table, out), shift)
 }
 
 // fit refuses a look-up whose table has not all keys of its accumulator: inputs within

@@ -148,9 +148,7 @@ func (b *Builder) lowOf(name string, rest model.TensorID, shape []int, frac, k, 
 		b.LookupDirect(e, b.highBitsTable(k, shift), low)
 		return low
 	}
-	remainder := b.Witness("low bits", shape, 0, 0, int64(1)<<shift-1)
-	b.look(e, shift, remainder, b.ShiftedTable(k, 0), low)
-	b.InRange(b.View(remainder, nil, shape), shift)
+	b.InRange(b.Cut(e, shift, b.ShiftedTable(k, 0), low), shift)
 	return low
 }
 
