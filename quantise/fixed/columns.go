@@ -3,6 +3,7 @@ package fixed
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -49,6 +50,17 @@ func (c *Column) table(first int64) tableColumn {
 // Column is what make makes, made once for a key: the nodes of a loop that is unrolled have
 // columns in common, and passes over a model have most of them. Without a key it is made anew.
 func (b *Builder) Column(key string, make func() *Column) *Column { return b.columns.Of(key, make) }
+
+// Tabulated is the column of f(0), f(1) and so on, n values in all, each rounded to an integer (Column).
+func (b *Builder) Tabulated(key string, n int64, frac int, f func(i int) float64, saturated ...model.Rows) *Column {
+	return b.Column(key, func() *Column {
+		values := make([]int32, n)
+		for i := range values {
+			values[i] = int32(math.Round(f(i)))
+		}
+		return NewColumn(values, frac, saturated)
+	})
+}
 
 // LookUp is the tensor of a function of e, rounded to a scale, whose column for the keys from the
 // given one on is c.

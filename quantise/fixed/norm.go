@@ -46,7 +46,7 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	for math.Sqrt(float64(mean))*Pow2(exp+normStep) <= 1<<(17+leadBits/2) {
 		exp += normStep
 	}
-	c := b.Column(fmt.Sprint("inverse roots ", mean, exp), func() *Column { return NewColumn(inverseRoots(mean, 2*exp), 0, nil) })
+	c := b.Tabulated(fmt.Sprint("inverse roots ", mean, exp), 1<<leadBits, 0, func(i int) float64 { return inverseRoot(mean, 2*exp, i) })
 	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", c)
 	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, c.Greatest<<(digitBits/2-1)))
 
@@ -154,20 +154,14 @@ func (b *Builder) suffix(name string, limbs []model.TensorID, i, bits int) model
 	return b.VirtualOf(name, e)
 }
 
-// inverseRoots is the table of √(mean·2^exp/(2·key + 1)), rounded; keys that
-// leading bits never are have the greatest value of the others. mean·2^exp is at most
-// 2^46.
-func inverseRoots(mean, exp int) []int32 {
-	values := make([]int32, 1<<leadBits)
+// inverseRoot is √(mean·2^exp/(2·key + 1)), rounded; keys that leading bits never are have
+// the greatest value of the others. mean·2^exp is at most 2^46.
+func inverseRoot(mean, exp, key int) float64 {
 	num := int64(mean) << (exp + 2) // four times, to round its root
-	for i := range values {
-		key := int64(max(i, 1<<(leadBits-2)))
-		// Of whole numbers below 2^50 the root is at least 2^−26 away from a whole
-		// number that it is not, more than a float64 is off: cut off it is exact.
-		root := int64(math.Sqrt(float64(num / (2*key + 1))))
-		values[i] = int32((root + 1) / 2)
-	}
-	return values
+	// Of whole numbers below 2^50 the root is at least 2^−26 away from a whole
+	// number that it is not, more than a float64 is off: cut off it is exact.
+	root := int64(math.Sqrt(float64(num / int64(2*max(key, 1<<(leadBits-2))+1))))
+	return float64((root + 1) / 2)
 }
 
 // squares is 2^exp·Σx² + least of every row of a tensor given by its limbs.

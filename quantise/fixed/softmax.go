@@ -181,14 +181,11 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 // exponentials are exp((key + above)·2^−frac), 1 being 2^bits, for keys in [first, 0]. If above is 0 the first key
 // stands for masked entries, and has 0.
 func (b *Builder) exponentials(frac int, first int64, bits int, above float64) *Column {
-	return b.Column(fmt.Sprint("exp ", frac, first, bits, above), func() *Column {
-		values := make([]int32, 1-first)
-		for i := range values {
-			if i > 0 || above > 0 {
-				values[i] = int32(math.Round(Pow2(bits) * elementary.Exp((float64(first+int64(i))+above)*Pow2(-frac))))
-			}
+	return b.Tabulated(fmt.Sprint("exp ", frac, first, bits, above), 1-first, bits, func(i int) float64 {
+		if i == 0 && above == 0 {
+			return 0
 		}
-		return NewColumn(values, bits, nil)
+		return Pow2(bits) * elementary.Exp((float64(first+int64(i))+above)*Pow2(-frac))
 	})
 }
 
@@ -367,11 +364,7 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 // grown looks up 2^frac·(exp((low − 2^(bits−1))/2^frac) − 1) for e in [0, 2^bits), which
 // it forces.
 func (b *Builder) grown(e *Int, bits, frac int) model.TensorID {
-	return b.LookUp("grown", "exp − 1", e, e.Frac, 0, b.Column(fmt.Sprint("grown ", frac, bits), func() *Column {
-		values := make([]int32, 1<<bits)
-		for i := range values {
-			values[i] = int32(math.Round(Pow2(frac) * elementary.Expm1(float64(i-len(values)/2)*Pow2(-frac))))
-		}
-		return NewColumn(values, frac, nil)
+	return b.LookUp("grown", "exp − 1", e, e.Frac, 0, b.Tabulated(fmt.Sprint("grown ", frac, bits), 1<<bits, frac, func(i int) float64 {
+		return Pow2(frac) * elementary.Expm1(float64(i-1<<bits/2)*Pow2(-frac))
 	}))
 }

@@ -131,14 +131,8 @@ func (p curvePieces) columns(k, out int) *lineColumns {
 // bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor. A multiple of it, added
 // to a straight line between two multiples of 2^k, makes a parabola.
 func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
-	c := l.Column(fmt.Sprint("bow ", p.Bits), func() *fixed.Column {
-		n := int64(1) << p.Bits
-		rows := make([]int32, n)
-		for i := range n {
-			rows[i] = int32((4*i*(n-i) + n/2) / n)
-		}
-		return fixed.NewColumn(rows, p.Bits, nil)
-	})
+	n := 1 << p.Bits
+	c := l.Tabulated(fmt.Sprint("bow ", p.Bits), int64(n), p.Bits, func(i int) float64 { return float64((4*i*(n-i) + n/2) / n) })
 	low := l.Of(p.Low)
 	return l.LookUp(v.name+", bow", "bow", low, low.Frac, 0, c)
 }

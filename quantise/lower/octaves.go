@@ -196,17 +196,16 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 	size, positive := l.magnitudeOf(x, l.tensor(x))
 	t := l.Circuit.Tensors[size]
 	key := l.Octaves(x.name+", octaves", size)
-	c := l.Column(fmt.Sprint("logarithm by octaves ", t.Frac, key.Max, divisor), func() *fixed.Column {
-		values := make([]int32, key.Max+1)
-		for i := range values {
-			at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
-			values[i] = int32(math.Round((elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)))
+	var saturated []model.Rows
+	if divisor {
+		saturated = []model.Rows{{From: 0, To: 1}}
+	}
+	c := l.Tabulated(fmt.Sprint("logarithm by octaves ", t.Frac, key.Max, divisor), key.Max+1, logFrac, func(i int) float64 {
+		if i == 0 && !divisor {
+			return logOfNothing
 		}
-		if divisor {
-			return fixed.NewColumn(values, logFrac, []model.Rows{{From: 0, To: 1}})
-		}
-		values[0] = logOfNothing
-		return fixed.NewColumn(values, logFrac, nil)
-	})
+		at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
+		return (elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)
+	}, saturated...)
 	return l.LookUp(x.name+", logarithm", "logarithm by octaves", key, key.Frac, 0, c), positive
 }
