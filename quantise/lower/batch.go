@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -89,8 +90,7 @@ func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lower
 	for i := range free {
 		free[i].Name = model.PrintableName(free[i].Name)
 	}
-	t, err := model.Lift(free, builds...)
-	refuseIf(err)
+	t = must.Get(model.Lift(free, builds...))
 	for _, l := range all[1:] {
 		sameFixed(first, l)
 	}
@@ -183,9 +183,7 @@ type variants struct {
 // of others that it can have.
 func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized) {
 	for _, n := range all {
-		g, err := fg.Rebind(map[string]int{batch: n})
-		refuseIf(err)
-		list = append(list, sized{[]int{n}, g})
+		list = append(list, sized{[]int{n}, must.Get(fg.Rebind(map[string]int{batch: n}))})
 	}
 	var err error
 	for _, n := range first {
@@ -195,7 +193,7 @@ func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized) {
 			break
 		}
 	}
-	refuseIf(err)
+	must.OK(err)
 	shrinkConstants(list)
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -117,9 +118,7 @@ func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
 		for f, d := range free {
 			named[d.Name] = sizes[f]
 		}
-		g, err := fg.Rebind(named)
-		refuseIf(err)
-		list = append(list, sized{sizes, g})
+		list = append(list, sized{sizes, must.Get(fg.Rebind(named))})
 	}
 	shrinkConstants(list)
 	same := func(x, y *graph.Node) bool {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -145,19 +146,12 @@ func (l *lowering) run() {
 			l.values[out] = v
 		}
 	}
-	refuseIf(errors.Join(errs...))
+	must.OK(errors.Join(errs...))
 	for _, o := range l.fg.Outputs {
 		l.Circuit.Outputs = append(l.Circuit.Outputs, l.outputTensor(o))
 	}
 	l.MarkSaturated()
 	fixed.PrintableNames(l.Circuit)
-}
-
-// refuseIf refuses with an error, if there is one.
-func refuseIf(err error) {
-	if err != nil {
-		refuse.With("%w", err)
-	}
 }
 
 // atFault says which formats may be at fault for a refusal of a node, in a model that has
@@ -250,7 +244,7 @@ func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	if m.Graph, err = t.At(in); err != nil {
 		refuse.With("quantised graph: %w", err)
 	}
-	m.Making = weights.NewRecipe(l.Circuit, l.FixedTensors, m.Weights)
+	m.Making = &weights.Recipe{Graph: l.Circuit, List: l.FixedTensors, To: m.Weights}
 	return m
 }
 

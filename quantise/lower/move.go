@@ -92,14 +92,10 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	axisAt := op.Axis
 	var terms []term
-	type part struct {
-		name string
-		view *model.View
-	}
-	var constants []part
+	views := make([]*model.View, len(n.Inputs))
 	at := 0
 	most := 0.0
-	for _, name := range n.Inputs {
+	for part, name := range n.Inputs {
 		shape := l.fg.Shapes[name]
 		w := model.SameIndexes(len(shape))
 		for i := range shape {
@@ -109,12 +105,12 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 		}
 		w.Groups[axisAt].Base = -at
 		at += shape[axisAt]
+		views[part] = w
 		if x := l.values[name]; x != nil {
 			terms = append(terms, term{x, l.View(l.tensor(x), w, v.shape)})
-			continue
+		} else {
+			most = math.Max(most, l.numbersOf(l.fg.Consts[name]).most())
 		}
-		constants = append(constants, part{name, w})
-		most = math.Max(most, l.numbersOf(l.fg.Consts[name]).most())
 	}
 	e := l.align(terms, most, v)
 	// Entries come from one part each.
@@ -125,11 +121,12 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 		s := &l.Circuit.Tensors[t.Src]
 		widen(s.Min*t.Coef, s.Max*t.Coef)
 	}
-	for _, c := range constants {
-		t := l.fg.Consts[c.name]
-		id := l.constantOf(c.name, t.Shape, l.numbersOf(t), e.Frac)
-		e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: 1, Src: id, View: c.view})
-		widen(l.Circuit.Tensors[id].Min, l.Circuit.Tensors[id].Max)
+	for part, name := range n.Inputs {
+		if t := l.fg.Consts[name]; t != nil {
+			id := l.constantOf(name, t.Shape, l.numbersOf(t), e.Frac)
+			e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: 1, Src: id, View: views[part]})
+			widen(l.Circuit.Tensors[id].Min, l.Circuit.Tensors[id].Max)
+		}
 	}
 	v.acc = e
 }

@@ -38,22 +38,17 @@ var LargeWeights = 1 << 30
 
 // Recipe is what a model's weights are made from.
 type Recipe struct {
-	graph *model.Graph // that has the tensors
-	list  []fixed.FixedTensor
+	Graph *model.Graph // that has the tensors
+	List  []fixed.FixedTensor
 	To    model.Weights // where they go
 	Done  bool          // whether they are there
-}
-
-// NewRecipe is for a graph and the weights that it is to have.
-func NewRecipe(g *model.Graph, list []fixed.FixedTensor, to model.Weights) *Recipe {
-	return &Recipe{graph: g, list: list, To: to}
 }
 
 // Entries is the number of weights.
 func (m *Recipe) Entries() int {
 	n := 0
-	for _, f := range m.list {
-		n += model.Size(m.graph.Tensors[f.ID].Shape)
+	for _, f := range m.List {
+		n += model.Size(m.Graph.Tensors[f.ID].Shape)
 	}
 	return n
 }
@@ -66,13 +61,13 @@ func (w *Store) Fill(m *Recipe) {
 		return
 	}
 	if m.Entries() >= LargeWeights {
-		w.forget(m.list)
+		w.forget(m.List)
 	}
 	values := map[string]ints.Ints{}
-	for _, f := range m.list {
+	for _, f := range m.List {
 		v := cmp.Or(values[f.Key], w.last[f.Key], w.before[f.Key])
 		if v == nil {
-			v = f.Values(&m.graph.Tensors[f.ID])
+			v = f.Values(&m.Graph.Tensors[f.ID])
 		}
 		if f.Key != "" {
 			values[f.Key] = v
