@@ -132,7 +132,9 @@ func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int
 
 // Reported notes the precision of a step that has what it asks for.
 func (b *Builder) Reported(e *Int, frac, bits int) {
-	b.Report(StepReport{Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac))}, 1)
+	b.Report(StepReport{
+		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)),
+	}, 1)
 }
 
 // Report notes the precision of a step that would need a table of 2^need rows for its wanted bits.

@@ -32,7 +32,9 @@ func (b *Builder) ShiftedTable(bits int, first int64) model.TableID {
 // highBitsTable is the table of ⌊key/2^drop⌋ on the keys [0, 2^(bits+drop)).
 func (b *Builder) highBitsTable(bits, drop int) model.TableID {
 	name := fmt.Sprintf("upper %d of %d", bits, bits+drop)
-	return b.addTable(model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits + drop, Drop: drop, Pieces: []model.Piece{{End: 1 << bits, Slope: 1}}})
+	return b.addTable(model.Table{
+		Name: name, Kind: model.TablePiecewise, Bits: bits + drop, Drop: drop, Pieces: []model.Piece{{End: 1 << bits, Slope: 1}},
+	})
 }
 
 // steppedTable is a table of pieces on the keys [0, 2^bits).

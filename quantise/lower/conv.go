@@ -99,7 +99,8 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	}
 	if t := l.fg.Consts[name]; t != nil {
 		l.weighted(v, x, weighting{
-			name: name, t: l.constant(t), shape: shape, labels: labels, channels: m, inner: count, count: count, out: out, operand: operand, bias: add,
+			name: name, t: l.constant(t), shape: shape, labels: labels, channels: m, inner: count, count: count, out: out,
+			operand: operand, bias: add,
 		})
 		return
 	}

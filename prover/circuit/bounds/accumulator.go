@@ -86,7 +86,9 @@ func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 	p := &s.Acc.Products[0]
 	for _, pair := range [][2]model.TensorID{{p.A, p.B}, {p.B, p.A}} {
 		d := &a.g.Tensors[pair[1]]
-		if all := model.Axes(len(s.Shape)); !slices.Equal(p.LabelsA, all) || !slices.Equal(p.LabelsB, all) || !slices.Equal(d.Shape, s.Shape) || !a.tensor(pair[0]).within(Interval{0, 1}) {
+		all := model.Axes(len(s.Shape))
+		same := slices.Equal(p.LabelsA, all) && slices.Equal(p.LabelsB, all) && slices.Equal(d.Shape, s.Shape)
+		if !same || !a.tensor(pair[0]).within(Interval{0, 1}) {
 			continue
 		}
 		without := a.sum(s.Shape, s.Acc.Const, s.Acc.Linear)
@@ -263,6 +265,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 		}
 	}
 	all := x.Mul(y).Scale(n)
+	sums := func(label int) bool { return label >= len(out) }
 	for i, op := range operands(p) {
 		other := [...]Interval{y, x}[i]
 		if s, ok := SumOf(op.id, op.labels, len(out), one); ok {
@@ -271,7 +274,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 			}
 		}
 		// Along rows with known sums of magnitudes.
-		if n := len(op.labels); n > 0 && op.labels[n-1] >= len(out) && !slices.ContainsFunc(op.labels[:n-1], func(l int) bool { return l >= len(out) }) {
+		if n := len(op.labels); n > 0 && sums(op.labels[n-1]) && !slices.ContainsFunc(op.labels[:n-1], sums) {
 			if most, ok := a.rowSum(op.id); ok {
 				all = all.and(SumBound{most, most, most}.weigh(other))
 			}
