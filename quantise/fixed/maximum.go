@@ -104,8 +104,7 @@ func (b *Builder) rowMax(m Scores) model.TensorID {
 	rows := t.Shape[:last:last]
 	top, _ := b.top(m.ID, m.Width, t.Max-t.Min, t.Min, t.Max)
 	out := append(slices.Clone(rows), 1)
-	w := &model.View{Groups: append(model.SameIndexes(last).Groups, model.Group{Out: []int{last}, Strides: []int{0}})}
-	return b.Viewed("maximum", top, w, out)
+	return b.Viewed("maximum", top, LabelView(model.Axes(last), out), out)
 }
 
 // top finds the greatest entry of every row along the last axis of a tensor, in [lo, hi], and is says where it is (model.Maximum). Rows

@@ -57,14 +57,10 @@ func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.
 	t := b.Circuit.Tensors[id]
 	rows, n := t.Shape[0], t.Shape[1]
 	pairs := []int{rows, n, n}
-	none := func(out int) model.Group { return model.Group{Out: []int{out}, Strides: []int{0}} }
 	// Row by row, the score at j less that at i, and 1 less unless j is before i: not negative if j comes before i.
-	own := &model.View{Groups: []model.Group{Axis(0, 0), Axis(1, 1), none(2)}}
-	other := &model.View{Groups: []model.Group{Axis(0, 0), none(1), Axis(2, 1)}}
 	tie := b.Formula("not before", []int{n, n}, t.Frac, &model.Formula{Kind: model.AtMost}, 0, 1)
-	ties := &model.View{Groups: []model.Group{none(0), Axis(1, 0), Axis(2, 1)}}
-	e := b.View(id, other, pairs).Plus(b.View(id, own, pairs).Times(-1)).Plus(b.View(tie, ties, pairs).Times(-1))
-	wins := b.NotNegative(name+", before", e)
+	along := func(id model.TensorID, axes ...int) *Int { return b.View(id, LabelView(axes, pairs), pairs) }
+	wins := b.NotNegative(name+", before", along(id, 0, 2).Minus(along(id, 0, 1)).Minus(along(tie, 1, 2)))
 	sum, _ := SumView(pairs, []int{2}, false)
 	place := b.Viewed(name+", place", wins, sum, t.Shape)
 	numbers := make([]float64, count)
@@ -72,7 +68,6 @@ func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.
 		numbers[c] = float64(c)
 	}
 	shape := []int{rows, count, n}
-	places := &model.View{Groups: []model.Group{Axis(0, 0), none(1), Axis(2, 1)}}
-	slots := &model.View{Groups: []model.Group{none(0), Axis(1, 0), none(2)}}
-	return b.OneHot(name, b.View(place, places, shape).Plus(b.View(b.Constant("slots", []int{count}, numbers, 0), slots, shape).Times(-1)))
+	slots := b.Constant("slots", []int{count}, numbers, 0)
+	return b.OneHot(name, b.View(place, LabelView([]int{0, 2}, shape), shape).Minus(b.View(slots, LabelView([]int{1}, shape), shape)))
 }

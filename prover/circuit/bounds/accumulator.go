@@ -265,7 +265,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 		}
 	}
 	all := x.Mul(y).Scale(n)
-	sums := func(label int) bool { return label >= len(out) }
+	summed := func(label int) bool { return label >= len(out) }
 	for i, op := range operands(p) {
 		other := [...]Interval{y, x}[i]
 		if s, ok := SumOf(op.id, op.labels, len(out), one); ok {
@@ -274,7 +274,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 			}
 		}
 		// Along rows with known sums of magnitudes.
-		if n := len(op.labels); n > 0 && sums(op.labels[n-1]) && !slices.ContainsFunc(op.labels[:n-1], sums) {
+		if n := len(op.labels); n > 0 && summed(op.labels[n-1]) && !slices.ContainsFunc(op.labels[:n-1], summed) {
 			if most, ok := a.rowSum(op.id); ok {
 				all = all.and(SumBound{most, most, most}.weigh(other))
 			}
