@@ -178,17 +178,11 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 
 // reach is the greatest magnitude of a start, and of what is added to one.
 func (c curvePieces) reach() (largest, rise float64) {
-	steepest, bend := 0.0, 0.0
-	for i, y := range c.start {
-		largest = max(largest, math.Abs(y))
-		if i > 0 {
-			steepest = max(steepest, math.Abs(y-c.start[i-1]))
-		}
+	steepest := 0.0
+	for i, y := range c.start[1:] {
+		steepest = max(steepest, math.Abs(y-c.start[i]))
 	}
-	for _, y := range c.bend {
-		bend = max(bend, math.Abs(y))
-	}
-	return largest, steepest + bend
+	return magnitudeOf(c.start), steepest + magnitudeOf(c.bend)
 }
 
 // rounded are the columns of tables for pieces of 2^k: the start in units of 2^−frac, the
