@@ -9,11 +9,7 @@ import (
 )
 
 // PlusConst is e + c, an integer on e's scale.
-func (e *Int) PlusConst(c int64) *Int {
-	out := e.Plus(&Int{Acc: model.Acc{Const: c}, Min: c, Max: c})
-	out.Shape, out.Frac = e.Shape, e.Frac
-	return out
-}
+func (e *Int) PlusConst(c int64) *Int { return e.Plus(&Int{Acc: model.Acc{Const: c}, Min: c, Max: c}) }
 
 // Int is an integer for each index of a shape, as an accumulator: a sum of views of tensors,
 // products of tensors and a constant. No tensor holds it yet.
@@ -112,9 +108,7 @@ func (b *Builder) Room(a float64) bool { return a <= float64(b.Plan.Limit()) }
 
 // rowProduct is a·b, entry by entry of one shape, which is in [0, most].
 func (b *Builder) rowProduct(shape []int, x, y model.TensorID, most int64) *Int {
-	e := &Int{Shape: shape, Max: most}
-	e.Acc.Products = []model.Product{{Coef: 1, A: x, B: y, LabelsA: AllLabels(shape), LabelsB: AllLabels(shape)}}
-	return e
+	return b.EntryProduct(shape, x, y).On(0).Within(0, most)
 }
 
 // DropBroadcast is KeptLabels for a tensor.
