@@ -213,7 +213,7 @@ func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) (_ []quantise.
 		defer must.Catch(&err)
 		g := must.Get(m.sizedFor(in))
 		must.OK(runnable(g))
-		layers = q.Layers(g, must.Get(g.RunFloat(in)), wit)
+		layers = quantise.Layers(q, g, must.Get(g.RunFloat(in)), wit)
 		return nil
 	})
 	return layers, err

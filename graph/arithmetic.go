@@ -57,6 +57,9 @@ func larger[T number](a, b T) T     { return max(a, b) }
 
 func (k Arithmetic) kind() string { return arithmetic[k].name }
 
+// Of is the operator on two numbers; nil if it has none.
+func (k Arithmetic) Of() func(a, b float64) float64 { return arithmetic[k].floats }
+
 func (k Arithmetic) constantsOnly() bool { return k > Div }
 
 func (Arithmetic) takes() operands { return operands{2, 2, nil} }

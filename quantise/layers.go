@@ -22,9 +22,9 @@ type Layer struct {
 	Saturated          Saturated
 }
 
-// Layers describes a run, node by node. fg is the float graph in the size of the run,
+// Layers describes a run of a model, node by node. fg is the float graph in the size of the run,
 // and values what RunFloat gave on the same input.
-func (m *Model) Layers(fg *graph.Graph, values map[string][]float64, w *forward.Witness) []Layer {
+func Layers(m *Model, fg *graph.Graph, values map[string][]float64, w *forward.Witness) []Layer {
 	lookUps, committed := map[string]int{}, map[string]int{}
 	for i := range m.Graph.Steps {
 		s := &m.Graph.Steps[i]

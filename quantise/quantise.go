@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/lower"
 	"github.com/prove-model/prove-model/quantise/precision"
 )
@@ -12,7 +11,7 @@ import (
 // Model is a quantised model: the public circuit, the weights that the key
 // commits to, and what is needed to move inputs and outputs between real
 // numbers and integers.
-type Model struct{ *lower.Result }
+type Model = lower.Result
 
 // Quantise quantises fg. ranges holds the calibrated range of every graph
 // input and node output (Ranges of what RunFloat returned), whatever the size of
@@ -26,26 +25,11 @@ type Model struct{ *lower.Result }
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
-	r, err := lower.Quantise(fg, ranges, opts)
+	m, err := lower.Quantise(fg, ranges, opts)
 	if err == nil && opts.Base != nil {
-		err = lower.Graft(r, opts.Base, fg)
+		err = lower.Graft(m, opts.Base, fg)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Model{r}, nil
-}
-
-// AsBase returns the model as one that others are adapters to (Options.Base), with a name that no other has.
-func (m *Model) AsBase(name string) *lower.Base { return lower.NewBase(m.Result, name) }
-
-// At returns the model with another instance of its circuit.
-func (m *Model) At(in model.Instance) (*Model, error) {
-	r, err := m.Result.At(in)
-	if err != nil {
-		return nil, err
-	}
-	return &Model{r}, nil
+	return m, err
 }
 
 // Choose chooses the formats with which the integer model is within opts.Target on the
@@ -55,12 +39,9 @@ func (m *Model) At(in model.Instance) (*Model, error) {
 // transformers have few attempts, and begin with formats that suit most of them. What it
 // chooses depends on its arguments alone.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]Range, opts Options) (*Model, *Choice, error) {
-	r, c, err := precision.Choose(ctx, fg, samples, ranges, opts)
+	m, c, err := precision.Choose(ctx, fg, samples, ranges, opts)
 	if err == nil && opts.Base != nil {
-		err = lower.Graft(r, opts.Base, fg)
+		err = lower.Graft(m, opts.Base, fg)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return &Model{r}, c, nil
+	return m, c, err
 }

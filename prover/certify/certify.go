@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -32,24 +33,17 @@ var ErrNotShown = errors.New("the static bounds do not follow from the key")
 // Prove writes the certificate of a key. weights and trees are those of the key's
 // commitment (prover.Commit), and blocks those of its circuit (quantise.Model). The error
 // wraps ErrNotShown if the certificate would be of no use, and names the steps.
-func Prove(ctx context.Context, key *proof.Key, trees prover.Trees, weights model.Weights, blocks []fixed.Block, out io.Writer, opts prover.Options) (*prover.Stats, error) {
+func Prove(ctx context.Context, key *proof.Key, trees prover.Trees, weights model.Weights, blocks []fixed.Block, out io.Writer, opts prover.Options) (stats *prover.Stats, err error) {
+	defer must.Catch(&err)
 	e := &extras{blocks: blocks}
 	columns := columnsOf(key.Circuit.Graph, weights)
-	unit, err := key.Circuit.At(key.Circuit.Unit())
-	if err != nil {
-		return nil, err
-	}
+	unit := must.Get(key.Circuit.At(key.Circuit.Unit()))
 	if _, e.stated, err = e.arguments(key.Circuit, unit, columns); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotShown, err)
 	}
-	c, err := derive(key, e)
-	if err != nil {
-		return nil, err
-	}
+	c := must.Get(derive(key, e))
 	said := &Certificate{Certified: c.measured(key.Circuit.Graph, weights), of: key.Circuit, extras: e, columns: columns}
-	if err := said.checkSizes(); err != nil {
-		return nil, err
-	}
+	must.OK(said.checkSizes())
 	g := c.key.Circuit.Graph
 	own := make(model.Weights, len(g.Tensors))
 	for id, fixed := range c.fixed {
@@ -63,17 +57,12 @@ func Prove(ctx context.Context, key *proof.Key, trees prover.Trees, weights mode
 		}
 		sums[3*i], sums[3*i+1], sums[3*i+2] = int32(parts.Positive), int32(parts.Negative), int32(parts.Both)
 	}
-	at, err := c.key.Plan(c.key.Circuit.Unit())
-	if err != nil {
-		return nil, err
-	}
+	at := must.Get(c.key.Plan(c.key.Circuit.Unit()))
 	wit, err := forward.Run(ctx, at.Graph, own, [][]int32{sums})
 	if err != nil {
 		return nil, fmt.Errorf("the weights are not what the key says of them: %w", err)
 	}
-	if _, err := out.Write(head(key, e.encode())); err != nil {
-		return nil, err
-	}
+	must.Get(out.Write(head(key, e.encode())))
 	return prover.Prove(ctx, c.key, c.key.Circuit.Unit(), trees, wit, out, opts)
 }
 

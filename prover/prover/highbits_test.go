@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/quantise"
-	"github.com/prove-model/prove-model/quantise/lower"
 )
 
 // TestLimbsAreForced tries to change what a rounding to two limbs commits to, whose lower
@@ -24,7 +23,7 @@ func TestLimbsAreForced(t *testing.T) {
 		for i := range in {
 			in[i] = rng.Int32N(256) - 128
 		}
-		f := &forger{m: &quantise.Model{Result: &lower.Result{Circuit: b.g.Template(), Graph: &b.g, Weights: b.w}}, in: [][]int32{in}}
+		f := &forger{m: &quantise.Model{Circuit: b.g.Template(), Graph: &b.g, Weights: b.w}, in: [][]int32{in}}
 		f.commit(t)
 		if err := f.prove(t, f.honest); err != nil {
 			t.Fatalf("the honest control is rejected: %v", err)

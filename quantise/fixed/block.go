@@ -67,22 +67,18 @@ func AppendBlocks(to []byte, blocks []Block) []byte {
 			number(n)
 		}
 	}
-	flag := func(b bool) {
-		n := 0
-		if b {
-			n = 1
-		}
-		number(n)
-	}
 	number(len(blocks))
 	for i := range blocks {
 		b := &blocks[i]
-		number(int(b.Kind))
-		for _, n := range []int{b.Tensors, b.Tables, b.Steps, b.TableBits, b.ActBits, int(b.Of)} {
+		sum := 0
+		if b.Sum {
+			sum = 1
+		}
+		for _, n := range []int{int(b.Kind), b.Tensors, b.Tables, b.Steps, b.TableBits, b.ActBits, int(b.Of)} {
 			number(n)
 		}
 		list(b.Axes)
-		flag(b.Sum)
+		number(sum)
 		to = binary.AppendUvarint(to, math.Float64bits(b.Epsilon))
 		number(b.Times)
 		number(int(b.Mask + 1))

@@ -26,7 +26,7 @@ type Builder struct {
 	Draft bool
 
 	tables       map[string]model.TableID
-	columns      *ColumnCache
+	columns      *Recall[*Column]
 	replay       *replayContext // nil but in a Replay
 	FixedTensors []FixedTensor
 	// RowSums bounds the sum of the magnitudes along the last axis of tensors
@@ -45,10 +45,10 @@ type Builder struct {
 
 // NewBuilder returns a builder of an empty circuit, whose columns of functions are kept in a
 // cache.
-func NewBuilder(name string, columns *ColumnCache) *Builder {
+func NewBuilder(name string, columns *Recall[*Column]) *Builder {
 	return &Builder{
 		Circuit: &model.Graph{Name: name}, Batch: 1, columns: columns,
-		tables: map[string]model.TableID{}, uses: newTableUses(), RowSums: map[model.TensorID]int64{}, RowNorms: map[model.TensorID]float64{},
+		tables: map[string]model.TableID{}, uses: tableUses{}, RowSums: map[model.TensorID]int64{}, RowNorms: map[model.TensorID]float64{},
 		Splits: map[model.TensorID]Split{},
 	}
 }

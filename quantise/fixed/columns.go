@@ -3,23 +3,27 @@ package fixed
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// ColumnCache remembers the columns of functions by name: passes over a model, and
-// models that differ in some formats, have most of them in common, and a column takes
-// longer to make than all else in a pass.
-type ColumnCache struct {
-	last, before map[string]*cachedColumn
-	at           map[*int32]*cachedColumn // the last ones, by their first value
+// Column is a committed column of a function: its values, of which each is an integer times
+// 2^−Frac, their ends, and the rows at which it was clamped or stands in for something. Nobody may
+// write to it, as nodes and passes share it.
+type Column struct {
+	Values          []int32
+	Frac            int
+	Least, Greatest int64
+	Saturated       []model.Rows
+	tables          map[int64]tableColumn // that were made of it, by their first key
 }
 
-// cachedColumn is a column, and the tables that were made of it, by their first key.
-type cachedColumn struct {
-	values []int32
-	tables map[int64]tableColumn
+// NewColumn is the column of these values, at least one.
+func NewColumn(values []int32, frac int, saturated []model.Rows) *Column {
+	return &Column{values, frac, int64(slices.Min(values)), int64(slices.Max(values)), United(saturated), nil}
 }
 
 // tableColumn has as many rows as a table, and a name that tells it apart from others.
@@ -28,57 +32,41 @@ type tableColumn struct {
 	rows []int32
 }
 
-// get returns a column, which nobody may write to, and makes it if need be.
-func (m *ColumnCache) get(name string, make func() []int32) []int32 {
-	c, ok := m.last[name]
-	if ok {
-		return c.values
-	}
-	if c, ok = m.before[name]; !ok {
-		c = &cachedColumn{make(), map[int64]tableColumn{}}
-	}
-	if m.last == nil {
-		m.last, m.at = map[string]*cachedColumn{}, map[*int32]*cachedColumn{}
-	}
-	m.last[name] = c
-	if len(c.values) > 0 {
-		m.at[&c.values[0]] = c
-	}
-	return c.values
+// table returns the rows of a table of the column for the keys from first on. It repeats the last
+// value to the next power of two.
+func (c *Column) table(first int64) tableColumn {
+	return Remember(&c.tables, first, func() tableColumn {
+		rows := make([]int32, 1<<model.Log2Ceil(len(c.Values)))
+		for i := copy(rows, c.Values); i < len(rows); i++ {
+			rows[i] = c.Values[len(c.Values)-1]
+		}
+		h := sha256.New()
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(first)))
+		h.Write(ints.Bytes(ints.Int32s(rows)))
+		return tableColumn{"function " + string(h.Sum(nil)), rows}
+	})
 }
 
-// table returns the rows of a table of these values, at least one, for the keys from
-// first on: once more if they are a column that get has returned.
-func (m *ColumnCache) table(first int64, values []int32) tableColumn {
-	if m == nil {
-		return newTableColumn(first, values)
-	}
-	c := m.at[&values[0]]
-	if c == nil || len(c.values) != len(values) {
-		return newTableColumn(first, values)
-	}
-	t, ok := c.tables[first]
-	if !ok {
-		t = newTableColumn(first, values)
-		c.tables[first] = t
-	}
-	return t
+// Column is what make makes, made once for a key: the nodes of a loop that is unrolled have
+// columns in common, and passes over a model have most of them. Without a key it is made anew.
+func (b *Builder) Column(key string, make func() *Column) *Column { return b.columns.Of(key, make) }
+
+// Tabulated is the column of f(0), f(1) and so on, n values in all, each rounded to an integer (Column).
+func (b *Builder) Tabulated(key string, n int64, frac int, f func(i int) float64, saturated ...model.Rows) *Column {
+	return b.Column(key, func() *Column {
+		values := make([]int32, n)
+		for i := range values {
+			values[i] = int32(math.Round(f(i)))
+		}
+		return NewColumn(values, frac, saturated)
+	})
 }
 
-// newTableColumn repeats the last value to the next power of two.
-func newTableColumn(first int64, values []int32) tableColumn {
-	rows := make([]int32, 1<<model.Log2Ceil(len(values)))
-	for i := copy(rows, values); i < len(rows); i++ {
-		rows[i] = values[len(values)-1]
-	}
-	h := sha256.New()
-	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(first)))
-	h.Write(ints.Bytes(ints.Int32s(rows)))
-	return tableColumn{"function " + string(h.Sum(nil)), rows}
+// LookUp is the tensor of a function of e, rounded to a scale, whose column for the keys from the
+// given one on is c.
+func (b *Builder) LookUp(name, table string, e *Int, frac int, first int64, c *Column) model.TensorID {
+	id := b.Witness(name, e.Shape, c.Frac, c.Least, c.Greatest)
+	b.Saturates(c.Saturated)
+	b.Lookup(e, frac, b.FuncTable(table, first, c), id)
+	return id
 }
-
-// Next forgets what nobody has asked for since it was last called.
-func (m *ColumnCache) Next() { m.last, m.before, m.at = nil, m.last, nil }
-
-// Column is a function's column of that name.
-func (b *Builder) Column(name string, make func() []int32) []int32 { return b.columns.get(name, make) }

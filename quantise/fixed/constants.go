@@ -11,36 +11,43 @@ import (
 // Constants that are functions of their indexes, such as causal masks, positions and
 // identity matrices, are not committed to: the verifier evaluates them.
 
+// Band is what a matrix of zeros and ones is 1 on: all of its diagonals, j − i, from one to another.
+type Band struct{ Least, Most int }
+
+// BandOf returns the band of a matrix that is 1, row by row, where wanted says so; nil if it is 1 on other entries, or none.
+func BandOf(n, m int, wanted func(at int) bool) *Band {
+	b := &Band{m, -n}
+	for at := range n * m {
+		if d := at%m - at/m; wanted(at) {
+			b.Least, b.Most = min(b.Least, d), max(b.Most, d)
+		}
+	}
+	for at := range n * m {
+		if d := at%m - at/m; wanted(at) != (d >= b.Least && d <= b.Most) {
+			return nil
+		}
+	}
+	if b.Least > b.Most {
+		return nil
+	}
+	return b
+}
+
 // matrixFormula returns the formula of a matrix that has, row by row, one value where
 // wanted is true and another one elsewhere; nil if it has none.
 func matrixFormula(n, m int, wanted func(at int) bool) *model.Formula {
 	if n < 2 || m < 2 {
 		return nil
 	}
-	// The diagonals j − i of the entries of either kind.
-	type span struct{ least, most, count int }
-	in, out := span{m, -n, 0}, span{m, -n, 0}
-	for i := range n {
-		for j := range m {
-			s := &out
-			if wanted(i*m + j) {
-				s = &in
-			}
-			s.least, s.most, s.count = min(s.least, j-i), max(s.most, j-i), s.count+1
-		}
-		if in.most >= out.least && out.most >= in.least && in.least != in.most {
-			return nil // on both sides of each other, and more than a diagonal
-		}
-	}
-	switch {
-	case in.count == 0 || out.count == 0:
+	switch b := BandOf(n, m, wanted); {
+	case b == nil || b.Least == 1-n && b.Most == m-1:
 		return nil
-	case in.least > out.most: // i ≤ j + offset
-		return &model.Formula{Kind: model.AtMost, Offset: int64(-in.least)}
-	case in.most < out.least:
-		return &model.Formula{Kind: model.AtLeast, Offset: int64(-in.most)}
-	case in.least == in.most && in.count == min(n, m-in.least)-max(0, -in.least):
-		return &model.Formula{Kind: model.Equal, Offset: int64(-in.least)}
+	case b.Most == m-1: // i ≤ j + offset
+		return &model.Formula{Kind: model.AtMost, Offset: int64(-b.Least)}
+	case b.Least == 1-n:
+		return &model.Formula{Kind: model.AtLeast, Offset: int64(-b.Most)}
+	case b.Least == b.Most:
+		return &model.Formula{Kind: model.Equal, Offset: int64(-b.Least)}
 	}
 	return nil
 }
@@ -119,8 +126,7 @@ func (b *Builder) byFormula(name string, shape []int, values []float64, frac int
 		if x == 1 && frac == 0 {
 			return id, true
 		}
-		return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: frac, Min: min(x, 0), Max: max(x, 0),
-			Def: []model.Linear{{Coef: x, Src: id}}}), true
+		return b.VirtualOf(name, b.Of(id).Times(x).On(frac)), true
 	}
 	return 0, false
 }

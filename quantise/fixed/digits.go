@@ -40,8 +40,7 @@ func (b *Builder) digits(name string, w wide, most *big.Int) []model.TensorID {
 		e := t.e
 		if e.Min < 0 {
 			offset := int64(1) << model.Log2Ceil(int(-e.Min))
-			e = e.Plus(&Int{Acc: model.Acc{Const: offset}, Min: offset, Max: offset})
-			e.Shape = t.e.Shape
+			e = e.PlusConst(offset)
 			rest.Sub(rest, new(big.Int).Lsh(big.NewInt(offset), uint(t.exp)))
 		}
 		if e.Max >= model.Bound {

@@ -8,67 +8,24 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Quotient is a division num/den of integers, entry by entry, to be rounded:
-// q = ⌊(2·2^shift·num + den)/(2·den)⌋.
-type Quotient struct {
-	Name  string
-	Shape []int
-	Num   *Int // of the quotient's shape
-	Shift int
-	// Den is positive: as a tensor that broadcasts by the labels, and as a
-	// view of the quotient's shape of that tensor (nil: as it is).
-	Den    model.TensorID
-	Labels []int
-	View   *model.View
-	// Keys is the table that q is looked up in, from first on, and its size in
-	// bits: this bounds q.
-	Keys  model.TableID
-	First int64
-	Bits  int
-	// Out is where the look-up's values go.
-	Out model.TensorID
-	// Saturated are the rows of keys where it clamps.
-	Saturated []model.Rows
-}
-
-// Divide adds the steps of a quotient and returns the tensor q.
-//
-// The quotient and the remainder r are the prover's choice; what forces them is
-// 2^(shift+1)·num + den = 2·den·q + r over the integers with 0 ≤ r < 2·den. The
-// steps that state this are model.Division's; here their sizes are chosen, so
-// that neither side of the equation wraps.
-func (b *Builder) Divide(d Quotient) model.TensorID {
-	den := b.Circuit.Tensors[d.Den]
-	if den.Min < 1 {
-		refuse.With("a divisor may be %d", den.Min)
-	}
-	denOf := func(c int64) model.Linear { return model.Linear{Coef: c, Src: d.Den, View: d.View} }
-	num := d.Num.Times(2 << d.Shift).Plus(&Int{Acc: model.Acc{Linear: []model.Linear{denOf(1)}}, Min: den.Min, Max: den.Max})
-	num.Shape = d.Shape
-	last := d.First + int64(1)<<d.Bits - 1
-	bits := model.Log2Ceil(int(2 * den.Max))
-	if spread := 2 * float64(den.Max) * math.Max(math.Abs(float64(d.First)), float64(last+1)); num.Abs() >= model.Bound || spread >= model.Bound || bits+d.Bits > 30 {
-		refuse.With("a division of up to %d by up to %d does not fit in 30 bits", num.Abs(), den.Max)
-	}
-	// Honest quotients are within the table.
-	for _, n := range []int64{d.Num.Min, d.Num.Max} {
-		for _, by := range []int64{den.Min, den.Max} {
-			if q := floorDiv(n*(2<<d.Shift)+by, 2*by); q < d.First || q > last {
-				refuse.With("a quotient may be %d, outside of [%d, %d]", q, d.First, last)
-			}
-		}
-	}
-	double := b.Virtual("divisor", d.Shape, []model.Linear{denOf(2)}, den.Frac)
-	q := b.Witness(d.Name, d.Shape, 0, d.First, last)
-	b.Division(num.Acc, double, q, 2*den.Max-1)
-
-	b.Saturates(d.Saturated)
-	b.Lookup(b.View(q, nil, d.Shape), 0, d.Keys, d.Out)
+// RoundedQuotient is q = ⌊(2·num + den)/(2·den)⌋ in [first, last], entry by entry of num's shape, as a
+// tensor of that scale, but for a look-up of q: den is positive, and a view of it has the shape (nil: it is of
+// it). The caller sees to it that neither side of 2·num + den = 2·den·q + r wraps.
+func (b *Builder) RoundedQuotient(name string, num *Int, den model.TensorID, view *model.View, frac int, first, last int64) model.TensorID {
+	t := b.Circuit.Tensors[den]
+	denOf := func(c int64) model.Linear { return model.Linear{Coef: c, Src: den, View: view} }
+	acc := num.Times(2).Plus(&Int{Acc: model.Acc{Linear: []model.Linear{denOf(1)}}}).Acc
+	double := b.Virtual("divisor", num.Shape, []model.Linear{denOf(2)}, t.Frac)
+	q := b.Witness(name, num.Shape, frac, first, last)
+	b.Division(acc, double, q, 2*t.Max-1)
 	return q
 }
 
 // Division adds the step q = ⌊acc/den⌋ with a remainder of at most most, and the
 // steps that constrain it but for a look-up of q. It returns the remainder.
+//
+// The quotient and the remainder r are the prover's choice; what forces them is
+// acc = den·q + r over the integers with 0 ≤ r < den (model.Division).
 func (b *Builder) Division(acc model.Acc, den, q model.TensorID, most int64) *Int {
 	shape := b.Circuit.Tensors[den].Shape
 	r := b.Witness("remainder", shape, 0, 0, most)
@@ -83,7 +40,7 @@ func (b *Builder) Division(acc model.Acc, den, q model.TensorID, most int64) *In
 	return b.View(r, nil, shape)
 }
 
-func floorDiv(a, b int64) int64 {
+func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b != 0 && (a < 0) != (b < 0) {
 		q--
@@ -115,7 +72,7 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 	}
 	// As many digits below the first as leave its quotient no more bits than they have.
 	count := 0
-	for TableBits(floorDiv(e.Min>>(step*count), least), floorDiv(e.Max>>(step*count), least)) > step {
+	for TableBits(FloorDiv(e.Min>>(step*count), least), FloorDiv(e.Max>>(step*count), least)) > step {
 		count++
 	}
 	low := make([]*Int, count)
@@ -135,7 +92,7 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 		b.InRange(rest, step)
 		low[0], e = rest, b.View(top, nil, shape)
 	}
-	first, last := floorDiv(e.Min, least), floorDiv(e.Max, least)
+	first, last := FloorDiv(e.Min, least), FloorDiv(e.Max, least)
 	q := b.Witness(name, shape, 0, first, last)
 	rest = b.Division(e.Acc, den, q, d.Most-1)
 	quotient = b.View(q, nil, shape)
@@ -156,7 +113,7 @@ const LeastQuotients = 8
 // Quotients bounds ⌊e/den⌋ and 0, and says whether one division has them.
 func (b *Builder) Quotients(e *Int, den model.TensorID, most int64) (first, last int64, fits bool) {
 	least := b.Circuit.Tensors[den].Min
-	first, last = min(floorDiv(e.Min, least), 0), max(floorDiv(e.Max, least), 0)
+	first, last = min(FloorDiv(e.Min, least), 0), max(FloorDiv(e.Max, least), 0)
 	bits := max(TableBits(first, last), LeastQuotients)
 	remainder := model.Log2Ceil(int(most))
 	fits = bits <= model.MaxTableBits && math.Ldexp(1, bits+1+remainder) <= math.Ldexp(1, 31) && e.Abs() < model.Bound

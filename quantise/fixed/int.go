@@ -9,11 +9,7 @@ import (
 )
 
 // PlusConst is e + c, an integer on e's scale.
-func (e *Int) PlusConst(c int64) *Int {
-	out := e.Plus(&Int{Acc: model.Acc{Const: c}, Min: c, Max: c})
-	out.Shape, out.Frac = e.Shape, e.Frac
-	return out
-}
+func (e *Int) PlusConst(c int64) *Int { return e.Plus(&Int{Acc: model.Acc{Const: c}, Min: c, Max: c}) }
 
 // Int is an integer for each index of a shape, as an accumulator: a sum of views of tensors,
 // products of tensors and a constant. No tensor holds it yet.
@@ -78,6 +74,26 @@ func (e *Int) Plus(o *Int) *Int {
 	return out
 }
 
+// Minus returns e − o; both have the same Shape and Frac.
+func (e *Int) Minus(o *Int) *Int { return e.Plus(o.Times(-1)) }
+
+// Within is e, of which more is known than its terms say: that it is in [lo, hi].
+func (e *Int) Within(lo, hi int64) *Int {
+	out := *e
+	out.Min, out.Max = lo, hi
+	return &out
+}
+
+// On has e's integers mean what they do on another scale.
+func (e *Int) On(frac int) *Int {
+	out := *e
+	out.Frac = frac
+	return &out
+}
+
+// Of is a tensor as an expression.
+func (b *Builder) Of(id model.TensorID) *Int { return b.View(id, nil, b.Circuit.Tensors[id].Shape) }
+
 // View is tensor id as an expression, through a view (nil: as it is) of
 // the given shape.
 func (b *Builder) View(id model.TensorID, v *model.View, shape []int) *Int {
@@ -92,9 +108,7 @@ func (b *Builder) Room(a float64) bool { return a <= float64(b.Plan.Limit()) }
 
 // rowProduct is a·b, entry by entry of one shape, which is in [0, most].
 func (b *Builder) rowProduct(shape []int, x, y model.TensorID, most int64) *Int {
-	e := &Int{Shape: shape, Max: most}
-	e.Acc.Products = []model.Product{{Coef: 1, A: x, B: y, LabelsA: AllLabels(shape), LabelsB: AllLabels(shape)}}
-	return e
+	return b.EntryProduct(shape, x, y).On(0).Within(0, most)
 }
 
 // DropBroadcast is KeptLabels for a tensor.

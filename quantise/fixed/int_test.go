@@ -45,7 +45,7 @@ type integers struct {
 }
 
 func newIntegers() *integers {
-	l := NewBuilder("test", &ColumnCache{})
+	l := NewBuilder("test", &Recall[*Column]{})
 	l.Plan = Plan{TableBits: 16, Bits: 13}
 	return &integers{l}
 }
@@ -128,11 +128,12 @@ func TestLimbs(t *testing.T) {
 // TestInverseRoots compares with integers of any size.
 func TestInverseRoots(t *testing.T) {
 	for _, x := range []struct{ mean, exp int }{{1, 46}, {1, 0}, {3, 44}, {768, 36}, {4096, 34}, {MaxNorm, 28}, {MaxNorm - 1, 29}} {
-		for i, got := range inverseRoots(x.mean, x.exp) {
+		for i := range 1 << leadBits {
+			got := inverseRoot(x.mean, x.exp, i)
 			key := int64(max(i, 1<<(leadBits-2)))
 			n := new(big.Int).Quo(new(big.Int).Lsh(big.NewInt(int64(x.mean)), uint(x.exp+2)), big.NewInt(2*key+1))
 			if want := (n.Sqrt(n).Int64() + 1) / 2; int64(got) != want {
-				t.Fatalf("√(%d·2^%d/(2·%d + 1)) is %d, not %d", x.mean, x.exp, key, got, want)
+				t.Fatalf("√(%d·2^%d/(2·%d + 1)) is %g, not %d", x.mean, x.exp, key, got, want)
 			}
 		}
 	}
@@ -159,7 +160,7 @@ func TestPiecewiseTables(t *testing.T) {
 			if k == Absolute && c.hi < 0 || k == Sign && (c.lo > 1 || c.hi < -1 || c.lo > -1 || c.hi < 1) {
 				continue
 			}
-			table := l.Circuit.Tables[l.Piecewise(k, c.lo, c.hi)]
+			table := l.Circuit.Tables[l.PiecewiseOf(k, c.lo, c.hi, l.Plan.TableBits)]
 			for key := table.Min; table.Contains(key); key++ {
 				if got := table.Value(key, nil); got != f(key) {
 					t.Fatalf("%s: %d gives %d, want %d", table.Name, key, got, f(key))
@@ -236,15 +237,14 @@ func TestRectified(t *testing.T) {
 
 // A table of rests pays if it has as many uses as rows in all chunks.
 func TestPaysRest(t *testing.T) {
-	table := restTable{14, 10}
-	uses := newTableUses()
-	p := Plan{uses: &uses, chunks: 3}
-	uses.rests[table] = 3<<14 - 1
-	if p.paysRest(table) {
+	table := ownTable{bits: 14, drop: 10}
+	uses := tableUses{table: 3<<14 - 1}
+	p := Plan{uses: uses, chunks: 3}
+	if p.pays(table) {
 		t.Error("too few uses pay")
 	}
-	uses.rests[table]++
-	if !p.paysRest(table) || p.paysRest(restTable{14, 9}) || !(&Plan{}).paysRest(table) {
+	uses[table]++
+	if !p.pays(table) || p.pays(ownTable{bits: 14, drop: 9}) || !(&Plan{}).pays(table) {
 		t.Error("what pays does not, or another table does")
 	}
 }

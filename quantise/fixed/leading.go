@@ -2,7 +2,6 @@ package fixed
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -17,18 +16,19 @@ func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.T
 	positive := b.steppedTable("not zero", digitBits, []model.Piece{{End: 1}, {End: 1 << digitBits, Offset: 1}})
 	first = make([]model.TensorID, len(digits))
 	lead, next = &Int{Shape: shape}, &Int{Shape: shape}
-	var above []model.Linear
+	var above *Int
 	for i := len(digits) - 1; i >= 0; i-- {
 		// The look-up keeps the digit in its range as well.
 		first[i] = b.Witness("not zero", shape, 0, 0, 1)
 		b.Lookup(b.View(digits[i], nil, shape), 0, positive, first[i])
-		if len(above) > 0 {
-			found := b.Add(model.Tensor{Name: "found", Shape: shape, Kind: model.Virtual, Max: 1, Def: slices.Clone(above)})
-			e := b.View(first[i], nil, shape).Plus(b.rowProduct(shape, found, first[i], 1).Times(-1))
-			e.Min, e.Max = 0, 1
-			first[i] = b.Exact(fmt.Sprintf("first is digit %d", i), e)
+		if above == nil {
+			above = b.Of(first[i])
+		} else {
+			found := b.VirtualOf("found", above.Within(0, 1))
+			e := b.Of(first[i]).Minus(b.rowProduct(shape, found, first[i], 1))
+			first[i] = b.Exact(fmt.Sprintf("first is digit %d", i), e.Within(0, 1))
+			above = above.Plus(b.Of(first[i]))
 		}
-		above = append(above, model.Linear{Coef: 1, Src: first[i]})
 		lead = lead.Plus(b.rowProduct(shape, first[i], digits[i], 0))
 		if i > 0 {
 			next = next.Plus(b.rowProduct(shape, first[i], digits[i-1], 0))
@@ -43,7 +43,7 @@ func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.T
 // so many of its highest bits, an even number of bits from the end. It returns the
 // root of what brought them to the front as well: the integer is (key + rest)·2^(24 −
 // leadBits)/scale² times 2^12 to the number of the next digit, rest being in [0, 1).
-func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, values []int32) (scale, out model.TensorID) {
+func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, c *Column) (scale, out model.TensorID) {
 	scale = b.Witness("scale", shape, 0, 1, 1<<(digitBits/2-1))
 	var pieces []model.Piece
 	for i := range digitBits / 2 {
@@ -55,7 +55,7 @@ func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, values 
 	once := b.Exact("leading bits", both)
 	once = b.Exact("leading bits, scaled", b.rowProduct(shape, once, scale, both.Max))
 	shift := 2*digitBits - leadBits
-	out = b.Witness(name, shape, 0, int64(slices.Min(values)), int64(slices.Max(values)))
-	b.InRange(b.Cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, values), out), shift)
+	out = b.Witness(name, shape, 0, c.Least, c.Greatest)
+	b.InRange(b.Cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, c), out), shift)
 	return scale, out
 }

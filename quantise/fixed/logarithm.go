@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -23,14 +22,10 @@ const logError = 1.0/(1<<(leadBits-1)) + 1.0/(1<<(LogBits-1))
 func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *Int {
 	first, lead, next := b.leading(shape, digits)
 	ln := func(x float64) int64 { return int64(math.Round(x * (1 << LogBits))) }
-	values := b.Column("logarithms", func() []int32 {
-		values := make([]int32, 1<<leadBits)
-		for i := range values {
-			values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
-		}
-		return values
+	c := b.Tabulated("logarithms", 1<<leadBits, LogBits, func(i int) float64 {
+		return elementary.Log(float64(max(i, 1<<(leadBits-2)))+0.5) * (1 << LogBits)
 	})
-	scale, leadingLog := b.leadingBits(shape, lead, next, "logarithm", values)
+	scale, leadingLog := b.leadingBits(shape, lead, next, "logarithm", c)
 	// What brought the leading bits to the front, squared, is in it too much.
 	var pieces []model.Piece
 	for i := range digitBits / 2 {
@@ -133,33 +128,25 @@ func (b *Builder) LogOfSum(name string, shape []int, sums []DigitSum, number flo
 		}
 	}
 	m, octave := b.leadingOctave(name, shape, b.digits(name, w, most))
-	ln := func(x float64) int32 { return int32(math.Round(x * (1 << LogBits))) }
-	look := func(what string, key *Int, values []int32) *Int {
-		out := b.Witness(name+", "+what, shape, LogBits, int64(slices.Min(values)), int64(slices.Max(values)))
-		b.LookupDirect(key, b.FuncTable(what, 0, values), out)
-		return b.View(out, nil, shape)
+	look := func(what string, key *Int, c *Column) *Int {
+		return b.View(b.LookUp(name+", "+what, what, key, key.Frac, 0, c), nil, shape)
 	}
 	beside := float64(unit) * math.Ln2
-	e := look("logarithm", b.View(m, nil, shape), b.Column(fmt.Sprint("logarithms of integers, ", unit, least), func() []int32 {
-		values := make([]int32, 1<<(digitBits+1))
-		for i := range values {
-			x := float64(i)
-			if i >= octaveKeys { // and what was cut off
-				x += 0.5
-			}
-			values[i] = ln(elementary.Log(max(x, 1)))
+	integers := fmt.Sprint("logarithms of integers, ", unit, least)
+	e := look("logarithm", b.View(m, nil, shape), b.Tabulated(integers, 1<<(digitBits+1), LogBits, func(i int) float64 {
+		switch {
+		case i == 0:
+			return (elementary.Log(least) + beside) * (1 << LogBits)
+		case i < octaveKeys:
+			return elementary.Log(float64(i)) * (1 << LogBits)
 		}
-		values[0] = ln(elementary.Log(least) + beside)
-		return values
+		return elementary.Log(float64(i)+0.5) * (1 << LogBits) // with what was cut off
 	}))
 	if octave != nil {
-		e = e.Plus(look("logarithm of the octave", octave, b.Column(fmt.Sprint("logarithms of octaves, ", octave.Max), func() []int32 {
-			values := make([]int32, octave.Max+1)
-			for i := range values {
-				values[i] = ln(float64(i) * math.Ln2)
-			}
-			return values
+		octaves := fmt.Sprint("logarithms of octaves, ", octave.Max)
+		e = e.Plus(look("logarithm of the octave", octave, b.Tabulated(octaves, octave.Max+1, LogBits, func(i int) float64 {
+			return float64(float64(i)*math.Ln2) * (1 << LogBits)
 		})))
 	}
-	return e.PlusConst(-int64(ln(beside)))
+	return e.PlusConst(-int64(math.Round(beside * (1 << LogBits))))
 }

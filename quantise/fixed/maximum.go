@@ -39,21 +39,17 @@ func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.Tens
 func (b *Builder) greater(name string, x, y *Int) model.TensorID {
 	lo, hi := min(x.Min, y.Min), max(x.Max, y.Max)
 	relu := b.Witness(name, x.Shape, x.Frac, 0, hi-lo)
-	b.Lookup(x.Plus(y.Times(-1)), x.Frac, b.ReluTable(hi-lo), relu)
-	return b.Add(model.Tensor{
-		Name: name, Shape: x.Shape, Kind: model.Virtual, Frac: x.Frac, Min: lo, Max: hi,
-		Def: append(slices.Clone(y.Acc.Linear), model.Linear{Coef: 1, Src: relu}),
-	})
+	b.Lookup(x.Minus(y), x.Frac, b.ReluTable(hi-lo), relu)
+	return b.VirtualOf(name, y.Plus(b.Of(relu)).Within(lo, hi))
 }
 
 // WideGreater is greater for values that no table has the differences of: y + c·(x − y),
 // where c says whether x ≥ y.
 func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
-	diff := x.Plus(y.Times(-1))
+	diff := x.Minus(y)
 	wins := b.NotNegative(name+", wins", diff)
 	e := b.rowProduct(x.Shape, wins, b.VirtualOf(name+", by", diff), diff.Max).Plus(y)
-	e.Frac, e.Min, e.Max = x.Frac, x.Min, x.Max
-	return b.Exact(name, e)
+	return b.Exact(name, e.On(x.Frac).Within(x.Min, x.Max))
 }
 
 // ReluTable is a table of max(x, 0) that is exact for |x| ≤ spread: one that
@@ -61,7 +57,7 @@ func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
 func (b *Builder) ReluTable(spread int64) model.TableID {
 	top := int64(1)<<b.Plan.Bits - 1
 	if b.hasTable(piecewiseName(Keep, 0, top, b.Plan.TableBits)) && spread <= top {
-		return b.Piecewise(Keep, 0, top)
+		return b.PiecewiseOf(Keep, 0, top, b.Plan.TableBits)
 	}
 	bits := model.Log2Ceil(int(spread+1)) + 1
 	if bits > model.MaxTableBits {
@@ -108,8 +104,7 @@ func (b *Builder) rowMax(m Scores) model.TensorID {
 	rows := t.Shape[:last:last]
 	top, _ := b.top(m.ID, m.Width, t.Max-t.Min, t.Min, t.Max)
 	out := append(slices.Clone(rows), 1)
-	w := &model.View{Groups: append(model.SameIndexes(last).Groups, model.Group{Out: []int{last}, Strides: []int{0}})}
-	return b.Viewed("maximum", top, w, out)
+	return b.Viewed("maximum", top, LabelView(model.Axes(last), out), out)
 }
 
 // top finds the greatest entry of every row along the last axis of a tensor, in [lo, hi], and is says where it is (model.Maximum). Rows
@@ -129,8 +124,8 @@ func (b *Builder) top(id model.TensorID, width int, spread, lo, hi int64) (top, 
 		refuse.With("values of %d bits are too wide to compare", bits)
 	}
 	bits = max(bits, 1)
-	name := fmt.Sprintf("is 0, %d", bits)
-	b.Lookup(&Int{Shape: t.Shape, Acc: c.Below, Min: -spread, Max: 0}, 0, b.addTable(name, model.TopTable(name, bits)), is)
+	table := b.addTable(model.TopTable(fmt.Sprintf("is 0, %d", bits), bits))
+	b.Lookup(&Int{Shape: t.Shape, Acc: c.Below, Min: -spread, Max: 0}, 0, table, is)
 	b.InRange(&Int{Shape: rows, Acc: c.Found, Max: int64(width - 1)}, max(model.Log2Ceil(width), 1))
 	return top, is
 }

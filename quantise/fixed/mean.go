@@ -18,16 +18,14 @@ type Rows struct {
 
 // RowsOf are the rows of a tensor of a shape along axes of it.
 func RowsOf(of, axes []int) Rows {
-	r := Rows{of: of, Shape: []int{}, sum: &model.View{}, Count: 1}
+	r := Rows{of: of, Shape: []int{}}
+	r.sum, r.Count = SumView(of, axes, false)
 	for i, d := range of {
 		if slices.Contains(axes, i) {
-			r.Count *= d
 			r.contracted = append(r.contracted, len(of)+i)
-			r.sum.Groups = append(r.sum.Groups, model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}})
 			continue
 		}
 		r.contracted = append(r.contracted, len(r.Shape))
-		r.sum.Groups = append(r.sum.Groups, Axis(len(r.Shape), i))
 		r.labels = append(r.labels, i)
 		r.Shape = append(r.Shape, d)
 	}
@@ -41,22 +39,21 @@ func (r Rows) repeated() *model.View { return LabelView(r.labels, r.of) }
 // rows, as count·x less the sum, and otherwise with the mean rounded on a finer
 // scale than x.
 func (b *Builder) Centred(r Rows, id model.TensorID, count int) (of model.TensorID, times int) {
-	t, m := b.Circuit.Tensors[id], b.Magnitude(id)
+	m := b.Magnitude(id)
 	if count <= 64 && 2*int64(count)*m < 1<<28 {
 		sum := b.Viewed("sum", id, r.sum, r.Shape)
 		most := 2 * int64(count) * m
-		return b.Add(model.Tensor{Name: "from the mean", Shape: r.of, Kind: model.Virtual, Frac: t.Frac, Min: -most, Max: most,
-			Def: []model.Linear{{Coef: int64(count), Src: id}, {Coef: -1, Src: sum, View: r.repeated()}}}), count
+		return b.VirtualOf("from the mean", b.Of(id).Times(int64(count)).Minus(b.View(sum, r.repeated(), r.of)).Within(-most, most)), count
 	}
 	guard := min(4, max(0, 27-model.Log2Ceil(int(m))))
 	offset := int64(1) << model.Log2Ceil(int(m))
 	mean := b.mean(r, id, offset, guard)
-	def := []model.Linear{{Coef: 1 << guard, Src: id}, {Coef: 1 << guard, Src: b.Scalar("offset", offset), View: LabelView(nil, r.of)}}
+	e := b.Of(id).Plus(b.View(b.Scalar("offset", offset), LabelView(nil, r.of), r.of)).Finer(guard)
 	for _, part := range mean {
-		def = append(def, model.Linear{Coef: -part.Coef, Src: part.Src, View: r.repeated()})
+		e = e.Minus(b.View(part.Src, r.repeated(), r.of).Times(part.Coef))
 	}
 	most := 2*m<<guard + 1
-	return b.Add(model.Tensor{Name: "from the mean", Shape: r.of, Kind: model.Virtual, Frac: t.Frac + guard, Min: -most, Max: most, Def: def}), 1
+	return b.VirtualOf("from the mean", e.Within(-most, most)), 1
 }
 
 const meanLimb = 10 // bits of the limbs of long sums
@@ -96,8 +93,7 @@ func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []mod
 		rest = divide(rest.Times(1<<digitBits).Plus(b.View(digits[i], nil, r.Shape)), digitBits)
 		parts[len(parts)-1].Coef = 1 << (digitBits*i + guard)
 	}
-	half := &Int{Shape: r.Shape, Acc: model.Acc{Const: count / 2}}
-	divide(rest.Times(1<<guard).Plus(half), guard+1)
+	divide(rest.Times(1<<guard).PlusConst(count/2), guard+1)
 	parts[len(parts)-1].Coef = 1
 	// The mean is below 2·offset, so that higher digits are 0.
 	return slices.DeleteFunc(parts, func(p model.Linear) bool { return p.Coef>>guard > 2*offset })

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -47,9 +46,9 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	for math.Sqrt(float64(mean))*Pow2(exp+normStep) <= 1<<(17+leadBits/2) {
 		exp += normStep
 	}
-	values := b.Column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
-	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", values)
-	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, int64(slices.Max(values))<<(digitBits/2-1)))
+	c := b.Tabulated(fmt.Sprint("inverse roots ", mean, exp), 1<<leadBits, 0, func(i int) float64 { return inverseRoot(mean, 2*exp, i) })
+	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", c)
+	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, c.Greatest<<(digitBits/2-1)))
 
 	e := b.sumOfLimbs(r, id, limbs, bits, first, b.limbs(factor, normStep, normStep), func(i, digit int) int {
 		return digitBits/2*digit - bits*i + exp - 1 - up - frac
@@ -148,29 +147,21 @@ func (b *Builder) suffix(name string, limbs []model.TensorID, i, bits int) model
 	if i == len(limbs)-1 {
 		return limbs[i]
 	}
-	t := model.Tensor{Name: name, Shape: b.Circuit.Tensors[limbs[0]].Shape, Kind: model.Virtual}
+	e := &Int{Shape: b.Circuit.Tensors[limbs[0]].Shape}
 	for k, limb := range limbs[i:] {
-		c := int64(1) << (bits * k)
-		t.Def = append(t.Def, model.Linear{Coef: c, Src: limb})
-		t.Min, t.Max = t.Min+c*b.Circuit.Tensors[limb].Min, t.Max+c*b.Circuit.Tensors[limb].Max
+		e = e.Plus(b.Of(limb).Times(1 << (bits * k)))
 	}
-	return b.Add(t)
+	return b.VirtualOf(name, e)
 }
 
-// inverseRoots is the table of √(mean·2^exp/(2·key + 1)), rounded; keys that
-// leading bits never are have the greatest value of the others. mean·2^exp is at most
-// 2^46.
-func inverseRoots(mean, exp int) []int32 {
-	values := make([]int32, 1<<leadBits)
+// inverseRoot is √(mean·2^exp/(2·key + 1)), rounded; keys that leading bits never are have
+// the greatest value of the others. mean·2^exp is at most 2^46.
+func inverseRoot(mean, exp, key int) float64 {
 	num := int64(mean) << (exp + 2) // four times, to round its root
-	for i := range values {
-		key := int64(max(i, 1<<(leadBits-2)))
-		// Of whole numbers below 2^50 the root is at least 2^−26 away from a whole
-		// number that it is not, more than a float64 is off: cut off it is exact.
-		root := int64(math.Sqrt(float64(num / (2*key + 1))))
-		values[i] = int32((root + 1) / 2)
-	}
-	return values
+	// Of whole numbers below 2^50 the root is at least 2^−26 away from a whole
+	// number that it is not, more than a float64 is off: cut off it is exact.
+	root := int64(math.Sqrt(float64(num / int64(2*max(key, 1<<(leadBits-2))+1))))
+	return float64((root + 1) / 2)
 }
 
 // squares is 2^exp·Σx² + least of every row of a tensor given by its limbs.

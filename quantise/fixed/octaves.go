@@ -24,7 +24,7 @@ const OctaveError = 1.0 / (2 * octaveKeys)
 // so that keys rise with x: twelve bits of it, and where they are. OctaveAt is the inverse.
 func (b *Builder) Octaves(name string, id model.TensorID) *Int {
 	t := &b.Circuit.Tensors[id]
-	w := wide{shape: t.Shape, terms: []wideTerm{{b.View(id, nil, t.Shape), 0}}, constant: new(big.Int)}
+	w := wide{shape: t.Shape, terms: []wideTerm{{b.Of(id), 0}}, constant: new(big.Int)}
 	return b.octaves(name, t.Shape, b.digits(name, w, big.NewInt(t.Max)))
 }
 
@@ -100,31 +100,25 @@ func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID)
 	isZero := b.steppedTable("octave, zero", digitBits, []model.Piece{{End: 1, Offset: 1}, {End: 1 << digitBits}})
 	high, low := &Int{Shape: shape}, &Int{Shape: shape}
 	add := func(by model.TensorID, i int) {
-		high = high.Plus(b.Product(shape, by, AllLabels(shape), digits[i], AllLabels(shape), 1))
-		low = low.Plus(b.Product(shape, by, AllLabels(shape), digits[i-1], AllLabels(shape), 1))
+		high, low = high.Plus(b.EntryProduct(shape, by, digits[i])), low.Plus(b.EntryProduct(shape, by, digits[i-1]))
 	}
 	none := model.TensorID(model.None) // whether this and all digits above are 0
 	for i := len(digits) - 1; i >= 2; i-- {
 		zero := b.Witness(fmt.Sprintf("%s, digit %d is zero", name, i), shape, 0, 0, 1)
 		b.LookupDirect(b.View(digits[i], nil, shape), isZero, zero) // which keeps the digit in its range
+		var before *Int
 		if none == model.None {
-			none = zero
-			one := b.Scalar("one", 1)
-			first[i] = b.Add(model.Tensor{Name: "first digit", Shape: shape, Kind: model.Virtual, Max: 1,
-				Def: []model.Linear{{Coef: 1, Src: one, View: LabelView(nil, shape)}, {Coef: -1, Src: none}}})
+			before, none = b.View(b.Scalar("one", 1), LabelView(nil, shape), shape), zero
 		} else {
-			before := none
-			none = b.Exact(fmt.Sprintf("%s, zero from digit %d on", name, i), b.rowProduct(shape, before, zero, 1))
-			first[i] = b.Add(model.Tensor{Name: "first digit", Shape: shape, Kind: model.Virtual, Max: 1,
-				Def: []model.Linear{{Coef: 1, Src: before}, {Coef: -1, Src: none}}})
+			before = b.Of(none)
+			none = b.Exact(fmt.Sprintf("%s, zero from digit %d on", name, i), b.rowProduct(shape, none, zero, 1))
 		}
+		first[i] = b.VirtualOf("first digit", before.Minus(b.Of(none)).Within(0, 1))
 		add(first[i], i)
 	}
 	add(none, 1)
-	for _, e := range []*Int{high, low} {
-		e.Min, e.Max = 0, 1<<digitBits-1
-	}
-	return b.Exact(name+", first digit", high), b.Exact(name+", next digit", low), first
+	h = b.Exact(name+", first digit", high.Within(0, 1<<digitBits-1))
+	return h, b.Exact(name+", next digit", low.Within(0, 1<<digitBits-1)), first
 }
 
 // OctaveAt is the middle of the integers that have a key.

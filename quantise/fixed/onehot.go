@@ -15,7 +15,7 @@ func (b *Builder) OneHot(name string, e *Int) model.TensorID {
 	out := b.Witness(name, e.Shape, 0, 0, 1)
 	b.LookupDirect(e, b.ZeroTable(directBits), out)
 	last := len(e.Shape) - 1
-	sum := &model.View{Groups: append(model.SameIndexes(last).Groups, model.Group{In: []int{last}, Sum: []model.SumIndex{{Dim: e.Shape[last], Stride: 1}}})}
+	sum, _ := SumView(e.Shape, []int{last}, false)
 	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
 		Kind: model.StepZero, Name: b.StepName, Shape: e.Shape[:last:last], Out: model.None, Lo: model.None, Table: model.None, Den: model.None,
 		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: out, View: sum}}},

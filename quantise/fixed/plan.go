@@ -9,7 +9,7 @@ type Plan struct {
 	// What the pass before found: how many entries look up each table that has to pay for its
 	// rows, nil if there was no pass; and about how many chunks a proof will have, each of which
 	// counts the uses of every table.
-	uses   *tableUses
+	uses   tableUses
 	chunks int
 }
 
@@ -40,66 +40,47 @@ const (
 // Tables cost rows in every chunk, so some are taken only if they have enough uses. A pass
 // counts these, and the next one does without the tables that do not pay (Plan.WithUses).
 
-// clampTable is a clamp table of 2^bits keys.
-type clampTable struct {
-	lo, hi int64
-	bits   int
+// ownTable is such a table, of 2^bits keys: a clamp table, or one of rests of which the upper ones are the
+// value, from bit drop on, or of no values if that is 0.
+type ownTable struct {
+	clamps     bool
+	lo, hi     int64 // of a clamp table
+	bits, drop int
 }
-
-// restTable is a table of 2^bits rests of which the upper ones are the value, from bit drop
-// on, or of no values if that is 0.
-type restTable struct{ bits, drop int }
 
 // tableUses counts the entries that look up, or would look up, tables.
-type tableUses struct {
-	clamps map[clampTable]int
-	rests  map[restTable]int
-}
-
-func newTableUses() tableUses {
-	return tableUses{map[clampTable]int{}, map[restTable]int{}}
-}
-
-// sparse counts one more use of a clamp table, and reports whether rounding to limbs costs less
-// than the table, by the uses that the pass before found.
-func (b *Builder) sparse(t clampTable, shape []int) bool {
-	b.uses.clamps[t] += b.Entries(shape)
-	return b.Plan.sparse(t)
-}
-
-// sparse reports whether a table costs more than limbs. A row of a table costs a leaf and a
-// count in every chunk; an entry in limbs costs one look-up and two entries of the witness more.
-func (p *Plan) sparse(t clampTable) bool {
-	return p.uses != nil && 2*p.chunks<<t.bits > 3*p.uses.clamps[t]
-}
+type tableUses map[ownTable]int
 
 // MostRest is the most bits of a rest that one look-up takes. Tests change it.
 var MostRest = 18
 
-// paysRest counts one more use of a table of rests, and reports whether the table costs less
-// than two look-ups for each rest, by the uses that the pass before found.
-func (b *Builder) paysRest(t restTable, shape []int) bool {
-	b.uses.rests[t] += b.Entries(shape)
-	return t.bits <= MostRest && b.Plan.paysRest(t)
+// may says whether a table is not too large.
+func (t ownTable) may() bool { return t.clamps || t.bits <= MostRest }
+
+// pays counts one more use of a table, and reports whether it costs less than doing without it, by
+// the uses that the pass before found.
+func (b *Builder) pays(t ownTable, shape []int) bool {
+	b.uses[t] += b.Entries(shape)
+	return t.may() && b.Plan.pays(t)
 }
 
-// paysRest reports whether a table costs less than it saves. A row costs a leaf and a count in
-// every chunk; an entry without the table costs one look-up and one entry of the witness more.
-func (p *Plan) paysRest(t restTable) bool {
-	return p.uses == nil || p.chunks<<t.bits <= p.uses.rests[t]
+// pays reports whether a table costs less than it saves. A row costs a leaf and a count in
+// every chunk. An entry costs one look-up and one entry of the witness more without a table of
+// rests; and one look-up and two entries more in limbs, without a clamp table.
+func (p *Plan) pays(t ownTable) bool {
+	cost, saved := p.chunks<<t.bits, p.uses[t]
+	if t.clamps {
+		cost, saved = 2*cost, 3*saved
+	}
+	return p.uses == nil || cost <= saved
 }
 
 // WithUses returns the plan of a pass that knows the uses of tables, and whether some of the
 // tables do not pay, so that another pass is worth while.
 func (p Plan) WithUses(l *Builder) (Plan, bool) {
-	p.uses, p.chunks = &l.uses, l.chunks()
-	for t := range p.uses.clamps {
-		if p.sparse(t) {
-			return p, true
-		}
-	}
-	for t := range p.uses.rests {
-		if t.bits <= MostRest && !p.paysRest(t) {
+	p.uses, p.chunks = l.uses, l.chunks()
+	for t := range p.uses {
+		if t.may() && !p.pays(t) {
 			return p, true
 		}
 	}

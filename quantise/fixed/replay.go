@@ -16,7 +16,7 @@ import (
 // blocks took: many blocks take the same.
 type Columns struct {
 	values map[model.TensorID][]int32
-	made   ColumnCache
+	made   Recall[*Column]
 }
 
 // NewColumns returns these values of fixed tensors.
@@ -176,25 +176,14 @@ func (b *Block) lower(l *Builder, a *static.Argument) error {
 		}
 		l.LogPower(RowsOf(shape, b.Axes), b.Of, b.Epsilon)
 	case SoftmaxBlock, TextSoftmaxBlock, LoweredSoftmaxBlock:
-		width := shape[len(shape)-1]
-		m := Scores{ID: b.Of, Shape: shape, Mask: model.None, Width: width, Entries: l.Entries(shape)}
-		if b.ofText() {
-			m.Entries = b.Entries
-		}
-		if b.Width > 0 {
-			// What is known of rows of the bound is known of shorter ones.
-			if m.Open, m.Width = true, b.Width; m.Width < width || m.Width > LongestText {
-				return ErrOtherSteps
-			}
+		// What is known of rows of the bound is known of shorter ones.
+		if b.Width > 0 && (b.Width < shape[len(shape)-1] || b.Width > LongestText) {
+			return ErrOtherSteps
 		}
 		if b.Mask != model.None {
 			a.Given[b.Mask] = static.Interval{Max: 1}
-			if b.Kind == LoweredSoftmaxBlock {
-				m = l.LoweredScores(m, b.Mask, b.Labels)
-			} else {
-				m = l.MaskedScores(m, b.Mask, b.Labels)
-			}
 		}
+		m := l.Scores(b)
 		if b.Bits == 0 {
 			l.Shares(m, b.Summed)
 			break

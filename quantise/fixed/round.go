@@ -48,15 +48,15 @@ func (b *Builder) RoundOn(name string, e *Int, frac, bits int, f Piecewise) mode
 	return b.roundOnLow(name, e, frac, bits, LowBits(bits), f)
 }
 
-// RoundCarry is RoundOn for what only sums read, so that it may have any limbs: both look-ups
+// RoundCarry rounds bits off, for what only sums read, so that it may have any limbs: both look-ups
 // have keys of about as many bits.
-func (b *Builder) RoundCarry(name string, e *Int, frac int) model.TensorID {
-	shift := max(e.Frac-frac, 0)
+func (b *Builder) RoundCarry(name string, e *Int, bits int) *Int {
+	frac, shift := e.Frac-bits, max(bits, 0)
 	low := (TableBits(Keys(e, frac))+shift)/2 - shift
-	if t := (restTable{shift + low, shift}); low < 1 || shift == 0 || t.bits > MostRest || !b.Plan.paysRest(t) {
+	if t := (ownTable{bits: shift + low, drop: shift}); low < 1 || shift == 0 || !t.may() || !b.Plan.pays(t) {
 		low = LowBits(FormatBits)
 	}
-	return b.roundOnLow(name, e, frac, FormatBits, low, WholeLine)
+	return b.Of(b.roundOnLow(name, e, frac, FormatBits, low, WholeLine))
 }
 
 // roundOnLow is RoundOn with a low limb of k bits, if the value is rounded to limbs.
@@ -83,7 +83,7 @@ func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise
 	b.Reported(e, frac, bits)
 	if line {
 		table = min(max(table, FormatTable), 30-(e.Frac-frac))
-		if table > WideTable || bits > leastLimbed && b.sparse(clampTable{lo, hi, table}, e.Shape) {
+		if table > WideTable || bits > leastLimbed && !b.pays(ownTable{clamps: true, lo: lo, hi: hi, bits: table}, e.Shape) {
 			return b.RoundSplit(name, e, frac, bits, k, f)
 		}
 	}
@@ -132,9 +132,15 @@ func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int
 
 // Reported notes the precision of a step that has what it asks for.
 func (b *Builder) Reported(e *Int, frac, bits int) {
-	b.Steps = append(b.Steps, StepNeed{StepReport{
-		Node: b.StepName, Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)),
-	}, 1})
+	b.Report(StepReport{
+		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)),
+	}, 1)
+}
+
+// Report notes the precision of a step that would need a table of 2^need rows for its wanted bits.
+func (b *Builder) Report(step StepReport, need int) {
+	step.Node = b.StepName
+	b.Steps = append(b.Steps, StepNeed{step, need})
 }
 
 // leastLimbed is the least size of a value that limbs hold: a low limb's.
@@ -188,10 +194,9 @@ func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewis
 	if needTable > CheapTable && f == WholeLine && usual > leastLimbed {
 		return b.RoundOn(name, e, wide, bits, f) // in limbs
 	}
-	b.Steps = append(b.Steps, StepNeed{StepReport{
-		Node: b.StepName, Entries: b.Entries(e.Shape), Bits: usual - (want - frac), Wanted: usual,
-		Frac: frac, Shift: e.Frac - frac, TableBits: b.Plan.TableBits,
-	}, needTable})
+	b.Report(StepReport{
+		Entries: b.Entries(e.Shape), Bits: usual - (want - frac), Wanted: usual, Frac: frac, Shift: e.Frac - frac, TableBits: b.Plan.TableBits,
+	}, needTable)
 	lo, hi := f.At(frac)
 	lo, hi = max(lo, -top-1), min(hi, top)
 	if e.stays(frac, f, lo, hi) {
@@ -254,17 +259,13 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	if tooWide && !b.Draft {
 		refuse.With("an accumulator of up to %d cannot be rounded by %d bits", e.Abs(), shift)
 	}
-	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<shift-1)
 	// Half a unit is added, so that keys are rounded; less where the greatest accumulator
 	// would leave the table for that, which rounds down a little more.
 	half := int64(1) << (shift - 1)
 	if t := &b.Circuit.Tables[table]; e.Max < (t.Min+1<<t.Bits)<<shift {
 		half = min(half, (t.Min+1<<t.Bits)<<shift-1-e.Max)
 	}
-	e = e.PlusConst(half)
-	b.fit(e, shift, table)
-	b.look(e, shift, lo, table, out)
-	b.InRange(b.View(lo, nil, e.Shape), shift)
+	b.InRange(b.Cut(e.PlusConst(half), shift, table, out), shift)
 }
 
 // fit refuses a look-up whose table has not all keys of its accumulator: inputs within
@@ -304,7 +305,7 @@ func (b *Builder) oneRange(bits int, shape []int) bool {
 	if b.replay != nil {
 		return bits <= MostRest && b.replay.oneRange(len(b.Circuit.Steps), bits)
 	}
-	return b.paysRest(restTable{bits: bits}, shape)
+	return b.pays(ownTable{bits: bits}, shape)
 }
 
 // FormatBits is the most bits that a value has, sign excluded.

@@ -20,15 +20,11 @@ func (b *Builder) Saturates(rows []model.Rows) {
 	}
 }
 
-// Clamped is saturates for a piecewise table.
-func (b *Builder) Clamped(id model.TableID, k kind, lo, hi int64, low, high bool) {
-	b.Saturates(RowsBeyond(&b.Circuit.Tables[id], k, lo, hi, low, high))
-}
-
-// RowsBeyond returns the rows of a piecewise table with keys, or magnitudes, below lo, if
+// Clamped is Saturates for the rows of a piecewise table with keys, or magnitudes, below lo, if
 // low is set, and above hi, if high is.
-func RowsBeyond(t *model.Table, k kind, lo, hi int64, low, high bool) []model.Rows {
+func (b *Builder) Clamped(id model.TableID, k kind, lo, hi int64, low, high bool) {
 	var list []model.Rows
+	t := &b.Circuit.Tables[id]
 	keys := func(wanted bool, from, to int64) { // from ≤ key < to
 		from, to = max(from-t.Min, 0), min(to-t.Min, 1<<t.Bits)
 		if wanted && from < to {
@@ -42,7 +38,7 @@ func RowsBeyond(t *model.Table, k kind, lo, hi int64, low, high bool) []model.Ro
 		keys(low, t.Min, lo)
 	}
 	keys(high, hi+1, model.Bound)
-	return United(list)
+	b.Saturates(United(list))
 }
 
 // MarkSaturated marks the rows at which steps clamp in their tables, for proofs to

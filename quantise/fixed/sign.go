@@ -36,9 +36,7 @@ func (b *Builder) IsZero(name string, e *Int) *Int {
 		return b.View(out, nil, e.Shape)
 	}
 	least, beyond := b.NotNegative(name, e), b.NotNegative(name, e.PlusConst(-1))
-	z := b.View(least, nil, e.Shape).Plus(b.View(beyond, nil, e.Shape).Times(-1))
-	z.Min, z.Max = 0, 1
-	return z
+	return b.Of(least).Minus(b.Of(beyond)).Within(0, 1)
 }
 
 // Clamp is min(max(e, lo), hi), by one look-up in a table of 2^bits rows. Where e may be beyond
@@ -56,18 +54,13 @@ func (b *Builder) Clamp(name string, e *Int, lo, hi int64, bits int) *Int {
 func (b *Builder) ClampWhole(name string, e *Int, lo, hi int64) *Int {
 	above := func(e *Int) *Int { // max(e, 0)
 		c := b.NotNegative(name+", within", e)
-		id := b.TensorOf(name+", by", e)
-		out := b.rowProduct(e.Shape, c, id, max(e.Max, 0))
-		out.Frac = e.Frac
-		return out
+		return b.rowProduct(e.Shape, c, b.TensorOf(name+", by", e), max(e.Max, 0)).On(e.Frac)
 	}
 	if e.Min < lo {
 		e = above(e.PlusConst(-lo)).PlusConst(lo)
 	}
 	if e.Max > hi {
-		y := above(e.Times(-1).PlusConst(hi)).Times(-1).PlusConst(hi)
-		y.Min, y.Max = max(min(e.Min, hi), lo), hi
-		e = y
+		e = above(e.Times(-1).PlusConst(hi)).Times(-1).PlusConst(hi).Within(max(min(e.Min, hi), lo), hi)
 	}
 	return e
 }

@@ -33,8 +33,7 @@ func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorI
 		}
 		first := b.Witness(name+", chosen", t.Shape, 0, 0, 1)
 		b.LookupDirect(b.notFirst(z, before), b.ZeroTable(directBits), first)
-		left = left.Plus(b.View(first, nil, t.Shape).Times(-spread - 1))
-		left.Min, left.Max = t.Min-spread-1, t.Max // of different entries each
+		left = left.Plus(b.Of(first).Times(-spread-1)).Within(t.Min-spread-1, t.Max) // of different entries each
 	}
 	shape := []int{t.Shape[0], count, n}
 	z := b.VirtualOf(name+", greatest", &Int{Shape: shape, Acc: model.Acc{Linear: all}, Max: 1})
@@ -49,9 +48,7 @@ func (b *Builder) notFirst(z, before model.TensorID) *Int {
 	labels := AllLabels(shape)
 	labels[last]++
 	e := b.Product(shape, z, labels, before, []int{last + 1, last}, int(n))
-	e = e.Plus(b.View(z, nil, shape).Times(-n)).PlusConst(n)
-	e.Min, e.Max = 0, 2*n
-	return e
+	return e.Plus(b.Of(z).Times(-n)).PlusConst(n).Within(0, 2*n)
 }
 
 // slotsOfPairs is Slots for scores that no table has the differences of: each is compared with each, an expert's place is the number of
@@ -60,22 +57,17 @@ func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.
 	t := b.Circuit.Tensors[id]
 	rows, n := t.Shape[0], t.Shape[1]
 	pairs := []int{rows, n, n}
-	none := func(out int) model.Group { return model.Group{Out: []int{out}, Strides: []int{0}} }
 	// Row by row, the score at j less that at i, and 1 less unless j is before i: not negative if j comes before i.
-	own := &model.View{Groups: []model.Group{Axis(0, 0), Axis(1, 1), none(2)}}
-	other := &model.View{Groups: []model.Group{Axis(0, 0), none(1), Axis(2, 1)}}
 	tie := b.Formula("not before", []int{n, n}, t.Frac, &model.Formula{Kind: model.AtMost}, 0, 1)
-	ties := &model.View{Groups: []model.Group{none(0), Axis(1, 0), Axis(2, 1)}}
-	e := b.View(id, other, pairs).Plus(b.View(id, own, pairs).Times(-1)).Plus(b.View(tie, ties, pairs).Times(-1))
-	wins := b.NotNegative(name+", before", e)
-	sum := &model.View{Groups: []model.Group{Axis(0, 0), Axis(1, 1), {In: []int{2}, Sum: []model.SumIndex{{Dim: n, Stride: 1}}}}}
+	along := func(id model.TensorID, axes ...int) *Int { return b.View(id, LabelView(axes, pairs), pairs) }
+	wins := b.NotNegative(name+", before", along(id, 0, 2).Minus(along(id, 0, 1)).Minus(along(tie, 1, 2)))
+	sum, _ := SumView(pairs, []int{2}, false)
 	place := b.Viewed(name+", place", wins, sum, t.Shape)
 	numbers := make([]float64, count)
 	for c := range numbers {
 		numbers[c] = float64(c)
 	}
 	shape := []int{rows, count, n}
-	places := &model.View{Groups: []model.Group{Axis(0, 0), none(1), Axis(2, 1)}}
-	slots := &model.View{Groups: []model.Group{none(0), Axis(1, 0), none(2)}}
-	return b.OneHot(name, b.View(place, places, shape).Plus(b.View(b.Constant("slots", []int{count}, numbers, 0), slots, shape).Times(-1)))
+	slots := b.Constant("slots", []int{count}, numbers, 0)
+	return b.OneHot(name, b.View(place, LabelView([]int{0, 2}, shape), shape).Minus(b.View(slots, LabelView([]int{1}, shape), shape)))
 }

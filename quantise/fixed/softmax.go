@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -35,18 +34,16 @@ func (b *Builder) KeysOf(m Scores) int {
 	return min(KeyBits(m, t.Max-t.Min, t.Frac, FinestKeys(m, t.Max-t.Min, t.Frac)), 16)
 }
 
-// LoweredScores raises all scores that a mask of 0 and 1 leaves.
-func (b *Builder) LoweredScores(m Scores, mask model.TensorID, labels []int) Scores {
+// loweredScores raises all scores that a mask of 0 and 1 leaves.
+func (b *Builder) loweredScores(m Scores, mask model.TensorID, labels []int) Scores {
 	t := b.Circuit.Tensors[m.ID]
 	if t.Frac < 0 || t.Frac > FinestKey {
 		refuse.With("scores on a scale of %d bits are not lowered", t.Frac)
 	}
 	gap := b.Gap(m)
 	m.Keys = b.KeysOf(m)
-	m.ID = b.Add(model.Tensor{ // whatever the mask's range is said to be
-		Name: "scores, masked", Shape: m.Shape, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max + gap,
-		Def: []model.Linear{{Coef: 1, Src: m.ID}, {Coef: gap, Src: mask, View: LabelView(labels, m.Shape)}},
-	})
+	e := b.Of(m.ID).Plus(b.View(mask, LabelView(labels, m.Shape), m.Shape).Times(gap))
+	m.ID = b.VirtualOf("scores, masked", e.Within(t.Min, t.Max+gap)) // whatever the mask's range is said to be
 	return m
 }
 
@@ -68,11 +65,8 @@ func (b *Builder) SharesOf(m Scores, name string, summed, bits int) model.Tensor
 // probabilities adds the look-up of the shares themselves, 1 being 2^bits; what was summed is
 // 2^summed.
 func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.TensorID {
-	one := int64(1) << bits
-	shape := s.Key.Shape
-	id := b.Witness(name, shape, bits, 0, one)
-	b.Lookup(s.Key, s.Key.Frac, s.table(bits), id)
-	width := s.Scores.Width
+	id := b.LookUp(name, "exp", s.Key, s.Key.Frac, s.first, b.exponentials(s.Key.Frac, s.first, bits, 0))
+	width := s.width
 	// The logarithm is off by what logOfDigits is, and by one unit of keys, or by less where it
 	// rounds to 0. An exponential that was summed is too small by half a unit at most, and their
 	// sum is at least 1. A share is too large by half a unit at most.
@@ -82,7 +76,7 @@ func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.T
 	}
 	each := float64(float64(width) * Pow2(-summed-1))
 	more += float64(each * (1 + more))
-	b.RowSums[id] = one + int64(math.Ceil(Pow2(bits)*more)) + int64(width+1)/2
+	b.RowSums[id] = 1<<bits + int64(math.Ceil(Pow2(bits)*more)) + int64(width+1)/2
 	return id
 }
 
@@ -90,17 +84,17 @@ func (b *Builder) probabilities(s Shares, name string, summed, bits int) model.T
 type Shares struct {
 	// Key is x − max − log Σ exp(x − max), or the table's first key where x is
 	// masked.
-	Key *Int
-	// table gives the exponentials of keys, 1 being 2^bits.
-	table func(bits int) model.TableID
+	Key   *Int
+	first int64       // of the keys that have exponentials
+	width int         // of a row
+	Log   func() *Int // the key without a least value that far scores have: the logarithm of the shares
+}
 
-	// The key is 2^fine times a score, less the maximum and the logarithm (under). least is its
-	// lower bound.
-	Scores Scores
-	Top    model.TensorID
-	Fine   int
-	Least  int64
-	Under  func(name string, top model.TensorID) model.TensorID
+// plusLog is 2^fine times a maximum, plus the terms of a logarithm of at most most.
+func (b *Builder) plusLog(top model.TensorID, fine int, log []model.Linear, most int64) model.TensorID {
+	e := b.Of(top).Finer(fine)
+	e.Acc.Linear = append(e.Acc.Linear, log...)
+	return b.VirtualOf("maximum and logarithm", e.Within(e.Min, e.Max+most))
 }
 
 // MostLog is the largest logarithm of a sum of so many shares of at most 1, on a
@@ -128,25 +122,16 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 	if rows(fine) > model.MaxTableBits {
 		refuse.With("scores from %d to %d are too many to have a table of exponentials", t.Min, t.Max)
 	}
-	first := -int64(1) << rows(fine)
-	table := func(bits int) model.TableID {
-		id, _ := b.expTable(keyFrac, first, bits, 0)
-		return id
-	}
-
+	first := 1 - int64(1)<<rows(fine)
 	exp := b.Witness("exponential", m.Shape, bits, 0, 1<<bits)
-	b.Lookup(m.Less(b, b.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
+	key := m.less(b, b.scaled("maximum", top, 1<<fine), fine, keyFrac, first)
+	b.Lookup(key, keyFrac, b.FuncTable("exp", first, b.exponentials(keyFrac, first, bits, 0)), exp)
 
 	log := b.logOfSum(exp, m.Width, keyFrac, logMax(keyFrac))
-	under := func(name string, top model.TensorID) model.TensorID {
-		t := b.Circuit.Tensors[top]
-		return b.Add(model.Tensor{
-			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: keyFrac, Min: t.Min << fine, Max: t.Max<<fine + logMax(keyFrac),
-			Def: append([]model.Linear{{Coef: 1 << fine, Src: top}}, log...),
-		})
-	}
-	key := m.Less(b, under("maximum and logarithm", top), fine, keyFrac, first+1)
-	return Shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
+	under := func(top model.TensorID) model.TensorID { return b.plusLog(top, fine, log, logMax(keyFrac)) }
+	return Shares{m.less(b, under(top), fine, keyFrac, first), first, m.Width, func() *Int {
+		return all.less(b, under(allTop), fine, keyFrac, -allSpread<<fine-logMax(keyFrac))
+	}}
 }
 
 // KeyBits is the size of the table of exponentials of scores on a scale, with that spread,
@@ -182,32 +167,26 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 	least := -int64(math.Ceil(FarBelow * Pow2(-unit)))
 	bits := model.Log2Ceil(int(spread) + 2)
 	first := -int64(1) << bits
-	name := fmt.Sprintf("near the maximum, from %d, %d", least, bits)
 	rows := int64(1) << bits
-	t := model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: first + 1, Values: model.None, Pieces: []model.Piece{
-		{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least},
-	}}
+	t := model.Table{Name: fmt.Sprintf("near the maximum, from %d, %d", least, bits), Kind: model.TablePiecewise, Bits: bits, Min: first + 1,
+		Pieces: []model.Piece{{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least}}}
 	id := b.Witness("near the maximum", m.Shape, -unit, 0, 1-least)
-	b.Lookup(m.Less(b, top, 0, -unit, first+1), -unit, b.addTable(name, t), id)
+	b.Lookup(m.less(b, top, 0, -unit, first+1), -unit, b.addTable(t), id)
 	shape := b.Circuit.Tensors[top].Shape
 	top = b.Virtual("maximum", shape, []model.Linear{{Coef: 1, Src: b.Scalar("maximum", 1-least), View: LabelView(nil, shape)}}, -unit)
 	m.ID = id
 	return m, top, 1 - least
 }
 
-// expTable is the table of exp((key + above)·2^−frac), 1 being 2^bits, for keys in [first, 0], with its greatest
-// value. If above is 0 the first key stands for masked entries, and has 0.
-func (b *Builder) expTable(frac int, first int64, bits int, above float64) (id model.TableID, greatest int64) {
-	values := b.Column(fmt.Sprint("exp ", frac, first, bits, above), func() []int32 {
-		values := make([]int32, -first)
-		for i := range values {
-			if i > 0 || above > 0 {
-				values[i] = int32(math.Round(Pow2(bits) * elementary.Exp((float64(first+1+int64(i))+above)*Pow2(-frac))))
-			}
+// exponentials are exp((key + above)·2^−frac), 1 being 2^bits, for keys in [first, 0]. If above is 0 the first key
+// stands for masked entries, and has 0.
+func (b *Builder) exponentials(frac int, first int64, bits int, above float64) *Column {
+	return b.Tabulated(fmt.Sprint("exp ", frac, first, bits, above), 1-first, bits, func(i int) float64 {
+		if i == 0 && above == 0 {
+			return 0
 		}
-		return values
+		return Pow2(bits) * elementary.Exp((float64(first+int64(i))+above)*Pow2(-frac))
 	})
-	return b.FuncTable("exp", first+1, values), int64(values[len(values)-1])
 }
 
 // Scores are those of a Softmax: all of them, or with a mask the ones that count,
@@ -224,8 +203,27 @@ type Scores struct {
 	Keys    int  // most bits of the table of exponentials that keys are made finer for, if not 0
 }
 
-// MaskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
-func (b *Builder) MaskedScores(m Scores, mask model.TensorID, labels []int) Scores {
+// Scores are those of a block, whose mask is applied, if it has one.
+func (b *Builder) Scores(of *Block) Scores {
+	shape := b.Circuit.Tensors[of.Of].Shape
+	m := Scores{ID: of.Of, Shape: shape, Mask: model.None, Width: shape[len(shape)-1], Entries: of.Entries}
+	if !of.ofText() {
+		m.Entries = b.Entries(shape)
+	}
+	if of.Width > 0 {
+		m.Open, m.Width = true, of.Width
+	}
+	switch {
+	case of.Mask == model.None:
+		return m
+	case of.Kind == LoweredSoftmaxBlock:
+		return b.loweredScores(m, of.Mask, of.Labels)
+	}
+	return b.maskedScores(m, of.Mask, of.Labels)
+}
+
+// maskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
+func (b *Builder) maskedScores(m Scores, mask model.TensorID, labels []int) Scores {
 	t := b.Circuit.Tensors[m.ID]
 	e := b.Product(m.Shape, m.ID, AllLabels(m.Shape), mask, labels, 1)
 	e.Acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: LabelView(labels, m.Shape)}}
@@ -234,9 +232,9 @@ func (b *Builder) MaskedScores(m Scores, mask model.TensorID, labels []int) Scor
 	return m
 }
 
-// Less is 2^fine·x less a tensor of one number a row, which is at least as large: it
+// less is 2^fine·x less a tensor of one number a row, which is at least as large: it
 // is not below least, which it is where x is masked.
-func (s Scores) Less(l *Builder, row model.TensorID, fine, frac int, least int64) *Int {
+func (s Scores) less(l *Builder, row model.TensorID, fine, frac int, least int64) *Int {
 	e := &Int{Shape: s.Shape, Frac: frac, Min: least, Max: 0}
 	e.Acc.Linear = []model.Linear{{Coef: 1 << fine, Src: s.ID}}
 	if s.Mask == model.None {
@@ -329,40 +327,30 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 	m.ID = high
 	top, spread := b.rowMax(m), kmax-kmin
 	m, top, spread = b.nearMaximum(m, top, spread, -keyFrac)
-	first := -int64(1) << model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
+	first := 1 - int64(1)<<model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
 	// times adds the look-up of the exponential of e, of key and low limb, 1 being 2^bits.
 	times := func(name string, e *Int, shift, bits int, low *Int) model.TensorID {
-		table, greatest := b.expTable(keyFrac, first, bits, 0.75)
-		exp := b.Witness(name+", high", t.Shape, bits, 0, greatest)
+		column := b.exponentials(keyFrac, first, bits, 0.75)
+		table := b.FuncTable("exp", first, column)
+		exp := b.Witness(name+", high", t.Shape, bits, 0, column.Greatest)
 		if shift == 0 {
 			b.LookupDirect(e, table, exp)
 		} else {
 			low = b.Cut(e, shift, table, exp)
 		}
-		product := b.Product(t.Shape, exp, AllLabels(t.Shape), b.grown(low, c, t.Frac), AllLabels(t.Shape), 1)
-		product.Frac = bits + t.Frac
+		product := b.EntryProduct(t.Shape, exp, b.grown(low, c, t.Frac)).On(bits + t.Frac)
 		lo, hi := Keys(product, bits)
 		rest := b.Witness(name+", low", t.Shape, bits, lo, hi)
 		b.Lookup(product, bits, b.PiecewiseOf(Keep, lo, hi, TableBits(lo, hi)), rest)
 		// Not negative, as what the low limb takes is a small part of the other.
-		return b.Add(model.Tensor{
-			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: bits, Max: greatest + hi,
-			Def: []model.Linear{{Coef: 1, Src: exp}, {Coef: 1, Src: rest}},
-		})
+		return b.VirtualOf(name, b.Of(exp).Plus(b.Of(rest)).Within(0, column.Greatest+hi))
 	}
-	exp := times("exponential", m.Less(b, top, 0, keyFrac, first+1), 0, summed, low)
+	exp := times("exponential", m.less(b, top, 0, keyFrac, first), 0, summed, low)
 
 	logMax := MostLog(m.Width, t.Frac) + int64(2)<<c // what each has beyond 1
 	log := b.logOfSum(exp, m.Width, t.Frac, logMax)
-	tt := b.Circuit.Tensors[top]
-	under := b.Add(model.Tensor{
-		Name: "maximum and logarithm", Shape: tt.Shape, Kind: model.Virtual, Frac: t.Frac, Min: tt.Min << c, Max: tt.Max<<c + logMax,
-		Def: append([]model.Linear{{Coef: 1 << c, Src: top}}, log...),
-	})
-	key := m.Less(b, under, c, t.Frac, -spread<<c-logMax)
-	key = key.Plus(low)
-	key.Max = 1<<c - 1
-	id := times(name, key, c, bits, nil)
+	key := m.less(b, b.plusLog(top, c, log, logMax), c, t.Frac, -spread<<c-logMax).Plus(low)
+	id := times(name, key.Within(key.Min, 1<<c-1), c, bits, nil)
 
 	// Relative errors: 2^−12 and one unit of the logarithm, half a unit for each of the two look-ups
 	// of low limbs, and a little more than one unit of each share that was summed, and of the share
@@ -376,14 +364,7 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 // grown looks up 2^frac·(exp((low − 2^(bits−1))/2^frac) − 1) for e in [0, 2^bits), which
 // it forces.
 func (b *Builder) grown(e *Int, bits, frac int) model.TensorID {
-	values := b.Column(fmt.Sprint("grown ", frac, bits), func() []int32 {
-		values := make([]int32, 1<<bits)
-		for i := range values {
-			values[i] = int32(math.Round(Pow2(frac) * elementary.Expm1(float64(i-len(values)/2)*Pow2(-frac))))
-		}
-		return values
-	})
-	id := b.Witness("grown", e.Shape, frac, int64(slices.Min(values)), int64(slices.Max(values)))
-	b.LookupDirect(e, b.FuncTable("exp − 1", 0, values), id)
-	return id
+	return b.LookUp("grown", "exp − 1", e, e.Frac, 0, b.Tabulated(fmt.Sprint("grown ", frac, bits), 1<<bits, frac, func(i int) float64 {
+		return Pow2(frac) * elementary.Expm1(float64(i-1<<bits/2)*Pow2(-frac))
+	}))
 }

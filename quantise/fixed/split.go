@@ -16,9 +16,8 @@ func (b *Builder) SplitMoved(id model.TensorID) Split {
 	}
 	p := b.SplitMoved(t.Def[0].Src)
 	for _, limb := range []*model.TensorID{&p.High, &p.Low} {
-		from := b.Circuit.Tensors[*limb]
-		*limb = b.Add(model.Tensor{Name: from.Name, Shape: t.Shape, Kind: model.Virtual, Frac: from.Frac, Min: min(from.Min, 0), Max: max(from.Max, 0),
-			Def: []model.Linear{{Coef: 1, Src: *limb, View: t.Def[0].View}}})
+		e := b.View(*limb, t.Def[0].View, t.Shape)
+		*limb = b.VirtualOf(b.Circuit.Tensors[*limb].Name, e.Within(min(e.Min, 0), max(e.Max, 0)))
 	}
 	b.Splits[id] = p
 	return p
@@ -45,10 +44,8 @@ func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 		return []model.TensorID{id}
 	}
 	limbs := make([]model.TensorID, n)
-	rest := b.View(id, nil, t.Shape)
-	rest.Acc.Const = h
-	low := model.Tensor{Name: t.Name + ", low limb", Shape: t.Shape, Kind: model.Virtual, Frac: t.Frac, Min: -1 << (bits - 1), Max: 1<<(bits-1) - 1,
-		Def: []model.Linear{{Coef: 1, Src: id}}}
+	low := b.Of(id)
+	rest := low.PlusConst(h).Within(t.Min, t.Max)
 	for i := n - 1; i > 0; i-- {
 		first, last, table := -int64(1)<<(bits-1), int64(1)<<(bits-1)-1, model.TableID(0)
 		if i == n-1 {
@@ -59,10 +56,10 @@ func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 		}
 		limbs[i] = b.Witness(fmt.Sprintf("%s, limb %d", t.Name, i), t.Shape, 0, first, last)
 		rest = b.Cut(rest, bits*i, table, limbs[i])
-		low.Def = append(low.Def, model.Linear{Coef: -1 << (bits * i), Src: limbs[i]})
+		low = low.Minus(b.Of(limbs[i]).Times(1 << (bits * i)))
 	}
 	b.InRange(rest, bits)
-	limbs[0] = b.Add(low)
+	limbs[0] = b.VirtualOf(t.Name+", low limb", low.Within(-1<<(bits-1), 1<<(bits-1)-1))
 	return limbs
 }
 
@@ -96,7 +93,7 @@ type Split struct {
 // saturated unless f is flat there.
 func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
 	shift := e.Frac - frac
-	one := shift > 0 && b.paysRest(restTable{shift + k, shift}, e.Shape)
+	one := shift > 0 && b.pays(ownTable{bits: shift + k, drop: shift}, e.Shape)
 	// The remainder's range is as large as low's, if that is exact.
 	if up := k - shift; shift > 0 && !one && up > 0 && b.fits30(e.PlusConst(1<<(shift-1)), up) && b.fits30(e.PlusConst(-1<<(shift-1)), up) {
 		e = e.Times(1 << up)
@@ -151,9 +148,7 @@ func (b *Builder) lowOf(name string, rest model.TensorID, shape []int, frac, k, 
 		b.LookupDirect(e, b.highBitsTable(k, shift), low)
 		return low
 	}
-	remainder := b.Witness("low bits", shape, 0, 0, int64(1)<<shift-1)
-	b.look(e, shift, remainder, b.ShiftedTable(k, 0), low)
-	b.InRange(b.View(remainder, nil, shape), shift)
+	b.InRange(b.Cut(e, shift, b.ShiftedTable(k, 0), low), shift)
 	return low
 }
 
@@ -165,21 +160,14 @@ func (b *Builder) rectified(name string, e *Int, frac, bits int) model.TensorID 
 	positive := b.NotNegative(name+", sign", b.View(p.High, nil, e.Shape))
 	times := func(what string, limb model.TensorID) model.TensorID {
 		t := &b.Circuit.Tensors[limb]
-		product := b.rowProduct(e.Shape, positive, limb, max(t.Max, 0))
-		product.Frac = t.Frac
-		return b.Exact(name+what, product)
+		return b.Exact(name+what, b.rowProduct(e.Shape, positive, limb, max(t.Max, 0)).On(t.Frac))
 	}
 	return b.joined(name, Split{times(", high", p.High), times(", low", p.Low), p.Bits})
 }
 
 // joined returns the tensor that has these limbs.
 func (b *Builder) joined(name string, p Split) model.TensorID {
-	high, low := b.Circuit.Tensors[p.High], b.Circuit.Tensors[p.Low]
-	id := b.Add(model.Tensor{
-		Name: name, Shape: high.Shape, Kind: model.Virtual, Frac: low.Frac,
-		Min: high.Min<<p.Bits + low.Min, Max: high.Max<<p.Bits + low.Max,
-		Def: []model.Linear{{Coef: 1 << p.Bits, Src: p.High}, {Coef: 1, Src: p.Low}},
-	})
+	id := b.VirtualOf(name, b.Of(p.High).Finer(p.Bits).Plus(b.Of(p.Low)))
 	b.Splits[id] = p
 	return id
 }
@@ -187,16 +175,14 @@ func (b *Builder) joined(name string, p Split) model.TensorID {
 // SplitOf returns the limbs of a tensor, by look-ups unless it was rounded to
 // limbs in the first place.
 func (b *Builder) SplitOf(id model.TensorID) Split {
-	if p, ok := b.Splits[id]; ok {
+	return Remember(&b.Splits, id, func() Split {
+		t := b.Circuit.Tensors[id]
+		p := Split{Bits: model.Log2Ceil(int(b.Magnitude(id))+1) / 2}
+		kmin, kmax := t.Min>>p.Bits, t.Max>>p.Bits
+		p.High = b.Witness(t.Name+", high", t.Shape, t.Frac-p.Bits, kmin, kmax)
+		p.Low = b.Witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.Bits-1)
+		b.look(b.View(id, nil, t.Shape), p.Bits, p.Low, b.PiecewiseOf(Keep, kmin, kmax, TableBits(kmin, kmax)), p.High)
+		b.InRange(b.View(p.Low, nil, t.Shape), p.Bits)
 		return p
-	}
-	t := b.Circuit.Tensors[id]
-	p := Split{Bits: model.Log2Ceil(int(b.Magnitude(id))+1) / 2}
-	kmin, kmax := t.Min>>p.Bits, t.Max>>p.Bits
-	p.High = b.Witness(t.Name+", high", t.Shape, t.Frac-p.Bits, kmin, kmax)
-	p.Low = b.Witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.Bits-1)
-	b.look(b.View(id, nil, t.Shape), p.Bits, p.Low, b.PiecewiseOf(Keep, kmin, kmax, TableBits(kmin, kmax)), p.High)
-	b.InRange(b.View(p.Low, nil, t.Shape), p.Bits)
-	b.Splits[id] = p
-	return p
+	})
 }

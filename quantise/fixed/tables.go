@@ -3,7 +3,6 @@ package fixed
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
@@ -22,7 +21,7 @@ func (b *Builder) ZeroTable(bits int) model.TableID {
 // aroundZero is a table of pieces on the keys [−2^(bits−1), 2^(bits−1)).
 func (b *Builder) aroundZero(name string, bits int, pieces []model.Piece) model.TableID {
 	name = fmt.Sprintf("%s %d", name, bits)
-	return b.addTable(name, model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: -1 << (bits - 1), Pieces: pieces, Values: model.None})
+	return b.addTable(model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: -1 << (bits - 1), Pieces: pieces})
 }
 
 // ShiftedTable is the table of key + first on the keys [0, 2^bits).
@@ -33,14 +32,14 @@ func (b *Builder) ShiftedTable(bits int, first int64) model.TableID {
 // highBitsTable is the table of ⌊key/2^drop⌋ on the keys [0, 2^(bits+drop)).
 func (b *Builder) highBitsTable(bits, drop int) model.TableID {
 	name := fmt.Sprintf("upper %d of %d", bits, bits+drop)
-	return b.addTable(name, model.Table{
-		Name: name, Kind: model.TablePiecewise, Bits: bits + drop, Drop: drop, Pieces: []model.Piece{{End: 1 << bits, Slope: 1}}, Values: model.None,
+	return b.addTable(model.Table{
+		Name: name, Kind: model.TablePiecewise, Bits: bits + drop, Drop: drop, Pieces: []model.Piece{{End: 1 << bits, Slope: 1}},
 	})
 }
 
 // steppedTable is a table of pieces on the keys [0, 2^bits).
 func (b *Builder) steppedTable(name string, bits int, pieces []model.Piece) model.TableID {
-	return b.addTable(name, model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Pieces: pieces, Values: model.None})
+	return b.addTable(model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Pieces: pieces})
 }
 
 // TableBits is the size of the least table [−2^(n−1), 2^(n−1)) with these keys.
@@ -92,14 +91,20 @@ func (b Piecewise) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
 	return min(max(kmin, lo), hi), min(max(kmax, lo), hi)
 }
 
-// addTable returns the table with this content, adding it if it is new.
-func (b *Builder) addTable(key string, t model.Table) model.TableID {
-	if id, ok := b.tables[key]; ok {
+// addTable returns the table that its name tells apart from others, adding it if it is new. It has no column.
+func (b *Builder) addTable(t model.Table) model.TableID {
+	if id, ok := b.tables[t.Name]; ok {
 		return id
 	}
+	t.Values = model.None
 	if id, ok := b.replay.table(&t); ok {
 		return id
 	}
+	return b.newTable(t.Name, t)
+}
+
+// newTable adds a table that is known by a key.
+func (b *Builder) newTable(key string, t model.Table) model.TableID {
 	id := model.TableID(len(b.Circuit.Tables))
 	b.Circuit.Tables = append(b.Circuit.Tables, t)
 	b.tables[key] = id
@@ -114,17 +119,10 @@ func (b *Builder) hasTable(key string) bool {
 
 // RangeTable is the table of the keys [0, 2^bits).
 func (b *Builder) RangeTable(bits int) model.TableID {
-	name := fmt.Sprintf("range %d", bits)
-	return b.addTable(name, model.Table{Name: name, Kind: model.TableRange, Bits: bits, Values: model.None})
+	return b.addTable(model.Table{Name: fmt.Sprintf("range %d", bits), Kind: model.TableRange, Bits: bits})
 }
 
-// Piecewise is the model's table, on all its keys, of a kind with the clamp
-// [lo, hi].
-func (b *Builder) Piecewise(k kind, lo, hi int64) model.TableID {
-	return b.PiecewiseOf(k, lo, hi, b.Plan.TableBits)
-}
-
-// PiecewiseOf is the same on the keys [−2^(bits−1), 2^(bits−1)).
+// PiecewiseOf is the table of a kind with the clamp [lo, hi] on the keys [−2^(bits−1), 2^(bits−1)).
 func (b *Builder) PiecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 	first := -int64(1) << (bits - 1)
 	// A clamp beyond what the keys reach is no clamp.
@@ -137,8 +135,7 @@ func (b *Builder) PiecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 	case Sign:
 		lo, hi = max(lo, -1), min(hi, 1)
 	}
-	name := piecewiseName(k, lo, hi, bits)
-	t := model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: first, Values: model.None}
+	t := model.Table{Name: piecewiseName(k, lo, hi, bits), Kind: model.TablePiecewise, Bits: bits, Min: first}
 	rows := int64(1) << bits
 	// piece adds slope·key + offset for the keys below end, clamped.
 	piece := func(end, slope, offset int64) {
@@ -164,22 +161,22 @@ func (b *Builder) PiecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 		piece(0, 0, max(lo, -1))
 		piece(last, 0, min(hi, 1))
 	}
-	return b.addTable(name, t)
+	return b.addTable(t)
 }
 
-// FuncTable is a table with a committed column: values[i] belongs to key
-// first + i. The rows beyond len(values) repeat the last value.
-func (b *Builder) FuncTable(name string, first int64, values []int32) model.TableID {
-	c := b.columns.table(first, values)
+// FuncTable is a table with a committed column: its value i belongs to key
+// first + i. The rows beyond repeat the last value.
+func (b *Builder) FuncTable(name string, first int64, of *Column) model.TableID {
+	c := of.table(first)
 	if id, ok := b.tables[c.name]; ok {
 		return id
 	}
-	bits, lo, hi := model.Log2Ceil(len(c.rows)), slices.Min(c.rows), slices.Max(c.rows)
+	bits := model.Log2Ceil(len(c.rows))
 	if id, ok := b.replay.function(bits, first, c.rows); ok {
 		return id
 	}
-	id := b.Fixed("table "+name, []int{len(c.rows)}, 0, int64(lo), int64(hi), func(dst []int32, from int) { copy(dst, c.rows[from:]) })
-	return b.addTable(c.name, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
+	id := b.Fixed("table "+name, []int{len(c.rows)}, 0, of.Least, of.Greatest, func(dst []int32, from int) { copy(dst, c.rows[from:]) })
+	return b.newTable(c.name, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
 }
 
 // piecewiseName names a piecewise table by its content.

@@ -22,14 +22,7 @@ func KeptLabels(shape, labels, out []int) (kept, dims []int) {
 // BroadcastLabels gives the labels of an operand that broadcasts to out, and
 // its shape without the axes that do (a product has no label for those).
 func BroadcastLabels(shape, out []int) (labels, kept []int) {
-	skip := len(out) - len(shape)
-	for i, d := range shape {
-		if d == out[i+skip] {
-			labels = append(labels, i+skip)
-			kept = append(kept, d)
-		}
-	}
-	return labels, kept
+	return KeptLabels(shape, model.Axes(len(out))[len(out)-len(shape):], out)
 }
 
 // AllLabels are the labels of an operand that has all axes of its product.
@@ -62,6 +55,35 @@ func BroadcastView(in, out []int) *model.View {
 		default:
 			v.Groups = append(v.Groups, model.Group{Out: []int{j}, In: []int{j - skip}, Strides: []int{0}})
 		}
+	}
+	return v
+}
+
+// SumView sums a tensor of shape in along axes of it: whole, with an axis of dimension 1 in place of each if they are kept.
+// It returns how many entries each sum has.
+func SumView(in, axes []int, keep bool) (v *model.View, count int) {
+	v, count = &model.View{}, 1
+	out := 0
+	for i, d := range in {
+		g := Axis(out, i)
+		if slices.Contains(axes, i) {
+			count *= d
+			g = model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}}
+			if keep {
+				g.Out, g.Strides = []int{out}, []int{0}
+			}
+		}
+		out += len(g.Out)
+		v.Groups = append(v.Groups, g)
+	}
+	return v, count
+}
+
+// Permuted is the view whose axis j is axis perm[j].
+func Permuted(perm []int) *model.View {
+	v := &model.View{}
+	for j, i := range perm {
+		v.Groups = append(v.Groups, Axis(j, i))
 	}
 	return v
 }

@@ -42,9 +42,7 @@ func (b *Builder) floorParts(name string, e *Int, shift, k int) (high, low, rest
 	lid := b.Witness(name+", low", e.Shape, 0, 0, 1<<k-1)
 	rest = b.Cut(below, shift, b.ShiftedTable(k, 0), lid)
 	b.InRange(rest, shift)
-	high, low = b.View(id, nil, e.Shape).Times(1<<k), b.View(lid, nil, e.Shape)
-	high.Frac = 0
-	return high, low, rest
+	return b.Of(id).Times(1 << k), b.Of(lid), rest
 }
 
 // Trunc is ⌊e + (2^f − 1)·[e < 0]⌋ for e with f bits of fraction.
@@ -58,11 +56,7 @@ func (b *Builder) Trunc(name string, e *Int) *Int {
 	}
 	id := b.NotNegative("not negative", e)
 	c := int64(1)<<e.Frac - 1
-	up := b.View(id, nil, e.Shape).Times(-c)
-	up.Frac = e.Frac
-	up = up.PlusConst(c)
-	sum := e.Plus(up)
-	sum.Min, sum.Max = e.Min, max(e.Max, c)
+	sum := e.Plus(b.Of(id).Times(-c).PlusConst(c)).Within(e.Min, max(e.Max, c))
 	if sum.Max >= model.Bound-c {
 		refuse.With("values of up to %d cannot be rounded to whole numbers", e.Abs())
 	}
@@ -99,7 +93,5 @@ func (b *Builder) Round2even(name string, e *Int) *Int {
 		b.InRange(bit, 1)
 	}
 	odd := b.rowProduct(e.Shape, hid, bit.Acc.Linear[0].Src, 1)
-	out := up.Plus(odd.Times(-1))
-	out.Min, out.Max = up.Min-1, up.Max
-	return out
+	return up.Minus(odd).Within(up.Min-1, up.Max)
 }

@@ -6,27 +6,23 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// lowerAdd lowers Add and Sub: operands are brought to a common scale by
+// add lowers Add and Sub: operands are brought to a common scale by
 // powers of two and added in the accumulator.
-func lowerAdd(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
+func (l *lowering) add(n *graph.Node, op graph.Arithmetic, v, a, b *value) {
 	sign := 1.0
 	if op == graph.Sub {
 		sign = -1
 	}
-	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
 	switch {
 	case b == nil:
 		l.addConstant(v, a, 1, n.Inputs[1], sign)
 	case a == nil:
 		l.addConstant(v, b, sign, n.Inputs[0], 1)
 	default:
-		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.nonlinear() || b.nonlinear()) {
-			v.fn = &function{name: graph.Kind(n.Op), base: ra, curve: both(fa, fb, keyOf("Add", sign), func(a, b float64) float64 { return a + float64(sign*b) })}
-			return
-		}
 		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
 		if sign < 0 {
 			terms[1].e = terms[1].e.Times(-1)
@@ -71,7 +67,12 @@ func (l *lowering) broadcast(x *value, shape []int) *fixed.Int {
 	if slices.Equal(x.shape, shape) {
 		return l.operand(x)
 	}
-	return l.View(l.tensor(x), fixed.BroadcastView(x.shape, shape), shape)
+	return l.broadcastOf(l.tensor(x), shape)
+}
+
+// broadcastOf is a tensor as an expression of a shape.
+func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
+	return l.View(id, fixed.BroadcastView(l.Circuit.Tensors[id].Shape, shape), shape)
 }
 
 // addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
@@ -140,10 +141,7 @@ const infinity = 1e29
 // is not nil, those of them that begin them and have that shape.
 func (l *lowering) plusConstant(e *fixed.Int, name string, shape []int, values numbers, part []int) *fixed.Int {
 	if one, same := values.same(); same {
-		c := &fixed.Int{Shape: e.Shape, Frac: e.Frac}
-		c.Acc.Const = int64(math.Round(one * fixed.Pow2(e.Frac)))
-		c.Min, c.Max = c.Acc.Const, c.Acc.Const
-		return e.Plus(c)
+		return e.PlusConst(int64(math.Round(one * fixed.Pow2(e.Frac))))
 	}
 	if values.most() >= infinity {
 		refuse.With("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)

@@ -24,16 +24,40 @@ func lowerArithmetic(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) 
 	if l.integerArithmetic(n, op, v) {
 		return
 	}
-	switch op {
-	case graph.Add, graph.Sub:
-		lowerAdd(l, n, op, v)
-	case graph.Mul:
-		lowerMul(l, n, op, v)
-	case graph.Div:
-		lowerDiv(l, n, op, v)
+	a, b, sums := l.values[n.Inputs[0]], l.values[n.Inputs[1]], TraitsOf(op).Sums
+	if a != nil && b != nil {
+		if base, fa, fb, ok := l.common(v, a, b); ok && (!sums || a.nonlinear() || b.nonlinear()) {
+			v.fn = &function{name: graph.Kind(op), base: base, curve: both(fa, fb, graph.Kind(op), op.Of())}
+			return
+		}
+	}
+	x, name := l.besideConstant(n)
+	switch {
+	case sums:
+		l.add(n, op, v, a, b)
+	case op == graph.Mul && x != nil:
+		t, part := l.whole(name)
+		l.mulConstant(v, x, name, t, part)
+	case op == graph.Mul:
+		v.acc = l.elementwise(v, a, b)
+	case op == graph.Div:
+		l.divide(n, v, a, b)
 	default:
 		refuse.With("operator not supported")
 	}
+}
+
+// besideConstant is the operand of a node of two whose other one is the constant of that name; nil if both are
+// computed.
+func (l *lowering) besideConstant(n *graph.Node) (x *value, name string) {
+	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+	switch {
+	case b == nil:
+		return a, n.Inputs[1]
+	case a == nil:
+		return b, n.Inputs[0]
+	}
+	return nil, ""
 }
 
 // term is an operand of a sum: an expression and the value it came from.

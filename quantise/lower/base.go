@@ -24,8 +24,8 @@ type baseScale struct {
 	most int64
 }
 
-// NewBase returns a model as the base of others, with a name that no other has.
-func NewBase(r *Result, name string) *Base {
+// AsBase returns the model as one that others are adapters to (Options.Base), with a name that no other has.
+func (r *Result) AsBase(name string) *Base {
 	b := &Base{Name: name, of: r, scales: map[string][]baseScale{}}
 	for _, id := range r.Circuit.Graph.FixedIDs() {
 		t := &r.Circuit.Graph.Tensors[id]
@@ -62,9 +62,6 @@ func (b *Base) knows(name string, shape []int) bool {
 
 // baseScales are the scales that the weights have in the base.
 func (l *lowering) baseScales(w weighting) []int {
-	if l.opts.Base == nil {
-		return nil
-	}
 	stats := l.statsOf(w)
 	if stats.Most == 0 {
 		return nil

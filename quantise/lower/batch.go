@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -65,7 +66,9 @@ func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory
 		l.Batch = list[i].sizes[0]
 		return l
 	})
-	bound(t, opts.Trial)
+	if t.Free[0].Bound = maxBatch; !opts.Trial { // of which it is not known
+		bound(t, fewSizes[0])
+	}
 	return first.finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
 }
 
@@ -87,28 +90,33 @@ func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lower
 	for i := range free {
 		free[i].Name = model.PrintableName(free[i].Name)
 	}
-	t, err := model.Lift(free, builds...)
-	refuseIf(err)
+	t = must.Get(model.Lift(free, builds...))
 	for _, l := range all[1:] {
 		sameFixed(first, l)
 	}
 	return t, first
 }
 
-// bound gives a template the largest bound for which it gives a valid circuit; of a trial it is
-// not known whether it does.
-func bound(t *model.Template, trial bool) {
-	most := &t.Free[0].Bound
-	if *most = maxBatch; trial {
-		return
+// bound checks that a template gives a circuit for the least sizes, since constant indices may name the second, and the
+// greatest. It halves the bound of the last dimension, a batch or the positions of logits, say, until so many are within the
+// limits of a circuit, if there are more than least.
+func bound(t *model.Template, least int) {
+	if _, err := t.At(t.Unit()); err != nil {
+		refuse.With("of 1: %w", err)
 	}
-	_, err := t.At(model.Instance{Sizes: []int{*most}})
-	for ; err != nil && *most > 2; _, err = t.At(model.Instance{Sizes: []int{*most}}) {
-		*most /= 2
+	for last := &t.Free[len(t.Free)-1].Bound; ; *last /= 2 {
+		var most []int
+		for _, d := range t.Free {
+			most = append(most, d.Bound)
+		}
+		_, err := t.At(model.Instance{Sizes: most})
+		if err == nil {
+			return
+		}
+		if *last <= least {
+			refuse.With("of %d: %w", most[0], err)
+		}
 	}
-	refuseIf(err)
-	_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
-	refuseIf(err)
 }
 
 // sameFixed checks that the fixed tensors of two lowerings, which are alike in
@@ -175,9 +183,7 @@ type variants struct {
 // of others that it can have.
 func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized) {
 	for _, n := range all {
-		g, err := fg.Rebind(map[string]int{batch: n})
-		refuseIf(err)
-		list = append(list, sized{[]int{n}, g})
+		list = append(list, sized{[]int{n}, must.Get(fg.Rebind(map[string]int{batch: n}))})
 	}
 	var err error
 	for _, n := range first {
@@ -187,7 +193,7 @@ func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized) {
 			break
 		}
 	}
-	refuseIf(err)
+	must.OK(err)
 	shrinkConstants(list)
 	return list
 }

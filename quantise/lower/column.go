@@ -2,29 +2,14 @@ package lower
 
 import (
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// column is a committed column of a function: its values, of which each is an integer times
-// 2^−frac, their ends, and the rows at which it was clamped or stands in for something.
-type column struct {
-	values          []int32
-	frac            int
-	least, greatest int64
-	saturated       []model.Rows
-}
-
-// newColumn is the column of these values.
-func newColumn(values []int32, frac int, saturated []model.Rows) *column {
-	return &column{values, frac, int64(slices.Min(values)), int64(slices.Max(values)), fixed.United(saturated)}
-}
-
 // roundedColumn rounds real values to a scale, within ±top. Rows that are not inside of the
 // function's domain, or are clamped, are saturated.
-func roundedColumn(real []float64, inside []bool, frac int, top int64) *column {
+func roundedColumn(real []float64, inside []bool, frac int, top int64) *fixed.Column {
 	var saturated []model.Rows
 	values := make([]int32, len(real))
 	scale := fixed.Pow2(frac)
@@ -42,23 +27,14 @@ func roundedColumn(real []float64, inside []bool, frac int, top int64) *column {
 		}
 		values[i] = int32(max(-float64(top), min(float64(top), y)))
 	}
-	return newColumn(values, frac, saturated)
+	return fixed.NewColumn(values, frac, saturated)
 }
 
-// columnOf is what make makes, made once for a key: the nodes of a loop that is unrolled have
-// columns in common, and passes over a model have most of them. Without a key it is made anew.
-func (l *lowering) columnOf(key string, make func() *column) *column {
-	c := l.memory.functions.of(key, make)
-	if key != "" {
-		l.Column(key, func() []int32 { return c.values }) // so that tables know it again
+// keyWithin is the key of a function that is kept within ±end: the one given, by which the function alone
+// is known, unless it has values beyond that, of which largest finds the largest magnitude.
+func (l *lowering) keyWithin(key string, end float64, largest func() float64) string {
+	if key == "" || l.memory.most.Of(key, largest) <= end {
+		return key
 	}
-	return c
-}
-
-// lookedUp is the tensor of a function whose column for the keys from the given one on is c.
-func (l *lowering) lookedUp(name, table string, key *fixed.Int, from int64, c *column) model.TensorID {
-	id := l.Witness(name, key.Shape, c.frac, c.least, c.greatest)
-	l.Saturates(c.saturated)
-	l.LookupDirect(key, l.FuncTable(table, from, c.values), id)
-	return id
+	return keyWith(key, end)
 }

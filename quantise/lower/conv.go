@@ -39,16 +39,12 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	in := x.shape
 	spatial := v.shape[2:]
 	m, ic := v.shape[1], kernel[1]
-	var out []int // N, [G,] M/G, spatial
-	var labels, shape []int
+	channels, channelLabels := []int{m}, []int{1}
 	if group > 1 {
-		out = append([]int{in[0], group, m / group}, spatial...)
-		labels, shape = []int{1, 2}, []int{group, m / group}
-	} else {
-		out = append([]int{in[0], m}, spatial...)
-		labels, shape = []int{1}, []int{m}
+		channels, channelLabels = []int{group, m / group}, []int{1, 2}
 	}
-	channels, channelLabels := slices.Clone(shape), slices.Clone(labels)
+	out := slices.Concat(in[:1], channels, spatial) // N, [G,] M/G, spatial
+	shape, labels := slices.Clone(channels), slices.Clone(channelLabels)
 	first := len(out) - len(spatial) // label of the first spatial axis
 	free := len(out)                 // the next contracted label
 	// The view's axes: N, [G,] IC, a tap axis for each window, the spatial axes.
@@ -93,32 +89,29 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 		return l.Viewed("windows of "+l.Circuit.Tensors[id].Name, id, view, dims), colLabels
 	}
 	count := model.Size(kernel[1:])
-	if len(n.Inputs) > 2 && l.fg.Consts[n.Inputs[2]] == nil {
-		refuse.With("only a constant bias is supported")
+	var add bias
+	if len(n.Inputs) > 2 {
+		c := l.fg.Consts[n.Inputs[2]]
+		if c == nil {
+			refuse.With("only a constant bias is supported")
+		}
+		add = bias{n.Inputs[2], l.numbersOf(c), channels, fixed.LabelView(channelLabels, out)}
 	}
 	if t := l.fg.Consts[name]; t != nil {
-		w := weighting{
-			name: name, t: l.constant(t), shape: shape, labels: labels, channels: m, inner: count, count: count, out: out, operand: operand,
-		}
-		if len(n.Inputs) > 2 {
-			w.biasName, w.bias = n.Inputs[2], l.numbersOf(l.fg.Consts[n.Inputs[2]])
-			w.biasShape, w.biasView = channels, fixed.LabelView(channelLabels, out)
-		}
-		l.weighted(v, x, w)
+		l.weighted(v, x, weighting{
+			name: name, t: l.constant(t), shape: shape, labels: labels, channels: m, inner: count, count: count, out: out,
+			operand: operand, bias: add,
+		})
 		return
 	}
 	// Computed weights.
 	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count, limit: l.limitOf(v)})
 	ida, colLabels = operand(ida)
 	idb = l.Reshaped(l.Circuit.Tensors[idb].Name, idb, shape)
-	e := l.Product(out, ida, colLabels, idb, labels, count)
+	v.acc = l.Product(out, ida, colLabels, idb, labels, count)
 	if len(n.Inputs) > 2 {
-		values := l.numbersOf(l.fg.Consts[n.Inputs[2]])
-		e = l.align([]term{{v, e}}, values.most(), v)
-		id := l.constantOf(n.Inputs[2], channels, values, e.Frac)
-		e = e.Plus(l.View(id, fixed.LabelView(channelLabels, out), out))
+		v.acc = l.plusBias(l.align([]term{{v, v.acc}}, add.most(), v), add)
 	}
-	v.acc = e
 }
 
 // magnitudeOf is the largest absolute value.
@@ -144,7 +137,7 @@ func (l *lowering) alongAxis(v, x *value, axis int, name string, scale *weights.
 	labels, n := fixed.AllLabels(v.shape), v.shape[axis]
 	l.weighted(v, x, weighting{
 		name: name, t: scale, shape: []int{n}, labels: []int{axis}, channels: n, inner: 1, count: 1, out: v.shape,
-		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
-		biasName: shiftName, bias: shift, biasShape: []int{n}, biasView: fixed.LabelView([]int{axis}, v.shape),
+		operand: func(id model.TensorID) (model.TensorID, []int) { return id, labels },
+		bias:    bias{shiftName, shift, []int{n}, fixed.LabelView([]int{axis}, v.shape)},
 	})
 }

@@ -10,11 +10,10 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// lowerDiv lowers Div. Division by a constant is multiplication; by a function
+// divide lowers Div. Division by a constant is multiplication; by a function
 // of an earlier value, multiplication with the table of its reciprocal; by any
 // other computed value, a proved division with remainder.
-func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
-	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+func (l *lowering) divide(n *graph.Node, v, a, b *value) {
 	if b == nil {
 		l.divByConstant(v, a, n.Inputs[1])
 		return
@@ -26,9 +25,6 @@ func lowerDiv(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
 			return
 		}
 		a = l.constantValue(n.Inputs[0], t)
-	} else if base, fa, fb, ok := l.common(v, a, b); ok {
-		v.fn = &function{name: "Div", base: base, curve: both(fa, fb, "Div", func(a, b float64) float64 { return a / b })}
-		return
 	}
 	switch {
 	case l.relative(b):
@@ -159,13 +155,12 @@ func (l *lowering) divComputed(v, a, b *value) {
 		shift--
 	}
 	limit := int64(fixed.Pow2(shift)*float64(l.Magnitude(num))/float64(lo)) + 1
-	l.Steps = append(l.Steps, fixed.StepNeed{StepReport: fixed.StepReport{
-		Node: l.StepName, Entries: l.Entries(v.shape), Bits: bits - (want - shift) - (bits - numBits), Wanted: bits,
-		Frac: tn.Frac - frac + shift, TableBits: table,
-	}, NeedTable: model.Log2Ceil(int(limit)) + 2 + (want - shift)})
+	l.Report(fixed.StepReport{
+		Entries: l.Entries(v.shape), Bits: numBits - (want - shift), Wanted: bits, Frac: tn.Frac - frac + shift, TableBits: table,
+	}, model.Log2Ceil(int(limit))+2+(want-shift))
 
 	// What sign the divisor may have its bounds say: calibration may have missed some.
-	numExpr := l.View(num, fixed.BroadcastView(a.shape, v.shape), v.shape)
+	numExpr := l.broadcastOf(num, v.shape)
 	switch {
 	case tb.Max <= 0:
 		numExpr = numExpr.Times(-1)
@@ -173,7 +168,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 		ida, la := l.Squeezed(num, v.shape)
 		if fixed.TableBits(tb.Min, tb.Max) <= l.Plan.TableBits {
 			s := l.Witness("sign of "+b.name, b.shape, 0, -1, 1)
-			l.Lookup(l.View(id, nil, b.shape), tb.Frac, l.Piecewise(fixed.Sign, -1, 1), s)
+			l.Lookup(l.View(id, nil, b.shape), tb.Frac, l.PiecewiseOf(fixed.Sign, -1, 1, l.Plan.TableBits), s)
 			ids, ls := l.Squeezed(s, v.shape)
 			numExpr = l.Product(v.shape, ida, la, ids, ls, 1)
 			break
@@ -181,20 +176,38 @@ func (l *lowering) divComputed(v, a, b *value) {
 		// Twice the numerator where the divisor is positive, less once.
 		most := numExpr.Abs()
 		s, ls := l.Squeezed(l.NotNegative("sign of "+b.name, l.View(id, nil, b.shape)), v.shape)
-		twice := l.Product(v.shape, ida, la, s, ls, 1).Times(2)
-		twice.Frac = numExpr.Frac
-		numExpr = twice.Plus(numExpr.Times(-1))
-		numExpr.Min, numExpr.Max = -most, most
+		twice := l.Product(v.shape, ida, la, s, ls, 1).Times(2).On(numExpr.Frac)
+		numExpr = twice.Minus(numExpr).Within(-most, most)
 	}
 	den, labels := l.Squeezed(magnitude, v.shape)
 	qFrac := tn.Frac - frac + shift
 	out := l.Witness(v.name, v.shape, qFrac, max(-limit, -top-1), min(limit, top))
 	keys := l.PiecewiseOf(fixed.Keep, -top-1, top, table)
-	q := l.Divide(fixed.Quotient{
-		Name: "quotient", Shape: v.shape, Num: numExpr, Shift: shift, Den: den, Labels: labels,
-		View: fixed.LabelView(labels, v.shape), Keys: keys, First: -int64(1) << (table - 1), Bits: table,
-		Out: out, Saturated: fixed.RowsBeyond(&l.Circuit.Tables[keys], fixed.Keep, -top-1, top, limit > top, limit > top),
-	})
-	l.Circuit.Tensors[q].Frac = qFrac
+	numExpr = numExpr.Times(1 << shift)
+	first, last := l.quotients(numExpr, l.Circuit.Tensors[den], table)
+	q := l.RoundedQuotient("quotient", numExpr, den, fixed.LabelView(labels, v.shape), qFrac, first, last)
+	l.Clamped(keys, fixed.Keep, -top-1, top, limit > top, limit > top)
+	l.LookupDirect(l.View(q, nil, v.shape), keys, out)
 	v.id = out
+}
+
+// quotients are the keys of a table of 2^bits rows around 0, which is to have all rounded quotients num/den,
+// so that neither side of 2·num + den = 2·den·q + r wraps.
+func (l *lowering) quotients(num *fixed.Int, den model.Tensor, bits int) (first, last int64) {
+	if den.Min < 1 {
+		refuse.With("a divisor may be %d", den.Min)
+	}
+	first, last = -int64(1)<<(bits-1), int64(1)<<(bits-1)-1
+	most := 2*float64(num.Abs()) + float64(den.Max)
+	if spread := 2 * float64(den.Max) * float64(-first); max(most, spread) >= model.Bound || model.Log2Ceil(int(2*den.Max))+bits > 30 {
+		refuse.With("a division of up to %.10g by up to %d does not fit in 30 bits", most, den.Max)
+	}
+	for _, n := range []int64{num.Min, num.Max} {
+		for _, by := range []int64{den.Min, den.Max} {
+			if q := fixed.FloorDiv(2*n+by, 2*by); q < first || q > last {
+				refuse.With("a quotient may be %d, outside of [%d, %d]", q, first, last)
+			}
+		}
+	}
+	return first, last
 }

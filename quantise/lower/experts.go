@@ -3,6 +3,7 @@ package lower
 import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 func init() {
@@ -21,9 +22,7 @@ func lowerSlots(l *lowering, n *graph.Node, op graph.Slots, v *value) {
 func lowerInSlots(l *lowering, n *graph.Node, _ graph.InSlots, v *value) {
 	id, slots := l.tensor(l.values[n.Inputs[0]]), l.tensor(l.values[n.Inputs[1]])
 	t := &l.Circuit.Tensors[id]
-	e := l.Product(v.shape, slots, []int{0, 1, 2}, id, []int{0, 2}, 1)
-	e.Min, e.Max = min(t.Min, 0), max(t.Max, 0)
-	v.acc = e
+	v.acc = l.Product(v.shape, slots, []int{0, 1, 2}, id, []int{0, 2}, 1).Within(min(t.Min, 0), max(t.Max, 0))
 }
 
 // lowerExperts lowers products with the matrices of slots' experts: Σ_{e,k} slots(t, c, e)·x(t, k)·w(e, j, k), whose
@@ -41,12 +40,9 @@ func lowerExperts(l *lowering, n *graph.Node, _ graph.Experts, v *value) {
 		name: n.Inputs[1], t: l.constant(t), shape: t.Shape, labels: []int{3, 2, 4},
 		channels: count * outputs, inner: inputs, count: inputs, rows: true, out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) {
-			key := [2]model.TensorID{slots, id}
-			z, ok := l.chosen[key]
-			if !ok {
-				z = l.ProductTensor(l.Circuit.Tensors[id].Name+", chosen", shape, slots, []int{0, 1, 2}, id, labels)
-				l.chosen[key] = z
-			}
+			z := fixed.Remember(&l.chosen, [2]model.TensorID{slots, id}, func() model.TensorID {
+				return l.ProductTensor(l.Circuit.Tensors[id].Name+", chosen", shape, slots, []int{0, 1, 2}, id, labels)
+			})
 			return z, []int{0, 1, 3, 4}
 		},
 	}

@@ -21,22 +21,18 @@ type classes struct{ nan, pos, neg model.TensorID }
 // classesOf tests an extended input for its codes, once. The greatest integer is NaN, the
 // one before it +∞, the least one −∞.
 func (l *lowering) classesOf(v *value) classes {
-	if c, ok := l.classes[v.id]; ok {
+	return fixed.Remember(&l.classes, v.id, func() classes {
+		t := l.Circuit.Tensors[v.id]
+		x := l.View(v.id, nil, t.Shape)
+		c := classes{nan: model.None, pos: model.None, neg: l.NotNegative(v.name+", -Inf", x.Times(-1).PlusConst(t.Min))}
+		if t.Numbers == model.MaskingNumbers {
+			return c
+		}
+		c.nan = l.NotNegative(v.name+", NaN", x.PlusConst(-t.Max))
+		pos := l.Of(l.NotNegative(v.name+", from +Inf on", x.PlusConst(1-t.Max)))
+		c.pos = l.VirtualOf(v.name+", +Inf", pos.Minus(l.Of(c.nan)).Within(0, 1))
 		return c
-	}
-	t := l.Circuit.Tensors[v.id]
-	x := l.View(v.id, nil, t.Shape)
-	c := classes{nan: model.None, pos: model.None, neg: l.NotNegative(v.name+", -Inf", x.Times(-1).PlusConst(t.Min))}
-	if l.classes[v.id] = c; t.Numbers == model.MaskingNumbers {
-		return c
-	}
-	c.nan = l.NotNegative(v.name+", NaN", x.PlusConst(-t.Max))
-	pos := l.View(l.NotNegative(v.name+", from +Inf on", x.PlusConst(1-t.Max)), nil, t.Shape)
-	pos = pos.Plus(l.View(c.nan, nil, t.Shape).Times(-1))
-	pos.Min, pos.Max = 0, 1
-	c.pos = l.VirtualOf(v.name+", +Inf", pos)
-	l.classes[v.id] = c
-	return c
+	})
 }
 
 // lowerFinite takes the codes off an extended input: what is left of each is 0.
@@ -44,20 +40,14 @@ func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
 	x := l.values[n.Inputs[0]]
 	t, c := l.Circuit.Tensors[x.id], l.classesOf(x)
 	e := l.View(x.id, nil, t.Shape)
-	for _, code := range []struct {
-		is model.TensorID
-		v  int64
-	}{{c.nan, t.Max}, {c.pos, t.Max - 1}, {c.neg, t.Min}} {
-		if code.is == model.None {
-			continue
+	codes := []int64{t.Max, t.Max - 1, t.Min}
+	for i, is := range []model.TensorID{c.nan, c.pos, c.neg} {
+		if is != model.None {
+			e = e.Minus(l.Of(is).Times(codes[i]))
 		}
-		is := l.View(code.is, nil, t.Shape).Times(-code.v)
-		is.Frac = e.Frac
-		e = e.Plus(is)
 	}
 	lo, hi := t.Finite()
-	e.Min, e.Max = min(lo, 0), max(hi, 0)
-	v.id = l.VirtualOf(v.name, e)
+	v.id = l.VirtualOf(v.name, e.Within(min(lo, 0), max(hi, 0)))
 }
 
 func lowerClass(l *lowering, n *graph.Node, op graph.Class, v *value) {
@@ -88,12 +78,10 @@ func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
 		} else {
 			is = l.constantOf(name, v.shape, l.numbersOf(l.fg.Consts[name]), 0)
 		}
-		code := l.View(is, nil, v.shape).Times(map[graph.Class]int64{graph.ClassNaN: hi, graph.ClassPosInf: hi - 1, graph.ClassNegInf: lo}[class])
-		code.Frac = e.Frac
-		e = e.Plus(code)
+		code := map[graph.Class]int64{graph.ClassNaN: hi, graph.ClassPosInf: hi - 1, graph.ClassNegInf: lo}[class]
+		e = e.Plus(l.View(is, nil, v.shape).Times(code))
 	}
-	e.Min, e.Max = lo, hi
-	v.id = l.TensorOf(v.name, e)
+	v.id = l.TensorOf(v.name, e.Within(lo, hi))
 	l.Circuit.Tensors[v.id].Numbers = model.AllNumbers
 	if len(op.Classes) == 1 && op.Classes[0] == graph.ClassNegInf {
 		l.Circuit.Tensors[v.id].Numbers = model.MaskingNumbers

@@ -28,16 +28,12 @@ func lowerGreatest(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 		}
 	}
 	perm = append(perm, op.Axes...)
-	w := &model.View{}
-	moved := make([]int, len(perm))
-	same := true
-	for j, i := range perm {
-		w.Groups = append(w.Groups, fixed.Axis(j, i))
-		moved[j] = t.Shape[i]
-		same = same && i == j
-	}
-	if !same {
-		id = l.Viewed(t.Name, id, w, moved)
+	if !slices.IsSorted(perm) {
+		moved := slices.Clone(shape)
+		for _, i := range op.Axes {
+			moved = append(moved, t.Shape[i])
+		}
+		id = l.Viewed(t.Name, id, fixed.Permuted(perm), moved)
 	}
 	v.id = l.Greatest(v.name, l.Reshaped(t.Name, id, append(shape, count)), t.Max-t.Min > mostSpread)
 }

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -40,7 +41,7 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 	if bent && key != "" {
 		key += ", bent"
 	}
-	if !l.memory.closer.of(key, func() bool { return straighter(v.fn.curve, r, width, bent) }) {
+	if !l.memory.closer.Of(key, func() bool { return straighter(v.fn.curve, r, width, bent) }) {
 		base.low = 0
 		return model.None, false
 	}
@@ -60,23 +61,22 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		most = math.Min(most, float64(fixed.Pow2(l.bitsOf(v)-out)*17/16)) // as far as the format reaches
 	}
 	c := l.linesOf(v.fn.curve, from, to-from+1, p.Bits, l.Circuit.Tensors[id].Frac, out, most, bent)
-	frac = c.start.frac
-	at, all := l.View(p.High, nil, high.Shape), fixed.AllLabels(high.Shape)
-	of := func(what string, c *column) model.TensorID {
-		return l.lookedUp(v.name+", "+what, v.fn.name+", "+what, at, from, c)
+	frac = c.start.Frac
+	at := l.Of(p.High)
+	of := func(what string, c *fixed.Column) model.TensorID {
+		return l.LookUp(v.name+", "+what, v.fn.name+", "+what, at, at.Frac, from, c)
 	}
 	a, b := of("start", c.start), of("slope", c.slope)
-	rise := l.Product(high.Shape, b, all, p.Low, all, 1)
+	rise := l.EntryProduct(high.Shape, b, p.Low)
 	if bent {
-		rise = rise.Plus(l.Product(high.Shape, of("bend", c.bend), all, l.bow(v, p), all, 1))
+		rise = rise.Plus(l.EntryProduct(high.Shape, of("bend", c.bend), l.bow(v, p)))
 	}
-	rise.Frac = c.slope.frac
-	e := l.View(a, nil, high.Shape)
-	if c.slope.frac == frac {
+	rise = rise.On(c.slope.Frac)
+	e := l.Of(a)
+	if rise.Frac == frac {
 		e = e.Plus(rise)
 	} else {
-		id := l.RoundTo(v.name+", rise", rise, min(frac, out+2))
-		r := l.View(id, nil, high.Shape)
+		r := l.Of(l.RoundTo(v.name+", rise", rise, min(frac, out+2)))
 		e = e.Plus(r.Times(1 << (frac - r.Frac)))
 	}
 	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
@@ -86,8 +86,7 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 // of the low limb, and how much they bend, if they do. What a line rises by is on the scale of the slope,
 // which is finer than that of the start where one accumulator does not hold both well.
 type lineColumns struct {
-	start, slope, bend *column
-	largest            float64 // magnitude at the cuts, before it was clamped
+	start, slope, bend *fixed.Column
 }
 
 // linesOf makes the columns of n pieces of 2^k units of 2^−unit of a function, from the given one
@@ -95,33 +94,17 @@ type lineColumns struct {
 // a loop do, and so do passes over one node: what they depend on besides is the curve, and most if
 // that clamps anything.
 func (l *lowering) linesOf(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
-	if f.key == "" {
-		return newLineColumns(f, from, n, k, unit, out, most, bent)
+	key := f.key
+	if key != "" {
+		key = fmt.Sprintf("%s, %d pieces from %d, 2^%d of 2^-%d, %d, %v", f.key, n, from, k, unit, out, bent)
 	}
-	free := fmt.Sprintf("%s, %d pieces from %d, 2^%d of 2^-%d, %d, %v", f.key, n, from, k, unit, out, bent)
-	clamped := fmt.Sprintf("%s, within %x", free, math.Float64bits(most))
-	key := free
-	c, ok := l.memory.lines.get(free)
-	if !ok || c.largest > most {
-		key = clamped
-		if c, ok = l.memory.lines.get(clamped); !ok {
-			if c = newLineColumns(f, from, n, k, unit, out, most, bent); c.largest <= most {
-				key = free
-			}
-		}
-	}
-	l.memory.lines.keep(key, c)
-	for what, c := range map[string]*column{"start": c.start, "slope": c.slope, "bend": c.bend} {
-		if c != nil { // so that tables know them again
-			l.Column(key+", "+what, func() []int32 { return c.values })
-		}
-	}
-	return c
+	pieces := sync.OnceValue(func() curvePieces { return piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent) })
+	key = l.keyWithin(key, most, func() float64 { return pieces().largest })
+	return l.memory.lines.Of(key, func() *lineColumns { return pieces().columns(k, out) })
 }
 
-// newLineColumns makes them.
-func newLineColumns(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
-	p := piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent)
+// columns are those of pieces of 2^k units, for results on the scale out.
+func (p curvePieces) columns(k, out int) *lineColumns {
 	// As many bits below the result's as the slope's rounding needs, if there is room.
 	frac := out + k + 2
 	rise := frac
@@ -132,15 +115,15 @@ func newLineColumns(f curve, from, n int64, k, unit, out int, most float64, bent
 		return frac
 	}
 	largest, steepest := p.reach()
-	if frac = fit(largest+steepest, frac); frac < out+k-3 && bent { // a slope is rounded to half of 2^−frac, and off by 2^k times as much
+	if frac = fit(largest+steepest, frac); frac < out+k-3 && p.bend != nil { // a slope is rounded to half of 2^−frac, and off by 2^k times as much
 		rise = fit(steepest, rise)
 	} else {
 		rise = frac
 	}
 	starts, slopes, bends := p.rounded(frac, rise, k)
-	c := &lineColumns{start: newColumn(starts, frac, p.saturated), slope: newColumn(slopes, rise, nil), largest: p.largest}
-	if bent {
-		c.bend = newColumn(bends, rise-k, nil)
+	c := &lineColumns{start: fixed.NewColumn(starts, frac, p.saturated), slope: fixed.NewColumn(slopes, rise, nil)}
+	if p.bend != nil {
+		c.bend = fixed.NewColumn(bends, rise-k, nil)
 	}
 	return c
 }
@@ -148,15 +131,10 @@ func newLineColumns(f curve, from, n int64, k, unit, out int, most float64, bent
 // bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor. A multiple of it, added
 // to a straight line between two multiples of 2^k, makes a parabola.
 func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
-	c := l.columnOf(fmt.Sprint("bow ", p.Bits), func() *column {
-		n := int64(1) << p.Bits
-		rows := make([]int32, n)
-		for i := range n {
-			rows[i] = int32((4*i*(n-i) + n/2) / n)
-		}
-		return newColumn(rows, p.Bits, nil)
-	})
-	return l.lookedUp(v.name+", bow", "bow", l.View(p.Low, nil, l.Circuit.Tensors[p.Low].Shape), 0, c)
+	n := 1 << p.Bits
+	c := l.Tabulated(fmt.Sprint("bow ", p.Bits), int64(n), p.Bits, func(i int) float64 { return float64((4*i*(n-i) + n/2) / n) })
+	low := l.Of(p.Low)
+	return l.LookUp(v.name+", bow", "bow", low, low.Frac, 0, c)
 }
 
 // curvePieces are a function, cut at the multiples of a width: its values at the cuts, how far
@@ -174,7 +152,7 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 	at := func(x float64) (y float64, inside bool) {
 		y = f.at(x)
 		c.largest = worse(c.largest, y)
-		inside = !math.IsNaN(y) && math.Abs(y) <= most && (f.inside == nil || f.inside(x))
+		inside = !math.IsNaN(y) && math.Abs(y) <= most && f.defined(x)
 		if y = max(-most, min(most, y)); math.IsNaN(y) {
 			y = 0
 		}
@@ -199,24 +177,18 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 }
 
 // reach is the greatest magnitude of a start, and of what is added to one.
-func (c *curvePieces) reach() (largest, rise float64) {
-	steepest, bend := 0.0, 0.0
-	for i, y := range c.start {
-		largest = max(largest, math.Abs(y))
-		if i > 0 {
-			steepest = max(steepest, math.Abs(y-c.start[i-1]))
-		}
+func (c curvePieces) reach() (largest, rise float64) {
+	steepest := 0.0
+	for i, y := range c.start[1:] {
+		steepest = max(steepest, math.Abs(y-c.start[i]))
 	}
-	for _, y := range c.bend {
-		bend = max(bend, math.Abs(y))
-	}
-	return largest, steepest + bend
+	return magnitudeOf(c.start), steepest + magnitudeOf(c.bend)
 }
 
 // rounded are the columns of tables for pieces of 2^k: the start in units of 2^−frac, the
 // slope in units of 2^−rise a step, and the bend in units of 2^k of them. Where there is a
 // bend, what rounding has made of slope and bend is taken from the start in the mean.
-func (c *curvePieces) rounded(frac, rise, k int) (starts, slopes, bends []int32) {
+func (c curvePieces) rounded(frac, rise, k int) (starts, slopes, bends []int32) {
 	n := len(c.start) - 1
 	starts, slopes, bends = make([]int32, n), make([]int32, n), make([]int32, len(c.bend))
 	unit, step, half, twice := fixed.Pow2(frac), fixed.Pow2(rise-k), fixed.Pow2(k-1+frac-rise), fixed.Pow2(k+1+frac-rise)
@@ -264,7 +236,7 @@ func straighter(f curve, r, width float64, bent bool) bool {
 			off += float64(float64(4*share*(1-share)) * (f.at(left+float64(width/2)) - float64((a+b)/2)))
 		}
 		slope := (f.at(at+half) - f.at(at-half)) / math.Sqrt(12)
-		if math.IsNaN(off+slope) || math.IsInf(off+slope, 0) || f.inside != nil && !f.inside(at) {
+		if math.IsNaN(off+slope) || math.IsInf(off+slope, 0) || !f.defined(at) {
 			return false
 		}
 		lines, table = lines+float64(off*off), table+float64(slope*slope)

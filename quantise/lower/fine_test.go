@@ -19,7 +19,7 @@ func TestLinesAreShared(t *testing.T) {
 	if wide != wider {
 		t.Error("columns that nothing clamps are not shared")
 	}
-	if clamped == wide || slices.Equal(clamped.start.values, wide.start.values) || len(clamped.start.saturated) == 0 {
+	if clamped == wide || slices.Equal(clamped.start.Values, wide.start.Values) || len(clamped.start.Saturated) == 0 {
 		t.Error("a function that is clamped has the columns of one that is not")
 	}
 	if lines(square, 3) != clamped {
@@ -41,7 +41,7 @@ func TestLinesAreShared(t *testing.T) {
 func TestColumnsAreShared(t *testing.T) {
 	var memory Memory
 	l := &lowering{Builder: fixed.NewBuilder("", &memory.columns), memory: &memory, opts: Options{Headroom: 1}, fg: &graph.Graph{}}
-	of := func(key string, reach float64) *column {
+	of := func(key string, reach float64) *fixed.Column {
 		square := curve{at: func(x float64) float64 { return x * x }, key: key}
 		return l.functionColumn(&value{rng: Range{Max: reach}, fn: &function{curve: square}}, -8, 7, 1, 12)
 	}
@@ -49,13 +49,13 @@ func TestColumnsAreShared(t *testing.T) {
 	if wide != wider {
 		t.Error("columns that nothing clamps are not shared")
 	}
-	if clamped == wide || len(clamped.saturated) == 0 || len(wide.saturated) > 0 {
+	if clamped == wide || len(clamped.Saturated) == 0 || len(wide.Saturated) > 0 {
 		t.Error("a function that is clamped has the column of one that is not")
 	}
 	if of("square", 3) != clamped || of("square", 10) != wide {
 		t.Error("columns with the same ends are not shared")
 	}
-	for reach, shared := range map[float64]*column{10: wide, 3: clamped} {
+	for reach, shared := range map[float64]*fixed.Column{10: wide, 3: clamped} {
 		if alone := of("", reach); alone == shared || !reflect.DeepEqual(alone, shared) {
 			t.Error("a shared column is not that of the function alone")
 		}

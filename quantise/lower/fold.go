@@ -90,11 +90,11 @@ func (l *lowering) fold(x *value, w *weighting, stride int) *value {
 		sums = standing(len(real), magnitudeOf(real), func() []float64 { return real })
 	}
 	if len(w.bias.shown) == 0 {
-		w.biasName, w.bias, w.biasShape = c.add, sums, []int{len(sums.shown)}
+		w.bias = bias{name: c.add, numbers: sums, shape: []int{len(sums.shown)}}
 	} else {
-		shape, _ := graph.Broadcast(w.biasShape, []int{len(sums.shown)}) // they do: both broadcast to the product's
-		w.bias, w.biasShape = w.bias.plus(sums, w.biasShape, shape), shape
+		shape, _ := graph.Broadcast(w.bias.shape, []int{len(sums.shown)}) // they do: both broadcast to the product's
+		w.bias.numbers, w.bias.shape = w.bias.plus(sums, w.bias.shape, shape), shape
 	}
-	w.biasView = fixed.BroadcastView(w.biasShape, w.out)
+	w.bias.view = fixed.BroadcastView(w.bias.shape, w.out)
 	return c.of
 }

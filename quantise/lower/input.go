@@ -70,7 +70,7 @@ func (l *lowering) input(v *value) model.TensorID {
 	if dt := l.fg.DTypes[v.name]; v.rng.Min >= 0 && l.Entries(v.shape) >= 64 || dt == graph.Uint32 || dt == graph.Uint64 {
 		t.Min = 0
 	}
-	if s := l.scalings[v.name]; s != nil {
+	if s := l.scaling(v); s != nil {
 		l.scaleFeatures(s, &t, r)
 	}
 	return l.public(t)

@@ -29,13 +29,11 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) && p.Abs() < model.Bound/4 {
 		e = p // as it is, before anything is rounded
 	} else {
-		e = l.View(l.tensor(a), fixed.BroadcastView(a.shape, v.shape), v.shape)
+		e = l.broadcastOf(l.tensor(a), v.shape)
 	}
 	idb := l.tensor(b)
 	if !l.integers(v.name) { // a divisor on a scale that leaves the other no room
-		if most := e.Frac + 28 - model.Log2Ceil(int(e.Abs())+1); l.Circuit.Tensors[idb].Frac > most {
-			idb = l.RoundTo(b.name, l.View(idb, nil, b.shape), most)
-		}
+		idb = l.coarser(b, idb, l.Circuit.Tensors[idb].Frac-(e.Frac+28-model.Log2Ceil(int(e.Abs())+1)))
 	}
 	frac := max(e.Frac, l.Circuit.Tensors[idb].Frac)
 	e = e.Finer(frac - e.Frac)

@@ -67,15 +67,9 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 	if l.Magnitude(id) < 1<<bits {
 		return id
 	}
-	if n, ok := x.clamped[bits]; ok {
-		return n
-	}
-	n := l.RoundOn(x.name, l.View(id, nil, x.shape), 0, bits, fixed.WholeLine)
-	if x.clamped == nil {
-		x.clamped = map[int]model.TensorID{}
-	}
-	x.clamped[bits] = n
-	return n
+	return fixed.Remember(&x.clamped, bits, func() model.TensorID {
+		return l.RoundOn(x.name, l.View(id, nil, x.shape), 0, bits, fixed.WholeLine)
+	})
 }
 
 // fitIntegers returns the tensors of operands, clamped nearer to their calibrated ranges where
@@ -152,10 +146,7 @@ func (l *lowering) integerArithmetic(n *graph.Node, op graph.Arithmetic, v *valu
 			break
 		}
 		ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] + s[1] })
-		term := func(i int, x *value) *fixed.Int {
-			return l.View(ids[i], fixed.BroadcastView(x.shape, v.shape), v.shape)
-		}
-		v.acc = term(0, a).Plus(term(1, b).Times(sign))
+		v.acc = l.broadcastOf(ids[0], v.shape).Plus(l.broadcastOf(ids[1], v.shape).Times(sign))
 	}
 	return true
 }
@@ -172,11 +163,7 @@ func (l *lowering) plusIntegers(e *fixed.Int, name string, sign int64) *fixed.In
 
 // integerProduct lowers a product of integers, one of which may be constant.
 func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
-	if a == nil || b == nil {
-		x, name := a, n.Inputs[1]
-		if a == nil {
-			x, name = b, n.Inputs[0]
-		}
+	if x, name := l.besideConstant(n); x != nil {
 		l.integerMultiple(v, x, name)
 		return
 	}
@@ -223,7 +210,7 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 		e := l.integer(x, v.shape)
 		if float64(e.Abs())*most >= model.Bound/2 {
 			id := l.fitIntegers([]*value{x}, func(s []float64) float64 { return s[0] * most })[0]
-			e = l.View(id, fixed.BroadcastView(x.shape, v.shape), v.shape)
+			e = l.broadcastOf(id, v.shape)
 		}
 		v.acc = e.Times(int64(c))
 		if c != 0 && slices.Equal(x.shape, v.shape) {
@@ -285,12 +272,8 @@ func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 		v.acc = l.ClampWhole(v.name, e, max(lo, e.Min), min(hi, e.Max))
 	default: // |e| = 2·[e ≥ 0]·e − e
 		id := l.TensorOf(v.name, e)
-		sign := l.NotNegative(v.name+", sign", e)
-		all := fixed.AllLabels(e.Shape)
-		above := l.Product(e.Shape, sign, all, id, all, 1)
-		above.Min, above.Max = 0, max(e.Max, 0)
-		v.acc = above.Times(2).Plus(l.View(id, nil, e.Shape).Times(-1))
-		v.acc.Min, v.acc.Max = 0, e.Abs()
+		above := l.EntryProduct(e.Shape, l.NotNegative(v.name+", sign", e), id).Within(0, max(e.Max, 0))
+		v.acc = above.Times(2).Minus(l.Of(id)).Within(0, e.Abs())
 		if above.Max >= model.Bound/2 {
 			refuseInteger(2 * float64(above.Max))
 		}
@@ -355,7 +338,5 @@ func scaledUp(e *fixed.Int) *fixed.Int {
 	if most := float64(e.Abs()) * up; most >= model.Bound {
 		refuseInteger(most)
 	}
-	e = e.Times(int64(up))
-	e.Frac = 0
-	return e
+	return e.Times(int64(up)).On(0)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -69,18 +70,18 @@ const (
 // depend on it: a prefix of a text gives what it gives within the text, as far as the
 // model looks back alone. The length of a list (Written) is free as well, up to the same bound.
 func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) *Result {
-	bound := opts.Length
-	free := []model.FreeDim{{Name: symbol, Bound: bound}}
+	most := opts.Length
+	free := []model.FreeDim{{Name: symbol, Bound: most}}
 	if written := Written(fg); written != "" {
-		free = append(free, model.FreeDim{Name: written, Bound: bound})
+		free = append(free, model.FreeDim{Name: written, Bound: most})
 	}
-	if v := memory.variants; v == nil || v.of != fg || v.list[0].sizes[0] != bound {
-		memory.variants = textsOf(fg, bound, free...)
+	if v := memory.variants; v == nil || v.of != fg || v.list[0].sizes[0] != most {
+		memory.variants = textsOf(fg, most, free...)
 	}
 	list, whole := memory.variants.list, memory.variants.whole
 	checkRanges(list[0].graph, ranges)
 	t, first := lowerAll(list, free, func(i int, first *lowering) *lowering {
-		l, f := newLowering(list[i].graph, ranges, opts, memory), &length{bound: bound, whole: whole, other: list[0].graph}
+		l, f := newLowering(list[i].graph, ranges, opts, memory), &length{bound: most, whole: whole, other: list[0].graph}
 		if i == 0 {
 			f.other = list[1].graph
 		} else {
@@ -89,34 +90,14 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memo
 		l.free(f)
 		return l
 	})
-	boundTexts(t)
-	usual := []int{min(bound, usualLength)}
-	if len(free) > 1 {
+	usual := []int{min(most, usualLength)}
+	if len(free) == 1 {
+		bound(t, most)
+	} else {
+		bound(t, 1)
 		usual = append(usual, min(t.Free[1].Bound, usualWritten))
 	}
 	return first.finish(t, model.Instance{Sizes: usual})
-}
-
-// boundTexts checks that a template gives a circuit for the shortest and the longest texts. It halves the bound of
-// a list beside them, the positions of logits, say, until so many are within the limits of a circuit.
-func boundTexts(t *model.Template) {
-	if _, err := t.At(t.Unit()); err != nil {
-		refuse.With("of 1: %w", err)
-	}
-	for {
-		var most []int
-		for _, d := range t.Free {
-			most = append(most, d.Bound)
-		}
-		_, err := t.At(model.Instance{Sizes: most})
-		if err == nil {
-			return
-		}
-		if len(most) == 1 || most[1] == 1 {
-			refuse.With("of %d: %w", most[0], err)
-		}
-		t.Free[1].Bound /= 2
-	}
 }
 
 // textsOf are the variants of a model of texts: for the bound of their length, and for short ones,
@@ -137,9 +118,7 @@ func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
 		for f, d := range free {
 			named[d.Name] = sizes[f]
 		}
-		g, err := fg.Rebind(named)
-		refuseIf(err)
-		list = append(list, sized{sizes, g})
+		list = append(list, sized{sizes, must.Get(fg.Rebind(named))})
 	}
 	shrinkConstants(list)
 	same := func(x, y *graph.Node) bool {
@@ -240,9 +219,7 @@ func (l *lowering) whole(name string) (t *graph.Tensor, part []int) {
 
 // begun is the part of a tensor from its beginning on that has a shape.
 func (l *lowering) begun(id model.TensorID, part []int) model.TensorID {
-	t := l.Circuit.Tensors[id]
-	return l.Add(model.Tensor{Name: t.Name, Shape: part, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max,
-		Def: []model.Linear{{Coef: 1, Src: id, View: model.SameIndexes(len(part))}}})
+	return l.VirtualOf(l.Circuit.Tensors[id].Name, l.View(id, model.SameIndexes(len(part)), part))
 }
 
 // wholeConstants returns the constants of the first graph whose shapes differ in

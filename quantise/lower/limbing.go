@@ -9,9 +9,9 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// inLimbs reports whether x·w is to be taken in limbs of x, when one accumulator
+// wantsLimbs reports whether x·w is to be taken in limbs of x, when one accumulator
 // leaves the weights the given bits.
-func (l *lowering) inLimbs(v, x *value, id model.TensorID, bits int) bool {
+func (l *lowering) wantsLimbs(v, x *value, id model.TensorID, bits int) bool {
 	want := l.opts.Formats[v.name].Weights
 	if l.formatted(x) > 0 || l.wide(x) {
 		// What made the value finer does not make its weights coarser.
@@ -152,7 +152,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	}
 	wid := w.fixed(l, frac)
 	part, e := w.product(l, p.Low, wid, low, low), w.product(l, p.High, wid, high, high)
-	carry := l.View(l.RoundCarry(v.name+", carry", part, part.Frac-drop), nil, w.out)
+	carry := l.RoundCarry(v.name+", carry", part, drop)
 	if up := p.Bits - drop; up > 0 {
 		// Too coarse for its stream: both are terms of it.
 		e = l.View(l.roundAt(v, e, e.Frac), nil, w.out)
@@ -164,10 +164,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 		rest := l.finePart(v, w, p, frac, fine)
 		e = e.Plus(rest.Times(1 << (e.Frac - rest.Frac)))
 	}
-	if len(w.bias.shown) > 0 {
-		e = e.Plus(l.View(l.constantOf(w.biasName, w.biasShape, w.bias, e.Frac), w.biasView, w.out))
-	}
-	v.acc = e
+	v.acc = l.plusBias(e, w.bias)
 	return true
 }
 
@@ -181,7 +178,7 @@ func (l *lowering) finePart(v *value, w weighting, p fixed.Split, frac, fine int
 	id, most := l.restOf(&w, frac, fine)
 	bound := float64(int64(w.count) * most * l.Magnitude(p.High))
 	e := w.product(l, p.High, id, bound, bound)
-	return l.View(l.RoundCarry(v.name+", fine carry", e, e.Frac-fine), nil, w.out)
+	return l.RoundCarry(v.name+", fine carry", e, fine)
 }
 
 // restOf is the fixed tensor of w·2^frac − round(w·2^frac), in units of 2^−fine, and how large its

@@ -28,10 +28,7 @@ func lowerLogBands(l *lowering, n *graph.Node, op graph.LogBands, v *value) {
 		refuse.With("the squares of %d numbers are over %d", r.Count, graph.MaxComponents)
 	}
 	id := l.tensor(x)
-	if over := l.PowerExcess(id, r.Count); over > 0 {
-		e := l.View(id, nil, x.shape)
-		id = l.RoundTo(x.name, e, e.Frac-over)
-	}
+	id = l.coarser(x, id, l.PowerExcess(id, r.Count))
 	digits := l.PowerDigits(v.name+", power", r, id)
 	name := n.Inputs[1]
 	t := l.fg.Consts[name]

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -36,8 +37,7 @@ type lowering struct {
 	// roundeds are the constants among them that have one scale.
 	roundeds      map[roundedConstant]model.TensorID
 	stream        map[string]int                       // scales of sums (streams)
-	scalings      map[string]*scaling                  // of inputs
-	chains        map[string]*scaling                  // the same by the values of their chains
+	chains        map[string]*scaling                  // scalings of inputs by the values of their chains
 	discontinuous map[string]bool                      // values that something with jumps reads
 	powers        map[string]bool                      // values that logarithms of powers alone read
 	asked         map[model.TensorID][][]graph.Split   // inputs that are only compared with thresholds
@@ -101,8 +101,8 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory 
 	l := &lowering{
 		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
-		scalings: map[string]*scaling{}, chains: map[string]*scaling{},
-		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, chosen: map[[2]model.TensorID]model.TensorID{}, maxBits: 15,
+		chains: map[string]*scaling{},
+		asked:  map[model.TensorID][][]graph.Split{}, maxBits: 15,
 		secrets: map[*graph.Tensor]*secret{},
 	}
 	l.fg, l.real = l.hidden(fg), fg
@@ -124,11 +124,6 @@ func (l *lowering) nextPass(p fixed.Plan) *lowering {
 func (l *lowering) run() {
 	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
-		if s := l.scaling(in); s != nil {
-			l.scalings[in.Name] = s
-		}
-	}
-	for _, in := range l.fg.Inputs {
 		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name), id: model.None, shaped: model.None}
 		if model.Size(v.shape) == 0 {
 			v.id = l.empty(v)
@@ -145,13 +140,13 @@ func (l *lowering) run() {
 		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out), output: l.uses.outputs[out] > 0, id: model.None, shaped: model.None}
 		ok, err := l.lower(n, v)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.coarser(n)))
+			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.atFault(n)))
 		}
 		if ok {
 			l.values[out] = v
 		}
 	}
-	refuseIf(errors.Join(errs...))
+	must.OK(errors.Join(errs...))
 	for _, o := range l.fg.Outputs {
 		l.Circuit.Outputs = append(l.Circuit.Outputs, l.outputTensor(o))
 	}
@@ -159,16 +154,9 @@ func (l *lowering) run() {
 	fixed.PrintableNames(l.Circuit)
 }
 
-// refuseIf refuses with an error, if there is one.
-func refuseIf(err error) {
-	if err != nil {
-		refuse.With("%w", err)
-	}
-}
-
-// coarser says which formats may be at fault for a refusal of a node, in a model that has
+// atFault says which formats may be at fault for a refusal of a node, in a model that has
 // some: those of the node and of what it reads, or else any.
-func (l *lowering) coarser(n *graph.Node) string {
+func (l *lowering) atFault(n *graph.Node) string {
 	if len(l.given) == 0 || l.opts.Searched {
 		return ""
 	}
@@ -256,7 +244,7 @@ func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	if m.Graph, err = t.At(in); err != nil {
 		refuse.With("quantised graph: %w", err)
 	}
-	m.Making = weights.NewRecipe(l.Circuit, l.FixedTensors, m.Weights)
+	m.Making = &weights.Recipe{Graph: l.Circuit, List: l.FixedTensors, To: m.Weights}
 	return m
 }
 

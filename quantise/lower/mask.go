@@ -14,8 +14,8 @@ import (
 // and those of a window.
 func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int) (model.TensorID, []int) {
 	labels, kept := fixed.BroadcastLabels(part, shape)
-	least, most, ok := l.memory.diagonals(whole)
-	if r := len(kept); r != 2 || !ok {
+	d := l.memory.diagonals(whole)
+	if len(kept) != 2 || d == nil {
 		refuse.With("its mask %s of a free length is no band of diagonals", graph.Quote(name))
 	}
 	// Diagonal d has the entries (i, i + d).
@@ -24,45 +24,23 @@ func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int)
 	}
 	n, m := whole.Shape[len(whole.Shape)-2], whole.Shape[len(whole.Shape)-1]
 	switch {
-	case most == m-1:
-		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtMost, Offset: int64(-least)}, 0, 1), labels
-	case least == 1-n:
-		return upTo(most), labels
+	case d.Most == m-1:
+		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtMost, Offset: int64(-d.Least)}, 0, 1), labels
+	case d.Least == 1-n:
+		return upTo(d.Most), labels
 	}
-	return l.Add(model.Tensor{Name: name, Shape: kept, Kind: model.Virtual, Max: 1,
-		Def: []model.Linear{{Coef: 1, Src: upTo(most)}, {Coef: -1, Src: upTo(least - 1)}}}), labels
+	return l.VirtualOf(name, l.Of(upTo(d.Most)).Minus(l.Of(upTo(d.Least-1))).Within(0, 1)), labels
 }
 
-// diagonals returns the first and the last of the diagonals that a matrix of zeros and
-// ones is 1 on; ok is false if these are not all in between, or none.
-func (w *Memory) diagonals(t *graph.Tensor) (least, most int, ok bool) {
-	if d, known := w.bands[t]; known {
-		return d.least, d.most, d.ok
-	}
-	r := len(t.Shape)
-	n, m := t.Shape[r-2], t.Shape[r-1]
-	least, most, ok = m, -n, n*m == t.Len()
-	for at, x := range t.I64[:min(n*m, t.Len())] {
-		if d := at%m - at/m; x != 0 {
-			least, most = min(least, d), max(most, d)
+// diagonals returns the band that a mask is, nil if it is none.
+func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
+	return fixed.Remember(&w.bands, t, func() *fixed.Band {
+		r := len(t.Shape)
+		if n, m := t.Shape[r-2], t.Shape[r-1]; n*m == t.Len() {
+			return fixed.BandOf(n, m, func(at int) bool { return t.I64[at] != 0 })
 		}
-	}
-	for at, x := range t.I64[:min(n*m, t.Len())] {
-		d := at%m - at/m
-		ok = ok && (x != 0) == (d >= least && d <= most)
-	}
-	ok = ok && least <= most
-	if w.bands == nil {
-		w.bands = map[*graph.Tensor]band{}
-	}
-	w.bands[t] = band{least, most, ok}
-	return least, most, ok
-}
-
-// band is what is known of the diagonals of a mask.
-type band struct {
-	least, most int
-	ok          bool
+		return nil
+	})
 }
 
 // softenMask replaces the huge negative entries with which models mask scores
@@ -102,8 +80,8 @@ func (l *lowering) leavesSome(name string) bool {
 	if part == nil || len(whole.Shape) < 2 || whole.Shape[len(whole.Shape)-1] != whole.Shape[len(whole.Shape)-2] {
 		return false
 	}
-	least, most, ok := l.memory.diagonals(whole)
-	return ok && least <= 0 && most >= 0
+	d := l.memory.diagonals(whole)
+	return d != nil && d.Least <= 0 && d.Most >= 0
 }
 
 // maskOf returns a mask of zeros and ones for scores of a shape, with its labels.

@@ -80,7 +80,7 @@ func lowerMatMul(l *lowering, n *graph.Node, _ graph.MatMul, v *value) {
 // contract lowers v = Σ a·b (+ a constant bias that broadcasts), with one label
 // an axis as in model.Product; axes that broadcast have the label of the
 // output's axis.
-func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bias string) {
+func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, add string) {
 	va, vb := l.values[a], l.values[b]
 	k := 1 // contracted
 	for i, lab := range la {
@@ -96,16 +96,15 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 			ida, la := l.DropBroadcast(ida, la, v.shape)
 			idb, lb := l.DropBroadcast(idb, lb, v.shape)
 			e := l.Product(v.shape, ida, la, idb, lb, k)
-			e.Min, e.Max = max(e.Min, -reach), min(e.Max, reach)
-			return e
+			return e.Within(max(e.Min, -reach), min(e.Max, reach))
 		}
 		if v.acc = l.productLimbs(v, va, vb, c, sum); v.acc == nil {
 			v.acc = sum(l.fitProduct(va, vb, c))
 		}
-		if bias != "" {
-			c := l.fg.Consts[bias]
+		if add != "" {
+			c := l.fg.Consts[add]
 			values := l.numbersOf(c)
-			v.acc = l.plusConstant(l.align([]term{{v, v.acc}}, values.most(), v), bias, c.Shape, values, nil)
+			v.acc = l.plusConstant(l.align([]term{{v, v.acc}}, values.most(), v), add, c.Shape, values, nil)
 		}
 		return
 	}
@@ -128,9 +127,9 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, la, v.shape) },
 	}
-	if bias != "" {
-		c := l.fg.Consts[bias]
-		w.biasName, w.bias, w.biasShape, w.biasView = bias, l.numbersOf(c), c.Shape, fixed.BroadcastView(c.Shape, v.shape)
+	if add != "" {
+		c := l.fg.Consts[add]
+		w.bias = bias{add, l.numbersOf(c), c.Shape, fixed.BroadcastView(c.Shape, v.shape)}
 	}
 	l.weighted(v, l.fold(x, &w, model.Size(t.Shape[at+1:])), w)
 }

@@ -10,16 +10,14 @@ import (
 // columns and masks are not gone through again.
 type Memory struct {
 	weights  weights.Store
-	columns  fixed.ColumnCache
-	bands    map[*graph.Tensor]band // of masks
-	largest  map[*graph.Tensor]float64
-	variants *variants // of the graph that is quantised
+	columns  fixed.Recall[*fixed.Column]
+	bands    map[*graph.Tensor]*fixed.Band // of masks
+	variants *variants                     // of the graph that is quantised
 	// Of functions, by all that they depend on:
-	functions recall[*column]
-	lines     recall[*lineColumns]
-	closer    recall[bool]    // whether lines are closer than a table
-	useful    recall[float64] // the magnitude beyond which a function is flat
-	most      recall[float64] // that of its values
+	lines  fixed.Recall[*lineColumns]
+	closer fixed.Recall[bool]    // whether lines are closer than a table
+	useful fixed.Recall[float64] // the magnitude beyond which a function is flat
+	most   fixed.Recall[float64] // that of its values
 }
 
 // Fill gives a model its weights, unless it has them (weights.Store).
@@ -28,52 +26,7 @@ func (m *Memory) Fill(of *Result) {
 		return
 	}
 	m.weights.Fill(of.Making)
-	m.columns.Next()
-	m.functions.next()
-	m.lines.next()
-	m.closer.next()
-	m.useful.next()
-	m.most.next()
-}
-
-// mostKept bounds what is remembered of a kind in a pass: columns of 2^16 rows take 128 MB then. What
-// comes after it is made anew.
-const mostKept = 512
-
-// recall remembers by a key what has been asked for since next was called last, and before.
-type recall[T any] struct{ now, before map[string]T }
-
-// get returns what a key has.
-func (r *recall[T]) get(key string) (T, bool) {
-	if x, ok := r.now[key]; ok {
-		return x, true
-	}
-	x, ok := r.before[key]
-	return x, ok
-}
-
-// keep remembers what a key has, while there is room.
-func (r *recall[T]) keep(key string, x T) {
-	if r.now == nil {
-		r.now = map[string]T{}
-	}
-	if _, known := r.now[key]; known || len(r.now) < mostKept {
-		r.now[key] = x
+	for _, of := range []interface{ Next() }{&m.columns, &m.lines, &m.closer, &m.useful, &m.most} {
+		of.Next()
 	}
 }
-
-// of is what a key has, which f makes the first time. The empty key has nothing.
-func (r *recall[T]) of(key string, f func() T) T {
-	if key == "" {
-		return f()
-	}
-	x, ok := r.get(key)
-	if !ok {
-		x = f()
-	}
-	r.keep(key, x)
-	return x
-}
-
-// next forgets what nobody has asked for since it was last called.
-func (r *recall[T]) next() { r.now, r.before = nil, r.now }

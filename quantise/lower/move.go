@@ -47,19 +47,13 @@ func (l *lowering) view(v, x *value, w *model.View) {
 }
 
 func lowerTranspose(l *lowering, n *graph.Node, op graph.Transpose, v *value) {
-	w := &model.View{}
-	for j, i := range op.Perm {
-		w.Groups = append(w.Groups, fixed.Axis(j, i))
-	}
-	l.view(v, l.values[n.Inputs[0]], w)
+	l.view(v, l.values[n.Inputs[0]], fixed.Permuted(op.Perm))
 }
 
 func lowerSlice(l *lowering, n *graph.Node, op graph.Slice, v *value) {
-	w := &model.View{}
-	for i := range v.shape {
-		w.Groups = append(w.Groups, model.Group{
-			Out: []int{i}, In: []int{i}, Base: op.Starts[i], Strides: []int{op.Steps[i]},
-		})
+	w := model.SameIndexes(len(v.shape))
+	for i := range w.Groups {
+		w.Groups[i].Base, w.Groups[i].Strides = op.Starts[i], []int{op.Steps[i]}
 	}
 	l.view(v, l.values[n.Inputs[0]], w)
 }
@@ -86,9 +80,10 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 	if math.Abs(fill) >= model.Bound {
 		refuseInteger(math.Abs(fill))
 	}
-	w := &model.View{Fill: int64(fill)}
-	for i := range v.shape {
-		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -op.Begin[i], Strides: []int{1}})
+	w := model.SameIndexes(len(v.shape))
+	w.Fill = int64(fill)
+	for i := range w.Groups {
+		w.Groups[i].Base = -op.Begin[i]
 	}
 	v.id = l.Viewed(v.name, id, w, v.shape)
 }
@@ -97,14 +92,10 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	axisAt := op.Axis
 	var terms []term
-	type part struct {
-		name string
-		view *model.View
-	}
-	var constants []part
+	views := make([]*model.View, len(n.Inputs))
 	at := 0
 	most := 0.0
-	for _, name := range n.Inputs {
+	for part, name := range n.Inputs {
 		shape := l.fg.Shapes[name]
 		w := model.SameIndexes(len(shape))
 		for i := range shape {
@@ -114,12 +105,12 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 		}
 		w.Groups[axisAt].Base = -at
 		at += shape[axisAt]
+		views[part] = w
 		if x := l.values[name]; x != nil {
 			terms = append(terms, term{x, l.View(l.tensor(x), w, v.shape)})
-			continue
+		} else {
+			most = math.Max(most, l.numbersOf(l.fg.Consts[name]).most())
 		}
-		constants = append(constants, part{name, w})
-		most = math.Max(most, l.numbersOf(l.fg.Consts[name]).most())
 	}
 	e := l.align(terms, most, v)
 	// Entries come from one part each.
@@ -130,11 +121,12 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 		s := &l.Circuit.Tensors[t.Src]
 		widen(s.Min*t.Coef, s.Max*t.Coef)
 	}
-	for _, c := range constants {
-		t := l.fg.Consts[c.name]
-		id := l.constantOf(c.name, t.Shape, l.numbersOf(t), e.Frac)
-		e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: 1, Src: id, View: c.view})
-		widen(l.Circuit.Tensors[id].Min, l.Circuit.Tensors[id].Max)
+	for part, name := range n.Inputs {
+		if t := l.fg.Consts[name]; t != nil {
+			id := l.constantOf(name, t.Shape, l.numbersOf(t), e.Frac)
+			e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: 1, Src: id, View: views[part]})
+			widen(l.Circuit.Tensors[id].Min, l.Circuit.Tensors[id].Max)
+		}
 	}
 	v.acc = e
 }

@@ -9,27 +9,8 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// lowerMul lowers Mul: by a constant as a change of scale or a product with
-// weights, of two computed values as an element-wise product.
-func lowerMul(l *lowering, n *graph.Node, _ graph.Arithmetic, v *value) {
-	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
-	switch {
-	case b == nil:
-		t, part := l.whole(n.Inputs[1])
-		l.mulConstant(v, a, n.Inputs[1], t, part)
-	case a == nil:
-		t, part := l.whole(n.Inputs[0])
-		l.mulConstant(v, b, n.Inputs[0], t, part)
-	default:
-		if base, fa, fb, ok := l.common(v, a, b); ok {
-			v.fn = &function{name: graph.Kind(n.Op), base: base, curve: both(fa, fb, "Mul", func(a, b float64) float64 { return a * b })}
-			return
-		}
-		v.acc = l.elementwise(v, a, b)
-	}
-}
-
-// mulConstant lowers v = x·t, or by the part of t that begins it and has a shape.
+// mulConstant lowers v = x·t, or by the part of t that begins it and has a shape: as a change of scale, or a product
+// with weights.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {
 	c, same := l.uniform(t)
 	// A mask is one number; of several, and of whole ones, labels are made of.
@@ -142,13 +123,5 @@ func (l *lowering) scaleTo(v, x *value, e *fixed.Int, c float64) *fixed.Int {
 	p := l.SplitMoved(id)
 	s := fixed.FloorLog2(float64(model.Bound/4) / float64(max(l.Magnitude(p.High), 1<<p.Bits)) / math.Abs(c))
 	m := int64(math.Round(c * fixed.Pow2(s)))
-	times := func(limb model.TensorID) *fixed.Int {
-		e := l.View(limb, nil, e.Shape).Times(m)
-		e.Frac += s
-		return e
-	}
-	part := times(p.Low)
-	drop := max(l.carryShift(v, part.Frac, p.Bits), p.Bits)
-	carry := l.RoundCarry(v.name+", carry", part, part.Frac-drop)
-	return times(p.High).Plus(l.View(carry, nil, e.Shape).Times(1 << (drop - p.Bits)))
+	return l.inLimbs(v, p, func(limb model.TensorID) *fixed.Int { return l.Of(limb).Times(m).On(l.Circuit.Tensors[limb].Frac + s) })
 }

@@ -50,11 +50,7 @@ func (l *lowering) narrowEnough(x *value, centred bool) model.TensorID {
 	if centred {
 		most--
 	}
-	if over := model.Log2Ceil(int(l.Magnitude(id))) - most; over > 0 {
-		e := l.View(id, nil, x.shape)
-		id = l.RoundTo(x.name, e, e.Frac-over)
-	}
-	return id
+	return l.coarser(x, id, model.Log2Ceil(int(l.Magnitude(id)))-most)
 }
 
 // lowerLogPower lowers the logarithm of the power of rows, of any size: the sum of the

@@ -44,7 +44,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 	if what != "" {
 		what += fmt.Sprint(rows, key.Max, t.Frac, t.Min < 0, both, frac, top)
 	}
-	c := l.columnOf(what, func() *column {
+	c := l.Column(what, func() *fixed.Column {
 		real, inside := make([]float64, key.Max+1), make([]bool, key.Max+1)
 		for i := range real {
 			x := float64(fixed.OctaveAt(int64(i)%rows) * unit)
@@ -52,7 +52,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 				x = -x
 			}
 			real[i] = v.fn.at(x)
-			inside[i] = !math.IsNaN(real[i]) && (v.fn.inside == nil || v.fn.inside(x))
+			inside[i] = !math.IsNaN(real[i]) && v.fn.defined(x)
 		}
 		if y := real[0]; y-y != 0 || !inside[0] { // 0 may be something that was rounded
 			real[0] = v.fn.at(unit / 2)
@@ -62,7 +62,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 		}
 		return roundedColumn(real, inside, frac, top)
 	})
-	return l.lookedUp(v.name, v.fn.name, key, 0, c), true
+	return l.LookUp(v.name, v.fn.name, key, key.Frac, 0, c), true
 }
 
 // magnitudeOf is |x| of a tensor that holds a value, and where x is not negative: None if
@@ -72,21 +72,13 @@ func (l *lowering) magnitudeOf(x *value, id model.TensorID) (size, positive mode
 	if t.Min >= 0 {
 		return id, model.None
 	}
-	all := fixed.AllLabels(t.Shape)
-	e := l.View(id, nil, t.Shape)
+	e := l.Of(id)
 	positive = l.NotNegative(x.name+", not negative", e)
-	kept := l.Product(t.Shape, positive, all, id, all, 1)
+	kept := l.EntryProduct(t.Shape, positive, id)
 	if x.rng.Min < 0 {
-		kept = kept.Times(2).Plus(e.Times(-1))
-		kept.Min, kept.Max = 0, max(-t.Min, t.Max)
-	} else {
-		kept.Min, kept.Max = 0, max(t.Max, 0)
+		return l.Exact(x.name+", magnitude", kept.Times(2).Minus(e).Within(0, max(-t.Min, t.Max))), positive
 	}
-	size = l.Exact(x.name+", magnitude", kept)
-	if x.rng.Min >= 0 {
-		positive = model.None
-	}
-	return size, positive
+	return l.Exact(x.name+", magnitude", kept.Within(0, max(t.Max, 0))), model.None
 }
 
 // octavesCloser reports whether a table by octaves is closer to a function than straight lines
@@ -147,10 +139,9 @@ func (l *lowering) divRelative(v, a, b *value) {
 	top := int64(1)<<bits - 1
 	key := func(y float64) int64 { return int64(math.Floor(elementary.Log(y*fixed.Pow2(-frac)) * (1 << logFrac))) }
 	lo, hi := key(0.25), key(float64(top)+0.5)+1
-	e := l.broadcastOf(la, v.shape).Plus(l.broadcastOf(lb, v.shape).Times(-1))
-	e.Frac = 0
+	e := l.broadcastOf(la, v.shape).Minus(l.broadcastOf(lb, v.shape)).On(0)
 	e = l.ClampWhole(v.name+", logarithm", e, lo, hi)
-	c := l.columnOf(fmt.Sprint("quotient ", frac, top, lo, hi), func() *column {
+	c := l.Column(fmt.Sprint("quotient ", frac, top, lo, hi), func() *fixed.Column {
 		real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
 		for i := range real {
 			real[i], inside[i] = elementary.Exp(float64(lo+int64(i))*fixed.Pow2(-logFrac)), true
@@ -158,14 +149,11 @@ func (l *lowering) divRelative(v, a, b *value) {
 		real[0] = 0
 		return roundedColumn(real, inside, frac, top)
 	})
-	id := l.lookedUp(v.name+", magnitude", "quotient", e, lo, c)
-	out := l.View(id, nil, v.shape)
+	id := l.LookUp(v.name+", magnitude", "quotient", e, e.Frac, lo, c)
+	v.acc = l.Of(id)
 	if p := l.sameSign(v, pa, pb); p != model.None {
-		all := fixed.AllLabels(v.shape)
-		out = l.Product(v.shape, p, all, id, all, 1).Times(2).Plus(out.Times(-1))
-		out.Min, out.Max = -top, top
+		v.acc = l.EntryProduct(v.shape, p, id).Times(2).Minus(v.acc).Within(-top, top)
 	}
-	v.acc = out
 }
 
 // sameSign is 1 where two values have one sign, of which each is given by where it is not
@@ -181,19 +169,8 @@ func (l *lowering) sameSign(v *value, a, b model.TensorID) model.TensorID {
 	case 1:
 		return have[0]
 	}
-	all := fixed.AllLabels(v.shape)
-	e := l.Product(v.shape, have[0], all, have[1], all, 1).Times(2)
-	for _, id := range have {
-		e = e.Plus(l.View(id, nil, v.shape).Times(-1))
-	}
-	e = e.PlusConst(1)
-	e.Min, e.Max = 0, 1
-	return l.Exact(v.name+", same sign", e)
-}
-
-// broadcastOf is a tensor as an accumulator of a shape.
-func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
-	return l.View(id, fixed.BroadcastView(l.Circuit.Tensors[id].Shape, shape), shape)
+	e := l.EntryProduct(v.shape, have[0], have[1]).Times(2).Minus(l.Of(have[0])).Minus(l.Of(have[1]))
+	return l.Exact(v.name+", same sign", e.PlusConst(1).Within(0, 1))
 }
 
 // logarithm is that of the magnitudes of a value, on the scale logFrac, and where the value is not
@@ -219,17 +196,16 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 	size, positive := l.magnitudeOf(x, l.tensor(x))
 	t := l.Circuit.Tensors[size]
 	key := l.Octaves(x.name+", octaves", size)
-	c := l.columnOf(fmt.Sprint("logarithm by octaves ", t.Frac, key.Max, divisor), func() *column {
-		values := make([]int32, key.Max+1)
-		for i := range values {
-			at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
-			values[i] = int32(math.Round((elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)))
+	var saturated []model.Rows
+	if divisor {
+		saturated = []model.Rows{{From: 0, To: 1}}
+	}
+	c := l.Tabulated(fmt.Sprint("logarithm by octaves ", t.Frac, key.Max, divisor), key.Max+1, logFrac, func(i int) float64 {
+		if i == 0 && !divisor {
+			return logOfNothing
 		}
-		if divisor {
-			return newColumn(values, logFrac, []model.Rows{{From: 0, To: 1}})
-		}
-		values[0] = logOfNothing
-		return newColumn(values, logFrac, nil)
-	})
-	return l.lookedUp(x.name+", logarithm", "logarithm by octaves", key, 0, c), positive
+		at := math.Max(fixed.OctaveAt(int64(i)), 0.5)
+		return (elementary.Log(at) - float64(float64(t.Frac)*math.Ln2)) * (1 << logFrac)
+	}, saturated...)
+	return l.LookUp(x.name+", logarithm", "logarithm by octaves", key, key.Frac, 0, c), positive
 }

@@ -46,11 +46,14 @@ func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b mod
 		}
 		ida = l.narrowed(a, fixed.FloorLog2(float64(room))-bits)
 	}
-	p := l.SplitMoved(idb)
-	part, e := sum(ida, p.Low), sum(ida, p.High)
-	drop := max(l.carryShift(v, part.Frac, p.Bits), p.Bits)
-	carry := l.RoundCarry(v.name+", carry", part, part.Frac-drop)
-	return e.Plus(l.View(carry, nil, v.shape).Times(1 << (drop - p.Bits)))
+	return l.inLimbs(v, l.SplitMoved(idb), func(limb model.TensorID) *fixed.Int { return sum(ida, limb) })
+}
+
+// inLimbs is what a tensor in limbs is multiplied to, given that for a limb.
+func (l *lowering) inLimbs(v *value, p fixed.Split, product func(limb model.TensorID) *fixed.Int) *fixed.Int {
+	low, high := product(p.Low), product(p.High)
+	drop := max(l.carryShift(v, low.Frac, p.Bits), p.Bits)
+	return high.Plus(l.RoundCarry(v.name+", carry", low, drop).Times(1 << (drop - p.Bits)))
 }
 
 // rowSum bounds the sum of the magnitudes of what a sum of products takes from its first
@@ -76,11 +79,9 @@ func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, s
 	if reach > float64(c.limit)/2 {
 		return nil
 	}
-	carry := func(what string, part *fixed.Int, bits int) *fixed.Int {
-		return l.View(l.RoundCarry(v.name+what, part, part.Frac-bits), nil, v.shape)
-	}
 	e := sum(pa.High, pb.High)
-	e = e.Plus(carry(", carry", sum(pa.Low, pb.High), pa.Bits)).Plus(carry(", other carry", sum(pa.High, pb.Low), pb.Bits))
+	e = e.Plus(l.RoundCarry(v.name+", carry", sum(pa.Low, pb.High), pa.Bits))
+	e = e.Plus(l.RoundCarry(v.name+", other carry", sum(pa.High, pb.Low), pb.Bits))
 	return e.PlusConst(int64(c.count) / 4)
 }
 
@@ -94,9 +95,6 @@ func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, s
 func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
 	pa, pb := l.SplitMoved(ida), l.SplitMoved(idb)
 	less, more := min(pa.Bits, pb.Bits), max(pa.Bits, pb.Bits)
-	carry := func(what string, e *fixed.Int, bits int) *fixed.Int {
-		return l.View(l.RoundCarry(v.name+what, e, e.Frac-bits), nil, e.Shape)
-	}
 	high, middle := sum(pa.High, pb.High), sum(pa.High, pb.Low).Finer(pa.Bits-less).Plus(sum(pa.Low, pb.High).Finer(pb.Bits-less))
 	if float64(high.Abs()) > float64(l.limitOf(v))/2 || middle.Abs() > model.Bound/4 {
 		return nil
@@ -108,8 +106,8 @@ func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b m
 	for finer > 0 && float64(high.Abs())*fixed.Pow2(finer) > float64(l.limitOf(v))/2 {
 		finer--
 	}
-	middle = middle.Plus(carry(", low carry", sum(pa.Low, pb.Low), less))
-	return high.Finer(finer).Plus(carry(", carry", middle, more-finer))
+	middle = middle.Plus(l.RoundCarry(v.name+", low carry", sum(pa.Low, pb.Low), less))
+	return high.Finer(finer).Plus(l.RoundCarry(v.name+", carry", middle, more-finer))
 }
 
 // wide reports whether a value has more than NarrowBits.

@@ -29,23 +29,7 @@ func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 		refuse.With("operator not supported")
 	}
 	x := l.values[n.Inputs[0]]
-	count := 1
-	w := &model.View{}
-	out := 0
-	for i, d := range x.shape {
-		if !slices.Contains(op.Axes, i) {
-			w.Groups = append(w.Groups, fixed.Axis(out, i))
-			out++
-			continue
-		}
-		count *= d
-		g := model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}}
-		if op.Keep {
-			g.Out, g.Strides = []int{out}, []int{0}
-			out++
-		}
-		w.Groups = append(w.Groups, g)
-	}
+	w, count := fixed.SumView(x.shape, op.Axes, op.Keep)
 	if open := l.openAxes(n.Inputs[0], op.Axes); len(open) > 0 {
 		l.lowerOpenReduce(v, x, w, op, open, count)
 		return
@@ -88,7 +72,7 @@ func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 	id := l.summable(x, count, float64(l.Plan.Limit()), l.integers(v.name))
 	e := l.View(id, w, v.shape)
 	all := l.Term(&e.Acc.Linear[0], v.shape)
-	e.Min, e.Max = all.Min, all.Max
+	e = e.Within(all.Min, all.Max)
 	if mean {
 		// The sum is a tensor of its own if there is no room to scale it.
 		s := &value{name: v.name, rng: Range{Min: v.rng.Min * float64(count), Max: v.rng.Max * float64(count)}}
@@ -102,9 +86,7 @@ func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 func (l *lowering) openSum(x *value, w *model.View, shape []int, count int, room float64) (id model.TensorID, e *fixed.Int) {
 	id = l.summable(x, count, room, l.integers(x.name))
 	t := l.Circuit.Tensors[id]
-	e = l.View(id, w, shape)
-	e.Min, e.Max = min(t.Min, t.Min*int64(count)), max(t.Max, t.Max*int64(count))
-	return id, e
+	return id, l.View(id, w, shape).Within(min(t.Min, t.Min*int64(count)), max(t.Max, t.Max*int64(count)))
 }
 
 // meanGuard is the number of bits that a mean along a free length has beyond those of
@@ -126,25 +108,16 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	n := x.shape[axis]
 	each := int64(count / l.most(n)) // of an index of the axis
 	ones := l.Formula("ones", []int{n}, 0, &model.Formula{Kind: model.Progression, Offset: 1}, 1, 1)
-	den := l.Add(model.Tensor{Name: "number of entries", Shape: []int{}, Kind: model.Virtual, Min: 1, Max: int64(count), Def: []model.Linear{{
-		Coef: each, Src: ones, View: &model.View{Groups: []model.Group{{In: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}}}}},
-	}}})
-	by := func(c int64) model.Linear {
-		return model.Linear{Coef: c, Src: den, View: fixed.LabelView(nil, v.shape)}
-	}
-	num := e.Times(2 << shift).Plus(&fixed.Int{Acc: model.Acc{Linear: []model.Linear{by(1)}}, Min: 1, Max: int64(count)})
-	double := l.Add(model.Tensor{Name: "divisor", Shape: v.shape, Kind: model.Virtual, Min: 2, Max: 2 * int64(count), Def: []model.Linear{by(2)}})
-
+	total, _ := fixed.SumView([]int{n}, []int{0}, false)
+	den := l.VirtualOf("number of entries", l.View(ones, total, []int{}).Times(each).Within(1, int64(count)))
 	lo := t.Min << shift
 	bits := max(model.Log2Ceil(int(t.Max<<shift-lo)+1), 1)
 	if bits > model.MaxTableBits {
 		refuse.With("means of %d bits are too wide to look up", bits)
 	}
 	hi := lo + 1<<bits - 1 // all that the look-up of the quotient says
-	q := l.Witness(v.name, v.shape, t.Frac+shift, lo, hi)
-	l.Division(num.Acc, double, q, 2*int64(count)-1)
-	l.Lookup(&fixed.Int{Shape: v.shape, Acc: model.Acc{Const: -lo, Linear: []model.Linear{{Coef: 1, Src: q}}}, Max: hi - lo}, 0, l.RangeTable(bits), model.None)
-	v.id = q
+	v.id = l.RoundedQuotient(v.name, e.Times(1<<shift), den, fixed.LabelView(nil, v.shape), t.Frac+shift, lo, hi)
+	l.LookupDirect(l.View(v.id, nil, v.shape).PlusConst(-lo), l.RangeTable(bits), model.None)
 }
 
 // openAxes returns the axes of a value, among those given, that have a free length.

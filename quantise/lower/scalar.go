@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -27,19 +28,20 @@ func wholes(s graph.Scalar) bool {
 
 // lowerScalar lowers the functions of one number.
 func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
+	x := l.values[n.Inputs[0]]
 	switch {
 	case op.Func == graph.Neg && l.integers(v.name):
-		v.acc = l.integer(l.values[n.Inputs[0]], v.shape).Times(-1)
+		v.acc = l.integer(x, v.shape).Times(-1)
 	case op.Func == graph.Neg:
-		l.mulScalar(v, l.values[n.Inputs[0]], -1)
+		l.mulScalar(v, x, -1)
 	case l.integers(v.name) && op.Func.Clamp != nil:
-		l.integerClamp(v, l.values[n.Inputs[0]], *boundsOf(op))
-	case wholes(op):
-		lowerWhole(l, n, op, v)
-	case op.Func.Jumps:
+		l.integerClamp(v, x, *boundsOf(op))
+	case wholes(op) && !x.nonlinear():
+		l.lowerWhole(v, x, op)
+	case op.Func.Jumps && !wholes(op):
 		refuse.With("operator not supported")
-	default:
-		lowerFunction(l, n, op, v)
+	default: // or a function of another value whose table has the whole numbers
+		l.apply(v, x, graph.Kind(op), curveOf(op), boundsOf(op))
 	}
 }
 
@@ -74,11 +76,6 @@ func (l *lowering) root(x *value) (*value, curve) {
 
 // nonlinear reports whether x is a function that is not affine, and that no tensor holds yet.
 func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
-
-// lowerFunction makes the value a function of the node's first input.
-func lowerFunction(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
-	l.apply(v, l.values[n.Inputs[0]], graph.Kind(op), curveOf(op), boundsOf(op))
-}
 
 // apply makes v the function f of x; b is set if that is piecewise.
 func (l *lowering) apply(v, x *value, name string, f curve, b *fixed.Piecewise) {
@@ -142,43 +139,26 @@ const fusedEntries = 1 << 14
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
 		r, most := base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom
-		flat := l.memory.useful.of(keyWith(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
+		flat := l.memory.useful.Of(keyWith(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
 		base.useful = flat / l.opts.Headroom
 	}
 	e, frac := l.tableInput(v.fn.base)
 	lo, hi := keyDomain(fixed.Keys(e, frac))
-	c := l.functionColumn(v, lo, hi, frac, bits)
-	id := l.Witness(v.name, e.Shape, c.frac, c.least, c.greatest)
-	l.Saturates(c.saturated)
-	l.Lookup(e, frac, l.FuncTable(v.fn.name, lo, c.values), id)
-	return id
+	return l.LookUp(v.name, v.fn.name, e, frac, lo, l.functionColumn(v, lo, hi, frac, bits))
 }
 
 // functionColumn is the column of a function for keys from lo to hi, in units of 2^−frac, with
 // results of at most the given bits. Nodes that are alike share it: what it depends on besides is the
 // curve, and the node's reach if the function goes far beyond that.
-func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *column {
+func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed.Column {
 	reach := l.reachOf(v.rng)
 	key := keyWith(joinKeys("table", v.fn.key), float64(lo), float64(hi), float64(frac), float64(bits))
 	if l.integers(v.name) && key != "" {
 		key += ", integers"
 	}
-	var values realValues
-	most, known := l.memory.most.get(key)
-	if !known || key == "" {
-		values = l.valuesOf(v, lo, hi, frac)
-		most = values.most
-	}
-	l.memory.most.keep(key, most)
-	if !(reach > 0 && most <= 2*reach) {
-		key = keyWith(key, reach)
-	}
-	return l.columnOf(key, func() *column {
-		if values.at == nil {
-			values = l.valuesOf(v, lo, hi, frac)
-		}
-		return l.newFunctionColumn(v, values, bits, reach)
-	})
+	values := sync.OnceValue(func() realValues { return l.valuesOf(v, lo, hi, frac) })
+	key = l.keyWithin(key, 2*reach, func() float64 { return values().most })
+	return l.Column(key, func() *fixed.Column { return l.newFunctionColumn(v, values(), bits, reach) })
 }
 
 // realValues are the values of a function: NaN counts as 0 and is not inside of its domain. Of
@@ -197,7 +177,7 @@ func (l *lowering) valuesOf(v *value, lo, hi int64, frac int) realValues {
 		for i := from; i < to; i++ {
 			x := float64(lo+int64(i)) * unit
 			y := v.fn.at(x)
-			r.inside[i] = !math.IsNaN(y) && (v.fn.inside == nil || v.fn.inside(x))
+			r.inside[i] = !math.IsNaN(y) && v.fn.defined(x)
 			if math.IsNaN(y) {
 				y = 0
 			}
@@ -214,7 +194,7 @@ func (l *lowering) valuesOf(v *value, lo, hi int64, frac int) realValues {
 }
 
 // newFunctionColumn rounds the values of a function that is to reach as far as calibration says.
-func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reach float64) *column {
+func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reach float64) *fixed.Column {
 	most := values.finite
 	if reach > 0 && !(values.most <= 2*reach) {
 		most = reach
@@ -301,14 +281,8 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 }
 
 // lowerWhole lowers Floor, Ceil, Round and Trunc: exactly, of the accumulator of
-// the operand, unless that is a function of another value, whose table then has the
-// whole numbers.
-func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
-	x := l.values[n.Inputs[0]]
-	if x.nonlinear() {
-		lowerFunction(l, n, op, v)
-		return
-	}
+// the operand.
+func (l *lowering) lowerWhole(v, x *value, op graph.Scalar) {
 	e := l.operandFlat(x)
 	if e.Frac <= 0 { // whole already
 		v.acc = e
@@ -352,6 +326,9 @@ type curve struct {
 	// key tells the curve apart from others: those with one key are the same; "" if it has none.
 	key string
 }
+
+// defined says whether the function is defined at x and nothing stands in for it, unless it is NaN there.
+func (f curve) defined(x float64) bool { return f.inside == nil || f.inside(x) }
 
 // keyOf is the key of a function with these parameters.
 func keyOf(name string, params ...float64) string {
@@ -398,19 +375,12 @@ func (f curve) then(key string, g func(float64) float64) curve {
 // into is g(f(x)).
 func (f curve) into(g curve) curve {
 	out := f.then(g.key, g.at)
-	if g.inside != nil {
-		out.inside = func(x float64) bool { return (f.inside == nil || f.inside(x)) && g.inside(f.at(x)) }
-	}
+	out.inside = func(x float64) bool { return f.defined(x) && g.defined(f.at(x)) }
 	return out
 }
 
 // both is op(f(x), g(x)), op having a key.
 func both(f, g curve, key string, op func(a, b float64) float64) curve {
-	out := curve{at: func(x float64) float64 { return op(f.at(x), g.at(x)) }, key: joinKeys(key, f.key, g.key)}
-	if f.inside != nil || g.inside != nil {
-		out.inside = func(x float64) bool {
-			return (f.inside == nil || f.inside(x)) && (g.inside == nil || g.inside(x))
-		}
-	}
-	return out
+	inside := func(x float64) bool { return f.defined(x) && g.defined(x) }
+	return curve{func(x float64) float64 { return op(f.at(x), g.at(x)) }, inside, joinKeys(key, f.key, g.key)}
 }

@@ -24,12 +24,12 @@ type scaling struct {
 }
 
 // scaling returns that of an input, or nil.
-func (l *lowering) scaling(in graph.Input) *scaling {
-	if l.opts.Formats[in.Name].Bits == 0 || len(in.Shape) == 0 {
+func (l *lowering) scaling(in *value) *scaling {
+	if l.opts.Formats[in.name].Bits == 0 || len(in.shape) == 0 {
 		return nil
 	}
-	n := in.Shape[len(in.Shape)-1]
-	s := &scaling{input: in.Name, last: in.Name, mul: slices.Repeat([]float64{1}, n), add: make([]float64, n)}
+	n := in.shape[len(in.shape)-1]
+	s := &scaling{input: in.name, last: in.name, mul: slices.Repeat([]float64{1}, n), add: make([]float64, n)}
 	for {
 		node := l.uses.only(s.last)
 		if node == nil || !s.extend(l, node) {

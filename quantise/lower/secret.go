@@ -90,7 +90,7 @@ func (l *lowering) shown(name string, t *graph.Tensor) *graph.Tensor {
 	if !l.opts.hides(name, t) {
 		return t
 	}
-	return l.standIn(name, t, l.memory.largestOf(t))
+	return l.standIn(name, t, l.memory.weights.Largest(&weights.Constant{Tensor: t}))
 }
 
 // standIn makes the stand-in of a tensor of that largest magnitude.
@@ -117,19 +117,6 @@ func pretended(i int, most float64) float64 {
 		x = -x
 	}
 	return x
-}
-
-// largestOf is the largest magnitude of a constant's numbers.
-func (m *Memory) largestOf(t *graph.Tensor) float64 {
-	if most, ok := m.largest[t]; ok {
-		return most
-	}
-	if m.largest == nil {
-		m.largest = map[*graph.Tensor]float64{}
-	}
-	var store weights.Store
-	m.largest[t] = store.Largest("", &weights.Constant{Tensor: t})
-	return m.largest[t]
 }
 
 // constant are the weights that a constant has, for statistics and fixed tensors.
@@ -192,28 +179,24 @@ func standing(n int, most float64, secret func() []float64) numbers {
 
 // times are the numbers times a factor.
 func (x numbers) times(c float64) numbers {
-	return x.made(len(x.shown), math.Abs(c), func(from []float64) []float64 {
-		out := make([]float64, len(from))
-		for i, y := range from {
+	return madeOf(len(x.shown), x.most()*math.Abs(c), func(from ...[]float64) []float64 {
+		out := make([]float64, len(from[0]))
+		for i, y := range from[0] {
 			out[i] = y * c
 		}
 		return out
-	})
+	}, x)
 }
 
 // plus are numbers of a shape plus those of its last axis, in a shape that both broadcast to.
 func (x numbers) plus(y numbers, shape, out []int) numbers {
-	add := func(x, y []float64) []float64 {
+	return madeOf(model.Size(out), x.most()+y.most(), func(from ...[]float64) []float64 {
 		sum := make([]float64, model.Size(out))
 		for i := range sum {
-			sum[i] = x[broadcastIndex(i, out, shape)] + y[i%len(y)]
+			sum[i] = from[0][broadcastIndex(i, out, shape)] + from[1][i%len(from[1])]
 		}
 		return sum
-	}
-	if x.secret == nil && y.secret == nil {
-		return numbers{shown: add(x.shown, y.shown)}
-	}
-	return standing(model.Size(out), x.most()+y.most(), func() []float64 { return add(x.held(), y.held()) })
+	}, x, y)
 }
 
 // held are the numbers that a fixed tensor gets.
@@ -224,13 +207,19 @@ func (x numbers) held() []float64 {
 	return x.secret()
 }
 
-// made are n numbers made of x, none with more than so many times x's largest magnitude.
-func (x numbers) made(n int, times float64, f func(from []float64) []float64) numbers {
-	if x.secret == nil {
-		return numbers{shown: f(x.shown)}
+// madeOf are n numbers that f makes of others, none with a magnitude above most: secret if one of those is.
+func madeOf(n int, most float64, f func(from ...[]float64) []float64, of ...numbers) numbers {
+	made := func() []float64 {
+		var from [][]float64
+		for _, x := range of {
+			from = append(from, x.held())
+		}
+		return f(from...)
 	}
-	secret := x.secret
-	return standing(n, x.most()*times, func() []float64 { return f(secret()) })
+	if slices.ContainsFunc(of, func(x numbers) bool { return x.secret != nil }) {
+		return standing(n, most, made)
+	}
+	return numbers{shown: made()}
 }
 
 // same returns the number that all are; false if they are secret.

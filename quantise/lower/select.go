@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -28,10 +29,7 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	t := l.Circuit.Tensors[id]
 	relu := l.Witness("positive part", x.shape, t.Frac, 0, max(t.Max, 0))
 	l.Lookup(l.View(id, nil, x.shape), t.Frac, l.ReluTable(l.Magnitude(id)), relu)
-	neg := l.Add(model.Tensor{
-		Name: "negative part", Shape: x.shape, Kind: model.Virtual, Frac: t.Frac, Min: min(t.Min, 0), Max: 0,
-		Def: []model.Linear{{Coef: 1, Src: id}, {Coef: -1, Src: relu}},
-	})
+	neg := l.VirtualOf("negative part", l.Of(id).Minus(l.Of(relu)).Within(min(t.Min, 0), 0))
 	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
 	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
 	l.mulConstant(below, part, n.Inputs[1], slope, nil)
@@ -57,12 +55,9 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	var constants []branch
 	rng := v.rng
 	for i, name := range n.Inputs[1:] {
-		m := make([]float64, len(mask))
-		for j, c := range mask {
-			m[j] = c
-			if i == 1 {
-				m[j] = 1 - c
-			}
+		m := slices.Clone(mask)
+		for j := range m {
+			m[j] = math.Abs(float64(i) - m[j]) // the second branch is where the condition is 0
 		}
 		x := l.values[name]
 		if x == nil {
@@ -90,13 +85,13 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	for _, b := range constants {
 		// mask·constant over the shape that both broadcast to.
 		shape, _ := graph.Broadcast(cond.Shape, b.t.Shape) // they do: the graph is valid
-		values := b.values.made(model.Size(shape), 1, func(from []float64) []float64 {
+		values := madeOf(model.Size(shape), b.values.most(), func(from ...[]float64) []float64 {
 			out := make([]float64, model.Size(shape))
 			for i := range out {
-				out[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * from[broadcastIndex(i, shape, b.t.Shape)]
+				out[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * from[0][broadcastIndex(i, shape, b.t.Shape)]
 			}
 			return out
-		})
+		}, b.values)
 		e = l.refine(v, e, values, most, rng)
 		e = l.plusConstant(e, b.name, shape, values, nil)
 	}

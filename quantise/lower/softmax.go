@@ -59,8 +59,7 @@ func lowerLogSoftmax(l *lowering, n *graph.Node, _ graph.LogSoftmax, v *value) {
 		v.acc = &fixed.Int{Shape: v.shape}
 		return
 	}
-	s := l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}), 16)
-	v.acc = s.Scores.Less(l.Builder, s.Under("maximum and logarithm", s.Top), s.Fine, s.Key.Frac, s.Least)
+	v.acc = l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}), 16).Log()
 }
 
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
@@ -98,22 +97,18 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block) fixed.S
 			b.Width = m.Width
 		}
 	}
-	if len(n.Inputs) < 2 {
-		l.Begin(b)
-		return m
+	for i, name := range n.Inputs[1:] {
+		mask, labels := l.maskOf(name, v.shape)
+		if i > 0 { // where all of them are 1
+			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), fixed.AllLabels(v.shape)
+		}
+		b.Mask, b.Labels = mask, labels
 	}
-	b.Mask, b.Labels = l.maskOf(n.Inputs[1], v.shape)
 	if len(n.Inputs) == 2 && m.Open && l.leavesSome(n.Inputs[1]) && l.lowers(m, b, x) {
 		b.Kind = fixed.LoweredSoftmaxBlock
-		l.Begin(b)
-		return l.LoweredScores(m, b.Mask, b.Labels)
-	}
-	for _, name := range n.Inputs[2:] { // where all of them are 1
-		other, its := l.maskOf(name, v.shape)
-		b.Mask, b.Labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, other, its, 1)), fixed.AllLabels(v.shape)
 	}
 	l.Begin(b)
-	return l.MaskedScores(m, b.Mask, b.Labels)
+	return l.Scores(&b)
 }
 
 // inFineShares reports whether a Softmax is taken so, and the size of the low limb: where
@@ -144,9 +139,7 @@ func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
 	id := l.tensor(x)
 	t := l.Circuit.Tensors[id]
 	top := l.Greatest("maximum", id, true)
-	below := l.View(top, fixed.BroadcastView(l.Circuit.Tensors[top].Shape, v.shape), v.shape).Times(-1)
-	below = l.View(id, nil, v.shape).Plus(below)
-	below.Frac = t.Frac
+	below := l.Of(id).Minus(l.broadcastOf(top, v.shape))
 	near := l.RoundOn("near the maximum", below, min(t.Frac, nearKey), fixed.NarrowBits, fixed.Piecewise{Kind: fixed.Keep, Lo: -fixed.FarBelow})
 	return &value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -fixed.FarBelow}, uses: 1, id: near, shaped: near}
 }

@@ -61,8 +61,8 @@ func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 	t := l.Circuit.Tensors[id]
 	shape := slices.Clone(t.Shape)
 	shape[axis] = l.length.bound
-	return l.Add(model.Tensor{Name: t.Name, Shape: shape, Kind: model.Virtual, Frac: t.Frac, Min: min(t.Min, 0), Max: max(t.Max, 0),
-		Def: []model.Linear{{Coef: 1, Src: id, View: model.SameIndexes(len(shape))}}})
+	e := l.View(id, model.SameIndexes(len(shape)), shape)
+	return l.VirtualOf(t.Name, e.Within(min(t.Min, 0), max(t.Max, 0)))
 }
 
 // rows adds a constant of which rows are read, as precise as weights are, or as the
@@ -70,7 +70,7 @@ func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
 	w := l.constant(t)
-	most := l.memory.weights.Largest(name, w)
+	most := l.memory.weights.Largest(w)
 	frac := 0
 	if most > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)

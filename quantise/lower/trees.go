@@ -171,26 +171,18 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 	}
 	leaves := l.Witness(v.name+", leaves", in.Shape, 0, 0, 1)
 	l.LookupDirect(in, l.ZeroTable(max(fixed.TableBits(in.Min, in.Max), leastForestTable)), leaves)
-	w := l.leafWeights(op, n.Inputs[1], v)
-	e := &fixed.Int{Shape: v.shape, Frac: l.Circuit.Tensors[w.id].Frac, Min: w.min, Max: w.max}
-	e.Acc.Products = []model.Product{{Coef: 1, A: leaves, B: w.id, LabelsA: []int{0, 2}, LabelsB: []int{2, 1}}}
-	v.id = l.Exact(v.name, e)
+	weights, least, greatest := l.leafWeights(op, n.Inputs[1], v)
+	v.id = l.Exact(v.name, l.Product(v.shape, leaves, []int{0, 2}, weights, []int{2, 1}, 1).Within(least, greatest))
 }
 
 // leastForestTable is the least size of the table that finds leaves: forests share it.
 const leastForestTable = 6
 
 // leafWeights are the weights of a forest's leaves as a fixed tensor, and the least and
-// greatest sum that a row can have.
-type leafWeights struct {
-	id       model.TensorID
-	min, max int64
-}
-
-// leafWeights rounds the weights to the finest scale on which the sum of all leaves has
-// forestBits. What the sums begin with goes to the leaves of the first tree, of which
+// greatest sum that a row can have. It rounds them to the finest scale on which the sum of all
+// leaves has forestBits. What the sums begin with goes to the leaves of the first tree, of which
 // every row is in one.
-func (l *lowering) leafWeights(op graph.Forest, name string, v *value) leafWeights {
+func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model.TensorID, least, greatest int64) {
 	t := l.fg.Consts[name]
 	leaves, targets := t.Shape[0], t.Shape[1]
 	tree := make([]int, leaves) // of each leaf
@@ -227,14 +219,14 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) leafWeigh
 			lo, hi = min(lo, int64(x)), max(hi, int64(x))
 		}
 	}
-	w := leafWeights{id: l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, func(dst []int32, from int) { copy(dst, whole[from:]) })}
+	id = l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, func(dst []int32, from int) { copy(dst, whole[from:]) })
 	for j := range targets {
-		var least, greatest int64 // whatever leaves it may end in: what a certificate shows
+		var down, up int64 // whatever leaves it may end in: what a certificate shows
 		for i := range leaves {
 			x := int64(whole[i*targets+j])
-			least, greatest = least+min(x, 0), greatest+max(x, 0)
+			down, up = down+min(x, 0), up+max(x, 0)
 		}
-		w.min, w.max = min(w.min, least), max(w.max, greatest)
+		least, greatest = min(least, down), max(greatest, up)
 	}
-	return w
+	return id, least, greatest
 }

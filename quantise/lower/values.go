@@ -195,16 +195,17 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 	if max(-t.Min, t.Max) <= 1<<bits {
 		return id
 	}
-	if n, ok := v.narrow[bits]; ok {
-		return n
+	return fixed.Remember(&v.narrow, bits, func() model.TensorID {
+		return l.roundValue(v, l.View(id, nil, v.shape), v.rng, bits, bits, fixed.WholeLine)
+	})
+}
+
+// coarser is a value's tensor on a scale that is so many bits coarser, if there are some.
+func (l *lowering) coarser(x *value, id model.TensorID, bits int) model.TensorID {
+	if bits <= 0 {
+		return id
 	}
-	e := l.View(id, nil, v.shape)
-	n := l.roundValue(v, e, v.rng, bits, bits, fixed.WholeLine)
-	if v.narrow == nil {
-		v.narrow = map[int]model.TensorID{}
-	}
-	v.narrow[bits] = n
-	return n
+	return l.RoundTo(x.name, l.View(id, nil, x.shape), l.Circuit.Tensors[id].Frac-bits)
 }
 
 // tightened returns the value's tensor for a product with another computed

@@ -31,11 +31,23 @@ type weighting struct {
 	out                    []int // index space
 	// operand turns the value's tensor into the other factor.
 	operand func(id model.TensorID) (model.TensorID, []int)
-	// bias is added; its entries are wired to the output by biasView.
-	biasName  string
-	bias      numbers
-	biasShape []int
-	biasView  *model.View
+	bias    bias
+}
+
+// bias are constants that are added to a product, whose entries a view wires to the output.
+type bias struct {
+	name string
+	numbers
+	shape []int
+	view  *model.View
+}
+
+// plusBias is e plus a bias, if there is one.
+func (l *lowering) plusBias(e *fixed.Int, b bias) *fixed.Int {
+	if len(b.shown) == 0 {
+		return e
+	}
+	return e.Plus(l.View(l.constantOf(b.name, b.shape, b.numbers, e.Frac), b.view, e.Shape))
 }
 
 // Bits of weights and activations that products aim at: one activation gives
@@ -58,8 +70,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	id := l.tensor(x)
 	if sum := stats.Sum * float64(l.Magnitude(id)) * fixed.Pow2(-l.Circuit.Tensors[id].Frac); sum < bias*fixed.Pow2(-24) {
 		// As floats would have it, the sum is the bias.
-		bid := l.constantOf(w.biasName, w.biasShape, w.bias, fixed.FloorLog2(fixed.Pow2(24)/bias))
-		v.acc = l.View(bid, w.biasView, w.out)
+		v.acc = l.plusBias(&fixed.Int{Shape: w.out, Frac: fixed.FloorLog2(fixed.Pow2(24) / bias)}, w.bias)
 		return
 	}
 	// Room for what comes next is a wish, room for the bias is not.
@@ -69,7 +80,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		extra = bias
 		frac, bits = l.weightFrac(v, id, stats, w, extra)
 	}
-	if l.inLimbs(v, x, id, bits) {
+	if l.wantsLimbs(v, x, id, bits) {
 		if l.crowds(v, x, id, w, stats) {
 			id = l.narrowed(x, LimbedBits)
 			frac, bits = l.weightFrac(v, id, stats, w, extra)
@@ -91,8 +102,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 // to the weights where these have too few bits. bits are those of the largest weight on the scale frac.
 func (l *lowering) shared(v, x *value, id model.TensorID, w weighting, stats *weights.Channels, extra float64, frac, bits int) (model.TensorID, int) {
 	coarser := func() {
-		e := l.View(id, nil, x.shape)
-		id = l.RoundTo(x.name, e, e.Frac-(minWeightBits-bits))
+		id = l.coarser(x, id, minWeightBits-bits)
 		frac, bits = l.weightFrac(v, id, stats, w, extra)
 	}
 	if bits < minWeightBits {
@@ -129,12 +139,7 @@ func (l *lowering) weighs(v *value, id model.TensorID, w weighting, stats *weigh
 	if math.Max(up, down) >= model.Bound || scaled.Rounded().Size >= model.Bound {
 		refuse.With("the accumulator does not fit in 30 bits")
 	}
-	e := w.product(l, id, w.fixed(l, frac), down, up)
-	if len(w.bias.shown) > 0 {
-		bid := l.constantOf(w.biasName, w.biasShape, w.bias, e.Frac)
-		e = e.Plus(l.View(bid, w.biasView, w.out))
-	}
-	return e
+	return l.plusBias(w.product(l, id, w.fixed(l, frac), down, up), w.bias)
 }
 
 // product is Σ x·w within [−down, up], of a tensor and a fixed tensor of the weights.

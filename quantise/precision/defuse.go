@@ -11,16 +11,14 @@ import (
 type defUse struct {
 	fg      *graph.Graph
 	by      map[string]*graph.Node
-	readers map[string][]*graph.Node
+	readers map[string][]*graph.Node // once for each time that a node reads a value
 }
 
 func newDefUse(fg *graph.Graph) *defUse {
 	a := &defUse{fg, fg.Makers(), map[string][]*graph.Node{}}
 	for _, n := range fg.Nodes {
-		for i, in := range n.Inputs {
-			if slices.Index(n.Inputs, in) == i {
-				a.readers[in] = append(a.readers[in], n)
-			}
+		for _, in := range n.Inputs {
+			a.readers[in] = append(a.readers[in], n)
 		}
 	}
 	return a

@@ -1,11 +1,13 @@
 package precision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/lower"
 )
@@ -24,7 +26,8 @@ const (
 var errOneBatch = errors.New("the circuit is for one size of the batch")
 
 // chooseFree is Choose for a model whose batch is free: errOneBatch if it is not.
-func chooseFree(ctx context.Context, fg *graph.Graph, batch string, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (*lower.Result, *Choice, error) {
+func chooseFree(ctx context.Context, fg *graph.Graph, batch string, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (m *lower.Result, c *Choice, err error) {
+	defer must.Catch(&err)
 	pair, err := lower.Pair(fg)
 	if err != nil {
 		return nil, nil, errOneBatch
@@ -35,19 +38,12 @@ func chooseFree(ctx context.Context, fg *graph.Graph, batch string, samples []Sa
 	defer s.arena.Close()
 	first, err := s.make(opts.Formats)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		return nil, nil, errOneBatch // or no model at all, of which the other search tells
+		return nil, nil, cmp.Or(ctx.Err(), errOneBatch) // or no model at all, of which the other search tells
 	}
 	s.runs--
-	if s.samples, err = elements(fg, batch, samples, first); err != nil {
-		return nil, nil, err
-	}
-	m, c, err := s.choose()
-	if err != nil {
-		return nil, nil, err
-	}
+	s.samples = elements(fg, batch, samples, first)
+	m, c, err = s.choose()
+	must.OK(err)
 	if m, err = m.At(model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}}); err != nil {
 		return nil, nil, errOneBatch // the run is beyond the circuit's bound
 	}
@@ -61,42 +57,32 @@ func judged(products float64, entries int) int {
 
 // perElement is the number of entries that tensors have for each element of the batch, at
 // least 1, of a model of one.
-func perElement(m *lower.Result) (int, error) {
-	two, err := m.Circuit.At(model.Instance{Sizes: []int{2}})
-	if err != nil {
-		return 0, err
-	}
+func perElement(m *lower.Result) int {
+	two := must.Get(m.Circuit.At(model.Instance{Sizes: []int{2}}))
 	n := 0
 	for i := range m.Circuit.Graph.Tensors { // an instance has counts of its chunks besides
 		n += model.Size(two.Tensors[i].Shape) - model.Size(m.Graph.Tensors[i].Shape)
 	}
-	return max(n, 1), nil
+	return max(n, 1)
 }
 
 // elements returns the first elements of samples, as many as formats of a model are judged
 // with, of which one element is given: as one batch, or one by one if they are few.
-func elements(fg *graph.Graph, batch string, samples []Sample, one *lower.Result) ([]Sample, error) {
+func elements(fg *graph.Graph, batch string, samples []Sample, one *lower.Result) []Sample {
 	length := func(i int) int { return model.Size(fg.Inputs[i].Shape) / fg.Inputs[i].Shape[0] }
 	all := 0
 	for _, s := range samples {
 		all += len(s.Inputs[0]) / length(0)
 	}
-	entries, err := perElement(one)
-	if err != nil {
-		return nil, err
-	}
-	n := min(all, judged(products(one), entries))
+	n := min(all, judged(products(one), perElement(one)))
 	size := 1
 	if n > MostSamples {
 		size = n
 	}
 	if len(samples) >= n/size && !slices.ContainsFunc(samples[:n/size], func(s Sample) bool { return len(s.Inputs[0]) != size*length(0) }) {
-		return samples[:n/size], nil // with what the float model makes of them
+		return samples[:n/size] // with what the float model makes of them
 	}
-	g, err := fg.Rebind(map[string]int{batch: size})
-	if err != nil {
-		return nil, err
-	}
+	g := must.Get(fg.Rebind(map[string]int{batch: size}))
 	cut := make([]Sample, n/size)
 	for k := range cut {
 		cut[k] = Sample{Graph: g, Inputs: make([][]float64, len(fg.Inputs))}
@@ -104,7 +90,7 @@ func elements(fg *graph.Graph, batch string, samples []Sample, one *lower.Result
 			cut[k].Inputs[i] = part(samples, i, k*size*length(i), (k+1)*size*length(i))
 		}
 	}
-	return cut, nil
+	return cut
 }
 
 // part returns the numbers [from, to) of an input of all samples, end to end.

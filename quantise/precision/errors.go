@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -24,7 +25,7 @@ type entered struct {
 
 // localErrors finds where the errors of an integer run enter: for every value of fg
 // that a tensor of the model holds. fg is of the size of the run.
-func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) (map[string]entered, error) {
+func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) map[string]entered {
 	last, images := map[string]int{}, hasImages(fg)
 	for i, n := range fg.Nodes {
 		for _, in := range n.Inputs {
@@ -38,10 +39,7 @@ func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) (map[stri
 		values[in.Name] = m.Dequantise(m.Held[in.Name], w.Tensor(m.Held[in.Name]))
 	}
 	for i, n := range fg.Nodes {
-		want, err := fg.RunNode(n, values)
-		if err != nil {
-			return nil, err
-		}
+		want := must.Get(fg.RunNode(n, values))
 		values[n.Output] = want
 		if id, ok := m.Held[n.Output]; ok {
 			got := m.Dequantise(id, sums.Tensor(id))
@@ -58,7 +56,7 @@ func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) (map[stri
 			}
 		}
 	}
-	return errors, nil
+	return errors
 }
 
 // comparison is of the values that a tensor holds, and those that it should.
@@ -137,17 +135,6 @@ func enteredError(got, want []float64, row int, unit float64) entered {
 // smallRow is the least size of a row that counts in full, in units of the root
 // mean square of all.
 const smallRow = 1.0 / 64
-
-// inputError is the error with which an input is rounded.
-func (s *search) inputError(a *attempt, name string) float64 {
-	id := a.model.Held[name]
-	for i, in := range s.samples[0].Graph.Inputs {
-		if in.Name == name {
-			return columnError(&a.model.Graph.Tensors[id], s.samples[0].Inputs[i], rowOf(in.Shape, false))
-		}
-	}
-	return 0
-}
 
 // columnError is the largest error with which the features of an input, of which
 // there are row, are rounded: the root mean square of a feature's, in units of its

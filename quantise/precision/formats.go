@@ -19,15 +19,7 @@ type group struct {
 
 // alike groups the graph's values: by operator, shapes, and the operators around.
 func alike(fg *graph.Graph) []group {
-	readers := map[string][]*graph.Node{}
-	kinds := map[string]string{}
-	for _, n := range fg.Nodes {
-		for _, in := range n.Inputs {
-			readers[in] = append(readers[in], n)
-		}
-		kinds[n.Output] = graph.Kind(n.Op)
-	}
-	index := map[string]int{}
+	a, index := newDefUse(fg), map[string]int{}
 	var groups []group
 	add := func(key, name string, product, sum bool) {
 		i, ok := index[key]
@@ -41,7 +33,6 @@ func alike(fg *graph.Graph) []group {
 	for _, in := range fg.Inputs {
 		add("input "+in.Name, in.Name, false, false)
 	}
-	a := newDefUse(fg)
 	for _, n := range fg.Nodes {
 		if a.residual(n) { // their precision is of use together
 			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output, false, true)
@@ -49,13 +40,17 @@ func alike(fg *graph.Graph) []group {
 		}
 		key := fmt.Sprintf("%s %v", graph.Kind(n.Op), fg.Shapes[n.Output])
 		for _, in := range n.Inputs {
-			key += fmt.Sprintf(" (%s %v", kinds[in], fg.Shapes[in])
+			kind := ""
+			if by := a.by[in]; by != nil {
+				kind = graph.Kind(by.Op)
+			}
+			key += fmt.Sprintf(" (%s %v", kind, fg.Shapes[in])
 			if fg.Consts[in] != nil {
 				key += " constant"
 			}
 			key += ")"
 		}
-		for _, r := range readers[n.Output] {
+		for _, r := range a.readers[n.Output] {
 			key += fmt.Sprintf(" > %s %v", graph.Kind(r.Op), fg.Shapes[r.Output])
 		}
 		byConstants := a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
@@ -23,7 +24,7 @@ func large(fg *graph.Graph) bool {
 
 // chooseLarge is chosen for a large model.
 func (s *search) chooseLarge() (best *attempt, first float64) {
-	stopIf(s.runFloat(1))
+	s.runFloat(1)
 	s.groups = alike(s.fg)
 	plain := transformerPrior(s.fg, 0, s.needs())
 	if s.opts.Base != nil {
@@ -34,7 +35,7 @@ func (s *search) chooseLarge() (best *attempt, first float64) {
 		best = s.attempt(plain, false)
 	}
 	if best == nil {
-		best = must(s.try(s.opts.Formats))
+		best = must.Get(s.try(s.opts.Formats))
 	}
 	first = best.error
 	return s.improve(best, strategy{s.enough, (*group).much, fewRuns, false}), first

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -38,15 +39,8 @@ func Compare(got, want []float64) Accuracy {
 		// The conversions forbid fused multiply-adds.
 		dot, gg, ww = dot+float64(got[i]*w), gg+float64(got[i]*got[i]), ww+float64(w*w)
 	}
-	a.Range = hi - lo
-	switch {
-	case a.MaxError == 0:
-	case a.Range == 0:
-		a.Relative = math.Inf(1)
-	case math.IsInf(a.MaxError, 1):
-		a.Relative = math.Inf(1)
-	default:
-		a.Relative = a.MaxError / a.Range
+	if a.Range = hi - lo; a.MaxError > 0 {
+		a.Relative = a.MaxError / a.Range // infinite if either is
 	}
 	switch {
 	case gg == 0 && ww == 0:
@@ -141,21 +135,20 @@ func (s *search) forget() {
 
 // judge decides how many samples models of this size are judged with, and runs the float model
 // on those that it has not been run on.
-func (s *search) judge(m *lower.Result) error {
+func (s *search) judge(m *lower.Result) {
 	if !s.judged {
 		s.judged = true
 		n := max(1, min(MostSamples, int(sampleWork/products(m))))
 		s.samples = s.samples[:min(n, len(s.samples))]
 	}
-	return s.runFloat(len(s.samples))
+	s.runFloat(len(s.samples))
 }
 
 // measure gives a model its weights and runs it on the samples. It stops once the error exceeds
 // most.
-func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (*attempt, error) {
-	if err := s.judge(m); err != nil {
-		return nil, err
-	}
+func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (of *attempt, err error) {
+	defer must.Catch(&err)
+	s.judge(m)
 	s.forget()
 	s.memory.Fill(m)
 	a := &attempt{formats: f, model: m}
@@ -165,15 +158,9 @@ func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (*attem
 		if !math.IsInf(most, 1) { // the hardest first
 			i = (s.worst + n) % len(s.samples)
 		}
-		sample := s.samples[i]
-		if err := s.ctx.Err(); err != nil {
-			return nil, err
-		}
+		must.OK(s.ctx.Err())
 		s.forget()
-		var err error
-		if s.last, err = s.run(m, sample.Inputs); err != nil {
-			return nil, err
-		}
+		s.last = s.run(m, s.samples[i].Inputs)
 		at := s.last.at
 		for j, got := range at.Outputs(s.last.witness) {
 			want := s.float[i].outputs[j]
@@ -205,55 +192,36 @@ func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (*attem
 }
 
 // run executes a model in the size of the inputs.
-func (s *search) run(m *lower.Result, inputs [][]float64) (r sampleRun, err error) {
-	at, ints, err := sized(m, inputs)
-	if err != nil {
-		return r, err
-	}
-	r = sampleRun{at: at, memory: s.arena.Sub()}
-	held := slices.Collect(maps.Values(at.Held))
-	if r.witness, err = forward.RunPart(s.ctx, at.Graph, at.Weights, ints, held, r.memory); err != nil {
-		r.memory.Close()
-	}
-	return r, err
-}
-
-// sized returns the model in the size of the inputs, and their integers.
-func sized(m *lower.Result, inputs [][]float64) (*lower.Result, [][]int32, error) {
+func (s *search) run(m *lower.Result, inputs [][]float64) sampleRun {
 	lens := make([]int, len(inputs))
 	for i := range inputs {
 		lens[i] = len(inputs[i])
 	}
-	in, err := m.Circuit.InstanceOf(lens)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !slices.Equal(in.Sizes, m.Graph.Instance.Sizes) {
-		if m, err = m.At(in); err != nil {
-			return nil, nil, err
-		}
+	if in := must.Get(m.Circuit.InstanceOf(lens)); !slices.Equal(in.Sizes, m.Graph.Instance.Sizes) {
+		m = must.Get(m.At(in))
 	}
 	ints, _, err := m.QuantiseInput(inputs)
-	return m, ints, err
+	must.OK(err)
+	r := sampleRun{at: m, memory: s.arena.Sub()}
+	if r.witness, err = forward.RunPart(s.ctx, m.Graph, m.Weights, ints, slices.Collect(maps.Values(m.Held)), r.memory); err != nil {
+		r.memory.Close()
+	}
+	must.OK(err)
+	return r
 }
 
 // runFloat runs the float model on those of the first n samples for which that was not done.
-func (s *search) runFloat(n int) error {
+func (s *search) runFloat(n int) {
 	for i := len(s.float); i < n; i++ {
+		must.OK(s.ctx.Err())
 		sample := s.samples[i]
-		if err := s.ctx.Err(); err != nil {
-			return err
-		}
 		run := sample.Float
 		if run == nil {
 			run = NewFloatRun(sample.Graph)
-			if err := sample.Graph.VisitFloat(sample.Inputs, run.Add); err != nil {
-				return err
-			}
+			must.OK(sample.Graph.VisitFloat(sample.Inputs, run.Add))
 		}
 		s.float = append(s.float, run)
 	}
-	return nil
 }
 
 // outputError is the error of an output such that Target is what is aimed at by default.

@@ -2,6 +2,7 @@ package precision
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -13,11 +14,21 @@ import (
 // logarithm, a root or a power, and what is divided. These have lower.RelativeBits, and what they
 // are made of as many as spectra have. It returns none for other models.
 func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, headroom float64) lower.Formats {
-	by := fg.Makers()
-	needed, before := map[string]bool{}, map[string]bool{}
-	for _, n := range fg.Nodes {
+	needed, before := map[string]bool{}, map[string]bool{} // what is needed relatively, and all that these are made of
+	for _, n := range slices.Backward(fg.Nodes) {
 		for _, name := range readRelatively(fg, n, ranges, headroom) {
-			markRelative(fg, by, name, needed, before)
+			needed[name], before[name] = true, true
+		}
+		// What a value that is needed relatively is a function of, or a sum, is needed likewise.
+		_, scalar := n.Op.(graph.Scalar)
+		like := scalar || lower.OnlyMoves(n) || len(n.Inputs) == 2 && lower.TraitsOf(n.Op).PerEntry
+		for _, in := range n.Inputs {
+			if needed[n.Output] && like {
+				needed[in] = true
+			}
+			if before[n.Output] {
+				before[in] = true
+			}
 		}
 	}
 	if len(needed) == 0 {
@@ -87,40 +98,4 @@ func coarse(f func(float64) float64, r lower.Range, headroom float64) bool {
 		}
 	}
 	return off > float64((hi-lo)*lower.Target/2) && octaves < off
-}
-
-// markRelative marks a value that is needed relatively, and likewise what it is a function of, or
-// a sum; and all that is before these.
-func markRelative(fg *graph.Graph, by map[string]*graph.Node, name string, needed, before map[string]bool) {
-	if needed[name] || fg.Consts[name] != nil {
-		return
-	}
-	needed[name], before[name] = true, true
-	n := by[name]
-	if n == nil {
-		return
-	}
-	t := lower.TraitsOf(n.Op)
-	_, scalar := n.Op.(graph.Scalar)
-	arithmetic := len(n.Inputs) == 2 && t.PerEntry
-	for _, in := range n.Inputs {
-		if scalar || lower.OnlyMoves(n) || arithmetic {
-			markRelative(fg, by, in, needed, before)
-		} else {
-			markBefore(fg, by, in, before)
-		}
-	}
-}
-
-// markBefore marks all that a value is made of.
-func markBefore(fg *graph.Graph, by map[string]*graph.Node, name string, before map[string]bool) {
-	if before[name] || fg.Consts[name] != nil {
-		return
-	}
-	before[name] = true
-	if n := by[name]; n != nil {
-		for _, in := range n.Inputs {
-			markBefore(fg, by, in, before)
-		}
-	}
 }

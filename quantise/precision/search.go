@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -27,12 +28,7 @@ type Choice struct {
 	Runs int
 }
 
-// Choose chooses the formats with which the integer model is within the target on
-// the samples, if there are any, and returns the model with them. It begins with
-// those that the mode has for all values, and makes values more precise where
-// errors enter, the largest first, in groups of values that are alike; then it
-// takes back what was not needed. Large transformers have few attempts, and begin with
-// formats that suit most of them. What it chooses depends on its arguments alone.
+// Choose is Choose of package quantise, which says what it does, for a model that is not yet given its base.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (*lower.Result, *Choice, error) {
 	opts, err := opts.WithDefaults()
 	if err != nil {
@@ -54,34 +50,11 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 
 // choose is Choose with complete options.
 func (s *search) choose() (m *lower.Result, c *Choice, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			why, is := r.(ended)
-			if !is {
-				panic(r)
-			}
-			err = why.error
-		}
-	}()
+	defer must.Catch(&err)
 	best, first := s.chosen()
 	s.memory.Fill(best.model)
 	best.model.Making = nil
 	return best.model, &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
-}
-
-// ended is the panic of a search that cannot go on, which choose returns as an error.
-type ended struct{ error }
-
-// stopIf ends the search if there is an error, and must returns what it cannot go on without.
-func stopIf(err error) {
-	if err != nil {
-		panic(ended{err})
-	}
-}
-
-func must[T any](x T, err error) T {
-	stopIf(err)
-	return x
 }
 
 // chosen returns the best attempt, and the error of the first one.
@@ -93,7 +66,7 @@ func (s *search) chosen() (best *attempt, first float64) {
 	if mode == lower.ModeExact {
 		s.opts.Formats = widest(s.fg)
 	}
-	best = must(s.try(s.opts.Formats))
+	best = must.Get(s.try(s.opts.Formats))
 	first = best.error
 	if mode == lower.ModeAuto || mode == lower.ModeExact && !isLarge {
 		best = s.widen(best)
@@ -146,12 +119,9 @@ type attempt struct {
 }
 
 // try makes a model and measures it.
-func (s *search) try(f lower.Formats) (*attempt, error) {
-	m, err := s.make(f)
-	if err != nil {
-		return nil, err
-	}
-	return s.measure(f, m, math.Inf(1))
+func (s *search) try(f lower.Formats) (a *attempt, err error) {
+	defer must.Catch(&err)
+	return s.measure(f, must.Get(s.make(f)), math.Inf(1))
 }
 
 // localErrors tells where the errors of an attempt enter on the first sample.
@@ -162,10 +132,10 @@ func (s *search) localErrors(a *attempt) map[string]entered {
 	if s.last.of != a {
 		s.forget()
 		s.memory.Fill(a.model)
-		s.last = must(s.run(a.model, s.samples[0].Inputs))
+		s.last = s.run(a.model, s.samples[0].Inputs)
 	}
 	defer s.forget()
-	a.local = must(localErrors(s.last.at, s.samples[0].Graph, s.last.witness))
+	a.local = localErrors(s.last.at, s.samples[0].Graph, s.last.witness)
 	return a.local
 }
 
@@ -274,7 +244,7 @@ func (s *search) improve(best *attempt, by strategy) *attempt {
 func (s *search) attempt(f lower.Formats, counts bool) *attempt {
 	runs := s.runs
 	a, err := s.try(f)
-	stopIf(s.ctx.Err())
+	must.OK(s.ctx.Err())
 	if err != nil && !counts {
 		s.runs = runs
 	}
@@ -377,9 +347,9 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 			scores[mv] = math.Max(scores[mv], e.relative)
 		}
 	}
-	for _, in := range s.fg.Inputs {
-		mv := move{groupOf[in.Name], false}
-		scores[mv] = math.Max(scores[mv], s.inputError(a, in.Name))
+	for i, in := range s.samples[0].Graph.Inputs {
+		mv, t := move{groupOf[in.Name], false}, &a.model.Graph.Tensors[a.model.Held[in.Name]]
+		scores[mv] = math.Max(scores[mv], columnError(t, s.samples[0].Inputs[i], rowOf(in.Shape, false)))
 	}
 	most := 0.0
 	var moves []move
@@ -423,7 +393,7 @@ func (s *search) narrowed(best *attempt) *attempt {
 		a.model = m
 		return a
 	}
-	stopIf(s.ctx.Err())
+	must.OK(s.ctx.Err())
 	return s.narrow(best)
 }
 
@@ -473,7 +443,7 @@ func (s *search) narrow(best *attempt) *attempt {
 				continue
 			}
 			a, err := s.measure(f, m, most)
-			stopIf(s.ctx.Err())
+			must.OK(s.ctx.Err())
 			if err == nil && a.error <= most {
 				best = a
 				break

@@ -44,7 +44,7 @@ type rounding struct {
 }
 
 func newChannels(list []channelStats, secret bool) *Channels {
-	c := &Channels{list: list, scaled: map[weightScale]*Scaled{}}
+	c := &Channels{list: list}
 	squares := 0.0
 	for i := range list {
 		c.Most = math.Max(c.Most, list[i].max)
@@ -105,11 +105,11 @@ func (s weightScale) exponent(c *channelStats) int {
 
 // Reach is the greatest reach of a channel.
 func (s *Scaled) Reach(x OperandBounds) (down, up float64) {
-	r, ok := s.reaches[x]
-	if shown := s.of.shown; !ok && shown != nil {
-		r.down, r.up = shown.reachOfSum(s.frac, s.exponent(shown), x)
-		s.reaches[x] = r
-	} else if !ok {
+	r := fixed.Remember(&s.reaches, x, func() (r twoReaches) {
+		if shown := s.of.shown; shown != nil {
+			r.down, r.up = shown.reachOfSum(s.frac, s.exponent(shown), x)
+			return r
+		}
 		var mu sync.Mutex
 		parallel.For(len(s.of.list), 1<<9, func(lo, hi int) {
 			var part twoReaches
@@ -122,8 +122,8 @@ func (s *Scaled) Reach(x OperandBounds) (down, up float64) {
 			defer mu.Unlock()
 			r = twoReaches{math.Max(r.down, part.down), math.Max(r.up, part.up)}
 		})
-		s.reaches[x] = r
-	}
+		return r
+	})
 	return r.down, r.up
 }
 
@@ -144,11 +144,10 @@ func (s *Scaled) ReachOfAll(x OperandBounds) (down, up float64) {
 	if s.of.shown != nil {
 		return s.Reach(x)
 	}
-	r, ok := s.all[x]
-	if !ok {
+	r := fixed.Remember(&s.all, x, func() (r twoReaches) {
 		r.down, r.up = reachOfAll(s.of.list, s.frac, s.Rounded().Exponents, x)
-		s.all[x] = r
-	}
+		return r
+	})
 	return r.down, r.up
 }
 
@@ -247,10 +246,5 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 // ScaledBy are the channels with weights times 2^frac and mantissas of that many bits.
 func (c *Channels) ScaledBy(frac, bits int) *Scaled {
 	scale := weightScale{frac, bits}
-	s := c.scaled[scale]
-	if s == nil {
-		s = &Scaled{of: c, weightScale: scale, reaches: map[OperandBounds]twoReaches{}, all: map[OperandBounds]twoReaches{}}
-		c.scaled[scale] = s
-	}
-	return s
+	return fixed.Remember(&c.scaled, scale, func() *Scaled { return &Scaled{of: c, weightScale: scale} })
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
@@ -26,7 +27,7 @@ type statsKey struct {
 // is in the one before the last.
 type Store struct {
 	stats        map[statsKey]*Channels
-	greatest     map[string]float64 // magnitudes of constants, by name
+	greatest     map[*graph.Tensor]float64 // magnitudes of constants
 	last, before map[string]ints.Ints
 	filled       *Recipe // that was made last
 }
@@ -37,22 +38,17 @@ var LargeWeights = 1 << 30
 
 // Recipe is what a model's weights are made from.
 type Recipe struct {
-	graph *model.Graph // that has the tensors
-	list  []fixed.FixedTensor
+	Graph *model.Graph // that has the tensors
+	List  []fixed.FixedTensor
 	To    model.Weights // where they go
 	Done  bool          // whether they are there
-}
-
-// NewRecipe is for a graph and the weights that it is to have.
-func NewRecipe(g *model.Graph, list []fixed.FixedTensor, to model.Weights) *Recipe {
-	return &Recipe{graph: g, list: list, To: to}
 }
 
 // Entries is the number of weights.
 func (m *Recipe) Entries() int {
 	n := 0
-	for _, f := range m.list {
-		n += model.Size(m.graph.Tensors[f.ID].Shape)
+	for _, f := range m.List {
+		n += model.Size(m.Graph.Tensors[f.ID].Shape)
 	}
 	return n
 }
@@ -65,13 +61,13 @@ func (w *Store) Fill(m *Recipe) {
 		return
 	}
 	if m.Entries() >= LargeWeights {
-		w.forget(m.list)
+		w.forget(m.List)
 	}
 	values := map[string]ints.Ints{}
-	for _, f := range m.list {
+	for _, f := range m.List {
 		v := cmp.Or(values[f.Key], w.last[f.Key], w.before[f.Key])
 		if v == nil {
-			v = f.Values(&m.graph.Tensors[f.ID])
+			v = f.Values(&m.Graph.Tensors[f.ID])
 		}
 		if f.Key != "" {
 			values[f.Key] = v
@@ -104,71 +100,51 @@ func (w *Store) forget(but []fixed.FixedTensor) {
 // positive and negative weights (the latter negated) and the largest
 // magnitude. The channel of entry i is i/inner mod count.
 func (w *Store) Of(name string, t *Constant, count, inner int) *Channels {
-	key := statsKey{name, t.By, count, inner, t.Secret}
-	if s, ok := w.stats[key]; ok {
-		return s
-	}
-	s := make([]channelStats, count)
-	outer := t.Len() / count / inner
-	// Every channel is summed by one goroutine in index order, so the sums do
-	// not depend on the split.
-	parallel.For(count, max(1, 1<<14/(outer*inner)), func(lo, hi int) {
-		buffer := buffers.Get().(*[]float32)
-		defer buffers.Put(buffer)
-		for o := range outer {
-			for c := lo; c < hi; {
-				// A run of whole channels, or one channel.
-				n := 1
-				if inner == 1 {
-					n = hi - c
+	return fixed.Remember(&w.stats, statsKey{name, t.By, count, inner, t.Secret}, func() *Channels {
+		s := make([]channelStats, count)
+		outer := t.Len() / count / inner
+		// Every channel is summed by one goroutine in index order, so the sums do
+		// not depend on the split.
+		parallel.For(count, max(1, 1<<14/(outer*inner)), func(lo, hi int) {
+			buffer := buffers.Get().(*[]float32)
+			defer buffers.Put(buffer)
+			for o := range outer {
+				for c := lo; c < hi; {
+					// A run of whole channels, or one channel.
+					n := 1
+					if inner == 1 {
+						n = hi - c
+					}
+					run := t.part((o*count+c)*inner, n*inner, buffer)
+					for i := range n {
+						s[c+i].add(run[i*inner : (i+1)*inner])
+					}
+					c += n
 				}
-				run := t.part((o*count+c)*inner, n*inner, buffer)
-				for i := range n {
-					s[c+i].add(run[i*inner : (i+1)*inner])
-				}
-				c += n
 			}
-		}
+		})
+		return newChannels(s, t.Secret)
 	})
-	return w.keep(key, s)
 }
 
-// keep remembers statistics.
-func (w *Store) keep(key statsKey, list []channelStats) *Channels {
-	if w.stats == nil {
-		w.stats = map[statsKey]*Channels{}
-	}
-	w.stats[key] = newChannels(list, key.secret)
-	return w.stats[key]
-}
-
-// Largest returns the largest magnitude of a constant, on the grid if it is secret.
-func (w *Store) Largest(name string, t *Constant) float64 {
+// Largest returns the largest magnitude of a constant without factors, on the grid if it is secret.
+func (w *Store) Largest(t *Constant) float64 {
+	most := fixed.Remember(&w.greatest, t.Tensor, func() float64 {
+		const part = 1 << 12
+		all := make([]float32, (t.Len()+part-1)/part)
+		parallel.For(len(all), 16, func(lo, hi int) {
+			buffer := buffers.Get().(*[]float32)
+			defer buffers.Put(buffer)
+			for i := lo; i < hi; i++ {
+				all[i] = largestOf(t.part(i*part, min(part, t.Len()-i*part), buffer))
+			}
+		})
+		return float64(largestOf(all))
+	})
 	if t.Secret {
-		return OnGrid(w.largest(name, t))
+		return OnGrid(most)
 	}
-	return w.largest(name, t)
-}
-
-func (w *Store) largest(name string, t *Constant) float64 {
-	if most, ok := w.greatest[name]; ok {
-		return most
-	}
-	const part = 1 << 12
-	parts := (t.Len() + part - 1) / part
-	all := make([]float32, parts)
-	parallel.For(parts, 16, func(lo, hi int) {
-		buffer := buffers.Get().(*[]float32)
-		defer buffers.Put(buffer)
-		for i := lo; i < hi; i++ {
-			all[i] = largestOf(t.part(i*part, min(part, t.Len()-i*part), buffer))
-		}
-	})
-	if w.greatest == nil {
-		w.greatest = map[string]float64{}
-	}
-	w.greatest[name] = float64(largestOf(all))
-	return w.greatest[name]
+	return most
 }
 
 // largestOf is the largest magnitude of finite numbers, which their bits but for the sign
@@ -184,16 +160,14 @@ func largestOf(v []float32) float32 {
 // OfAll returns the statistics of a constant by which values are multiplied entry by entry:
 // those of one channel with the greatest and the least of its numbers.
 func (w *Store) OfAll(name string, t *Constant) *Channels {
-	key := statsKey{name: name, by: t.By, secret: t.Secret}
-	if s, ok := w.stats[key]; ok {
-		return s
-	}
-	var c channelStats
-	for i := range t.Len() {
-		x := t.At(i)
-		c.pos, c.neg = math.Max(c.pos, x), math.Max(c.neg, -x)
-	}
-	c.max = math.Max(c.pos, c.neg)
-	c.squares = float64(c.max * c.max)
-	return w.keep(key, []channelStats{c})
+	return fixed.Remember(&w.stats, statsKey{name: name, by: t.By, secret: t.Secret}, func() *Channels {
+		var c channelStats
+		for i := range t.Len() {
+			x := t.At(i)
+			c.pos, c.neg = math.Max(c.pos, x), math.Max(c.neg, -x)
+		}
+		c.max = math.Max(c.pos, c.neg)
+		c.squares = float64(c.max * c.max)
+		return newChannels([]channelStats{c}, t.Secret)
+	})
 }

@@ -1,6 +1,7 @@
 package bounds
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -85,7 +86,9 @@ func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 	p := &s.Acc.Products[0]
 	for _, pair := range [][2]model.TensorID{{p.A, p.B}, {p.B, p.A}} {
 		d := &a.g.Tensors[pair[1]]
-		if !ordered(p.LabelsA, len(s.Shape)) || !ordered(p.LabelsB, len(s.Shape)) || !slices.Equal(d.Shape, s.Shape) || !a.tensor(pair[0]).within(Interval{0, 1}) {
+		all := model.Axes(len(s.Shape))
+		same := slices.Equal(p.LabelsA, all) && slices.Equal(p.LabelsB, all) && slices.Equal(d.Shape, s.Shape)
+		if !same || !a.tensor(pair[0]).within(Interval{0, 1}) {
 			continue
 		}
 		without := a.sum(s.Shape, s.Acc.Const, s.Acc.Linear)
@@ -100,16 +103,6 @@ func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 		return a.form(without).hull(a.form(with)), true
 	}
 	return Interval{}, false
-}
-
-// ordered reports whether labels are those of all axes, in their order.
-func ordered(labels []int, rank int) bool {
-	for i, l := range labels {
-		if l != i {
-			return false
-		}
-	}
-	return len(labels) == rank
 }
 
 // form returns an interval of a form: that of its terms, or a narrower one where a
@@ -219,14 +212,8 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 	rest := &form{a, f.shape, f.number, slices.Delete(slices.Clone(f.terms), i, i+1), false}
 	m := a.timesKey(rest, &made.Acc)
 	apart, less := a.separately(rest), a.separately(rest.less(m, &made.Acc))
-	all := Interval{1, 0}
-	from := t.Min
-	for _, p := range t.Pieces {
-		here := keys.and(Interval{from, t.Min + p.End - 1})
-		from = t.Min + p.End
-		if here.empty() {
-			continue
-		}
+	all := nothing
+	for p, here := range pieces(t, keys) {
 		offset := point(times(c, p.Offset))
 		slope, exactly := exact(0, c, p.Slope)
 		value := apart.Add(here.Scale(slope))
@@ -234,12 +221,23 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 			value = value.and(a.separately(rest.less(-slope, &made.Acc)))
 			value = value.and(less.Add(here.Scale(both)))
 		}
-		if value = value.Add(offset); all.empty() {
-			all = value
-		}
-		all = all.hull(value)
+		all = all.hull(value.Add(offset))
 	}
 	return all
+}
+
+// pieces goes through the pieces of a table that have some of the keys, with those.
+func pieces(t *model.Table, keys Interval) iter.Seq2[model.Piece, Interval] {
+	return func(yield func(model.Piece, Interval) bool) {
+		from := t.Min
+		for _, p := range t.Pieces {
+			here := keys.and(Interval{from, t.Min + p.End - 1})
+			from = t.Min + p.End
+			if !here.empty() && !yield(p, here) {
+				return
+			}
+		}
+	}
 }
 
 // timesKey returns how often a form has the key of a look-up as it is, by the first term of the key's accumulator.
@@ -267,25 +265,21 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 		}
 	}
 	all := x.Mul(y).Scale(n)
-	weighted := func(id model.TensorID, labels []int, other Interval) {
-		if s, ok := SumOf(id, labels, len(out), one); ok {
+	summed := func(label int) bool { return label >= len(out) }
+	for i, op := range operands(p) {
+		other := [...]Interval{y, x}[i]
+		if s, ok := SumOf(op.id, op.labels, len(out), one); ok {
 			if parts, ok := a.c.Sums[s]; ok {
 				all = all.and(parts.weigh(other))
 			}
 		}
-	}
-	weighted(p.A, p.LabelsA, y)
-	weighted(p.B, p.LabelsB, x)
-	// Along rows with known sums of magnitudes.
-	row := func(id model.TensorID, labels []int, other Interval) {
-		if n := len(labels); n > 0 && labels[n-1] >= len(out) && !slices.ContainsFunc(labels[:n-1], func(l int) bool { return l >= len(out) }) {
-			if most, ok := a.rowSum(id); ok {
+		// Along rows with known sums of magnitudes.
+		if n := len(op.labels); n > 0 && summed(op.labels[n-1]) && !slices.ContainsFunc(op.labels[:n-1], summed) {
+			if most, ok := a.rowSum(op.id); ok {
 				all = all.and(SumBound{most, most, most}.weigh(other))
 			}
 		}
 	}
-	row(p.A, p.LabelsA, y)
-	row(p.B, p.LabelsB, x)
 	return all.Scale(p.Coef)
 }
 

@@ -243,18 +243,9 @@ func (a *analysis) values(id model.TableID, keys Interval) Interval {
 		return a.tensor(t.Values)
 	case model.TablePiecewise:
 		keys = Interval{keys.Min >> t.Drop, keys.Max >> t.Drop}
-		all, from := Interval{1, 0}, t.Min
-		for _, p := range t.Pieces {
-			here := keys.and(Interval{from, t.Min + p.End - 1})
-			from = t.Min + p.End
-			if here.empty() {
-				continue
-			}
-			value := here.Scale(p.Slope).Add(point(p.Offset))
-			if all.empty() {
-				all = value
-			}
-			all = all.hull(value)
+		all := nothing
+		for p, here := range pieces(t, keys) {
+			all = all.hull(here.Scale(p.Slope).Add(point(p.Offset)))
 		}
 		return all
 	}

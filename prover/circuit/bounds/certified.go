@@ -61,10 +61,7 @@ func Sums(g *model.Graph) []Sum {
 		for j := range s.Acc.Products {
 			p := &s.Acc.Products[j]
 			one := single(g, p, len(s.Shape), hot)
-			for _, op := range []struct {
-				id     model.TensorID
-				labels []int
-			}{{p.A, p.LabelsA}, {p.B, p.LabelsB}} {
+			for _, op := range operands(p) {
 				if g.Tensors[op.id].Kind != model.Fixed {
 					continue
 				}

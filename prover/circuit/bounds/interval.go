@@ -15,6 +15,9 @@ const limit = 1 << 61
 // everything is the interval of a number of which nothing is known.
 var everything = Interval{-limit, limit}
 
+// nothing has no number.
+var nothing = Interval{1, 0}
+
 func clip(x int64) int64 { return max(-limit, min(limit, x)) }
 
 // times is a product, clipped at ±limit. As an end of an interval that is right by what these mean; a number that
@@ -79,7 +82,12 @@ func (i Interval) Scale(c int64) Interval {
 func (i Interval) Mul(o Interval) Interval { return i.Scale(o.Min).hull(i.Scale(o.Max)) }
 
 // hull is the least interval that holds both.
-func (i Interval) hull(o Interval) Interval { return Interval{min(i.Min, o.Min), max(i.Max, o.Max)} }
+func (i Interval) hull(o Interval) Interval {
+	if i.empty() {
+		return o
+	}
+	return Interval{min(i.Min, o.Min), max(i.Max, o.Max)}
+}
 
 // and is the interval of what is in both.
 func (i Interval) and(o Interval) Interval { return Interval{max(i.Min, o.Min), min(i.Max, o.Max)} }

@@ -10,12 +10,9 @@ import (
 func Measure(g *model.Graph, w model.Weights) *Certified {
 	c := &Certified{Ranges: map[model.TensorID]Interval{}, Sums: map[Sum]SumBound{}}
 	for _, id := range g.FixedIDs() {
-		all, buf := Interval{1, 0}, []int32(nil)
+		all, buf := nothing, []int32(nil)
 		for from, n := 0, w[id].Len(); from < n; from += 1 << 12 {
 			for _, x := range ints.Part(w[id], from, min(n, from+1<<12), &buf) {
-				if all.empty() {
-					all = point(int64(x))
-				}
 				all = all.hull(point(int64(x)))
 			}
 		}

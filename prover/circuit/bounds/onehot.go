@@ -42,13 +42,18 @@ func summedAxis(v *model.View, out, in []int) (axis int, ok bool) {
 	return axis, axis >= 0
 }
 
+// operand is one of the two tensors of a product.
+type operand struct {
+	id     model.TensorID
+	labels []int
+}
+
+func operands(p *model.Product) [2]operand { return [...]operand{{p.A, p.LabelsA}, {p.B, p.LabelsB}} }
+
 // single returns the label of a product along which at most one term of its sums is not 0: one operand is itself a
 // product with a tensor that has one 1 along that axis, of those in hot. It returns −1 if there is none.
 func single(g *model.Graph, p *model.Product, rank int, hot map[model.TensorID]int) int {
-	for _, op := range []struct {
-		id     model.TensorID
-		labels []int
-	}{{p.A, p.LabelsA}, {p.B, p.LabelsB}} {
+	for _, op := range operands(p) {
 		q := g.Tensors[op.id].Product
 		if q == nil {
 			continue

@@ -1,4 +1,4 @@
-package lower
+package fixed
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 // TestRecall: what is asked for again is made once, in a pass and the one after it; and what would be more than
 // mostKept is made each time.
 func TestRecall(t *testing.T) {
-	var r recall[int]
+	var r Recall[int]
 	made := 0
 	of := func(i int) {
-		if x := r.of(fmt.Sprint(i), func() int { made++; return i }); x != i {
+		if x := r.Of(fmt.Sprint(i), func() int { made++; return i }); x != i {
 			t.Errorf("%d for %d", x, i)
 		}
 	}
@@ -23,12 +23,12 @@ func TestRecall(t *testing.T) {
 	if want := mostKept + 20; made != want {
 		t.Errorf("made %d times, want %d", made, want)
 	}
-	r.next()
+	r.Next()
 	of(3)
-	r.next()
+	r.Next()
 	of(3) // which the last pass asked for
-	r.next()
-	r.next()
+	r.Next()
+	r.Next()
 	of(3)
 	if want := mostKept + 21; made != want {
 		t.Errorf("made %d times, want %d", made, want)

@@ -1,4 +1,4 @@
-package quantise
+package lower
 
 import (
 	"maps"
@@ -17,7 +17,7 @@ type Saturated struct {
 // the calibrated range, and those where a function was not defined and something
 // stood in for its value. Nodes without any are left out. What a proof states of
 // the same run is at least as much (model.Table.Saturated).
-func (m *Model) Saturation(w *forward.Witness) map[string]Saturated {
+func (m *Result) Saturation(w *forward.Witness) map[string]Saturated {
 	all := map[string]Saturated{}
 	var questions []forward.KeyRange
 	for _, c := range m.Clamps {

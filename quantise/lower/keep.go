@@ -1,4 +1,4 @@
-package quantise
+package lower
 
 import (
 	"bytes"
@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
-	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// kept is a Model as it is kept between runs. It is no format: a program reads what the same
+// kept is a model as it is kept between runs. It is no format: a program reads what the same
 // version of itself has written.
 type kept struct {
-	Model    lower.Result // without its weights, its instance and OneBatch, which is an error
+	Model    Result // without its weights, its instance and OneBatch, which is an error
 	Instance model.Instance
 	OneBatch string        // "" for none
 	Weights  []keptWeights // in the order in which their values follow
@@ -31,8 +31,8 @@ const keptAlign = 8
 
 // Keep returns the model as bytes, in parts that follow each other: large ones are the
 // memory of weights, which must not be changed. Kept is the inverse.
-func (m *Model) Keep() ([][]byte, error) {
-	k := kept{Model: *m.Result, Instance: m.Graph.Instance}
+func (m *Result) Keep() ([][]byte, error) {
+	k := kept{Model: *m, Instance: m.Graph.Instance}
 	k.Model.Graph, k.Model.Weights, k.Model.Making, k.Model.OneBatch = nil, nil, nil, nil
 	if m.OneBatch != nil {
 		k.OneBatch = m.OneBatch.Error()
@@ -61,22 +61,22 @@ var errKept = errors.New("not a model that this version has kept")
 
 // Kept returns the model of the bytes that Keep has given, one part after the other. Its
 // weights have their memory.
-func Kept(b []byte) (*Model, error) {
-	if len(b) < keptAlign {
-		return nil, errKept
+func Kept(b []byte) (of *Result, err error) {
+	defer must.Catch(&err)
+	want := func(ok bool) {
+		if !ok {
+			must.OK(errKept)
+		}
 	}
+	want(len(b) >= keptAlign)
 	n := binary.LittleEndian.Uint64(b)
-	if n > uint64(len(b)-keptAlign) {
-		return nil, errKept
-	}
+	want(n <= uint64(len(b)-keptAlign))
 	var k kept
 	if err := gob.NewDecoder(bytes.NewReader(b[keptAlign:][:n])).Decode(&k); err != nil {
 		return nil, fmt.Errorf("%w: %w", errKept, err)
 	}
-	m := &Model{&k.Model}
-	if m.Circuit == nil || m.Circuit.Graph == nil {
-		return nil, errKept
-	}
+	m := &k.Model
+	want(m.Circuit != nil && m.Circuit.Graph != nil)
 	m.Weights = make(model.Weights, len(m.Circuit.Graph.Tensors))
 	if k.OneBatch != "" {
 		m.OneBatch = errors.New(k.OneBatch)
@@ -84,21 +84,14 @@ func Kept(b []byte) (*Model, error) {
 	rest := b[keptAlign+int(n):]
 	rest = rest[min(padding(int(n)), len(rest)):]
 	for _, w := range k.Weights {
-		if w.Length < 0 || w.Width < 1 || w.Length > len(rest)/w.Width || int(w.Tensor) < 0 || int(w.Tensor) >= len(m.Weights) {
-			return nil, errKept
-		}
+		want(w.Length >= 0 && w.Width >= 1 && w.Length <= len(rest)/w.Width && int(w.Tensor) >= 0 && int(w.Tensor) < len(m.Weights))
 		size := w.Length * w.Width
 		v := ints.FromBytes(rest[:size:size], w.Width)
-		if v == nil {
-			return nil, errKept
-		}
+		want(v != nil)
 		m.Weights[w.Tensor] = v
 		rest = rest[min(size+padding(size), len(rest)):]
 	}
-	if len(rest) > 0 {
-		return nil, errKept
-	}
-	var err error
+	want(len(rest) == 0)
 	if m.Graph, err = m.Circuit.At(k.Instance); err != nil {
 		return nil, fmt.Errorf("%w: %w", errKept, err)
 	}
