@@ -8,7 +8,10 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // cancelled checks that every operation and every pass of a backend stops when the
@@ -50,11 +53,11 @@ func cancelled(t *testing.T, open Open) {
 	check("ColumnSums", err)
 
 	stops(t, "sums", func(ctx context.Context, h hook) error {
-		_, err := c.prove(ctx, hookedSums{h, must(c.on(background, b))(t)})
+		_, err := c.prove(ctx, backend.Sums{Relay: hooked[sumcheck.Tables]{h, must(c.on(background, b))(t)}})
 		return err
 	})
 	stops(t, "fractions", func(ctx context.Context, h hook) error {
-		_, err := proveFractions(ctx, leaves.Size, hookedTree{h, must(b.Fractions(background, leaves))(t)})
+		_, err := proveFractions(ctx, leaves.Size, backend.Fractions{Relay: hooked[logup.Tree]{h, must(b.Fractions(background, leaves))(t)}})
 		return err
 	})
 
@@ -71,7 +74,7 @@ func cancelled(t *testing.T, open Open) {
 	_, err = trees[0].Layers(ended)
 	check("Layers", err)
 	stops(t, "opening", func(ctx context.Context, h hook) error {
-		_, err := s.prove(ctx, trees, hookedOpening{h, must(onStacks.Opening(background, s.opening))(t)})
+		_, err := s.prove(ctx, trees, backend.Openings{Relay: hooked[whir.Passes]{h, must(onStacks.Opening(background, s.opening))(t)}})
 		return err
 	})
 }
