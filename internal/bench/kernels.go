@@ -142,7 +142,7 @@ func protocolKernels() []kernel {
 			copy(ca, a)
 			copy(cb, b)
 			w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
-			shapes := []sumcheck.Shape{{Claim: claim, NumVars: vars}}
+			shapes := []sumcheck.Shape{{Claim: transcript.Known(claim), NumVars: vars}}
 			must.Get(sumcheck.Prove(context.Background(), w, shapes, sumcheck.NewTables([]sumcheck.Instance{{A: ca, B: cb}})))
 		}},
 		// The sum is not zero, which takes the prover as long as if it were.

@@ -62,7 +62,7 @@ type Sums struct{ Zero, Top field.QM31 }
 // at Point, of the numerators and the denominators.
 type End struct {
 	Point    []field.QM31
-	Num, Den field.QM31
+	Num, Den transcript.Form
 }
 
 // Prove proves that the fractions of a tree of 2^vars leaves, which the transcript
@@ -79,7 +79,7 @@ func Prove(ctx context.Context, w *transcript.Writer, vars int, t Tree) (End, er
 		if w.Masked() {
 			w.SendQM31(inverse(f.D0))
 		}
-		return End{nil, f.N0, f.D0}, nil
+		return End{nil, transcript.Known(f.N0), transcript.Known(f.D0)}, nil
 	}
 	return proveFrom(ctx, w, vars, t, f)
 }
@@ -93,8 +93,8 @@ func proveFrom(ctx context.Context, w *transcript.Writer, vars int, t Tree, f Fr
 			w.SendQM31(den, inverse(den))
 		}
 		mu := w.Challenge()
-		end.Num, end.Den = f.at(mu)
-		end.Point = append([]field.QM31{mu}, end.Point...)
+		num, den := f.at(mu)
+		end = End{append([]field.QM31{mu}, end.Point...), transcript.Known(num), transcript.Known(den)}
 		if k == vars {
 			return end, nil
 		}
@@ -102,7 +102,7 @@ func proveFrom(ctx context.Context, w *transcript.Writer, vars int, t Tree, f Fr
 		if err := t.Begin(ctx, k, end.Point, lambda); err != nil {
 			return End{}, err
 		}
-		if end.Point, f, err = proveLayer(ctx, w, t, end.Point, end.Num.Add(lambda.Mul(end.Den))); err != nil {
+		if end.Point, f, err = proveLayer(ctx, w, t, end.Point, num.Add(lambda.Mul(den))); err != nil {
 			return End{}, err
 		}
 	}
