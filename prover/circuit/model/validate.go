@@ -201,11 +201,8 @@ func (g *Graph) validateDefinition(id TensorID) error {
 func (g *Graph) validateNesting() error {
 	depth := make([]int32, len(g.Tensors))
 	for i := range g.Tensors {
-		for j := range g.Tensors[i].Def {
-			depth[i] = max(depth[i], depth[g.Tensors[i].Def[j].Src]+1)
-		}
-		if p := g.Tensors[i].Product; p != nil {
-			depth[i] = max(depth[p.A], depth[p.B]) + 1
+		for id := range g.Tensors[i].Sources {
+			depth[i] = max(depth[i], depth[id]+1)
 		}
 		if depth[i] > MaxNesting {
 			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, MaxNesting)
