@@ -20,12 +20,10 @@ import (
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
-	// Trees are the first trees of the opening, in order: that of the base, that of the other fixed tensors, those that
-	// a proof's header names (model.Graph.Apart), then that of the witness. Each may be missing.
-	Trees  []Tree
+	// Opened has the first trees, in order: that of the base, that of the other fixed tensors, those that a proof's header
+	// names (model.Graph.Apart), then that of the witness. Each may be missing. The parameters are nil if nothing is committed.
+	Opened
 	Choice Choice
-	// Params are those of the opening, nil if nothing is committed.
-	Params *soundness.Params
 	// Pads are those of a hiding proof, nil in a plain one.
 	Pads *Pads
 	// LookupGrind is the proof of work before the look-up challenges of every chunk,
@@ -140,7 +138,7 @@ func (p *Plan) layOut(choice Choice) error {
 		return err
 	}
 	p.located = make([]located, len(p.Graph.Tensors))
-	return p.plant(choice)
+	return p.plant(newStacks(p.Graph), choice)
 }
 
 // committed lists the tensors of a base, other fixed tensors, those of each tree that a header names, then the rest of the witness of
