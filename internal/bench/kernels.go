@@ -123,10 +123,8 @@ func hashColumns(suite hash.Suite, sums []hash.Digest, some [][]field.M31, rows 
 func codeKernels() []kernel {
 	const n = 1 << 18
 	coeffs, word := elements(n, 1), make([]field.M31, 4*n)
-	ext, extWord := extensions(n/4, 2), make([]field.QM31, n)
 	return []kernel{
 		{"encode 2^18 → 2^20", "output", len(word), true, func() { code.Encode(word, coeffs) }},
-		{"encode K 2^16 → 2^18", "output", len(extWord), true, func() { code.EncodeQM31(extWord, ext) }},
 	}
 }
 

@@ -20,7 +20,7 @@ func EncodeAt(dst, coeffs []field.M31, log int, positions []uint64, scratch []fi
 	if len(positions) > 0 && positions[len(positions)-1]>>log != 0 {
 		panic("code: position outside the domain")
 	}
-	t := transform{twiddles(log), 1}
+	t := transform(twiddles(log))
 	first := 1 << (log - n)
 	for k := range first {
 		from := uint64(k) << n
@@ -43,7 +43,7 @@ func (t transform) nodeAt(dst, block, src []field.M31, v int, from uint64, posit
 		}
 		return
 	}
-	radix4(block, src, v, 1, t.twiddles)
+	radix4(block, src, v, 1, t)
 	quarter := len(block) / 4
 	for k := range 4 {
 		child := block[k*quarter : (k+1)*quarter]

@@ -40,8 +40,7 @@ func (b Blocks) Upper(dst, coeffs []field.M31, part int) {
 		panic("code: a table of another length")
 	}
 	v := 1<<(b.m-b.n) + part
-	t := transform{twiddles(b.m), 1}
-	t.upper(dst, coeffs, v, b.Len())
+	transform(twiddles(b.m)).upper(dst, coeffs, v, b.Len())
 }
 
 // Lower sets dst to the values of the codeword at the positions of a block: the k-th of a part, of
@@ -50,8 +49,7 @@ func (b Blocks) Lower(dst, src []field.M31, part, k int) {
 	if len(dst) != b.Len() || len(src) != b.Len() {
 		panic("code: a block of another length")
 	}
-	t := transform{twiddles(b.m), 1}
-	t.node(dst, src, (1<<(b.m-b.n)+part)<<(b.n-b.block)+k)
+	transform(twiddles(b.m)).node(dst, src, (1<<(b.m-b.n)+part)<<(b.n-b.block)+k)
 }
 
 // upper does the layers of node v down to blocks of `least` elements, 2·lanes at least. src may be dst.
@@ -62,9 +60,9 @@ func (t transform) upper(dst, src []field.M31, v, least int) {
 			copy(dst, src)
 		}
 	case len(dst) == 2*least:
-		radix2(dst, src, v, 1, t.twiddles)
+		radix2(dst, src, v, 1, t)
 	case len(dst) > leafLen:
-		radix4(dst, src, v, 1, t.twiddles)
+		radix4(dst, src, v, 1, t)
 		quarter := len(dst) / 4
 		for k := range 4 {
 			child := dst[k*quarter : (k+1)*quarter]
@@ -73,11 +71,11 @@ func (t transform) upper(dst, src []field.M31, v, least int) {
 	default: // nodes of the same level side by side
 		count, block := 1, len(dst)
 		for ; block >= 4*least; block /= 4 {
-			radix4(dst, src, v, count, t.twiddles)
+			radix4(dst, src, v, count, t)
 			src, v, count = dst, 4*v, 4*count
 		}
 		if block > least {
-			radix2(dst, src, v, count, t.twiddles)
+			radix2(dst, src, v, count, t)
 		}
 	}
 }

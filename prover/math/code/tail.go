@@ -15,7 +15,7 @@ func EncodeTail(dst, coeffs, tail []field.M31) {
 	for k := range 1 << (m - n) {
 		addTail(dst[k<<n:(k+1)<<n], coeffs, tail, domain.Point(uint64(k)))
 	}
-	transform{twiddles(m), 1}.nodes(dst, 1<<(m-n), func(k int) []field.M31 { return dst[k<<n : (k+1)<<n] })
+	transform(twiddles(m)).nodes(dst, 1<<(m-n), func(k int) []field.M31 { return dst[k<<n : (k+1)<<n] })
 }
 
 // EncodeTailAt is [EncodeAt] for a row with a tail.
@@ -27,7 +27,7 @@ func EncodeTailAt(dst, coeffs, tail []field.M31, log int, positions []uint64, sc
 	if len(positions) > 0 && positions[len(positions)-1]>>m != 0 {
 		panic("code: position outside the domain")
 	}
-	t, domain := transform{twiddles(m), 1}, NewDomain(m-n)
+	t, domain := transform(twiddles(m)), NewDomain(m-n)
 	first := 1 << (m - n)
 	for k := range first {
 		from := uint64(k) << n
@@ -67,5 +67,5 @@ func (b Blocks) UpperTail(dst, coeffs, tail []field.M31, part int) {
 	}
 	n, m := tailLens(coeffs, tail, b.m)
 	addTail(dst, coeffs, tail, NewDomain(m-n).Point(uint64(part)))
-	transform{twiddles(m), 1}.upper(dst, dst, 1<<(m-n)+part, b.Len())
+	transform(twiddles(m)).upper(dst, dst, 1<<(m-n)+part, b.Len())
 }
