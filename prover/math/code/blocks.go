@@ -34,13 +34,17 @@ func (b Blocks) Count() int { return 1 << (b.n - b.block) }
 func (b Blocks) Len() int { return 1 << b.block }
 
 // Upper does the layers above blocks, those of one part: dst becomes what Lower makes the blocks of.
-// dst and coeffs, the table, have 2^n elements; they are apart. It works on the calling goroutine.
-func (b Blocks) Upper(dst, coeffs []field.M31, part int) {
+// dst and coeffs, the table, have 2^n elements; they are apart. The table may have a tail. It works on the calling goroutine.
+func (b Blocks) Upper(dst, coeffs, tail []field.M31, part int) {
 	if len(dst) != 1<<b.n || len(coeffs) != 1<<b.n {
 		panic("code: a table of another length")
 	}
-	v := 1<<(b.m-b.n) + part
-	transform(twiddles(b.m)).upper(dst, coeffs, v, b.Len())
+	n, m := lens(coeffs, tail, b.m)
+	if len(tail) > 0 {
+		addTail(dst, coeffs, tail, NewDomain(m-n).Point(uint64(part)))
+		coeffs = dst
+	}
+	transform(twiddles(m)).upper(dst, coeffs, 1<<(m-n)+part, b.Len())
 }
 
 // Lower sets dst to the values of the codeword at the positions of a block: the k-th of a part, of

@@ -13,13 +13,7 @@ import (
 // panics on other lengths. dst and coeffs must not overlap. Long inputs are
 // split over the cores.
 func Encode(dst, coeffs []field.M31) {
-	n, m := logLen(len(coeffs)), logLen(len(dst))
-	if m < n || m > MaxLogSize {
-		panic("code: the codeword is shorter than the table, or too long")
-	}
-	// The first m − n layers have nothing but zeros on their odd side: each
-	// node at level m − n starts from a copy of the table.
-	transform(twiddles(m)).nodes(dst, 1<<(m-n), func(int) []field.M31 { return coeffs })
+	EncodeTail(dst, coeffs, nil)
 }
 
 // logLen returns log2 of a power of two and panics on another number.
