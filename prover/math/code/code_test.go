@@ -69,7 +69,7 @@ func TestDomain(t *testing.T) {
 				if d.Point(i^1) != x.Neg() {
 					t.Fatalf("X_%d: positions %d and its partner are not opposite", n, i)
 				}
-				if NewDomain(n-1).Point(i/2) != doubleX(x) {
+				if NewDomain(n-1).Point(i/2) != DoubleX(x) {
 					t.Fatalf("X_%d: position %d does not fold to %d", n, i, i/2)
 				}
 			}

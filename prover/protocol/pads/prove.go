@@ -95,15 +95,6 @@ func (s *Stack) check(i int, t *transcript.Tape) {
 	}
 }
 
-// Equations returns how many equations the sub-transcripts and the proof of products leave.
-func (e *Ends) Equations(forks []Read) int {
-	n := len(e.tape.Equations())
-	for i := range forks {
-		n += len(forks[i].Tape.Equations())
-	}
-	return n
-}
-
 // Join joins everything with powers of zeta: the claims of all sub-transcripts in order, then so many claims that are zero and
 // have no pads, then the three claims at the end of the proof of products, then the equations in the order in which they
 // arose. It returns the value of the joined claim, and the weight in its functional of each element of the stack. (Claims
@@ -164,14 +155,14 @@ type joinPart struct {
 // forms are the claims and equations, with their powers of zeta.
 func (p *joinPart) forms(zeta field.QM31) iter.Seq2[transcript.Form, field.QM31] {
 	return func(yield func(transcript.Form, field.QM31) bool) {
-		weight := power(zeta, p.claims)
+		weight := zeta.Exp(uint64(p.claims))
 		for i := range p.Claims {
 			if !yield(p.Claim(i), weight) {
 				return
 			}
 			weight = weight.Mul(zeta)
 		}
-		weight = power(zeta, p.equations)
+		weight = zeta.Exp(uint64(p.equations))
 		for _, e := range p.Tape.Equations() {
 			if !yield(e, weight) {
 				return
@@ -183,7 +174,7 @@ func (p *joinPart) forms(zeta field.QM31) iter.Seq2[transcript.Form, field.QM31]
 
 // powers are those of zeta that the claims at the end of the proof of products have, the first of number from.
 func (e *Ends) powers(from int, zeta field.QM31) (p [3]field.QM31) {
-	p[0] = power(zeta, from)
+	p[0] = zeta.Exp(uint64(from))
 	for k := 1; k < len(p); k++ {
 		p[k] = p[k-1].Mul(zeta)
 	}
@@ -204,16 +195,4 @@ func subtract(dst, v []field.QM31) {
 	for i := range v {
 		dst[i] = dst[i].Sub(v[i])
 	}
-}
-
-// power returns z^n.
-func power(z field.QM31, n int) field.QM31 {
-	p := field.One
-	for ; n > 0; n >>= 1 {
-		if n&1 == 1 {
-			p = p.Mul(z)
-		}
-		z = z.Square()
-	}
-	return p
 }

@@ -60,15 +60,12 @@ func (c *Constraints) eval(point []field.QM31) field.QM31 {
 		e, t := b.Coef, b.Z
 		for j := len(point) - 1; j >= 0; j-- {
 			e = e.Mul(point[j].MulM31(t.Sub(1)).AddM31(1))
-			t = doubleAngle(t)
+			t = code.DoubleX(t)
 		}
 		sum = sum.Add(e)
 	}
 	return sum
 }
-
-// doubleAngle returns 2t² − 1, the x-coordinate of twice a point.
-func doubleAngle(t field.M31) field.M31 { return t.Square().Double().Sub(1) }
 
 // lowVars is how many index bits the weights' lower table covers: its rows stay
 // in the first-level cache while the products of all constraints are added up.
@@ -124,13 +121,13 @@ func (b BaseConstraint) splitInto(lower []field.M31, upper []field.QM31) {
 	lower[0] = 1
 	for n := 1; n < len(lower); n *= 2 {
 		field.ScaleVec(lower[n:2*n], lower[:n], t)
-		t = doubleAngle(t)
+		t = code.DoubleX(t)
 	}
 	upper[0] = b.Coef
 	for n := 1; n < len(upper); n *= 2 {
 		for i, u := range upper[:n] {
 			upper[n+i] = u.MulM31(t)
 		}
-		t = doubleAngle(t)
+		t = code.DoubleX(t)
 	}
 }
