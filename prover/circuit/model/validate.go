@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 )
@@ -58,17 +57,15 @@ const validated = 1 << 10
 
 // first returns the least i below n for which check(i) fails, and its error.
 func first(n int, check func(i int) error) (int, error) {
-	var mu sync.Mutex
 	at, failure := n, error(nil)
-	parallel.For(n, validated, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			if err := check(i); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				if i < at {
-					at, failure = i, err
-				}
-				return
+	parallel.Collect(n, validated, func(lo, hi int) func() {
+		i, err := lo, error(nil)
+		for ; i < hi && err == nil; i++ {
+			err = check(i)
+		}
+		return func() {
+			if err != nil && i <= at {
+				at, failure = i-1, err
 			}
 		}
 	})
