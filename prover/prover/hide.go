@@ -57,10 +57,7 @@ type hidden struct {
 
 // planOf returns the plan of the proof that is asked for.
 func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error) {
-	h, tails := opts.Hiding, 0
-	if t := key.FixedTree(); t != nil {
-		tails = t.TailLog
-	}
+	h, tails := opts.Hiding, key.Tails()
 	switch {
 	case h == nil && in.Hides():
 		return nil, errors.New("a proof that hides inputs or outputs is a hiding one, and is not asked for as that")

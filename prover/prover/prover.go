@@ -139,7 +139,7 @@ func Roots(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	if t := key.FixedTree(); t != nil && t.TailLog > 0 {
+	if key.Hides() {
 		return nil, errors.New("the key's root depends on a secret")
 	}
 	trees, err := commitFixed(ctx, p, nil, w, &opts)
