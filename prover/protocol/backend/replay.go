@@ -38,7 +38,7 @@ func (r *replayed[T]) Call(ctx context.Context, k Kind, f func(context.Context, 
 	if r.onDevice && !r.b.lost {
 		err := f(ctx, r.now)
 		if err == nil {
-			if k == Changes {
+			if k.Changes {
 				r.calls = append(r.calls, f)
 			}
 			return nil
@@ -93,13 +93,13 @@ func (n *replayedNodes) Depth() int { return n.depth }
 func (n *replayedNodes) Root() hash.Digest { return n.root }
 
 func (n *replayedNodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
-	return relayed(ctx, n, Asks, func(ctx context.Context, t whir.Nodes) ([]hash.Digest, error) { return t.Path(ctx, positions) })
+	return relayed(ctx, n, asks("path"), func(ctx context.Context, t whir.Nodes) ([]hash.Digest, error) { return t.Path(ctx, positions) })
 }
 
 // Layers implements whir.Nodes. From then on the digests are in this process's
 // memory.
 func (n *replayedNodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
-	layers, err := relayed(ctx, n, Asks, func(ctx context.Context, t whir.Nodes) ([][]hash.Digest, error) { return t.Layers(ctx) })
+	layers, err := relayed(ctx, n, asks("layers"), func(ctx context.Context, t whir.Nodes) ([][]hash.Digest, error) { return t.Layers(ctx) })
 	if err != nil || !n.onDevice {
 		return layers, err
 	}

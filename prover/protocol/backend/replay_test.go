@@ -57,9 +57,9 @@ func TestReplay(t *testing.T) {
 		}
 		want, changed := 0, 0 // changed: before the call that fails
 		for i := 1; i <= calls; i++ {
-			k, f := Changes, func(_ context.Context, d *digits) (int, error) { return d.push(i) }
+			k, f := changes("push"), func(_ context.Context, d *digits) (int, error) { return d.push(i) }
 			if i%3 == 0 {
-				k, f = Asks, func(_ context.Context, d *digits) (int, error) { return d.read() }
+				k, f = asks("read"), func(_ context.Context, d *digits) (int, error) { return d.read() }
 			} else {
 				want = 10*want + i
 				if i < failAt {
