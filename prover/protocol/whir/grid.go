@@ -57,7 +57,7 @@ func (g *grid) round() Sums {
 func (g *grid) bind(r field.QM31) {
 	at0, at1, atInf := thirds(g.values)
 	for k, v0 := range at0 {
-		at0[k] = roundValue(v0, atInf[k], v0.Add(at1[k]), r)
+		at0[k] = field.RoundValue(v0, atInf[k], v0.Add(at1[k]), r)
 	}
 	g.vars, g.values = g.vars-1, at0
 }
