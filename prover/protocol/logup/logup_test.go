@@ -360,3 +360,8 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// sum returns the numerator and the denominator of n0/d0 + n1/d1.
+func (f *Fractions) sum() (num, den field.QM31) {
+	return f.N0.Mul(f.D1).Add(f.N1.Mul(f.D0)), f.D0.Mul(f.D1)
+}

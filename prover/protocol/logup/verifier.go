@@ -59,6 +59,10 @@ func notZero(r *transcript.Reader, den transcript.Form) {
 // forms are Fractions as a verifier sees them.
 type forms struct{ n0, n1, d0, d1 transcript.Form }
 
+func (f *Fractions) forms() forms {
+	return forms{transcript.Known(f.N0), transcript.Known(f.N1), transcript.Known(f.D0), transcript.Known(f.D1)}
+}
+
 func readFractions(r *transcript.Reader) forms {
 	return forms{r.Form(), r.Form(), r.Form(), r.Form()}
 }
