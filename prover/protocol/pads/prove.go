@@ -51,10 +51,8 @@ func (s *Stack) Prove(w *transcript.Writer, values []field.QM31) {
 		w.SendQM31(q[1], q[2])
 		r := w.Challenge()
 		for k, t := range tables {
-			for i := range half {
-				t[i] = t[i].Add(r.Mul(t[half+i].Sub(t[i])))
-			}
 			tables[k] = t[:half]
+			field.FoldVec(tables[k], t, r)
 		}
 	}
 	w.Unmask()
@@ -132,8 +130,9 @@ func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (valu
 			p := &parts[i]
 			known, pads, products := p.Tape.Back(p.forms(zeta))
 			p.known = known
-			subtract(weights[p.pads:], pads)
-			subtract(weights[s.products+p.triples:], products)
+			ofPads, ofProducts := weights[p.pads:][:len(pads)], weights[s.products+p.triples:][:len(products)]
+			field.SubQM31Vec(ofPads, ofPads, pads)
+			field.SubQM31Vec(ofProducts, ofProducts, products)
 			s.addEnds(weights, eq, &powers, p.triples, p.triples+len(products))
 		}
 	})
@@ -188,11 +187,5 @@ func (s *Stack) addEnds(weights, eq []field.QM31, powers *[3]field.QM31, lo, hi 
 		for k, at := range [3]int{x, y, z} {
 			weights[at] = weights[at].Add(powers[k].Mul(eq[i]))
 		}
-	}
-}
-
-func subtract(dst, v []field.QM31) {
-	for i := range v {
-		dst[i] = dst[i].Sub(v[i])
 	}
 }
