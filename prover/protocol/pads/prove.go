@@ -120,7 +120,7 @@ func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (valu
 		equations += len(p.Tape.Equations())
 		triples += len(p.Tape.Triples())
 	}
-	powers := ends.powers(end, zeta)
+	powers := field.Powers(zeta.Exp(uint64(end)), zeta, len(ends.at)) // those of the ends
 	for k, v := range ends.at {
 		value = value.Add(powers[k].Mul(v))
 	}
@@ -133,10 +133,10 @@ func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (valu
 			ofPads, ofProducts := weights[p.pads:][:len(pads)], weights[s.products+p.triples:][:len(products)]
 			field.SubQM31Vec(ofPads, ofPads, pads)
 			field.SubQM31Vec(ofProducts, ofProducts, products)
-			s.addEnds(weights, eq, &powers, p.triples, p.triples+len(products))
+			s.addEnds(weights, eq, powers, p.triples, p.triples+len(products))
 		}
 	})
-	s.addEnds(weights, eq, &powers, len(s.triples), s.count())
+	s.addEnds(weights, eq, powers, len(s.triples), s.count())
 	for i := range parts {
 		value = value.Add(parts[i].known)
 	}
@@ -154,34 +154,22 @@ type joinPart struct {
 // forms are the claims and equations, with their powers of zeta.
 func (p *joinPart) forms(zeta field.QM31) iter.Seq2[transcript.Form, field.QM31] {
 	return func(yield func(transcript.Form, field.QM31) bool) {
-		weight := zeta.Exp(uint64(p.claims))
-		for i := range p.Claims {
+		for i, weight := range field.Powers(zeta.Exp(uint64(p.claims)), zeta, p.Claims) {
 			if !yield(p.Claim(i), weight) {
 				return
 			}
-			weight = weight.Mul(zeta)
 		}
-		weight = zeta.Exp(uint64(p.equations))
-		for _, e := range p.Tape.Equations() {
-			if !yield(e, weight) {
+		equations := p.Tape.Equations()
+		for i, weight := range field.Powers(zeta.Exp(uint64(p.equations)), zeta, len(equations)) {
+			if !yield(equations[i], weight) {
 				return
 			}
-			weight = weight.Mul(zeta)
 		}
 	}
-}
-
-// powers are those of zeta that the claims at the end of the proof of products have, the first of number from.
-func (e *Ends) powers(from int, zeta field.QM31) (p [3]field.QM31) {
-	p[0] = zeta.Exp(uint64(from))
-	for k := 1; k < len(p); k++ {
-		p[k] = p[k-1].Mul(zeta)
-	}
-	return p
 }
 
 // addEnds adds to the weights of triples lo to hi − 1 those of the claims at the end of the proof of products.
-func (s *Stack) addEnds(weights, eq []field.QM31, powers *[3]field.QM31, lo, hi int) {
+func (s *Stack) addEnds(weights, eq, powers []field.QM31, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		x, y, z := s.triple(i)
 		for k, at := range [3]int{x, y, z} {

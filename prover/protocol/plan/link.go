@@ -84,14 +84,12 @@ func (l *Link) Vars() int {
 // zeta.
 func (l *Link) Terms(point []field.QM31, zeta field.QM31) whir.List {
 	terms := make(whir.List, 0, 2*len(l.stack.Blocks))
-	power := field.One
-	for i := range l.stack.Blocks {
+	for i, power := range field.Powers(field.One, zeta, len(l.stack.Blocks)) {
 		b := &l.stack.Blocks[i]
 		at := point[len(point)-b.Bits:]
 		terms = append(terms,
 			whir.Term{Coef: power, Tree: 0, Offset: b.Offset, Point: at},
 			whir.Term{Coef: power.Neg(), Tree: 1, Offset: b.Offset, Point: at})
-		power = power.Mul(zeta)
 	}
 	return terms
 }

@@ -46,7 +46,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 		return nil, nil
 	}
 	plan := newSchedule(shapes)
-	gamma := powers(w.Challenge(), len(shapes))
+	gamma := field.Powers(field.One, w.Challenge(), len(shapes))
 	states := newStates(shapes, gamma)
 
 	var claim, last field.QM31

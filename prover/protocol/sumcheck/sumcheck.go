@@ -98,17 +98,6 @@ func (m *message) sent(degree int) []field.QM31 {
 	return []field.QM31{m[0], m[2], m[3]}
 }
 
-// powers returns 1, g, g², … (n of them).
-func powers(g field.QM31, n int) []field.QM31 {
-	p := make([]field.QM31, n)
-	at := field.One
-	for i := range p {
-		p[i] = at
-		at = at.Mul(g)
-	}
-	return p
-}
-
 // eqFactor returns eq(e, r) for one coordinate.
 func eqFactor(e, r field.QM31) field.QM31 {
 	er := e.Mul(r)

@@ -34,7 +34,7 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 		return nil
 	}
 	plan := newSchedule(shapes)
-	gamma := powers(r.Challenge(), len(shapes))
+	gamma := field.Powers(field.One, r.Challenge(), len(shapes))
 
 	var claim transcript.Form
 	join := func(round int) {

@@ -31,16 +31,14 @@ type LargeConstraint struct{ Coef, Z field.QM31 }
 // It returns them as constraints and what they add to the claim.
 func join(xi field.QM31, outOfDomain []sample, points []field.M31, values []field.QM31) (c *Constraints, claim field.QM31) {
 	c = new(Constraints)
-	power := xi
-	for _, s := range outOfDomain {
-		c.Large = append(c.Large, LargeConstraint{power, s.z})
-		claim = claim.Add(power.Mul(s.value))
-		power = power.Mul(xi)
+	powers := field.Powers(xi, xi, len(outOfDomain)+len(points))
+	for i, s := range outOfDomain {
+		c.Large = append(c.Large, LargeConstraint{powers[i], s.z})
+		claim = claim.Add(powers[i].Mul(s.value))
 	}
-	for i, z := range points {
-		c.Base = append(c.Base, BaseConstraint{power, z})
+	for i, power := range powers[len(outOfDomain):] {
+		c.Base = append(c.Base, BaseConstraint{power, points[i]})
 		claim = claim.Add(power.Mul(values[i]))
-		power = power.Mul(xi)
 	}
 	return c, claim
 }
