@@ -160,7 +160,7 @@ func Check(of *proof.Key, file string, share ledger.Share) error {
 		err = l.Claim(share)
 	}
 	if err == nil {
-		err = l.Check(int(of.Security.Config().LeastQueries(of.Tails())), 1)
+		err = l.Check(int(of.Security.Config().LeastQueries(of.FixedTree().TailLog)), 1)
 	}
 	return err
 }
