@@ -69,8 +69,8 @@ func (b *deviceBench) opening(vars int) {
 	open(func(p whir.Passes) whir.Passes {
 		must.OK(b.dev.Sync())
 		t.add("rows", time.Since(start))
-		t.Passes = p
-		return t
+		t.of = p
+		return backend.Openings{Relay: t}
 	})
 	for _, p := range t.passes {
 		b.add(name("open: "+p.name), "call", p.calls, 0, p.time)
@@ -128,9 +128,9 @@ func newWeightStack(vars int) *weightStack {
 	return s
 }
 
-// timedPasses adds up the time of passes by name.
+// timedPasses adds up the time of passes by name. It is a backend.Relay.
 type timedPasses struct {
-	whir.Passes
+	of     whir.Passes
 	dev    kernels.Device
 	passes []timedPass
 }
@@ -151,64 +151,16 @@ func (t *timedPasses) add(name string, d time.Duration) {
 	t.passes = append(t.passes, timedPass{name, 1, d})
 }
 
-// timePass runs a pass and adds its time up.
-func timePass[R any](t *timedPasses, name string, f func() (R, error)) (R, error) {
+// Call implements backend.Relay. It runs a pass and adds its time up.
+func (t *timedPasses) Call(ctx context.Context, k backend.Kind, f func(context.Context, whir.Passes) error) error {
 	start := time.Now()
-	r, err := f()
+	err := f(ctx, t.of)
 	if err == nil {
 		err = t.dev.Sync()
 	}
-	t.add(name, time.Since(start))
-	return r, err
-}
-
-// timeError is timePass for a pass without a result.
-func timeError(t *timedPasses, name string, f func() error) error {
-	_, err := timePass(t, name, func() (struct{}, error) { return struct{}{}, f() })
+	t.add(k.Name, time.Since(start))
 	return err
 }
 
-// Begin implements whir.Passes.
-func (t *timedPasses) Begin(ctx context.Context, q *whir.Functional) error {
-	return timeError(t, "begin", func() error { return t.Passes.Begin(ctx, q) })
-}
-
-// Columns implements whir.Passes.
-func (t *timedPasses) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
-	return timePass(t, "columns", func() ([][]field.M31, error) { return t.Passes.Columns(ctx, tree, positions) })
-}
-
-// Round implements whir.Passes.
-func (t *timedPasses) Round(ctx context.Context) (whir.Sums, error) {
-	return timePass(t, "round", func() (whir.Sums, error) { return t.Passes.Round(ctx) })
-}
-
-// Bind implements whir.Passes.
-func (t *timedPasses) Bind(ctx context.Context, r field.QM31) error {
-	return timeError(t, "bind", func() error { return t.Passes.Bind(ctx, r) })
-}
-
-// Values implements whir.Passes.
-func (t *timedPasses) Values(ctx context.Context) ([]field.QM31, error) {
-	return timePass(t, "values", func() ([]field.QM31, error) { return t.Passes.Values(ctx) })
-}
-
-// Add implements whir.Passes.
-func (t *timedPasses) Add(ctx context.Context, c *whir.Constraints) error {
-	return timeError(t, "add", func() error { return t.Passes.Add(ctx, c) })
-}
-
-// Commit implements whir.Passes.
-func (t *timedPasses) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
-	return timePass(t, "commit", func() (hash.Digest, error) { return t.Passes.Commit(ctx, l) })
-}
-
-// Leaves implements whir.Passes.
-func (t *timedPasses) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
-	return timePass(t, "leaves", func() (whir.Leaves, error) { return t.Passes.Leaves(ctx, n, positions) })
-}
-
-// Search implements whir.Passes.
-func (t *timedPasses) Search(ctx context.Context, work hash.Work) (uint64, error) {
-	return timePass(t, "search", func() (uint64, error) { return t.Passes.Search(ctx, work) })
-}
+// Close implements backend.Relay.
+func (t *timedPasses) Close() { t.of.Close() }

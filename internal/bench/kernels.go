@@ -75,7 +75,7 @@ func vectorKernels() []kernel {
 		{"M31 multiply", "element", n, false, func() { field.MulVec(c, a, b) }},
 		{"K multiply", "element", n, false, func() { field.MulQM31Vec(z, x, y) }},
 		{"K fold", "element read", n, false, func() { field.FoldVec(z[:n/2], x, r) }},
-		{"M31 fold into K", "element read", n, false, func() { field.FoldM31Vec(z[:n/2], a, r) }},
+		{"M31 fold into K", "element read", n, false, func() { field.FoldM31Halves(z[:n/2], a[:n/2], a[n/2:], r) }},
 		{"K += K·int32", "element", n, false, func() { field.MulAccInt32Vec(z, ints, r) }},
 		{"dot int32·K", "element", n, false, func() { sink = sink.Add(field.DotInt32(ints, x)) }},
 		{"dot K·K", "element", n, false, func() { sink = sink.Add(field.Dot(x, y)) }},
@@ -123,10 +123,8 @@ func hashColumns(suite hash.Suite, sums []hash.Digest, some [][]field.M31, rows 
 func codeKernels() []kernel {
 	const n = 1 << 18
 	coeffs, word := elements(n, 1), make([]field.M31, 4*n)
-	ext, extWord := extensions(n/4, 2), make([]field.QM31, n)
 	return []kernel{
 		{"encode 2^18 → 2^20", "output", len(word), true, func() { code.Encode(word, coeffs) }},
-		{"encode K 2^16 → 2^18", "output", len(extWord), true, func() { code.EncodeQM31(extWord, ext) }},
 	}
 }
 
@@ -142,7 +140,7 @@ func protocolKernels() []kernel {
 			copy(ca, a)
 			copy(cb, b)
 			w := transcript.NewWriter(transcript.New(hash.Poseidon2, "bench"))
-			shapes := []sumcheck.Shape{{Claim: claim, NumVars: vars}}
+			shapes := []sumcheck.Shape{{Claim: transcript.Known(claim), NumVars: vars}}
 			must.Get(sumcheck.Prove(context.Background(), w, shapes, sumcheck.NewTables([]sumcheck.Instance{{A: ca, B: cb}})))
 		}},
 		// The sum is not zero, which takes the prover as long as if it were.

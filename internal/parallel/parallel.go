@@ -63,6 +63,18 @@ func For(n, grain int, f func(lo, hi int)) {
 	})
 }
 
+// Collect is For for an f whose result add puts together with those of the other ranges. It is called
+// once for each range, one at a time.
+func Collect(n, grain int, f func(lo, hi int) (add func())) {
+	var mu sync.Mutex
+	For(n, grain, func(lo, hi int) {
+		add := f(lo, hi)
+		mu.Lock()
+		defer mu.Unlock()
+		add()
+	})
+}
+
 // Do calls every function, on up to GOMAXPROCS goroutines, and returns when
 // all have.
 func Do(fs ...func()) {

@@ -3,6 +3,7 @@ package proof
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -62,6 +63,23 @@ func rootField[T any](number int, root func(*T) *hash.Digest) wire.Field[T] {
 // sha256Field is a field of a SHA-256, which must be there.
 func sha256Field[T any](number int, name string, of func(*T) *[sha256.Size]byte) wire.Field[T] {
 	return wire.Data(number, name, func(t *T) []byte { return of(t)[:] }, func(t *T, b []byte) error { return setSHA256(of(t), b) }).Needed()
+}
+
+// optionalSHA256 is a digest that is absent where it is zeros.
+func optionalSHA256[T any](number int, name string, at func(*T) *[sha256.Size]byte) wire.Field[T] {
+	none := [sha256.Size]byte{}
+	return wire.Data(number, name, func(t *T) []byte {
+		if *at(t) == none {
+			return nil
+		}
+		return at(t)[:]
+	}, func(t *T, b []byte) error {
+		err := setSHA256(at(t), b)
+		if err == nil && *at(t) == none {
+			err = errors.New("a digest of zeros, which is absent")
+		}
+		return err
+	})
 }
 
 // versionField is the first field of a file or a header: the version of the format, which must be this one.

@@ -192,19 +192,6 @@ var firstTreeMessage = wire.New("FirstTree", nil,
 )
 
 var segmentMessage = wire.New("Segment", nil,
-	wire.Data(1, "predecessor", func(s *Segment) []byte {
-		if s.Predecessor == [sha256.Size]byte{} {
-			return nil
-		}
-		return s.Predecessor[:]
-	}, func(s *Segment, b []byte) error {
-		if err := setSHA256(&s.Predecessor, b); err != nil {
-			return err
-		}
-		if s.Predecessor == [sha256.Size]byte{} {
-			return errors.New("a digest of zeros, which is absent")
-		}
-		return nil
-	}),
+	optionalSHA256(1, "predecessor", func(s *Segment) *[sha256.Size]byte { return &s.Predecessor }),
 	wire.Flag(2, "first_token", func(s *Segment) *bool { return &s.Follows }),
 )

@@ -96,19 +96,26 @@ const (
 
 // Hides says that proofs of the key hide its weights, while there are no more than its budget is for: its tree has tails.
 func (k *Key) Hides() bool {
-	t := k.FixedTree()
-	return t != nil && t.TailLog > 0
+	return k.Tails() > 0
+}
+
+// Tails is the TailLog of the first commitment to fixed tensors, 0 if the graph has none.
+func (k *Key) Tails() int {
+	if t := k.FixedTree(); t != nil {
+		return t.TailLog
+	}
+	return 0
 }
 
 // MostPositions returns at how many positions a proof opens rows of the weights at most, of a key that hides them.
-func (k *Key) MostPositions() int { return int(k.Security.Config().MostQueries(k.FixedTree().TailLog)) }
+func (k *Key) MostPositions() int { return int(k.Security.Config().MostQueries(k.Tails())) }
 
 // Proofs returns for how many proofs a key that hides weights is good, 0 for other keys.
 func (k *Key) Proofs() int {
 	if !k.Hides() {
 		return 0
 	}
-	return int(soundness.Budget(k.FixedTree().RowVars, k.FixedTree().TailLog)) / max(1, k.MostPositions())
+	return int(soundness.Budget(k.FixedTree().RowVars, k.Tails())) / max(1, k.MostPositions())
 }
 
 // NewKey returns the key of a circuit, encoded. p is the plan of its proofs with all

@@ -76,9 +76,9 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 		return p, nil
 	}
 	var p *plan.Plan
-	switch t := k.FixedTree(); {
-	case t != nil && t.TailLog > 0:
-		p, err = plan.NewHiding(g, k.Security.Config(), t.TailLog, k.fixedRows(), t.TailLog)
+	switch {
+	case k.Hides():
+		p, err = plan.NewHiding(g, k.Security.Config(), k.Tails(), k.fixedRows(), k.Tails())
 	case in.Hides():
 		p, err = plan.NewHiding(g, k.Security.Config(), plan.CheapestTails, k.fixedRows(), 0)
 	default:
@@ -113,11 +113,7 @@ func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	tails := 0
-	if t := k.FixedTree(); t != nil {
-		tails = t.TailLog
-	}
-	return plan.NewHiding(g, k.Security.Config(), tailLog, k.fixedRows(), tails)
+	return plan.NewHiding(g, k.Security.Config(), tailLog, k.fixedRows(), k.Tails())
 }
 
 // planned returns the plan of an instance, if there is one already.
@@ -164,7 +160,7 @@ func (k *Key) checkSegments() error {
 	if t == nil || !t.Generates || len(t.Start) > 0 || len(k.Circuit.Free) != 2 || len(g.Inputs) != 2 || !slices.Equal(g.Tensors[g.Inputs[1]].Scales, []model.Scale{2}) {
 		return fmt.Errorf("%w: its key is not for texts of any length that a model goes on with, at any number of positions", model.ErrSegment)
 	}
-	if f := k.FixedTree(); f != nil && f.TailLog > 0 {
+	if k.Hides() {
 		return fmt.Errorf("%w: its key hides weights, and the keys and values of a segment are committed in the open", model.ErrSegment)
 	}
 	return nil

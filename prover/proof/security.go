@@ -5,28 +5,18 @@ import (
 
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/proof/wire"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
 // Mode says which proximity bound the rounds after the first may use.
-type Mode uint8
+type Mode = soundness.Mode
 
 const (
 	// UniqueDecoding uses the unique-decoding radius everywhere.
-	UniqueDecoding Mode = iota
+	UniqueDecoding = soundness.Unique
 	// Johnson uses the Johnson bound in the tail, for shorter proofs.
-	Johnson
+	Johnson = soundness.Johnson
 )
-
-// String returns "unique" or "johnson".
-func (m Mode) String() string {
-	switch m {
-	case UniqueDecoding:
-		return "unique"
-	case Johnson:
-		return "johnson"
-	}
-	return fmt.Sprintf("Mode(%d)", uint8(m))
-}
 
 // ParseMode is the inverse of Mode.String.
 func ParseMode(s string) (Mode, error) {
@@ -52,11 +42,23 @@ type Security struct {
 
 // Validate checks the ranges. It does not judge whether the target is enough,
 // nor whether it can be reached.
-func (s Security) Validate() error {
-	if s.Mode > Johnson {
-		return fmt.Errorf("unknown soundness %d", s.Mode)
+func (s Security) Validate() error { return s.Config().Validate() }
+
+// Config returns the parameters for the soundness calculator: the first trees
+// have rate 1/4.
+func (s Security) Config() soundness.Config {
+	return soundness.Config{
+		TargetBits: s.TargetBits, GrindBits: s.GrindBits,
+		LogBlowup: soundness.DefaultConfig.LogBlowup, Mode: s.Mode, Hash: s.Hash,
 	}
-	return s.Config().Validate()
+}
+
+// DefaultSecurity is 100 proven bits a round within the unique decoding
+// radius, with up to 16 bits of grinding.
+var DefaultSecurity = Security{
+	TargetBits: soundness.DefaultConfig.TargetBits,
+	GrindBits:  soundness.DefaultConfig.GrindBits,
+	Mode:       UniqueDecoding,
 }
 
 var securityMessage = wire.New("Security", nil,

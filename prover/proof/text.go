@@ -224,20 +224,3 @@ func increasing(ids []int) bool {
 	}
 	return areTokens(ids)
 }
-
-// optionalSHA256 is a digest that is absent where it is zeros.
-func optionalSHA256[T any](number int, name string, at func(*T) *[sha256.Size]byte) wire.Field[T] {
-	none := [sha256.Size]byte{}
-	return wire.Data(number, name, func(t *T) []byte {
-		if *at(t) == none {
-			return nil
-		}
-		return at(t)[:]
-	}, func(t *T, b []byte) error {
-		err := setSHA256(at(t), b)
-		if err == nil && *at(t) == none {
-			err = errors.New("a digest of zeros")
-		}
-		return err
-	})
-}

@@ -57,10 +57,7 @@ type hidden struct {
 
 // planOf returns the plan of the proof that is asked for.
 func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error) {
-	h, tails := opts.Hiding, 0
-	if t := key.FixedTree(); t != nil {
-		tails = t.TailLog
-	}
+	h, tails := opts.Hiding, key.Tails()
 	switch {
 	case h == nil && in.Hides():
 		return nil, errors.New("a proof that hides inputs or outputs is a hiding one, and is not asked for as that")
@@ -89,13 +86,7 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 
 // hide draws the masks of the proof.
 func (r *run) hide(main *transcript.Sponge) error {
-	from := circumstances{state: stateOf(main), plan: planDigest(r.plan), release: release(), time: time.Now()}
-	if s := r.opts.Hiding.seed; s != nil {
-		from = circumstances{fresh: *s, state: from.state, plan: from.plan} // nothing that is another the next time
-	} else {
-		_, _ = rand.Read(from.fresh[:]) // which ends the program if there are none
-		from.host, _ = os.Hostname()
-	}
+	from := r.opts.Hiding.circumstances(main, planDigest(r.plan))
 	if k := r.opts.Hiding.Weights; k != nil {
 		from.weights = *k
 	}
@@ -124,6 +115,19 @@ type circumstances struct {
 	release string
 	host    string
 	time    time.Time
+}
+
+// circumstances returns those at hand of what is proved after main by a plan.
+func (h *Hiding) circumstances(main *transcript.Sponge, plan [sha256.Size]byte) circumstances {
+	c := circumstances{state: stateOf(main), plan: plan}
+	if h.seed != nil {
+		c.fresh = *h.seed // nothing that is another the next time
+		return c
+	}
+	_, _ = rand.Read(c.fresh[:]) // which ends the program if there are none
+	c.release, c.time = release(), time.Now()
+	c.host, _ = os.Hostname()
+	return c
 }
 
 // masks returns the key that masks come from.
@@ -162,18 +166,17 @@ func release() string {
 }
 
 // readBack follows the sub-transcripts of a hiding proof with the verifier's code, which gives the forms of their
-// claims. main is the state before them.
+// claims in place of their values. main is the state before them.
 func (r *run) readBack(main *transcript.Sponge, results []forked, public reduce.Public) error {
 	if r.hiding == nil {
 		return nil
 	}
 	for i, f := range results {
 		in := transcript.NewReader(main.Fork(uint64(i)), f.bytes)
-		claims, read := reduce.Read(r.plan, i, in, public)
+		read := reduce.Read(f.claims, r.plan, i, in, public)
 		if err := in.Done(); err != nil {
 			return fmt.Errorf("%s, read again: %w", r.plan.Forks[i].Name(), err)
 		}
-		results[i].claims = claims
 		r.hiding.reads = append(r.hiding.reads, read)
 	}
 	return nil
@@ -296,13 +299,5 @@ func integersDigest(lists []ints.Ints) [sha256.Size]byte {
 //
 // The key's circuit says of the weights what it always does: ranges, scales, tables, constants.
 func CommitMasked(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, tails *prf.Key, opts Options) (*proof.Key, Trees, error) {
-	trees, err := commitFixed(ctx, p, &backend.Secrets{Key: *tails}, w, &opts)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	key, err := proof.NewKey(c, p, sec, trees.roots()...)
-	return key, trees, err
+	return commit(ctx, c, p, &backend.Secrets{Key: *tails}, w, sec, &opts)
 }

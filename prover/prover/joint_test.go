@@ -349,7 +349,8 @@ func (j *joint) join(s *secrets) {
 	for i, body := range bodies {
 		_, start := j.start(i)
 		r := transcript.NewReader(start, body)
-		c, read := reduce.Read(j.plan, i, r, j.public)
+		c := make([]plan.Claim, len(j.plan.Forks[i].Claims))
+		read := reduce.Read(c, j.plan, i, r, j.public)
 		if err := r.Done(); err != nil {
 			j.t.Fatal(err)
 		}

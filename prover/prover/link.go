@@ -2,12 +2,9 @@ package prover
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -34,9 +31,7 @@ func Link(ctx context.Context, of [2]Linked, w model.Weights, opts Options) (*pr
 	main := link.Statement(of[0].Key)
 	o := p.Opening()
 	levels := sha256.Sum256(fmt.Appendf(nil, "link %v", p.Params.Levels))
-	from := circumstances{state: stateOf(main), plan: levels, release: release(), time: time.Now()}
-	_, _ = rand.Read(from.fresh[:]) // which ends the program if there are none
-	from.host, _ = os.Hostname()
+	var secrets []byte
 	trees := make([]*whir.Tree, len(p.Trees))
 	for i, k := range of {
 		if k.Hiding == nil || k.Hiding.Weights == nil || k.Hiding.Reserve == nil || k.Tree.Root() != k.Key.FixedTree().Root {
@@ -44,11 +39,10 @@ func Link(ctx context.Context, of [2]Linked, w model.Weights, opts Options) (*pr
 		}
 		o.Commitments[i].Secrets = &backend.Secrets{Key: *k.Hiding.Weights}
 		trees[i] = k.Tree
-		from.hidden = append(from.hidden, k.Hiding.Weights[:]...)
+		secrets = append(secrets, k.Hiding.Weights[:]...)
 	}
-	if s := of[0].Hiding.seed; s != nil {
-		from = circumstances{fresh: *s, state: from.state, plan: from.plan}
-	}
+	from := of[0].Hiding.circumstances(main, levels)
+	from.hidden = secrets
 	o.Commitments[2].Secrets = &backend.Secrets{Key: from.masks()}
 
 	g, err := of[0].Key.Circuit.At(of[0].Key.Circuit.Unit())

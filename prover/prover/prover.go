@@ -119,18 +119,16 @@ func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 
 // CommitPlanned is Commit with the result of Plan.
 func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, Trees, error) {
-	trees, err := commitFixed(ctx, p, nil, w, &opts)
+	return commit(ctx, c, p, nil, w, sec, &opts)
+}
+
+func commit(ctx context.Context, c *model.Template, p *plan.Plan, secrets *backend.Secrets, w model.Weights, sec proof.Security, opts *Options) (*proof.Key, Trees, error) {
+	trees, err := commitFixed(ctx, p, secrets, w, opts)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	key, err := proof.NewKey(c, p, sec, trees.roots()...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return key, trees, nil
+	return key, trees, err
 }
 
 // Roots commits to weights of a key's graph with the parameters of the key, and returns
@@ -141,21 +139,18 @@ func Roots(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	if t := key.FixedTree(); t != nil && t.TailLog > 0 {
+	if key.Hides() {
 		return nil, errors.New("the key's root depends on a secret")
 	}
 	trees, err := commitFixed(ctx, p, nil, w, &opts)
-	if err != nil {
-		return nil, err
-	}
-	return trees.roots(), ctx.Err()
+	return trees.roots(), err
 }
 
 // commitFixed commits to the fixed tensors, with the secrets of a tree that hides.
 func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w model.Weights, opts *Options) (Trees, error) {
 	fixed := p.FixedTrees()
 	if len(fixed) == 0 {
-		return nil, nil
+		return nil, ctx.Err()
 	}
 	b := opts.backend(p.Graph, fixedOnly{w})
 	defer b.Close()
@@ -176,7 +171,7 @@ func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w 
 		}
 		trees = append(trees, tree)
 	}
-	return trees, nil
+	return trees, ctx.Err()
 }
 
 // fixedOnly is a witness that has only fixed tensors.

@@ -272,7 +272,7 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 			r := transcript.NewReader(main.Fork(uint64(i)), bodies[i])
 			public := reduce.Public{Inputs: v.all, Outputs: v.outputs}
 			if v.plan.Pads != nil {
-				v.reads[i] = reduce.ReadInto(claims[i], v.plan, i, r, public)
+				v.reads[i] = reduce.Read(claims[i], v.plan, i, r, public)
 			} else {
 				reduce.RunInto(claims[i], v.plan, f, reduce.NewVerifier(r), public)
 			}

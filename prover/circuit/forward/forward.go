@@ -249,33 +249,16 @@ func lastUses(g *model.Graph) map[model.TensorID]int {
 		if known {
 			return
 		}
-		for j := range g.Tensors[id].Def {
-			reads(g.Tensors[id].Def[j].Src, i)
-		}
-		if p := g.Tensors[id].Product; p != nil {
-			reads(p.A, i)
-			reads(p.B, i)
+		for of := range g.Tensors[id].Sources {
+			reads(of, i)
 		}
 	}
-	eachRead(g, reads)
-	return last
-}
-
-// eachRead calls f for every tensor that a step reads, step by step.
-func eachRead(g *model.Graph, f func(id model.TensorID, step int)) {
 	for i := range g.Steps {
-		s := &g.Steps[i]
-		for j := range s.Acc.Linear {
-			f(s.Acc.Linear[j].Src, i)
-		}
-		for j := range s.Acc.Products {
-			f(s.Acc.Products[j].A, i)
-			f(s.Acc.Products[j].B, i)
-		}
-		if s.Den != model.None {
-			f(s.Den, i)
+		for id := range g.Steps[i].Sources {
+			reads(id, i)
 		}
 	}
+	return last
 }
 
 // operand returns a tensor's values for step i, remembering virtual ones that

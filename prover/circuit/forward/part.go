@@ -41,12 +41,8 @@ func newLiveness(g *model.Graph, wanted []model.TensorID) *liveness {
 			return
 		}
 		l.last[id] = at
-		for i := range g.Tensors[id].Def {
-			read(g.Tensors[id].Def[i].Src, at)
-		}
-		if p := g.Tensors[id].Product; p != nil {
-			read(p.A, at)
-			read(p.B, at)
+		for of := range g.Tensors[id].Sources {
+			read(of, at)
 		}
 	}
 	for _, list := range [][]model.TensorID{g.Outputs, wanted} {
@@ -54,7 +50,11 @@ func newLiveness(g *model.Graph, wanted []model.TensorID) *liveness {
 			read(id, forever)
 		}
 	}
-	eachRead(g, read)
+	for i := range g.Steps {
+		for id := range g.Steps[i].Sources {
+			read(id, i)
+		}
+	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		for _, id := range []model.TensorID{s.Out, s.Lo} {

@@ -128,14 +128,9 @@ func (g *Graph) count() {
 func (g *Graph) hasTable(id TableID) bool { return id >= 0 && int(id) < len(g.Tables) }
 
 // FixedIDs returns the fixed tensors in order.
-func (g *Graph) FixedIDs() []TensorID {
-	return g.ids(func(t *Tensor) bool { return t.Kind == Fixed })
-}
-
-// ids returns the tensors that are so, in order.
-func (g *Graph) ids(is func(t *Tensor) bool) (ids []TensorID) {
+func (g *Graph) FixedIDs() (ids []TensorID) {
 	for i := range g.Tensors {
-		if is(&g.Tensors[i]) {
+		if g.Tensors[i].Kind == Fixed {
 			ids = append(ids, TensorID(i))
 		}
 	}
@@ -175,9 +170,4 @@ func (g *Graph) validateBase() error {
 		return errors.New("all fixed tensors are those of the base: there is no adapter to it")
 	}
 	return nil
-}
-
-// WitnessIDs returns the witness tensors of a chunk in order.
-func (g *Graph) WitnessIDs(chunk int) []TensorID {
-	return g.ids(func(t *Tensor) bool { return t.Kind == Witness && t.Chunk == chunk })
 }

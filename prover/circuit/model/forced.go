@@ -43,7 +43,7 @@ func (g *Graph) validateForced() error {
 		return err
 	}
 	for i := range g.Steps {
-		for id := range g.Steps[i].sources {
+		for id := range g.Steps[i].Sources {
 			if known[id] >= i {
 				return fmt.Errorf("step %d: it reads tensor %d, which is made by no step before it", i, id)
 			}
@@ -68,23 +68,6 @@ func (g *Graph) validateForced() error {
 		}
 	}
 	return g.validateRemainders(r)
-}
-
-// sources yields the tensors that a step reads.
-func (s *Step) sources(yield func(TensorID) bool) {
-	for i := range s.Acc.Linear {
-		if !yield(s.Acc.Linear[i].Src) {
-			return
-		}
-	}
-	for i := range s.Acc.Products {
-		if !yield(s.Acc.Products[i].A) || !yield(s.Acc.Products[i].B) {
-			return
-		}
-	}
-	if s.Den != None {
-		yield(s.Den)
-	}
 }
 
 // knownFrom returns for every tensor the step whose result it is; for a virtual
@@ -135,11 +118,8 @@ func (g *Graph) knownFrom() ([]int, error) {
 			}
 			known[i] = int(made[i])
 		case Virtual: // whose definition looks back
-			for _, l := range g.Tensors[i].Def {
-				known[i] = max(known[i], known[l.Src])
-			}
-			if p := g.Tensors[i].Product; p != nil {
-				known[i] = max(known[p.A], known[p.B])
+			for id := range g.Tensors[i].Sources {
+				known[i] = max(known[i], known[id])
 			}
 		}
 	}

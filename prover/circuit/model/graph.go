@@ -111,6 +111,35 @@ type Acc struct {
 	Products []Product
 }
 
+// Sources yields the tensors that a virtual one is made of; none of another.
+func (t *Tensor) Sources(yield func(TensorID) bool) {
+	for i := range t.Def {
+		if !yield(t.Def[i].Src) {
+			return
+		}
+	}
+	if p := t.Product; p != nil {
+		_ = yield(p.A) && yield(p.B)
+	}
+}
+
+// Sources yields the tensors that a step reads.
+func (s *Step) Sources(yield func(TensorID) bool) {
+	for i := range s.Acc.Linear {
+		if !yield(s.Acc.Linear[i].Src) {
+			return
+		}
+	}
+	for i := range s.Acc.Products {
+		if !yield(s.Acc.Products[i].A) || !yield(s.Acc.Products[i].B) {
+			return
+		}
+	}
+	if s.Den != None {
+		yield(s.Den)
+	}
+}
+
 // StepKind tells how a step is executed and what it constrains.
 type StepKind uint8
 

@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 )
@@ -36,13 +35,13 @@ func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, er
 // length of all axes that they index, or 0.
 func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []int32, clamped int, err error) {
 	ints = make([]int32, len(values))
-	var mu sync.Mutex
-	failed := len(values) // the first entry that cannot be had, whose error is err
+	failed := len(values) + 1 // the entry behind the first that cannot be had, whose error is err
 	least, most := t.Finite()
 	lo, hi := float64(least), float64(most)
-	parallel.For(len(values), 1<<12, func(from, to int) {
-		own := 0
-		for j := from; j < to; j++ {
+	parallel.Collect(len(values), 1<<12, func(from, to int) func() {
+		own, j := 0, from
+		var bad error
+		for ; j < to && bad == nil; j++ {
 			x := values[j]
 			if v, ok := t.code(x); ok {
 				ints[j] = int32(v)
@@ -52,7 +51,6 @@ func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []in
 			if r < 0 && r >= -float64(length) {
 				x, r = x+float64(length), r+float64(length)
 			}
-			var bad error
 			switch out := r < lo || r > hi; {
 			case math.IsNaN(x) || math.IsInf(x, 0):
 				bad = fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
@@ -62,19 +60,13 @@ func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []in
 				own++
 				r = math.Max(lo, math.Min(hi, r))
 			}
-			if bad != nil {
-				mu.Lock()
-				if j < failed {
-					failed, err = j, bad
-				}
-				mu.Unlock()
-				break
-			}
 			ints[j] = int32(r)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		clamped += own
+		return func() {
+			if clamped += own; bad != nil && j < failed {
+				failed, err = j, bad
+			}
+		}
 	})
 	if err != nil {
 		return nil, 0, err

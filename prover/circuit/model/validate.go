@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 )
@@ -58,17 +57,15 @@ const validated = 1 << 10
 
 // first returns the least i below n for which check(i) fails, and its error.
 func first(n int, check func(i int) error) (int, error) {
-	var mu sync.Mutex
 	at, failure := n, error(nil)
-	parallel.For(n, validated, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			if err := check(i); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				if i < at {
-					at, failure = i, err
-				}
-				return
+	parallel.Collect(n, validated, func(lo, hi int) func() {
+		i, err := lo, error(nil)
+		for ; i < hi && err == nil; i++ {
+			err = check(i)
+		}
+		return func() {
+			if err != nil && i <= at {
+				at, failure = i-1, err
 			}
 		}
 	})
@@ -201,11 +198,8 @@ func (g *Graph) validateDefinition(id TensorID) error {
 func (g *Graph) validateNesting() error {
 	depth := make([]int32, len(g.Tensors))
 	for i := range g.Tensors {
-		for j := range g.Tensors[i].Def {
-			depth[i] = max(depth[i], depth[g.Tensors[i].Def[j].Src]+1)
-		}
-		if p := g.Tensors[i].Product; p != nil {
-			depth[i] = max(depth[p.A], depth[p.B]) + 1
+		for id := range g.Tensors[i].Sources {
+			depth[i] = max(depth[i], depth[id]+1)
 		}
 		if depth[i] > MaxNesting {
 			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, MaxNesting)

@@ -8,7 +8,10 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // cancelled checks that every operation and every pass of a backend stops when the
@@ -17,10 +20,12 @@ func cancelled(t *testing.T, open Open) {
 	rng := newRandom(40)
 	ended, cancel := context.WithCancel(background)
 	cancel()
-	check := func(what string, err error) {
-		t.Helper()
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", what, err)
+	check := func(what string) func(any, error) {
+		return func(_ any, err error) {
+			t.Helper()
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
 	}
 
@@ -30,48 +35,35 @@ func cancelled(t *testing.T, open Open) {
 	b := open(&l.graph, &l.witness)
 	defer b.Close()
 	table := must(b.Upload(background, rng.elements(8)))(t)
-	_, err := b.Eval(ended, []backend.Evaluation{{Tensor: 0, Point: rng.elements(5)}})
-	check("Eval", err)
-	_, err = b.Restrict(ended, []backend.Restriction{{Tensor: 0, Bound: make([][]field.QM31, 1), Keep: []int{0}}})
-	check("Restrict", err)
-	_, err = b.Upload(ended, rng.elements(8))
-	check("Upload", err)
-	_, err = b.Download(ended, table)
-	check("Download", err)
-	_, err = b.Inner(ended, []backend.Instance{{A: table, B: table}})
-	check("Inner", err)
-	_, err = c.on(ended, b)
-	check("Sums", err)
-	_, err = b.Fractions(ended, leaves)
-	check("Fractions", err)
-	_, err = b.RowSums(ended, []backend.RowSum{{Column: backend.Column{Rows: 1}, Order: rng.Perm(40), Ends: []int{40}, Weights: rng.elements(40)}})
-	check("RowSums", err)
-	_, err = b.ColumnSums(ended, []backend.ColumnSum{{Column: backend.Column{Rows: 1}, Weights: rng.elements(1)}})
-	check("ColumnSums", err)
+	check("Eval")(b.Eval(ended, []backend.Evaluation{{Tensor: 0, Point: rng.elements(5)}}))
+	check("Restrict")(b.Restrict(ended, []backend.Restriction{{Tensor: 0, Bound: make([][]field.QM31, 1), Keep: []int{0}}}))
+	check("Upload")(b.Upload(ended, rng.elements(8)))
+	check("Download")(b.Download(ended, table))
+	check("Inner")(b.Inner(ended, []backend.Instance{{A: table, B: table}}))
+	check("Sums")(c.on(ended, b))
+	check("Fractions")(b.Fractions(ended, leaves))
+	check("RowSums")(b.RowSums(ended, []backend.RowSum{{Column: backend.Column{Rows: 1}, Order: rng.Perm(40), Ends: []int{40}, Weights: rng.elements(40)}}))
+	check("ColumnSums")(b.ColumnSums(ended, []backend.ColumnSum{{Column: backend.Column{Rows: 1}, Weights: rng.elements(1)}}))
 
 	stops(t, "sums", func(ctx context.Context, h hook) error {
-		_, err := c.prove(ctx, hookedSums{h, must(c.on(background, b))(t)})
+		_, err := c.prove(ctx, backend.Sums{Relay: hooked[sumcheck.Tables]{h, must(c.on(background, b))(t)}})
 		return err
 	})
 	stops(t, "fractions", func(ctx context.Context, h hook) error {
-		_, err := proveFractions(ctx, leaves.Size, hookedTree{h, must(b.Fractions(background, leaves))(t)})
+		_, err := proveFractions(ctx, leaves.Size, backend.Fractions{Relay: hooked[logup.Tree]{h, must(b.Fractions(background, leaves))(t)}})
 		return err
 	})
 
 	s := newStacks(t, rng, hash.Blake3, soundness.Johnson, [2]int{6, 7})
 	onStacks := open(&s.graph, &s.witness)
 	defer onStacks.Close()
-	_, err = s.commit(ended, onStacks)
-	check("Commit", err)
-	_, err = onStacks.Opening(ended, s.opening)
-	check("Opening", err)
+	check("Commit")(s.commit(ended, onStacks))
+	check("Opening")(onStacks.Opening(ended, s.opening))
 	trees := must(s.commit(background, onStacks))(t)
-	_, err = trees[0].Nodes().Path(ended, []uint64{0})
-	check("Path", err)
-	_, err = trees[0].Layers(ended)
-	check("Layers", err)
+	check("Path")(trees[0].Nodes().Path(ended, []uint64{0}))
+	check("Layers")(trees[0].Layers(ended))
 	stops(t, "opening", func(ctx context.Context, h hook) error {
-		_, err := s.prove(ctx, trees, hookedOpening{h, must(onStacks.Opening(background, s.opening))(t)})
+		_, err := s.prove(ctx, trees, backend.Openings{Relay: hooked[whir.Passes]{h, must(onStacks.Opening(background, s.opening))(t)}})
 		return err
 	})
 }

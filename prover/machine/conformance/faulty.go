@@ -127,7 +127,7 @@ func (d Faulty) Sums(ctx context.Context, instances []backend.Instance) (sumchec
 	}
 	return through(d.Faults.run, func() (sumcheck.Tables, error) {
 		t, err := d.Of.Sums(ctx, own)
-		return hookedSums{d.Faults.run, t}, err
+		return backend.Sums{Relay: hooked[sumcheck.Tables]{d.Faults.run, t}}, err
 	})
 }
 
@@ -135,7 +135,7 @@ func (d Faulty) Sums(ctx context.Context, instances []backend.Instance) (sumchec
 func (d Faulty) Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, error) {
 	return through(d.Faults.run, func() (logup.Tree, error) {
 		t, err := d.Of.Fractions(ctx, l)
-		return hookedTree{d.Faults.run, t}, err
+		return backend.Fractions{Relay: hooked[logup.Tree]{d.Faults.run, t}}, err
 	})
 }
 
@@ -164,7 +164,7 @@ func (d Faulty) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, e
 func (d Faulty) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	return through(d.Faults.run, func() (whir.Passes, error) {
 		p, err := d.Of.Opening(ctx, o)
-		return hookedOpening{d.Faults.run, p}, err
+		return backend.Openings{Relay: hooked[whir.Passes]{d.Faults.run, p}}, err
 	})
 }
 

@@ -160,7 +160,7 @@ func verifyFractions(proof []byte, num []field.M31, den []field.QM31) error {
 	end := logup.Verify(r, logup.NumVars(len(num)))
 	// What is not stored is 0/1.
 	rest := field.One.Sub(poly.MaskEval(end.Point, uint64(len(den))))
-	if end.Num != poly.EvalM31(num, end.Point) || end.Den != poly.Eval(den, end.Point).Add(rest) {
+	if end.Num.Plain() != poly.EvalM31(num, end.Point) || end.Den.Plain() != poly.Eval(den, end.Point).Add(rest) {
 		return errors.New("the tree ends in other values than its leaves have")
 	}
 	return r.Done()

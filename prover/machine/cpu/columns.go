@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"context"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -95,15 +94,10 @@ func (m *matrix) columnSums(weights []field.QM31) []field.QM31 {
 		})
 		return sums
 	}
-	var mu sync.Mutex
-	parallel.For(m.rows, max(1, (1<<13)/m.columns), func(lo, hi int) {
+	parallel.Collect(m.rows, max(1, (1<<13)/m.columns), func(lo, hi int) func() {
 		own := make([]field.QM31, m.columns)
 		m.addRows(own, 0, lo, weights[lo:hi])
-		mu.Lock()
-		defer mu.Unlock()
-		for i, v := range own {
-			sums[i] = sums[i].Add(v)
-		}
+		return func() { field.AddQM31Vec(sums, sums, own) }
 	})
 	return sums
 }

@@ -51,11 +51,7 @@ func restrictProduct(a *arena.Arena, shape []int, by, x factor, r backend.Restri
 			own.add(dense, x.data, list[t/own.parts()], t%own.parts(), &buf)
 		}
 	})
-	out := arrange(a, dense, shape, kept, r.Keep)
-	if len(out) != len(dense) || &out[0] != &dense[0] {
-		arena.Free(a, dense)
-	}
-	return out
+	return arrange(a, dense, shape, kept, r.Keep)
 }
 
 // pick is an entry of by that is not 0, times the weights of its bound axes.

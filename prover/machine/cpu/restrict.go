@@ -1,7 +1,7 @@
 package cpu
 
 import (
-	"sort"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -16,14 +16,7 @@ import (
 // copy and no table over the bound axes together is made unless they trail.
 // The table is the arena's.
 func restrict(a *arena.Arena, shape []int, data ints.Ints, r backend.Restriction) []field.QM31 {
-	kept := append([]int(nil), r.Keep...)
-	sort.Ints(kept)
-	dense := restrictDense(a, shape, data, r.Bound)
-	out := arrange(a, dense, shape, kept, r.Keep)
-	if len(out) != len(dense) || &out[0] != &dense[0] {
-		arena.Free(a, dense)
-	}
-	return out
+	return arrange(a, restrictDense(a, shape, data, r.Bound), shape, slices.Sorted(slices.Values(r.Keep)), r.Keep)
 }
 
 // restrictColumns is how many columns a task takes: their sums stay in the first-level cache.
@@ -148,33 +141,28 @@ func extend(offsets []int, dim, stride int) []int {
 }
 
 // arrange pads every kept axis to a power of two and puts the axes, given in
-// ascending order, into the order want.
+// ascending order, into the order want. It gives t back unless that is the result.
 func arrange(a *arena.Arena, t []field.QM31, shape, kept, want []int) []field.QM31 {
-	same := true
-	for i := range kept {
-		same = same && kept[i] == want[i]
+	// Bit position of each axis in the padded result.
+	shift, vars := map[int]int{}, 0
+	for _, axis := range slices.Backward(want) {
+		shift[axis] = vars
+		vars += model.Log2Ceil(shape[axis])
 	}
+	same := slices.Equal(kept, want)
+	if same && len(t) == 1<<vars {
+		return t
+	}
+	defer arena.Free(a, t)
+	out := arena.Zeros[field.QM31](a, 1<<vars)
 	if same {
 		dims := make([]int, len(kept))
-		vars := 0
 		for i, axis := range kept {
 			dims[i] = shape[axis]
-			vars += model.Log2Ceil(dims[i])
 		}
-		if len(t) == 1<<vars {
-			return t
-		}
-		out := arena.Zeros[field.QM31](a, 1<<vars)
 		poly.PadInto(out, t, dims)
 		return out
 	}
-	// Bit position of each axis in the padded result.
-	shift, vars := map[int]int{}, 0
-	for i := len(want) - 1; i >= 0; i-- {
-		shift[want[i]] = vars
-		vars += model.Log2Ceil(shape[want[i]])
-	}
-	out := arena.Zeros[field.QM31](a, 1<<vars)
 	for i, v := range t {
 		at, rest := 0, i
 		for j := len(kept) - 1; j >= 0; j-- {

@@ -299,11 +299,3 @@ func (a *Arena) Close() {
 	}
 	a.maps, a.free, a.used, a.inUse = nil, nil, nil, 0
 }
-
-// Size returns the bytes that the arena has of the system, and the most that were in
-// use at a time.
-func (a *Arena) Size() (mapped, peak int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.size, a.peak
-}

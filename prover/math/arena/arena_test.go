@@ -186,3 +186,11 @@ func TestConcurrent(t *testing.T) {
 		t.Errorf("%d bytes in use at the end", a.inUse)
 	}
 }
+
+// Size returns the bytes that the arena has of the system, and the most that were in
+// use at a time.
+func (a *Arena) Size() (mapped, peak int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size, a.peak
+}

@@ -6,26 +6,31 @@ import "github.com/prove-model/prove-model/prover/math/field"
 // even if only one of its positions is wanted.
 const wholeBlock = 256
 
-// EncodeAt sets dst[i] to element positions[i] of the codeword of coeffs on
-// X_log, what [Encode] gives there. It follows only the nodes of the transform
+// EncodeAt sets dst[i] to element positions[i] of the codeword of coeffs, perhaps with a tail, on
+// X_log, what [EncodeTail] gives there. It follows only the nodes of the transform
 // that have one of the positions, so that for few positions most layers cost
 // almost nothing. positions must be strictly increasing and below 2^log, dst as
 // long, scratch as long as coeffs and apart from it; it panics on other lengths.
 // It works on the calling goroutine.
-func EncodeAt(dst, coeffs []field.M31, log int, positions []uint64, scratch []field.M31) {
-	n := logLen(len(coeffs))
-	if log < n || log > MaxLogSize || len(scratch) != len(coeffs) || len(dst) != len(positions) {
+func EncodeAt(dst, coeffs, tail []field.M31, log int, positions []uint64, scratch []field.M31) {
+	n, _ := lens(coeffs, tail, log)
+	if len(scratch) != len(coeffs) || len(dst) != len(positions) {
 		panic("code: EncodeAt on the wrong lengths")
 	}
 	if len(positions) > 0 && positions[len(positions)-1]>>log != 0 {
 		panic("code: position outside the domain")
 	}
-	t := transform{twiddles(log), 1}
+	t, domain := transform(twiddles(log)), NewDomain(log-n)
 	first := 1 << (log - n)
 	for k := range first {
 		from := uint64(k) << n
 		count := below(positions, from+1<<n)
-		t.nodeAt(dst[:count], scratch, coeffs, first+k, from, positions[:count])
+		src := coeffs
+		if len(tail) > 0 && count > 0 {
+			addTail(scratch, coeffs, tail, domain.Point(uint64(k)))
+			src = scratch
+		}
+		t.nodeAt(dst[:count], scratch, src, first+k, from, positions[:count])
 		dst, positions = dst[count:], positions[count:]
 	}
 }
@@ -43,7 +48,7 @@ func (t transform) nodeAt(dst, block, src []field.M31, v int, from uint64, posit
 		}
 		return
 	}
-	radix4(block, src, v, 1, t.twiddles)
+	radix4(block, src, v, 1, t)
 	quarter := len(block) / 4
 	for k := range 4 {
 		child := block[k*quarter : (k+1)*quarter]

@@ -23,7 +23,7 @@ func TestEncodeAt(t *testing.T) {
 		word := make([]field.M31, 1<<log)
 		Encode(word, coeffs)
 		got := make([]field.M31, len(positions))
-		EncodeAt(got, coeffs, log, positions, make([]field.M31, 1<<n))
+		EncodeAt(got, coeffs, nil, log, positions, make([]field.M31, 1<<n))
 		for i, p := range positions {
 			if got[i] != word[p] {
 				t.Fatalf("position %d of 2^%d: %d, want %d", p, log, got[i], word[p])

@@ -34,14 +34,17 @@ func (b Blocks) Count() int { return 1 << (b.n - b.block) }
 func (b Blocks) Len() int { return 1 << b.block }
 
 // Upper does the layers above blocks, those of one part: dst becomes what Lower makes the blocks of.
-// dst and coeffs, the table, have 2^n elements; they are apart. It works on the calling goroutine.
-func (b Blocks) Upper(dst, coeffs []field.M31, part int) {
+// dst and coeffs, the table, have 2^n elements; they are apart. The table may have a tail. It works on the calling goroutine.
+func (b Blocks) Upper(dst, coeffs, tail []field.M31, part int) {
 	if len(dst) != 1<<b.n || len(coeffs) != 1<<b.n {
 		panic("code: a table of another length")
 	}
-	v := 1<<(b.m-b.n) + part
-	t := transform{twiddles(b.m), 1}
-	t.upper(dst, coeffs, v, b.Len())
+	n, m := lens(coeffs, tail, b.m)
+	if len(tail) > 0 {
+		addTail(dst, coeffs, tail, NewDomain(m-n).Point(uint64(part)))
+		coeffs = dst
+	}
+	transform(twiddles(m)).upper(dst, coeffs, 1<<(m-n)+part, b.Len())
 }
 
 // Lower sets dst to the values of the codeword at the positions of a block: the k-th of a part, of
@@ -50,8 +53,7 @@ func (b Blocks) Lower(dst, src []field.M31, part, k int) {
 	if len(dst) != b.Len() || len(src) != b.Len() {
 		panic("code: a block of another length")
 	}
-	t := transform{twiddles(b.m), 1}
-	t.node(dst, src, (1<<(b.m-b.n)+part)<<(b.n-b.block)+k)
+	transform(twiddles(b.m)).node(dst, src, (1<<(b.m-b.n)+part)<<(b.n-b.block)+k)
 }
 
 // upper does the layers of node v down to blocks of `least` elements, 2·lanes at least. src may be dst.
@@ -62,9 +64,9 @@ func (t transform) upper(dst, src []field.M31, v, least int) {
 			copy(dst, src)
 		}
 	case len(dst) == 2*least:
-		radix2(dst, src, v, 1, t.twiddles)
+		radix2(dst, src, v, 1, t)
 	case len(dst) > leafLen:
-		radix4(dst, src, v, 1, t.twiddles)
+		radix4(dst, src, v, 1, t)
 		quarter := len(dst) / 4
 		for k := range 4 {
 			child := dst[k*quarter : (k+1)*quarter]
@@ -73,11 +75,11 @@ func (t transform) upper(dst, src []field.M31, v, least int) {
 	default: // nodes of the same level side by side
 		count, block := 1, len(dst)
 		for ; block >= 4*least; block /= 4 {
-			radix4(dst, src, v, count, t.twiddles)
+			radix4(dst, src, v, count, t)
 			src, v, count = dst, 4*v, 4*count
 		}
 		if block > least {
-			radix2(dst, src, v, count, t.twiddles)
+			radix2(dst, src, v, count, t)
 		}
 	}
 }

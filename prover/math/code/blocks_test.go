@@ -19,7 +19,7 @@ func TestBlocks(t *testing.T) {
 				b := NewBlocks(n, n+blowup)
 				got, upper := make([]field.M31, b.Len()), randomM31(rng, 1<<n)
 				for part := range b.Parts() {
-					b.Upper(upper, coeffs, part)
+					b.Upper(upper, coeffs, nil, part)
 					for k := range b.Count() {
 						b.Lower(got, upper[k*b.Len():(k+1)*b.Len()], part, k)
 						if !slices.Equal(got, want[:b.Len()]) {

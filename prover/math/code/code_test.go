@@ -27,8 +27,10 @@ func randomM31(rng *rand.Rand, n int) []field.M31 {
 
 // randomQM31 returns n elements of K.
 func randomQM31(rng *rand.Rand, n int) []field.QM31 {
-	v := make([]field.QM31, n)
-	copy(limbs(v), randomM31(rng, 4*n))
+	v, l := make([]field.QM31, n), randomM31(rng, 4*n)
+	for i := range v {
+		v[i] = field.NewQM31(l[4*i], l[4*i+1], l[4*i+2], l[4*i+3])
+	}
 	return v
 }
 
@@ -67,7 +69,7 @@ func TestDomain(t *testing.T) {
 				if d.Point(i^1) != x.Neg() {
 					t.Fatalf("X_%d: positions %d and its partner are not opposite", n, i)
 				}
-				if NewDomain(n-1).Point(i/2) != doubleX(x) {
+				if NewDomain(n-1).Point(i/2) != DoubleX(x) {
 					t.Fatalf("X_%d: position %d does not fold to %d", n, i, i/2)
 				}
 			}
@@ -157,26 +159,22 @@ func TestLongEncode(t *testing.T) {
 	}
 }
 
-// TestEncodeQM31 encodes each limb on its own.
-func TestEncodeQM31(t *testing.T) {
-	rng := newRand(3)
-	for _, c := range []struct{ n, m int }{{0, 0}, {0, 1}, {1, 1}, {1, 3}, {2, 3}, {3, 4}, {4, 6}, {5, 8}, {11, 12}, {12, 14}, {14, 15}} {
-		coeffs := randomQM31(rng, 1<<c.n)
-		got := make([]field.QM31, 1<<c.m)
-		EncodeQM31(got, coeffs)
-		for l := range 4 {
-			limb, want := make([]field.M31, 1<<c.n), make([]field.M31, 1<<c.m)
-			for i := range limb {
-				limb[i] = coeffs[i].Limbs()[l]
-			}
-			Encode(want, limb)
-			for i := range want {
-				if got[i].Limbs()[l] != want[i] {
-					t.Fatalf("2^%d on X_%d, limb %d of position %d: got %d, want %d", c.n, c.m, l, i, got[i].Limbs()[l], want[i])
-				}
-			}
+// encodeK is Encode for a table over K: since the points are in F, of each limb by itself.
+func encodeK(coeffs []field.QM31, m int) []field.QM31 {
+	word := make([]field.QM31, 1<<m)
+	var limbs [4][]field.M31
+	for l := range limbs {
+		limb := make([]field.M31, len(coeffs))
+		for i := range limb {
+			limb[i] = coeffs[i].Limbs()[l]
 		}
+		limbs[l] = make([]field.M31, len(word))
+		Encode(limbs[l], limb)
 	}
+	for i := range word {
+		word[i] = field.NewQM31(limbs[0][i], limbs[1][i], limbs[2][i], limbs[3][i])
+	}
+	return word
 }
 
 // TestFolding checks that folding a codeword encodes the folded table, with
@@ -186,16 +184,14 @@ func TestFolding(t *testing.T) {
 	const n, m = 6, 8
 	coeffs := randomQM31(rng, 1<<n)
 	r := randomQM31(rng, 1)[0]
-	word := make([]field.QM31, 1<<m)
-	EncodeQM31(word, coeffs)
+	word := encodeK(coeffs, m)
 
 	fold := func(even, odd field.QM31) field.QM31 { return even.Add(r.Mul(odd.Sub(even))) }
 	folded := make([]field.QM31, 1<<(n-1))
 	for i := range folded {
 		folded[i] = fold(coeffs[2*i], coeffs[2*i+1])
 	}
-	want := make([]field.QM31, 1<<(m-1))
-	EncodeQM31(want, folded)
+	want := encodeK(folded, m-1)
 	for i := range want {
 		x := NewDomain(m).Point(uint64(2 * i))
 		even := word[2*i].Add(word[2*i+1]).MulM31(field.M31(2).Inv())
@@ -214,8 +210,7 @@ func TestEvaluationFunctional(t *testing.T) {
 		n := rapid.IntRange(0, 8).Draw(t, "n")
 		m := n + rapid.IntRange(0, 2).Draw(t, "blowup")
 		coeffs := randomQM31(rng, 1<<n)
-		word := make([]field.QM31, 1<<m)
-		EncodeQM31(word, coeffs)
+		word := encodeK(coeffs, m)
 		position := rng.Uint64N(1 << m)
 		z := field.FromM31(NewDomain(m).Point(position))
 		if EvalAt(coeffs, z) != word[position] {
@@ -246,7 +241,7 @@ func TestBadLengths(t *testing.T) {
 		"empty codeword":   func() { Encode(nil, make([]field.M31, 4)) },
 		"shorter codeword": func() { Encode(make([]field.M31, 2), make([]field.M31, 4)) },
 		"length 3":         func() { Encode(make([]field.M31, 8), make([]field.M31, 3)) },
-		"codeword of 6":    func() { EncodeQM31(make([]field.QM31, 6), make([]field.QM31, 2)) },
+		"codeword of 6":    func() { Encode(make([]field.M31, 6), make([]field.M31, 2)) },
 		"domain too large": func() { NewDomain(MaxLogSize + 1) },
 		"no such position": func() { NewDomain(3).Point(8) },
 	} {
@@ -270,15 +265,6 @@ func BenchmarkEncode(b *testing.B) {
 			b.SetBytes(int64(4 * len(dst)))
 			for b.Loop() {
 				Encode(dst, coeffs)
-			}
-		})
-	}
-	for _, m := range []int{14, 18, 20} {
-		coeffs, dst := randomQM31(rng, 1<<(m-2)), make([]field.QM31, 1<<m)
-		b.Run(fmt.Sprintf("QM31/2^%d", m), func(b *testing.B) {
-			b.SetBytes(int64(16 * len(dst)))
-			for b.Loop() {
-				EncodeQM31(dst, coeffs)
 			}
 		})
 	}

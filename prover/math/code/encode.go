@@ -3,7 +3,6 @@ package code
 import (
 	"math/bits"
 	"runtime"
-	"unsafe"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -14,37 +13,7 @@ import (
 // panics on other lengths. dst and coeffs must not overlap. Long inputs are
 // split over the cores.
 func Encode(dst, coeffs []field.M31) {
-	encode(dst, coeffs, 1)
-}
-
-// EncodeQM31 is Encode for a table over K. Since the points are in F, it
-// encodes the four limbs independently.
-func EncodeQM31(dst, coeffs []field.QM31) {
-	encode(limbs(dst), limbs(coeffs), qm31Limbs)
-}
-
-// qm31Limbs is the number of base-field limbs of an element of K.
-const qm31Limbs = 4
-
-// limbs returns the limbs of v as one slice over the same memory, [a0, a1, a2,
-// a3] for each element.
-func limbs(v []field.QM31) []field.M31 {
-	if len(v) == 0 {
-		return nil
-	}
-	return unsafe.Slice(&v[0].C0.A0, qm31Limbs*len(v))
-}
-
-// encode encodes width interleaved tables at once.
-func encode(dst, coeffs []field.M31, width int) {
-	n, m := logLen(len(coeffs)/width), logLen(len(dst)/width)
-	if m < n || m > MaxLogSize {
-		panic("code: the codeword is shorter than the table, or too long")
-	}
-	t := transform{twiddles(m), width}
-	// The first m − n layers have nothing but zeros on their odd side: each
-	// node at level m − n starts from a copy of the table.
-	t.nodes(dst, 1<<(m-n), func(int) []field.M31 { return coeffs })
+	EncodeTail(dst, coeffs, nil)
 }
 
 // logLen returns log2 of a power of two and panics on another number.
@@ -59,11 +28,8 @@ func logLen(n int) int {
 // splits over the cores.
 const parallelLen = 1 << 16
 
-// transform is what the nodes of the FFT share.
-type transform struct {
-	twiddles []field.M31
-	width    int // tables that are interleaved, 1 or 4
-}
+// transform is what the nodes of the FFT share: the twiddles.
+type transform []field.M31
 
 // nodes evaluates the nodes first … 2·first−1, which cover dst in equal blocks.
 // input(k) is the table of node first + k, which may be the block itself.
@@ -79,7 +45,7 @@ func (t transform) nodes(dst []field.M31, first int, input func(k int) []field.M
 	if first < 4*runtime.GOMAXPROCS(0) && block >= parallelLen {
 		parallel.For(first, 1, func(lo, hi int) {
 			for k := lo; k < hi; k++ {
-				radix4(dst[k*block:(k+1)*block], input(k), first+k, 1, t.twiddles)
+				radix4(dst[k*block:(k+1)*block], input(k), first+k, 1, t)
 			}
 		})
 		t.nodes(dst, 4*first, func(k int) []field.M31 { return dst[k*block/4 : (k+1)*block/4] })
@@ -100,7 +66,7 @@ const leafLen = 1 << 13
 // length; src may be dst.
 func (t transform) node(dst, src []field.M31, v int) {
 	if len(dst) > leafLen {
-		radix4(dst, src, v, 1, t.twiddles)
+		radix4(dst, src, v, 1, t)
 		block := len(dst) / 4
 		for k := range 4 {
 			child := dst[k*block : (k+1)*block]
@@ -111,19 +77,19 @@ func (t transform) node(dst, src []field.M31, v int) {
 	// From here on count nodes of the same level lie side by side.
 	count, block := 1, len(dst)
 	for ; block >= 4*lanes; block /= 4 {
-		radix4(dst, src, v, count, t.twiddles)
+		radix4(dst, src, v, count, t)
 		src, v, count = dst, 4*v, 4*count
 	}
 	if block >= 2*lanes {
-		radix2(dst, src, v, count, t.twiddles)
+		radix2(dst, src, v, count, t)
 		src, v, count, block = dst, 2*v, 2*count, block/2
 	}
 	if &src[0] != &dst[0] {
 		copy(dst, src)
 	}
 	if block == lanes && count > 1 {
-		lastLayers(dst, v, t.width, t.twiddles)
+		lastLayers(dst, v, t)
 	} else { // a table of one group or less
-		layersGeneric(dst, v, count, t.width, t.twiddles)
+		layersGeneric(dst, v, count, t)
 	}
 }

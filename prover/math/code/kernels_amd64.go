@@ -18,8 +18,3 @@ func radix4Vec(dst *uint32, src *uint32, quarterBytes uint64, count uint64, t *u
 //
 //go:noescape
 func last1(dst *uint32, groups uint64, t *uint32, t2 *uint32, t4 *uint32, t8 *uint32)
-
-// last4 does the two layers below groups of 16 elements (4 of K), an even number, with twiddles t and t2.
-//
-//go:noescape
-func last4(dst *uint32, groups uint64, t *uint32, t2 *uint32)

@@ -91,30 +91,24 @@ func radix4(dst, src []field.M31, v, count int, t []field.M31) {
 	}
 }
 
-// lastLayers does all layers of nodes of 16 elements, of which there is an
-// even number and the first is v, down to blocks of width elements: four
-// layers for width 1 and two for width 4.
-func lastLayers(dst []field.M31, v, width int, t []field.M31) {
+// lastLayers does all four layers of nodes of 16 elements, of which there is an
+// even number and the first is v.
+func lastLayers(dst []field.M31, v int, t []field.M31) {
 	count := len(dst) / lanes
 	if level == simd.None {
-		layersGeneric(dst, v, count, width, t)
+		layersGeneric(dst, v, count, t)
 		return
 	}
 	if count == 0 || count%2 != 0 || count*lanes != len(dst) {
 		panic("code: an odd number of groups for the vector kernels")
 	}
-	t1, t2 := twiddlesOf(t, v, count), twiddlesOf(t, 2*v, 2*count)
-	if width == 4 {
-		last4((*uint32)(&dst[0]), uint64(count), t1, t2)
-		return
-	}
-	last1((*uint32)(&dst[0]), uint64(count), t1, t2, twiddlesOf(t, 4*v, 4*count), twiddlesOf(t, 8*v, 8*count))
+	last1((*uint32)(&dst[0]), uint64(count),
+		twiddlesOf(t, v, count), twiddlesOf(t, 2*v, 2*count), twiddlesOf(t, 4*v, 4*count), twiddlesOf(t, 8*v, 8*count))
 }
 
-// layersGeneric does all layers of count nodes from v on down to blocks of
-// width elements.
-func layersGeneric(dst []field.M31, v, count, width int, t []field.M31) {
-	for ; len(dst)/count > width; v, count = 2*v, 2*count {
+// layersGeneric does all layers of count nodes from v on.
+func layersGeneric(dst []field.M31, v, count int, t []field.M31) {
+	for ; len(dst) > count; v, count = 2*v, 2*count {
 		radix2Generic(dst, dst, v, count, t)
 	}
 }

@@ -38,7 +38,7 @@ func TestEncodeTail(t *testing.T) {
 				for at := 0; at < len(want); at += b.Len() {
 					part, k := at>>n, at&(1<<n-1)/b.Len()
 					if k == 0 {
-						b.UpperTail(upper, row, rho, part)
+						b.Upper(upper, row, rho, part)
 					}
 					b.Lower(block, upper[k*b.Len():(k+1)*b.Len()], part, k)
 					if !slices.Equal(block, want[at:at+b.Len()]) {
@@ -53,7 +53,7 @@ func TestEncodeTail(t *testing.T) {
 					}
 				}
 				at := make([]field.M31, len(positions))
-				EncodeTailAt(at, row, rho, n+blowup, positions, make([]field.M31, 1<<n))
+				EncodeAt(at, row, rho, n+blowup, positions, make([]field.M31, 1<<n))
 				if !slices.Equal(at, some) {
 					t.Fatalf("2^%d values, tail of %d, rate 2^-%d: other values at %d", n, tail, blowup, positions)
 				}
@@ -95,7 +95,7 @@ func TestTailsHide(t *testing.T) {
 					rho := make([]field.M31, tail)
 					rho[i] = 1
 					at := make([]field.M31, len(positions))
-					EncodeTailAt(at, make([]field.M31, 1<<n), rho, n+2, positions, make([]field.M31, 1<<n))
+					EncodeAt(at, make([]field.M31, 1<<n), rho, n+2, positions, make([]field.M31, 1<<n))
 					rows = append(rows, at)
 				}
 				if r := rank(rows); r != tail {

@@ -60,12 +60,12 @@ func newTwiddles(n int) []field.M31 {
 	for level := last - 1; level >= 0; level-- {
 		parallel.For(1<<level, twiddleGrain, func(lo, hi int) {
 			for v := 1<<level + lo; v < 1<<level+hi; v++ {
-				t[v] = doubleX(t[2*v])
+				t[v] = DoubleX(t[2*v])
 			}
 		})
 	}
 	return t
 }
 
-// doubleX returns 2x² − 1, the x-coordinate of twice a point.
-func doubleX(x field.M31) field.M31 { return x.Square().Double().Sub(1) }
+// DoubleX returns 2x² − 1, the x-coordinate of twice a point.
+func DoubleX(x field.M31) field.M31 { return x.Square().Double().Sub(1) }

@@ -34,7 +34,7 @@ func BenchmarkQM31(b *testing.B) {
 	var sink QM31
 	benchmark(b, "MulQM31Vec", n, func() { MulQM31Vec(dst, x, y) })
 	benchmark(b, "FoldVec", n/2, func() { FoldVec(dst[:n/2], x, r) })
-	benchmark(b, "FoldM31Vec", n/2, func() { FoldM31Vec(dst[:n/2], base, r) })
+	benchmark(b, "FoldM31Halves", n/2, func() { FoldM31Halves(dst[:n/2], base[:n/2], base[n/2:], r) })
 	benchmark(b, "MulAccVec", n, func() { MulAccVec(dst, base, r) })
 	benchmark(b, "MulAccInt32Vec", n, func() { MulAccInt32Vec(dst, ints, r) })
 	benchmark(b, "Dot", n, func() { sink = Dot(x, y) })

@@ -126,5 +126,15 @@ func (a QM31) Exp(e uint64) QM31 {
 	return r
 }
 
+// Powers returns first·g^0, first·g^1 and so on, n of them.
+func Powers(first, g QM31, n int) []QM31 {
+	p := make([]QM31, n)
+	for i := range p {
+		p[i] = first
+		first = first.Mul(g)
+	}
+	return p
+}
+
 // IsZero reports whether a = 0.
 func (a QM31) IsZero() bool { return a == QM31{} }

@@ -67,6 +67,13 @@ func RoundSums(a, b Halves) (zero, top QM31) {
 	return zero, top
 }
 
+// RoundValue returns what the polynomial of such a round is at r: zero + m·r + top·r², with the m that makes the values
+// at 0 and 1 add up to the claim.
+func RoundValue(zero, top, claim, r QM31) QM31 {
+	m := claim.Sub(zero.Double()).Sub(top)
+	return zero.Add(r.Mul(m.Add(r.Mul(top))))
+}
+
 // RoundSumsWeighted is RoundSums of Σ_i w[i]·a_i(X)·b_i(X). All five slices
 // have one length.
 func RoundSumsWeighted(w []QM31, a, b Halves) (zero, top QM31) {

@@ -128,13 +128,6 @@ func FoldVec(dst, src []QM31, r QM31) {
 	FoldHalves(dst, Halves{src[:len(dst)], src[len(dst):]}, r)
 }
 
-// FoldM31Vec is FoldVec for a table of the base field:
-// dst[i] = src[i] + r·(src[i+h] − src[i]) with h = len(src)/2 = len(dst).
-func FoldM31Vec(dst []QM31, src []M31, r QM31) {
-	mustMatch(2*len(dst), len(src))
-	FoldM31Halves(dst, src[:len(dst)], src[len(dst):], r)
-}
-
 // mulAdd returns d + s·a, with one reduction a limb.
 func mulAdd(d QM31, a M31, s QM31) QM31 {
 	m := uint64(a)

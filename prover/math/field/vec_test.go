@@ -226,8 +226,8 @@ func testFolds(t *testing.T) {
 			for i := range want {
 				want[i] = FromM31(base[i]).Add(r.Mul(FromM31(base[i+h].Sub(base[i]))))
 			}
-			FoldM31Vec(dst, base, r)
-			checkQM31s(t, "FoldM31Vec", dst, want)
+			FoldM31Halves(dst, base[:h], base[h:], r)
+			checkQM31s(t, "FoldM31Halves", dst, want)
 		}
 	}
 }
@@ -326,7 +326,7 @@ func TestMismatchedLengthsPanic(t *testing.T) {
 		"FromInt32Vec":   func() { FromInt32Vec(m, n[:2]) },
 		"MulQM31Vec":     func() { MulQM31Vec(q, q, q[:2]) },
 		"FoldVec":        func() { FoldVec(q[:1], q, One) },
-		"FoldM31Vec":     func() { FoldM31Vec(q[:1], m, One) },
+		"FoldM31Halves":  func() { FoldM31Halves(q[:1], m[:1], m, One) },
 		"MulAccVec":      func() { MulAccVec(q, m[:2], One) },
 		"MulAccInt32Vec": func() { MulAccInt32Vec(q, n[:2], One) },
 		"EmbedVec":       func() { EmbedVec(q, m[:2]) },

@@ -16,10 +16,6 @@ func (blake3Suite) groupRows() int    { return blake3.MaxRows }
 func (blake3Suite) longestGroup() int { return blake3.MaxRows }
 func (blake3Suite) elements() bool    { return false }
 
-func ofBlake3(d []Digest) []blake3.Digest {
-	return unsafe.Slice((*blake3.Digest)(unsafe.Pointer(unsafe.SliceData(d))), len(d))
-}
-
 type blake3Columns struct{ *blake3.ColumnHasher }
 
 // AbsorbRows implements Columns: elements of F are words of 32 bits.
@@ -35,8 +31,6 @@ func (h blake3Columns) Next(n int) func(int, [][]field.M31) {
 
 // words views elements of F as words.
 func words(rows [][]field.M31) [][]uint32 { return *(*[][]uint32)(unsafe.Pointer(&rows)) }
-
-func (h blake3Columns) Sum(dst []Digest) { h.ColumnHasher.Sum(ofBlake3(dst)) }
 
 func (blake3Suite) newColumns(columns, rows int) Columns {
 	return blake3Columns{blake3.NewColumnHasher(&blake3.KeyColumn, columns, rows)}
@@ -54,7 +48,7 @@ type blake3Leaves struct {
 }
 
 func (l *blake3Leaves) Absorb(digests []Digest) {
-	l.h.Absorb(ofBlake3(digests))
+	l.h.Absorb(digests)
 	l.last = digests
 }
 
@@ -66,7 +60,7 @@ func (l *blake3Leaves) Sum() []Digest {
 	if l.last == nil {
 		l.last = make([]Digest, l.n)
 	}
-	l.h.Sum(ofBlake3(l.last))
+	l.h.Sum(l.last)
 	return l.last
 }
 
@@ -111,7 +105,7 @@ func (blake3Suite) newSaltedLeaves(leaves, groups int) Leaves {
 }
 
 func (blake3Suite) parents(dst, children []Digest) {
-	blake3.Parents(ofBlake3(dst), &blake3.KeyNode, ofBlake3(children))
+	blake3.Parents(dst, &blake3.KeyNode, children)
 }
 
 type blake3Transcript struct{ *blake3.Transcript }
@@ -119,8 +113,6 @@ type blake3Transcript struct{ *blake3.Transcript }
 func (blake3Suite) newTranscript(label string) Transcript {
 	return blake3Transcript{blake3.NewTranscript(label)}
 }
-
-func (t blake3Transcript) AbsorbDigests(d []Digest) { t.Transcript.AbsorbDigests(ofBlake3(d)) }
 
 func (t blake3Transcript) Fork(index uint64) Transcript {
 	return blake3Transcript{t.Transcript.Fork(index)}

@@ -6,6 +6,7 @@ package hash
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/prover/math/blake3"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
@@ -48,7 +49,7 @@ func Parse(name string) (Suite, error) {
 }
 
 // Digest is a digest of any suite: 32 bytes as little-endian words. Those of poseidon2 are elements of F.
-type Digest [8]uint32
+type Digest = blake3.Digest
 
 // DigestBytes is the length of a digest.
 const DigestBytes = 32

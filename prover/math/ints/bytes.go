@@ -11,21 +11,10 @@ var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 // Bytes returns the entries as little-endian bytes, as many each as the width: the
 // memory of the list where the machine has them so, which must not be changed.
 func Bytes(v Ints) []byte {
-	switch v := v.(type) {
-	case Int8s:
-		return view[byte](v)
-	case Int16s:
-		if littleEndian {
-			return view[byte](v)
-		}
-		return encoded(v, func(b []byte, x int16) []byte { return binary.LittleEndian.AppendUint16(b, uint16(x)) })
-	default:
-		w := v.(Int32s)
-		if littleEndian {
-			return view[byte](w)
-		}
-		return encoded(w, func(b []byte, x int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(x)) })
+	if littleEndian || v.Width() == 1 {
+		return v.memory()
 	}
+	return encoded(All(v), v.Width())
 }
 
 // Shortest returns what Bytes does of a list of the same entries in the narrowest type that holds them.
@@ -34,42 +23,40 @@ func Shortest(v Ints) []byte {
 		return Bytes(v)
 	}
 	values := All(v)
-	switch width := WidthOf(values); {
-	case width == v.Width():
-		return Bytes(v)
-	case width == 1:
-		return encoded(values, func(b []byte, x int32) []byte { return append(b, byte(x)) })
-	default:
-		return encoded(values, func(b []byte, x int32) []byte { return binary.LittleEndian.AppendUint16(b, uint16(x)) })
+	if width := WidthOf(values); width < v.Width() {
+		return encoded(values, width)
 	}
+	return Bytes(v)
 }
 
 // FromBytes is the inverse of Bytes for a width of 1, 2 or 4 bytes: the list has b's
 // memory where the machine allows, so that b must not be changed any more. It returns
 // nil if there is no such list.
 func FromBytes(b []byte, width int) Ints {
-	if width != 1 && width != 2 && width != 4 || len(b)%width != 0 {
+	if len(b)%max(width, 1) != 0 {
 		return nil
 	}
-	n := len(b) / width
-	aligned := littleEndian && uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(width) == 0
-	switch {
-	case width == 1:
-		return Int8s(view[int8](b))
-	case width == 2 && aligned:
-		return Int16s(view[int16](b))
-	case width == 2:
-		v := make(Int16s, n)
-		for i := range v {
-			v[i] = int16(binary.LittleEndian.Uint16(b[2*i:]))
-		}
-		return v
-	case aligned:
-		return Int32s(view[int32](b))
+	switch width {
+	case 1:
+		return decoded[int8](b, width)
+	case 2:
+		return decoded[int16](b, width)
+	case 4:
+		return decoded[int32](b, width)
 	}
-	v := make(Int32s, n)
+	return nil
+}
+
+// decoded is FromBytes for entries of a type, which take as many bytes as the width.
+func decoded[T Integer](b []byte, width int) Ints {
+	if (littleEndian || width == 1) && uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(width) == 0 {
+		return List[T](view[T](b))
+	}
+	v := make(List[T], len(b)/width)
 	for i := range v {
-		v[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+		var word [4]byte
+		copy(word[:], b[i*width:(i+1)*width])
+		v[i] = T(binary.LittleEndian.Uint32(word[:]))
 	}
 	return v
 }
@@ -81,10 +68,11 @@ func view[To, From any](v []From) []To {
 	return unsafe.Slice((*To)(unsafe.Pointer(unsafe.SliceData(v))), uintptr(len(v))*unsafe.Sizeof(from)/unsafe.Sizeof(to))
 }
 
-func encoded[T Integer](v []T, add func([]byte, T) []byte) []byte {
+// encoded returns so many of the lowest bytes of values.
+func encoded(values []int32, width int) []byte {
 	var b []byte
-	for _, x := range v {
-		b = add(b, x)
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint32(b, uint32(x))[:len(b)+width]
 	}
 	return b
 }

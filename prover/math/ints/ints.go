@@ -1,6 +1,10 @@
 package ints
 
-import "github.com/prove-model/prove-model/internal/simd"
+import (
+	"unsafe"
+
+	"github.com/prove-model/prove-model/internal/simd"
+)
 
 // level is the instruction set in use; tests lower it.
 var level = simd.Best()
@@ -30,55 +34,32 @@ type Ints interface {
 	// Slice returns the entries [from, to), which share the memory.
 	Slice(from, to int) Ints
 
-	ints()
+	memory() []byte
 }
 
-// The lists.
+// List implements Ints.
+type List[T Integer] []T
+
+// The lists that there are.
 type (
-	Int8s  []int8
-	Int16s []int16
-	Int32s []int32
+	Int8s  = List[int8]
+	Int16s = List[int16]
+	Int32s = List[int32]
 )
 
 // Len implements Ints.
-func (v Int8s) Len() int { return len(v) }
-
-// Len implements Ints.
-func (v Int16s) Len() int { return len(v) }
-
-// Len implements Ints.
-func (v Int32s) Len() int { return len(v) }
+func (v List[T]) Len() int { return len(v) }
 
 // Width implements Ints.
-func (Int8s) Width() int { return 1 }
-
-// Width implements Ints.
-func (Int16s) Width() int { return 2 }
-
-// Width implements Ints.
-func (Int32s) Width() int { return 4 }
+func (List[T]) Width() int { return int(unsafe.Sizeof(T(0))) }
 
 // Read implements Ints.
-func (v Int8s) Read(dst []int32, from int) { Widen(dst, v[from:from+len(dst)]) }
-
-// Read implements Ints.
-func (v Int16s) Read(dst []int32, from int) { Widen(dst, v[from:from+len(dst)]) }
-
-// Read implements Ints.
-func (v Int32s) Read(dst []int32, from int) { copy(dst, v[from:from+len(dst)]) }
+func (v List[T]) Read(dst []int32, from int) { Widen(dst, v[from:from+len(dst)]) }
 
 // Slice implements Ints.
-func (v Int8s) Slice(from, to int) Ints { return v[from:to:to] }
+func (v List[T]) Slice(from, to int) Ints { return v[from:to:to] }
 
-// Slice implements Ints.
-func (v Int16s) Slice(from, to int) Ints { return v[from:to:to] }
-
-// Slice implements Ints.
-func (v Int32s) Slice(from, to int) Ints { return v[from:to:to] }
-
-func (Int8s) ints()  {}
-func (Int16s) ints() {}
-func (Int32s) ints() {}
+func (v List[T]) memory() []byte { return view[byte](v) }
 
 // All returns all entries in 32 bits: the list itself if it has them, else a copy.
 // It is for small lists.

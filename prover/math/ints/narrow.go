@@ -2,7 +2,6 @@ package ints
 
 import (
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -18,16 +17,13 @@ const block = 1 << 12
 
 // WidthOf returns the bytes of the narrowest type that holds all values.
 func WidthOf(values []int32) int {
-	var mu sync.Mutex
 	var all int32
-	parallel.For(len(values), grain, func(lo, hi int) {
+	parallel.Collect(len(values), grain, func(lo, hi int) func() {
 		var any int32 // the bits of any value, negative ones inverted
 		for _, v := range values[lo:hi] {
 			any |= v ^ v>>31
 		}
-		mu.Lock()
-		all |= any
-		mu.Unlock()
+		return func() { all |= any }
 	})
 	return WidthFor(int64(all))
 }

@@ -70,15 +70,6 @@ func foldHalves(t []field.QM31) []field.QM31 {
 	return t[:h]
 }
 
-// At returns w(x) for x in [0, 2^m).
-func (s *SplitEq) At(x int) field.QM31 {
-	w := s.Outer[x>>s.InnerVars]
-	if s.Inner != nil {
-		w = w.Mul(s.Inner[x&(1<<s.InnerVars-1)])
-	}
-	return w
-}
-
 // Rows calls f for every piece of [lo, hi) that lies in one row, with the
 // row's weight and the weights inside it (nil for ones), one for each entry
 // of the piece:

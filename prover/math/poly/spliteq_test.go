@@ -51,3 +51,12 @@ func TestSplitEq(t *testing.T) {
 		}
 	})
 }
+
+// At returns w(x) for x in [0, 2^m).
+func (s *SplitEq) At(x int) field.QM31 {
+	w := s.Outer[x>>s.InnerVars]
+	if s.Inner != nil {
+		w = w.Mul(s.Inner[x&(1<<s.InnerVars-1)])
+	}
+	return w
+}

@@ -2,7 +2,6 @@ package poly
 
 import (
 	"math/bits"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -141,17 +140,14 @@ func EvalTensor(shape []int, v []int32, point []field.QM31) field.QM31 {
 // EvalInts is EvalTensor for a list of any width.
 func EvalInts(shape []int, v ints.Ints, point []field.QM31) field.QM31 {
 	weights := NewEqRows(shape, SplitAxes(shape, point))
-	var mu sync.Mutex
 	var total field.QM31
-	parallel.For(v.Len(), entriesPerTask, func(lo, hi int) {
+	parallel.Collect(v.Len(), entriesPerTask, func(lo, hi int) func() {
 		var sum field.QM31
 		var buf []int32
 		weights.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
 			sum = sum.Add(weight.Mul(field.DotInt32(ints.Part(v, from, to, &buf), inner)))
 		})
-		mu.Lock()
-		defer mu.Unlock()
-		total = total.Add(sum)
+		return func() { total = total.Add(sum) }
 	})
 	return total
 }

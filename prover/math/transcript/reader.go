@@ -226,22 +226,3 @@ func (r *Reader) CheckGrind(bits int) {
 		r.Fail(fmt.Errorf("%w of %d bits, at byte %d", ErrNonce, bits, at))
 	}
 }
-
-// Fork returns a child that reads a proof of its own, see [Sponge.Fork]. It
-// starts with the parent's error.
-func (r *Reader) Fork(index uint64, proof []byte) *Reader {
-	c := NewReader(r.Sponge.Fork(index), proof)
-	c.err = r.err
-	return c
-}
-
-// Join absorbs the children's states in the order given, see [Sponge.Join].
-// It fails if a child has failed or has bytes left over.
-func (r *Reader) Join(children ...*Reader) {
-	sponges := make([]*Sponge, len(children))
-	for i, c := range children {
-		r.Fail(c.Done())
-		sponges[i] = c.Sponge
-	}
-	r.Sponge.Join(sponges...)
-}

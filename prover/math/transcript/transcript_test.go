@@ -198,14 +198,14 @@ func forkJoin(t *testing.T, suite hash.Suite) {
 	var parts [][]byte
 	children := make([]*Writer, 3)
 	for _, i := range []int{2, 0, 1} { // the order of the work does not matter
-		children[i] = w.Fork(uint64(i))
+		children[i] = w.fork(uint64(i))
 		children[i].SendM31(field.M31(i))
 		children[i].Challenge()
 	}
 	for _, c := range children {
 		parts = append(parts, c.Bytes())
 	}
-	w.Join(children...)
+	w.join(children...)
 	want := w.Challenge()
 
 	read := func(parts [][]byte) (field.QM31, error) {
@@ -213,11 +213,11 @@ func forkJoin(t *testing.T, suite hash.Suite) {
 		r.M31s(1)
 		children := make([]*Reader, len(parts))
 		for i, p := range parts {
-			children[i] = r.Fork(uint64(i), p)
+			children[i] = r.fork(uint64(i), p)
 			children[i].M31s(1)
 			children[i].Challenge()
 		}
-		r.Join(children...)
+		r.join(children...)
 		return r.Challenge(), r.Done()
 	}
 	if got, err := read(parts); got != want || err != nil {
@@ -376,9 +376,9 @@ func fuzzReader(t *testing.T, suite hash.Suite, ops, proof []byte) {
 		case 5:
 			r.Indices(n, n)
 		case 6:
-			c := r.Fork(uint64(n), proof[:len(proof)/2])
+			c := r.fork(uint64(n), proof[:len(proof)/2])
 			c.M31s(n)
-			r.Join(c)
+			r.join(c)
 		case 7:
 			r.QM31()
 		}
@@ -491,4 +491,33 @@ func drawsMoveOn(t *testing.T, suite hash.Suite) {
 	if s := New(suite, "test"); len(s.Challenges(0)) > 0 || s.Challenge() != first {
 		t.Error("no challenges are a draw")
 	}
+}
+
+// fork returns a child with an empty proof of its own.
+func (w *Writer) fork(index uint64) *Writer { return NewWriter(w.Sponge.Fork(index)) }
+
+// join absorbs the children's states in the order given. Their proofs stay their own.
+func (w *Writer) join(children ...*Writer) {
+	sponges := make([]*Sponge, len(children))
+	for i, c := range children {
+		sponges[i] = c.Sponge
+	}
+	w.Sponge.Join(sponges...)
+}
+
+// fork returns a child that reads a proof of its own. It starts with the parent's error.
+func (r *Reader) fork(index uint64, proof []byte) *Reader {
+	c := NewReader(r.Sponge.Fork(index), proof)
+	c.err = r.err
+	return c
+}
+
+// join absorbs the children's states in the order given. It fails if a child has failed or has bytes left over.
+func (r *Reader) join(children ...*Reader) {
+	sponges := make([]*Sponge, len(children))
+	for i, c := range children {
+		r.Fail(c.Done())
+		sponges[i] = c.Sponge
+	}
+	r.Sponge.Join(sponges...)
 }

@@ -166,18 +166,3 @@ func (w *Writer) GrindWith(bits int, search NonceSearch) error {
 	w.HintM31(nonce)
 	return nil
 }
-
-// Fork returns a child with an empty proof of its own, see [Sponge.Fork].
-func (w *Writer) Fork(index uint64) *Writer {
-	return &Writer{Sponge: w.Sponge.Fork(index)}
-}
-
-// Join absorbs the children's states in the order given, see [Sponge.Join].
-// Their proofs stay their own.
-func (w *Writer) Join(children ...*Writer) {
-	sponges := make([]*Sponge, len(children))
-	for i, c := range children {
-		sponges[i] = c.Sponge
-	}
-	w.Sponge.Join(sponges...)
-}

@@ -262,13 +262,13 @@ func (b *Fallback) Sums(ctx context.Context, instances []Instance) (sumcheck.Tab
 		}
 		return on.Sums(ctx, own)
 	})
-	return replayedSums{r}, err
+	return Sums{r}, err
 }
 
 // Fractions implements Backend.
 func (b *Fallback) Fractions(ctx context.Context, l Leaves) (logup.Tree, error) {
 	r, err := newReplayed(ctx, b, l.Size, func(ctx context.Context, on Backend) (logup.Tree, error) { return on.Fractions(ctx, l) })
-	return replayedTree{r}, err
+	return Fractions{r}, err
 }
 
 // RowSums implements Backend.
@@ -321,7 +321,7 @@ func (b *Fallback) Prepare(ctx context.Context, o Opening, beside int64) {
 // Opening implements Backend.
 func (b *Fallback) Opening(ctx context.Context, o Opening) (whir.Passes, error) {
 	r, err := newReplayed(ctx, b, o.values(), func(ctx context.Context, on Backend) (whir.Passes, error) { return on.Opening(ctx, o) })
-	return replayedOpening{r}, err
+	return Openings{r}, err
 }
 
 // Close implements Backend.

@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/merkle"
-	"github.com/prove-model/prove-model/prover/protocol/logup"
-	"github.com/prove-model/prove-model/prover/protocol/soundness"
-	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
@@ -37,32 +33,23 @@ func newReplayed[T any](ctx context.Context, b *Fallback, n int, prepare func(co
 	return r, err
 }
 
-// A kind of call says whether it changes the data.
-type kind bool
-
-const (
-	asks    kind = false
-	changes kind = true
-)
-
-// call makes a call.
-func call[T, R any](ctx context.Context, r *replayed[T], k kind, f func(context.Context, T) (R, error)) (R, error) {
+// Call implements Relay.
+func (r *replayed[T]) Call(ctx context.Context, k Kind, f func(context.Context, T) error) error {
 	if r.onDevice && !r.b.lost {
-		v, err := f(ctx, r.now)
+		err := f(ctx, r.now)
 		if err == nil {
-			if k == changes {
-				r.calls = append(r.calls, func(ctx context.Context, on T) error { _, err := f(ctx, on); return err })
+			if k.Changes {
+				r.calls = append(r.calls, f)
 			}
-			return v, nil
+			return nil
 		}
 		if err := r.b.lose(ctx, err); err != nil {
-			return v, err
+			return err
 		}
 	}
 	if r.onDevice {
 		if err := r.move(ctx); err != nil {
-			var none R
-			return none, err
+			return err
 		}
 	}
 	return f(ctx, r.now)
@@ -70,7 +57,7 @@ func call[T, R any](ctx context.Context, r *replayed[T], k kind, f func(context.
 
 // move brings the passes to the CPU.
 func (r *replayed[T]) move(ctx context.Context) error {
-	r.close()
+	r.Close()
 	on, err := r.prepare(ctx, r.b.cpu)
 	if err != nil {
 		return err
@@ -84,115 +71,12 @@ func (r *replayed[T]) move(ctx context.Context) error {
 	return nil
 }
 
-// close gives back what the passes hold.
-func (r *replayed[T]) close() {
+// Close implements Relay.
+func (r *replayed[T]) Close() {
 	if c, ok := any(r.now).(interface{ Close() }); ok {
 		c.Close()
 	}
 }
-
-// do is call for calls without a result.
-func do[T any](ctx context.Context, r *replayed[T], f func(context.Context, T) error) error {
-	_, err := call(ctx, r, changes, func(ctx context.Context, t T) (struct{}, error) { return struct{}{}, f(ctx, t) })
-	return err
-}
-
-// replayedSums implements sumcheck.Tables.
-type replayedSums struct{ *replayed[sumcheck.Tables] }
-
-func (s replayedSums) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.Sums, error) {
-	return call(ctx, s.replayed, changes, func(ctx context.Context, t sumcheck.Tables) ([]sumcheck.Sums, error) { return t.Round(ctx, round, r) })
-}
-
-func (s replayedSums) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error) {
-	return call(ctx, s.replayed, changes, func(ctx context.Context, t sumcheck.Tables) ([][2]field.QM31, error) { return t.Ends(ctx, r) })
-}
-
-func (s replayedSums) Close() { s.close() }
-
-// replayedTree implements logup.Tree.
-type replayedTree struct{ *replayed[logup.Tree] }
-
-func (s replayedTree) Top(ctx context.Context) (logup.Fractions, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, t logup.Tree) (logup.Fractions, error) { return t.Top(ctx) })
-}
-
-func (s replayedTree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.QM31) error {
-	return do(ctx, s.replayed, func(ctx context.Context, t logup.Tree) error { return t.Begin(ctx, k, eq, lambda) })
-}
-
-func (s replayedTree) Round(ctx context.Context, round int, r field.QM31) (logup.Sums, error) {
-	return call(ctx, s.replayed, changes, func(ctx context.Context, t logup.Tree) (logup.Sums, error) { return t.Round(ctx, round, r) })
-}
-
-func (s replayedTree) End(ctx context.Context, r field.QM31) (logup.Fractions, error) {
-	return call(ctx, s.replayed, changes, func(ctx context.Context, t logup.Tree) (logup.Fractions, error) { return t.End(ctx, r) })
-}
-
-func (s replayedTree) Close() { s.close() }
-
-// replayedOpening implements whir.Passes.
-type replayedOpening struct{ *replayed[whir.Passes] }
-
-func (s replayedOpening) Begin(ctx context.Context, q *whir.Functional) error {
-	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.Begin(ctx, q) })
-}
-
-func (s replayedOpening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) ([][]field.M31, error) {
-		return p.Columns(ctx, tree, positions)
-	})
-}
-
-func (s replayedOpening) Round(ctx context.Context) (whir.Sums, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (whir.Sums, error) { return p.Round(ctx) })
-}
-
-func (s replayedOpening) Bind(ctx context.Context, r field.QM31) error {
-	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.Bind(ctx, r) })
-}
-
-func (s replayedOpening) Values(ctx context.Context) ([]field.QM31, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) ([]field.QM31, error) { return p.Values(ctx) })
-}
-
-func (s replayedOpening) At(ctx context.Context, z field.QM31) (field.QM31, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (field.QM31, error) { return p.At(ctx, z) })
-}
-
-func (s replayedOpening) Add(ctx context.Context, c *whir.Constraints) error {
-	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.Add(ctx, c) })
-}
-
-func (s replayedOpening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
-	return call(ctx, s.replayed, changes, func(ctx context.Context, p whir.Passes) (hash.Digest, error) { return p.Commit(ctx, l) })
-}
-
-func (s replayedOpening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (whir.Leaves, error) { return p.Leaves(ctx, n, positions) })
-}
-
-func (s replayedOpening) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) ([]hash.Digest, error) { return p.Salts(ctx, tree, positions) })
-}
-
-func (s replayedOpening) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) ([]field.M31, error) { return p.Auxiliary(ctx, n) })
-}
-
-func (s replayedOpening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums, error) {
-	return call(ctx, s.replayed, changes, func(ctx context.Context, p whir.Passes) (whir.Sums, error) { return p.AuxiliaryRound(ctx, u) })
-}
-
-func (s replayedOpening) BindAuxiliary(ctx context.Context, r field.QM31) error {
-	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.BindAuxiliary(ctx, r) })
-}
-
-func (s replayedOpening) Search(ctx context.Context, work hash.Work) (uint64, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) (uint64, error) { return p.Search(ctx, work) })
-}
-
-func (s replayedOpening) Close() { s.close() }
 
 // replayedNodes implements whir.Nodes.
 type replayedNodes struct {
@@ -209,13 +93,13 @@ func (n *replayedNodes) Depth() int { return n.depth }
 func (n *replayedNodes) Root() hash.Digest { return n.root }
 
 func (n *replayedNodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
-	return call(ctx, n.replayed, asks, func(ctx context.Context, t whir.Nodes) ([]hash.Digest, error) { return t.Path(ctx, positions) })
+	return relayed(ctx, n, asks("path"), func(ctx context.Context, t whir.Nodes) ([]hash.Digest, error) { return t.Path(ctx, positions) })
 }
 
 // Layers implements whir.Nodes. From then on the digests are in this process's
 // memory.
 func (n *replayedNodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
-	layers, err := call(ctx, n.replayed, asks, func(ctx context.Context, t whir.Nodes) ([][]hash.Digest, error) { return t.Layers(ctx) })
+	layers, err := relayed(ctx, n, asks("layers"), func(ctx context.Context, t whir.Nodes) ([][]hash.Digest, error) { return t.Layers(ctx) })
 	if err != nil || !n.onDevice {
 		return layers, err
 	}

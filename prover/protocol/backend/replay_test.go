@@ -57,16 +57,16 @@ func TestReplay(t *testing.T) {
 		}
 		want, changed := 0, 0 // changed: before the call that fails
 		for i := 1; i <= calls; i++ {
-			k, f := changes, func(_ context.Context, d *digits) (int, error) { return d.push(i) }
+			k, f := changes("push"), func(_ context.Context, d *digits) (int, error) { return d.push(i) }
 			if i%3 == 0 {
-				k, f = asks, func(_ context.Context, d *digits) (int, error) { return d.read() }
+				k, f = asks("read"), func(_ context.Context, d *digits) (int, error) { return d.read() }
 			} else {
 				want = 10*want + i
 				if i < failAt {
 					changed++
 				}
 			}
-			if got, err := call(ctx, r, k, f); err != nil || got != want {
+			if got, err := relayed(ctx, r, k, f); err != nil || got != want {
 				t.Errorf("call %d fails: call %d returns %d, %v, want %d", failAt, i, got, err, want)
 			}
 		}

@@ -43,7 +43,7 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 		}
 		w.SendQM31(zero, top)
 		r := w.Challenge()
-		point[round], claim = r, next(zero, top, claim, r)
+		point[round], claim = r, field.RoundValue(zero, top, claim, r)
 		waiting = waiting.Mul(field.One.Sub(r))
 		must.OK(advance(ctx, sums, round+1, point, c))
 	}

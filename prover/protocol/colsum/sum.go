@@ -192,8 +192,8 @@ func (s *sum) fold(r field.QM31) {
 	for i := range s.pairs {
 		p := &s.pairs[i]
 		h := len(p.a) / 2
-		field.FoldHalves(p.a[:h], field.Halves{Lo: p.a[:h], Hi: p.a[h:]}, r)
-		field.FoldHalves(p.b[:h], field.Halves{Lo: p.b[:h], Hi: p.b[h:]}, r)
+		field.FoldVec(p.a[:h], p.a, r)
+		field.FoldVec(p.b[:h], p.b, r)
 		p.a, p.b = p.a[:h], p.b[:h]
 	}
 }

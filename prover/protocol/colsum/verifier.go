@@ -24,10 +24,3 @@ func Verify(r *transcript.Reader, vars int, claim transcript.Form) End {
 	}
 	return End{point, claim}
 }
-
-// next returns zero + m·r + top·r², with the m that makes the values at 0 and 1 add
-// up to the claim.
-func next(zero, top, claim, r field.QM31) field.QM31 {
-	m := claim.Sub(zero.Double()).Sub(top)
-	return zero.Add(r.Mul(m.Add(r.Mul(top))))
-}

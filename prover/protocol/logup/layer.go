@@ -1,8 +1,6 @@
 package logup
 
 import (
-	"sync"
-
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/poly"
@@ -91,8 +89,7 @@ type tileSums func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM
 // depend on how the range is cut.
 func (l *Layer) sumTiles(pairs int, f tileSums) Sums {
 	var total Sums
-	var mu sync.Mutex
-	parallel.For(pairs, entriesPerTask, func(lo, hi int) {
+	parallel.Collect(pairs, entriesPerTask, func(lo, hi int) func() {
 		var part Sums
 		s := l.scratch()
 		l.weight.Rows(lo, hi, func(from, to int, outer field.QM31, inner []field.QM31) {
@@ -106,9 +103,7 @@ func (l *Layer) sumTiles(pairs int, f tileSums) Sums {
 			}
 			part.add(outer.Mul(row.Zero), outer.Mul(row.Top))
 		})
-		mu.Lock()
-		total.add(part.Zero, part.Top)
-		mu.Unlock()
+		return func() { total.add(part.Zero, part.Top) }
 	})
 	return total
 }

@@ -55,6 +55,10 @@ type Tree interface {
 	Close()
 }
 
+// Fractions are the values of a layer's two halves at one point: the
+// summands' numerators and denominators.
+type Fractions struct{ N0, N1, D0, D1 field.QM31 }
+
 // Sums are a round's value at 0 and leading coefficient.
 type Sums struct{ Zero, Top field.QM31 }
 
@@ -62,7 +66,7 @@ type Sums struct{ Zero, Top field.QM31 }
 // at Point, of the numerators and the denominators.
 type End struct {
 	Point    []field.QM31
-	Num, Den field.QM31
+	Num, Den transcript.Form
 }
 
 // Prove proves that the fractions of a tree of 2^vars leaves, which the transcript
@@ -79,7 +83,7 @@ func Prove(ctx context.Context, w *transcript.Writer, vars int, t Tree) (End, er
 		if w.Masked() {
 			w.SendQM31(inverse(f.D0))
 		}
-		return End{nil, f.N0, f.D0}, nil
+		return End{nil, transcript.Known(f.N0), transcript.Known(f.D0)}, nil
 	}
 	return proveFrom(ctx, w, vars, t, f)
 }
@@ -88,13 +92,14 @@ func Prove(ctx context.Context, w *transcript.Writer, vars int, t Tree) (End, er
 func proveFrom(ctx context.Context, w *transcript.Writer, vars int, t Tree, f Fractions) (end End, err error) {
 	for k := 1; ; k++ {
 		w.SendQM31(f.N0, f.N1, f.D0, f.D1)
+		sent := f.forms()
 		if k == 1 && w.Masked() {
-			_, den := f.sum()
-			w.SendQM31(den, inverse(den))
+			_, den := sent.sum()
+			w.SendQM31(den.Plain(), inverse(den.Plain()))
 		}
 		mu := w.Challenge()
-		end.Num, end.Den = f.at(mu)
-		end.Point = append([]field.QM31{mu}, end.Point...)
+		num, den := sent.at(mu)
+		end = End{append([]field.QM31{mu}, end.Point...), num, den}
 		if k == vars {
 			return end, nil
 		}
@@ -102,7 +107,7 @@ func proveFrom(ctx context.Context, w *transcript.Writer, vars int, t Tree, f Fr
 		if err := t.Begin(ctx, k, end.Point, lambda); err != nil {
 			return End{}, err
 		}
-		if end.Point, f, err = proveLayer(ctx, w, t, end.Point, end.Num.Add(lambda.Mul(end.Den))); err != nil {
+		if end.Point, f, err = proveLayer(ctx, w, t, end.Point, num.Add(den.Mul(lambda)).Plain()); err != nil {
 			return End{}, err
 		}
 	}

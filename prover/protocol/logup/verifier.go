@@ -14,29 +14,17 @@ var (
 	ErrLayer       = errors.New("logup: a layer does not follow from the one below")
 )
 
-// FormEnd is an [End] as a verifier sees it.
-type FormEnd struct {
-	Point    []field.QM31
-	Num, Den transcript.Form
-}
-
-// Verify is VerifyForms for a transcript that is not masked.
-func Verify(r *transcript.Reader, numVars int) End {
-	end := VerifyForms(r, numVars)
-	return End{end.Point, end.Num.Plain(), end.Den.Plain()}
-}
-
-// VerifyForms checks that 2^numVars fractions, committed to before, add up to zero with
+// Verify checks that 2^numVars fractions, committed to before, add up to zero with
 // no zero among the denominators. It returns the evaluations to which the sum is
 // reduced; the caller checks them. Fractions that the prover left out count as 0/1
 // there. On failure it fails r, and the result is meaningless. What a masked transcript
 // does not tell is left as equations.
-func VerifyForms(r *transcript.Reader, numVars int) FormEnd {
+func Verify(r *transcript.Reader, numVars int) End {
 	if numVars == 0 {
 		num, den := r.Form(), r.Form()
 		r.Zero(num, ErrSum)
 		notZero(r, den)
-		return FormEnd{nil, num, den}
+		return End{nil, num, den}
 	}
 	f := readFractions(r)
 	num, den := f.sum()
@@ -53,7 +41,7 @@ func VerifyForms(r *transcript.Reader, numVars int) FormEnd {
 		num, den = f.at(mu)
 		point = append([]field.QM31{mu}, point...)
 		if k == numVars {
-			return FormEnd{point, num, den}
+			return End{point, num, den}
 		}
 		point, f = verifyLayer(r, point, num, den)
 	}
@@ -70,6 +58,10 @@ func notZero(r *transcript.Reader, den transcript.Form) {
 
 // forms are Fractions as a verifier sees them.
 type forms struct{ n0, n1, d0, d1 transcript.Form }
+
+func (f *Fractions) forms() forms {
+	return forms{transcript.Known(f.N0), transcript.Known(f.N1), transcript.Known(f.D0), transcript.Known(f.D1)}
+}
 
 func readFractions(r *transcript.Reader) forms {
 	return forms{r.Form(), r.Form(), r.Form(), r.Form()}

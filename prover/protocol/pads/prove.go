@@ -51,10 +51,8 @@ func (s *Stack) Prove(w *transcript.Writer, values []field.QM31) {
 		w.SendQM31(q[1], q[2])
 		r := w.Challenge()
 		for k, t := range tables {
-			for i := range half {
-				t[i] = t[i].Add(r.Mul(t[half+i].Sub(t[i])))
-			}
 			tables[k] = t[:half]
+			field.FoldVec(tables[k], t, r)
 		}
 	}
 	w.Unmask()
@@ -95,15 +93,6 @@ func (s *Stack) check(i int, t *transcript.Tape) {
 	}
 }
 
-// Equations returns how many equations the sub-transcripts and the proof of products leave.
-func (e *Ends) Equations(forks []Read) int {
-	n := len(e.tape.Equations())
-	for i := range forks {
-		n += len(forks[i].Tape.Equations())
-	}
-	return n
-}
-
 // Join joins everything with powers of zeta: the claims of all sub-transcripts in order, then so many claims that are zero and
 // have no pads, then the three claims at the end of the proof of products, then the equations in the order in which they
 // arose. It returns the value of the joined claim, and the weight in its functional of each element of the stack. (Claims
@@ -131,7 +120,7 @@ func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (valu
 		equations += len(p.Tape.Equations())
 		triples += len(p.Tape.Triples())
 	}
-	powers := ends.powers(end, zeta)
+	powers := field.Powers(zeta.Exp(uint64(end)), zeta, len(ends.at)) // those of the ends
 	for k, v := range ends.at {
 		value = value.Add(powers[k].Mul(v))
 	}
@@ -141,12 +130,13 @@ func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (valu
 			p := &parts[i]
 			known, pads, products := p.Tape.Back(p.forms(zeta))
 			p.known = known
-			subtract(weights[p.pads:], pads)
-			subtract(weights[s.products+p.triples:], products)
-			s.addEnds(weights, eq, &powers, p.triples, p.triples+len(products))
+			ofPads, ofProducts := weights[p.pads:][:len(pads)], weights[s.products+p.triples:][:len(products)]
+			field.SubQM31Vec(ofPads, ofPads, pads)
+			field.SubQM31Vec(ofProducts, ofProducts, products)
+			s.addEnds(weights, eq, powers, p.triples, p.triples+len(products))
 		}
 	})
-	s.addEnds(weights, eq, &powers, len(s.triples), s.count())
+	s.addEnds(weights, eq, powers, len(s.triples), s.count())
 	for i := range parts {
 		value = value.Add(parts[i].known)
 	}
@@ -164,56 +154,26 @@ type joinPart struct {
 // forms are the claims and equations, with their powers of zeta.
 func (p *joinPart) forms(zeta field.QM31) iter.Seq2[transcript.Form, field.QM31] {
 	return func(yield func(transcript.Form, field.QM31) bool) {
-		weight := power(zeta, p.claims)
-		for i := range p.Claims {
+		for i, weight := range field.Powers(zeta.Exp(uint64(p.claims)), zeta, p.Claims) {
 			if !yield(p.Claim(i), weight) {
 				return
 			}
-			weight = weight.Mul(zeta)
 		}
-		weight = power(zeta, p.equations)
-		for _, e := range p.Tape.Equations() {
-			if !yield(e, weight) {
+		equations := p.Tape.Equations()
+		for i, weight := range field.Powers(zeta.Exp(uint64(p.equations)), zeta, len(equations)) {
+			if !yield(equations[i], weight) {
 				return
 			}
-			weight = weight.Mul(zeta)
 		}
 	}
-}
-
-// powers are those of zeta that the claims at the end of the proof of products have, the first of number from.
-func (e *Ends) powers(from int, zeta field.QM31) (p [3]field.QM31) {
-	p[0] = power(zeta, from)
-	for k := 1; k < len(p); k++ {
-		p[k] = p[k-1].Mul(zeta)
-	}
-	return p
 }
 
 // addEnds adds to the weights of triples lo to hi − 1 those of the claims at the end of the proof of products.
-func (s *Stack) addEnds(weights, eq []field.QM31, powers *[3]field.QM31, lo, hi int) {
+func (s *Stack) addEnds(weights, eq, powers []field.QM31, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		x, y, z := s.triple(i)
 		for k, at := range [3]int{x, y, z} {
 			weights[at] = weights[at].Add(powers[k].Mul(eq[i]))
 		}
 	}
-}
-
-func subtract(dst, v []field.QM31) {
-	for i := range v {
-		dst[i] = dst[i].Sub(v[i])
-	}
-}
-
-// power returns z^n.
-func power(z field.QM31, n int) field.QM31 {
-	p := field.One
-	for ; n > 0; n >>= 1 {
-		if n&1 == 1 {
-			p = p.Mul(z)
-		}
-		z = z.Square()
-	}
-	return p
 }

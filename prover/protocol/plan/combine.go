@@ -204,12 +204,7 @@ func (p *Plan) Cut(claims []Claim) *Cuts {
 // Combine is Plan.Combine for these claims. It may be called once.
 func (c *Cuts) Combine(tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
 	j := &c.j
-	j.tau, j.powers = tau, make([]field.QM31, len(j.claims)+len(j.tails))
-	power := field.One
-	for i := range j.powers {
-		j.powers[i] = power
-		power = power.Mul(zeta)
-	}
+	j.tau, j.powers = tau, field.Powers(field.One, zeta, len(j.claims)+len(j.tails))
 	for i := range j.claims {
 		value = value.Add(j.powers[i].Mul(j.claims[i].Value.Known()))
 	}

@@ -114,7 +114,7 @@ func (p *Plan) hide(choice Choice) error {
 	}
 	p.Pads.Stack = pads.NewStack(forks)
 	p.Pads.stack = &model.Stack{Size: uint64(pads.Limbs * p.Pads.Elements())}
-	if err := p.plantHiding(s, choice); err != nil {
+	if err := p.plant(s, choice); err != nil {
 		return err
 	}
 	p.cost.work(uint64(len(p.tails()))*workClaimBlock + uint64(p.Pads.Elements())*workClaimBlock)
@@ -136,76 +136,24 @@ func (f *Fork) MaskedEquations() int {
 	return n
 }
 
-// plantHiding is plant for a hiding proof.
-func (p *Plan) plantHiding(s *stacks, choice Choice) error {
-	given := choice.Levels != nil
-	slots, err := p.plantBeside(s, &choice, p.Pads.stack.Size)
-	if err != nil {
+// putMasks adds mask rows and the auxiliary row.
+func (t *Tree) putMasks(shift int) error {
+	if len(t.Hash.Groups(1<<shift)) > 1 {
+		return fmt.Errorf("rows of 2^%d values beside ones of 2^%d: too short to hide", t.RowVars, t.RowVars+shift)
+	}
+	if err := t.put(soundness.Masks<<shift, backend.Part{Kind: backend.Masks}, shift, soundness.Masks); err != nil {
 		return err
 	}
-	longest := choice.longest()
-	shift := longest - choice.WitnessRowVars
-	t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup, Auxiliary: true}}}
-	total := 0
-	// put adds the groups of rows that begin with a row of the table, a multiple of align of them.
-	put := func(rows int, part backend.Part, align uint64) {
-		total += rows
-		slot, used := uint64(0), uint64(0)
-		if n := len(t.Groups); n > 0 {
-			used = t.Groups[n-1].First + uint64(t.Groups[n-1].Rows)
-		}
-		if part.Kind != backend.Auxiliary {
-			row := (slots+(used+1<<shift-1)>>shift+align-1)/align*align - slots
-			slot = row << shift
-		}
-		for first := 0; first < rows; {
-			n := min(rows-first, p.Config.Hash.Groups(rows)[0])
-			t.Groups = append(t.Groups, whir.Group{First: slot + uint64(first), Rows: n})
-			part.First = first
-			t.Parts = append(t.Parts, part)
-			first += n
-		}
-	}
-	for _, w := range append(s.witness, p.Pads.stack) {
-		rows, err := rowsOf(w, choice.WitnessRowVars)
-		if err != nil {
-			return err
-		}
-		part := backend.Part{Stack: w}
-		if w == p.Pads.stack {
-			part.Kind = backend.Pads
-		}
-		put(rows, part, 1)
-	}
-	put(soundness.Masks<<shift, backend.Part{Kind: backend.Masks}, soundness.Masks)
-	put(1<<shift, backend.Part{Kind: backend.Auxiliary}, 1)
-	switch {
-	case total > maxRows:
+	if t.Rows()+1<<shift > maxRows {
 		return errRows
-	case len(p.Config.Hash.Groups(1<<shift)) > 1:
-		return fmt.Errorf("rows of 2^%d values beside ones of 2^%d: too short to hide", choice.WitnessRowVars, longest)
 	}
-	slots += p.add(t, slots, longest)
-	p.Pads.tree = len(p.Trees) - 1
-	p.Pads.offset = p.places[len(p.places)-1].first
-	return p.hidingParameters(choice, given, slots)
+	t.Groups, t.Parts = append(t.Groups, whir.Group{Rows: 1 << shift}), append(t.Parts, backend.Part{Kind: backend.Auxiliary})
+	t.Auxiliary = true
+	return nil
 }
 
-// hidingParameters is parameters for a hiding proof. The number of queries decides how long tails of the witness are.
-func (p *Plan) hidingParameters(choice Choice, given bool, slots uint64) (err error) {
-	p.Choice = choice
-	longest := choice.longest()
-	if given {
-		p.Params, err = soundness.CheckHiding(p.Config, choice.TailLog, choice.Levels, slots)
-		if err == nil && p.Params.RowVars() != longest {
-			err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.Params.RowVars(), longest)
-		}
-	} else if p.Params, err = soundness.DeriveHiding(p.Config, choice.TailLog, longest, slots); err == nil {
-		p.Choice.Levels = p.Params.Levels
-	}
-	if err != nil {
-		return err
-	}
+// setTails sets how long the tails of rows are. The number of queries decides that of the witness's.
+func (p *Plan) setTails(choice Choice) error {
 	queries := p.Params.Levels[0].Queries
 	for i := range p.Trees {
 		t := &p.Trees[i]

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -15,9 +14,8 @@ import (
 // trees, and of one with masks and an auxiliary row. Of every block of the stack it shows that the difference of the MLEs is zero at a
 // random point.
 type Link struct {
-	Params *soundness.Params
-	// Trees are those of the two keys, and that of the masks.
-	Trees [3]Tree
+	// Opened has the trees of the two keys, and that of the masks.
+	Opened
 	stack *model.Stack
 }
 
@@ -30,7 +28,7 @@ func NewLink(g *model.Graph, config soundness.Config, of [2]LinkedRows, levels [
 	if err := CheckSizes(g); err != nil {
 		return nil, err
 	}
-	l := &Link{stack: model.NewStack(g, g.FixedStacks()[0])}
+	l := &Link{Opened: Opened{Trees: make([]Tree, 3)}, stack: model.NewStack(g, g.FixedStacks()[0])}
 	longest, tailLog := max(of[0].RowVars, of[1].RowVars), min(of[0].TailLog, of[1].TailLog)
 	slots := uint64(0)
 	add := func(t *Tree, align uint64) {
@@ -59,12 +57,7 @@ func NewLink(g *model.Graph, config soundness.Config, of [2]LinkedRows, levels [
 	masks.Parts = []backend.Part{{Kind: backend.Masks}, {Kind: backend.Auxiliary}}
 	add(masks, soundness.Masks)
 	var err error
-	if levels == nil {
-		l.Params, err = soundness.DeriveHiding(config, tailLog, longest, slots)
-	} else if l.Params, err = soundness.CheckHiding(config, tailLog, levels, slots); err == nil && l.Params.RowVars() != longest {
-		err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", l.Params.RowVars(), longest)
-	}
-	if err != nil {
+	if l.Params, err = openingParams(config, true, tailLog, levels, longest, slots); err != nil {
 		return nil, err
 	}
 	for i, r := range of {
@@ -91,14 +84,12 @@ func (l *Link) Vars() int {
 // zeta.
 func (l *Link) Terms(point []field.QM31, zeta field.QM31) whir.List {
 	terms := make(whir.List, 0, 2*len(l.stack.Blocks))
-	power := field.One
-	for i := range l.stack.Blocks {
+	for i, power := range field.Powers(field.One, zeta, len(l.stack.Blocks)) {
 		b := &l.stack.Blocks[i]
 		at := point[len(point)-b.Bits:]
 		terms = append(terms,
 			whir.Term{Coef: power, Tree: 0, Offset: b.Offset, Point: at},
 			whir.Term{Coef: power.Neg(), Tree: 1, Offset: b.Offset, Point: at})
-		power = power.Mul(zeta)
 	}
 	return terms
 }
@@ -111,31 +102,4 @@ func (l *Link) rounds() []soundness.Round {
 		soundness.Point("differences of weights", uint64(max(1, l.Vars()))),
 		soundness.Join("join of differences", uint64(len(l.stack.Blocks))),
 	}, l.Params.Rounds()...)
-}
-
-// Layouts returns the layouts of all trees.
-func (l *Link) Layouts() (list []whir.Layout) {
-	for i := range l.Trees {
-		list = append(list, l.Trees[i].Layout)
-	}
-	return list
-}
-
-// RowOffsets returns the first table row of every tree.
-func (l *Link) RowOffsets() (list []uint64) {
-	for i := range l.Trees {
-		list = append(list, l.Trees[i].RowOffset)
-	}
-	return list
-}
-
-// Opening returns the description of the opening for a backend.
-func (l *Link) Opening() backend.Opening {
-	o := backend.Opening{Params: l.Params, RowOffsets: l.RowOffsets()}
-	for i := range l.Trees {
-		c := l.Trees[i].Commitment
-		c.Groups = slices.Clone(c.Groups)
-		o.Commitments = append(o.Commitments, c)
-	}
-	return o
 }

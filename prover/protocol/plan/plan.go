@@ -20,12 +20,10 @@ import (
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
-	// Trees are the first trees of the opening, in order: that of the base, that of the other fixed tensors, those that
-	// a proof's header names (model.Graph.Apart), then that of the witness. Each may be missing.
-	Trees  []Tree
+	// Opened has the first trees, in order: that of the base, that of the other fixed tensors, those that a proof's header
+	// names (model.Graph.Apart), then that of the witness. Each may be missing. The parameters are nil if nothing is committed.
+	Opened
 	Choice Choice
-	// Params are those of the opening, nil if nothing is committed.
-	Params *soundness.Params
 	// Pads are those of a hiding proof, nil in a plain one.
 	Pads *Pads
 	// LookupGrind is the proof of work before the look-up challenges of every chunk,
@@ -140,7 +138,7 @@ func (p *Plan) layOut(choice Choice) error {
 		return err
 	}
 	p.located = make([]located, len(p.Graph.Tensors))
-	return p.plant(choice)
+	return p.plant(newStacks(p.Graph), choice)
 }
 
 // committed lists the tensors of a base, other fixed tensors, those of each tree that a header names, then the rest of the witness of
@@ -203,39 +201,24 @@ func (p *Plan) reduce() error {
 // wirings has the wiring of every view of a plan, so that each view is analysed once, and those that are alike share
 // one: layers of a model have the same views.
 type wirings struct {
-	mu    sync.Mutex
-	list  map[*model.Linear]*wiringOnce
-	alike map[string]*Wiring // by what they follow from
-}
-
-type wiringOnce struct {
-	sync.Once
-	w *Wiring
+	list  sync.Map // from a *model.Linear to a func() *Wiring
+	alike sync.Map // from a string to a *Wiring, by what they follow from
 }
 
 // wiring returns the wiring of a view.
 func (p *Plan) wiring(l *model.Linear, out []int) *Wiring {
-	p.wirings.mu.Lock()
-	if p.wirings.list == nil {
-		p.wirings.list = map[*model.Linear]*wiringOnce{}
-	}
-	w, ok := p.wirings.list[l]
+	w, ok := p.wirings.list.Load(l)
 	if !ok {
-		w = &wiringOnce{}
-		p.wirings.list[l] = w
+		w, _ = p.wirings.list.LoadOrStore(l, sync.OnceValue(func() *Wiring { return p.analysed(l.View, out, p.Graph.Tensors[l.Src].Shape) }))
 	}
-	p.wirings.mu.Unlock()
-	w.Do(func() { w.w = p.analysed(l.View, out, p.Graph.Tensors[l.Src].Shape) })
-	return w.w
+	return w.(func() *Wiring)()
 }
 
 // analysed returns the wiring of a view. It costs the same whether there is one alike or not.
 func (p *Plan) analysed(v *model.View, out, in []int) *Wiring {
-	key := wiringKey(v, out, in)
-	p.wirings.mu.Lock()
-	w := p.wirings.alike[string(key)]
-	p.wirings.mu.Unlock()
-	known := w != nil
+	key := string(wiringKey(v, out, in))
+	found, known := p.wirings.alike.Load(key)
+	w, _ := found.(*Wiring)
 	if !known {
 		w = NewWiring(v, out, in)
 	}
@@ -245,12 +228,7 @@ func (p *Plan) analysed(v *model.View, out, in []int) *Wiring {
 		return w
 	}
 	w.findEmpty()
-	p.wirings.mu.Lock()
-	defer p.wirings.mu.Unlock()
-	if p.wirings.alike == nil {
-		p.wirings.alike = map[string]*Wiring{}
-	}
-	p.wirings.alike[string(key)] = w
+	p.wirings.alike.Store(key, w)
 	return w
 }
 

@@ -26,6 +26,39 @@ type Tree struct {
 	RowOffset uint64 // the table row that its slot 0 is in
 }
 
+// Opened are the first trees of an opening, and its parameters.
+type Opened struct {
+	Trees  []Tree
+	Params *soundness.Params
+}
+
+// Layouts returns the layout of every tree.
+func (o *Opened) Layouts() []whir.Layout {
+	l := make([]whir.Layout, len(o.Trees))
+	for i := range o.Trees {
+		l[i] = o.Trees[i].Layout
+	}
+	return l
+}
+
+// RowOffsets returns the first table row of every tree.
+func (o *Opened) RowOffsets() []uint64 {
+	n := make([]uint64, len(o.Trees))
+	for i := range o.Trees {
+		n[i] = o.Trees[i].RowOffset
+	}
+	return n
+}
+
+// Opening returns the description of the opening for a backend.
+func (o *Opened) Opening() backend.Opening {
+	of := backend.Opening{Params: o.Params, RowOffsets: o.RowOffsets()}
+	for i := range o.Trees {
+		of.Commitments = append(of.Commitments, o.Trees[i].Commitment)
+	}
+	return of
+}
+
 // Values returns the number of values in the tree's stacks.
 func (t *Tree) Values() uint64 {
 	n := uint64(0)
@@ -249,34 +282,61 @@ func rowsOf(s *model.Stack, rowVars int) (int, error) {
 
 // plant lays out the trees, and takes or chooses the parameters of their opening.
 // Every stack begins with a row of the opening's table: trees come one after the
-// other, and so do the stacks of chunks.
-func (p *Plan) plant(choice Choice) error {
-	s := newStacks(p.Graph)
-	given := choice.Levels != nil
-	slots, err := p.plantBeside(s, &choice, 0) // table rows so far
+// other, and so do the stacks of chunks. In a hiding proof the stack of pads comes behind these, then mask rows and the
+// auxiliary row.
+func (p *Plan) plant(s *stacks, choice Choice) error {
+	witness, values := s.witness, uint64(0)
+	if p.Pads != nil {
+		witness, values = append(witness, p.Pads.stack), p.Pads.stack.Size
+	}
+	slots, err := p.plantBeside(s, &choice, values) // table rows so far
 	if err != nil {
 		return err
 	}
 	longest := choice.longest()
-	if len(s.witness) > 0 {
-		t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
-		perRow := uint64(1) << (longest - choice.WitnessRowVars)
-		total := 0
-		for _, w := range s.witness {
-			rows, err := rowsOf(w, choice.WitnessRowVars)
-			if total += rows; err != nil || total > maxRows {
-				return errRows
-			}
-			slot, first := (t.Slots()+perRow-1)&^(perRow-1), 0
-			for _, n := range p.Config.Hash.Groups(rows) {
-				t.Groups = append(t.Groups, whir.Group{First: slot + uint64(first), Rows: n})
-				t.Parts = append(t.Parts, backend.Part{Stack: w, First: first})
-				first += n
-			}
+	shift := longest - choice.WitnessRowVars
+	t := Tree{RowOffset: slots, Commitment: backend.Commitment{Layout: whir.Layout{Hash: p.Config.Hash, RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
+	for _, w := range witness {
+		rows, err := rowsOf(w, choice.WitnessRowVars)
+		if err != nil {
+			return err
 		}
+		part := backend.Part{Stack: w}
+		if p.Pads != nil && w == p.Pads.stack {
+			part.Kind = backend.Pads
+		}
+		if err := t.put(rows, part, shift, 1); err != nil {
+			return err
+		}
+	}
+	if p.Pads != nil {
+		if err := t.putMasks(shift); err != nil {
+			return err
+		}
+	}
+	if len(witness) > 0 {
 		slots += p.add(t, slots, longest)
 	}
-	return p.parameters(choice, given, slots)
+	if err := p.parameters(choice, slots); err != nil || p.Pads == nil {
+		return err
+	}
+	p.Pads.tree = len(p.Trees) - 1
+	p.Pads.offset = p.places[len(p.places)-1].first
+	return p.setTails(choice)
+}
+
+// put adds groups of rows, of which 2^shift make one of the table. They begin with a row of the table, a multiple of align of them.
+func (t *Tree) put(rows int, part backend.Part, shift int, align uint64) error {
+	if rows > maxRows-t.Rows() {
+		return errRows
+	}
+	first := (t.RowOffset+(t.Slots()+1<<shift-1)>>shift+align-1)/align*align - t.RowOffset
+	for _, n := range t.Hash.Groups(rows) {
+		t.Groups = append(t.Groups, whir.Group{First: first<<shift + uint64(part.First), Rows: n})
+		t.Parts = append(t.Parts, part)
+		part.First += n
+	}
+	return nil
 }
 
 // plantBeside completes and checks a choice, for a proof with so many values of pads, and adds the trees beside the
@@ -330,7 +390,7 @@ func (p *Plan) add(t Tree, row uint64, longest int) uint64 {
 }
 
 // parameters takes the given levels, if they are secure, or chooses them.
-func (p *Plan) parameters(choice Choice, given bool, slots uint64) (err error) {
+func (p *Plan) parameters(choice Choice, slots uint64) (err error) {
 	p.Choice = choice
 	if len(p.Trees) == 0 {
 		if len(choice.Levels) > 0 {
@@ -338,18 +398,29 @@ func (p *Plan) parameters(choice Choice, given bool, slots uint64) (err error) {
 		}
 		return nil
 	}
-	longest := choice.longest()
-	if given {
-		p.Params, err = soundness.Check(p.Config, choice.Levels, slots)
-		if err == nil && p.Params.RowVars() != longest {
-			err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.Params.RowVars(), longest)
-		}
-		return err
-	}
-	if p.Params, err = soundness.Derive(p.Config, longest, slots); err == nil {
+	if p.Params, err = openingParams(p.Config, p.Pads != nil, choice.TailLog, choice.Levels, choice.longest(), slots); err == nil {
 		p.Choice.Levels = p.Params.Levels
 	}
 	return err
+}
+
+// openingParams returns the parameters of an opening of so many rows of 2^longest values, which may hide with tails of a 2^tailLog-th: with
+// the given levels, if they are secure, or with some that it chooses if levels is nil.
+func openingParams(c soundness.Config, hides bool, tailLog int, levels []soundness.Level, longest int, slots uint64) (p *soundness.Params, err error) {
+	switch {
+	case levels == nil && hides:
+		return soundness.DeriveHiding(c, tailLog, longest, slots)
+	case levels == nil:
+		return soundness.Derive(c, longest, slots)
+	case hides:
+		p, err = soundness.CheckHiding(c, tailLog, levels, slots)
+	default:
+		p, err = soundness.Check(c, levels, slots)
+	}
+	if err == nil && p.RowVars() != longest {
+		err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.RowVars(), longest)
+	}
+	return p, err
 }
 
 // tail is an aligned block of a last row's unused end, which is zero.
@@ -420,30 +491,3 @@ func (p *Plan) WitnessTree() *Tree {
 
 // Sent says whether a proof sends the tree's root, as only that of the witness: others are in the key or in the header.
 func (t *Tree) Sent() bool { return !t.Fixed && t.Apart == 0 }
-
-// Layouts returns the layout of every tree.
-func (p *Plan) Layouts() []whir.Layout {
-	l := make([]whir.Layout, len(p.Trees))
-	for i := range p.Trees {
-		l[i] = p.Trees[i].Layout
-	}
-	return l
-}
-
-// RowOffsets returns the first table row of every tree.
-func (p *Plan) RowOffsets() []uint64 {
-	n := make([]uint64, len(p.Trees))
-	for i := range p.Trees {
-		n[i] = p.Trees[i].RowOffset
-	}
-	return n
-}
-
-// Opening returns the description of the opening for a backend.
-func (p *Plan) Opening() backend.Opening {
-	o := backend.Opening{Params: p.Params, RowOffsets: p.RowOffsets()}
-	for i := range p.Trees {
-		o.Commitments = append(o.Commitments, p.Trees[i].Commitment)
-	}
-	return o
-}

@@ -6,15 +6,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// Read runs the verifier's side of a masked sub-transcript, of the given number. It returns the claims, and what the joined
-// claim takes of it. If something does not hold, the reader may have the error or not: then the joined claim is false.
-func Read(pl *plan.Plan, fork int, r *transcript.Reader, public Public) ([]plan.Claim, pads.Read) {
-	claims := make([]plan.Claim, len(pl.Forks[fork].Claims))
-	return claims, ReadInto(claims, pl, fork, r, public)
-}
-
-// ReadInto is Read with room for the claims.
-func ReadInto(claims []plan.Claim, pl *plan.Plan, fork int, r *transcript.Reader, public Public) pads.Read {
+// Read runs the verifier's side of a masked sub-transcript, of the given number. It sets the claims, and returns what the
+// joined claim takes of it. If something does not hold, the reader may have the error or not: then the joined claim is false.
+func Read(claims []plan.Claim, pl *plan.Plan, fork int, r *transcript.Reader, public Public) pads.Read {
 	tape := pl.Pads.NewTape(fork)
 	r.Mask(tape)
 	claims = RunInto(claims, pl, pl.Forks[fork], NewVerifier(r), public)

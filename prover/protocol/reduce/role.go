@@ -193,18 +193,17 @@ func (p *Role) inner(list []backend.Instance) []field.QM31 {
 }
 
 // logup proves or verifies a fractional sum of 2^numVars leaves.
-func (p *Role) logup(l backend.Leaves, numVars int) logup.FormEnd {
+func (p *Role) logup(l backend.Leaves, numVars int) logup.End {
 	if !p.proving() {
-		return logup.VerifyForms(p.r, numVars)
+		return logup.Verify(p.r, numVars)
 	}
-	return on(p, func() (logup.FormEnd, error) {
+	return on(p, func() (logup.End, error) {
 		t, err := p.b.Fractions(p.ctx, l)
 		if err != nil {
-			return logup.FormEnd{}, err
+			return logup.End{}, err
 		}
 		defer t.Close()
-		end, err := logup.Prove(p.ctx, p.w, numVars, t)
-		return logup.FormEnd{Point: end.Point, Num: transcript.Known(end.Num), Den: transcript.Known(end.Den)}, err
+		return logup.Prove(p.ctx, p.w, numVars, t)
 	})
 }
 
@@ -222,26 +221,16 @@ func (p *Role) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int,
 
 // sumcheck proves or verifies a batch of sums with the given shapes. instances are the
 // prover's tables.
-func (p *Role) sumcheck(instances []backend.Instance, shapes []sumcheck.FormShape) []sumcheck.FormFinal {
+func (p *Role) sumcheck(instances []backend.Instance, shapes []sumcheck.Shape) []sumcheck.Final {
 	if !p.proving() {
-		return sumcheck.VerifyForms(p.r, shapes)
+		return sumcheck.Verify(p.r, shapes)
 	}
-	return on(p, func() ([]sumcheck.FormFinal, error) {
+	return on(p, func() ([]sumcheck.Final, error) {
 		t, err := p.b.Sums(p.ctx, instances)
 		if err != nil {
 			return nil, err
 		}
 		defer t.Close()
-		plain := make([]sumcheck.Shape, len(shapes))
-		for i, s := range shapes {
-			plain[i] = s.Shape
-			plain[i].Claim = s.Claim.Plain()
-		}
-		finals, err := sumcheck.Prove(p.ctx, p.w, plain, t)
-		forms := make([]sumcheck.FormFinal, len(finals))
-		for i, f := range finals {
-			forms[i] = sumcheck.FormFinal{Point: f.Point, A: transcript.Known(f.A), B: transcript.Known(f.B)}
-		}
-		return forms, err
+		return sumcheck.Prove(p.ctx, p.w, shapes, t)
 	})
 }

@@ -26,7 +26,7 @@ type Session struct {
 	public         Public
 	drawn          [][]field.QM31    // lists of challenges, by number
 	values         []transcript.Form // by node of the fork, as far as they are known
-	finals         []sumcheck.FormFinal
+	finals         []sumcheck.Final
 	tables         []backend.Instance // the prover's, of the sums that wait
 	shared         restrictions       // the prover's
 	computed, sums []field.QM31       // the prover's, of nodes to come: evaluations, sums
@@ -288,10 +288,10 @@ func (s *Session) batch(b *plan.Batch) {
 	if s.p.failed() {
 		return
 	}
-	shapes, known := make([]sumcheck.FormShape, b.To-b.From), weighed{}
+	shapes, known := make([]sumcheck.Shape, b.To-b.From), weighed{}
 	for i := range shapes {
 		sum := &s.f.Sums[b.From+i]
-		shapes[i] = sumcheck.FormShape{Shape: sumcheck.Shape{NumVars: sum.Vars, Eq: s.at(sum.Eq)}, Claim: s.values[sum.Value]}
+		shapes[i] = sumcheck.Shape{Claim: s.values[sum.Value], NumVars: sum.Vars, Eq: s.at(sum.Eq)}
 		if sum.View != nil {
 			shapes[i].B = func(end []field.QM31) field.QM31 {
 				return known.at(sum.View, sum.At, func() field.QM31 { return weights(s.wired(sum.View), s.at(sum.At), end) })

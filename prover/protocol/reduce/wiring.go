@@ -2,7 +2,6 @@ package reduce
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -127,16 +126,13 @@ func groupWeight(g *model.Group, w *plan.Wiring, parts, point [][]field.QM31) fi
 			return sum.total()
 		}
 	}
-	var mu sync.Mutex
 	var total field.QM31
-	parallel.For(model.Size(outDims), outputsPerTask, func(lo, hi int) {
+	parallel.Collect(model.Size(outDims), outputsPerTask, func(lo, hi int) func() {
 		var sum field.QM31
 		out.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
 			sum = sum.Add(weight.Mul(row(from, to, inner)))
 		})
-		mu.Lock()
-		defer mu.Unlock()
-		total = total.Add(sum)
+		return func() { total = total.Add(sum) }
 	})
 	return total
 }

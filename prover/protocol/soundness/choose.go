@@ -115,18 +115,24 @@ func ChooseKeyRowVars(c Config, size uint64) (int, error) {
 		return 0, err
 	}
 	t := newTailSearch(c)
-	best, bestCost := -1, uint64(0)
-	for v := minRowVars; v <= longest; v++ {
+	best, _, ok := cheapest(longest, func(v int) (uint64, bool) {
 		_, cost, ok := t.rowVars(sizes, longest, []Tree{{v, sizes}})
-		cost += (keyWeight - 1) * (max(psNoticed, c.hashing(Tree{v, sizes})) - psNoticed)
-		if ok && (best < 0 || cost < bestCost) {
-			best, bestCost = v, cost
-		}
-	}
-	if best < 0 {
+		return cost + (keyWeight-1)*(max(psNoticed, c.hashing(Tree{v, sizes}))-psNoticed), ok
+	})
+	if !ok {
 		return 0, c.outOfReach()
 	}
 	return best, nil
+}
+
+// cheapest returns the row length, up to the longest, that costs least, with its cost, if there is one that is ok.
+func cheapest(longest int, costs func(rowVars int) (uint64, bool)) (best int, least uint64, ok bool) {
+	for v := minRowVars; v <= longest; v++ {
+		if cost, fits := costs(v); fits && (!ok || cost < least) {
+			best, least, ok = v, cost, true
+		}
+	}
+	return best, least, ok
 }
 
 func (c Config) outOfReach() error {
@@ -155,12 +161,7 @@ func (c Config) longestRow(sizes []uint64) (int, error) {
 // rowVars returns the cheapest row length of a tree over stacks of these sizes that
 // is opened with others, and its cost.
 func (t *tailSearch) rowVars(sizes []uint64, longest int, beside []Tree) (best int, cost uint64, ok bool) {
-	for v := minRowVars; v <= longest; v++ {
-		if x, fits := t.firstCost(Tree{v, sizes}, beside); fits && (!ok || x < cost) {
-			best, cost, ok = v, x, true
-		}
-	}
-	return best, cost, ok
+	return cheapest(longest, func(v int) (uint64, bool) { return t.firstCost(Tree{v, sizes}, beside) })
 }
 
 // Derive returns the parameters of an opening of rows of 2^rowVars values that
@@ -187,7 +188,7 @@ func Derive(c Config, rowVars int, rowSlots uint64) (*Params, error) {
 	for v := rowVars; ; {
 		s, ok := t.best(v)
 		if !ok {
-			return nil, fmt.Errorf("soundness: %d bits are out of reach with %d grinding bits", c.TargetBits, c.GrindBits)
+			return nil, c.outOfReach()
 		}
 		if s.last {
 			return p, nil

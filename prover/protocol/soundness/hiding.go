@@ -192,22 +192,16 @@ func ChooseHidingRowVars(c Config, tailLog int, sizes []uint64, beside ...Tree) 
 	if err != nil {
 		return 0, err
 	}
-	best, _ := newTailSearch(c).hidingRowVars(tailLog, longest, sizes, beside)
-	if best < 0 {
+	best, _, ok := newTailSearch(c).hidingRowVars(tailLog, longest, sizes, beside)
+	if !ok {
 		return 0, fmt.Errorf("soundness: no rows of up to 2^%d values hide a witness at tails of a 2^%d-th", longest, tailLog)
 	}
 	return best, nil
 }
 
-// hidingRowVars returns the row length of ChooseHidingRowVars, -1 if there is none, and what it costs.
-func (t *tailSearch) hidingRowVars(tailLog, longest int, sizes []uint64, beside []Tree) (best int, least uint64) {
-	best = -1
-	for v := minRowVars; v <= longest; v++ {
-		if cost, ok := t.hidingCost(Tree{v, sizes}, beside, tailLog); ok && (best < 0 || cost < least) {
-			best, least = v, cost
-		}
-	}
-	return best, least
+// hidingRowVars returns the row length of ChooseHidingRowVars and what it costs.
+func (t *tailSearch) hidingRowVars(tailLog, longest int, sizes []uint64, beside []Tree) (best int, least uint64, ok bool) {
+	return cheapest(longest, func(v int) (uint64, bool) { return t.hidingCost(Tree{v, sizes}, beside, tailLog) })
 }
 
 // ChooseHiding is ChooseHidingRowVars for tails of any length, which it returns too: what costs least of all.
@@ -218,7 +212,7 @@ func ChooseHiding(c Config, sizes []uint64, beside ...Tree) (rowVars, tailLog in
 	}
 	t, least := newTailSearch(c), uint64(0)
 	for j := MinTailLog; j <= MaxTailLog; j++ {
-		if v, cost := t.hidingRowVars(j, longest, sizes, beside); v >= 0 && (tailLog == 0 || cost < least) {
+		if v, cost, ok := t.hidingRowVars(j, longest, sizes, beside); ok && (tailLog == 0 || cost < least) {
 			rowVars, tailLog, least = v, j, cost
 		}
 	}

@@ -46,7 +46,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 		return nil, nil
 	}
 	plan := newSchedule(shapes)
-	gamma := powers(w.Challenge(), len(shapes))
+	gamma := field.Powers(field.One, w.Challenge(), len(shapes))
 	states := newStates(shapes, gamma)
 
 	var claim, last field.QM31
@@ -78,7 +78,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 	ends := must.Get(tables.Ends(ctx, last))
 	finals := make([]Final, len(shapes))
 	for i, end := range ends {
-		finals[i] = Final{Point: challenges[plan.joins[i]:], A: end[0], B: end[1]}
+		finals[i] = Final{Point: challenges[plan.joins[i]:], A: transcript.Known(end[0]), B: transcript.Known(end[1])}
 		if w.SendQM31(end[0]); !w.Masked() || shapes[i].B == nil {
 			w.SendQM31(end[1])
 		}
@@ -103,7 +103,7 @@ func newStates(shapes []Shape, gamma []field.QM31) []*state {
 	field.BatchInvert(inv)
 	states := make([]*state, len(shapes))
 	for i, s := range shapes {
-		states[i] = &state{claim: s.Claim, scale: gamma[i], eq: s.Eq, inv: inv[:len(s.Eq)]}
+		states[i] = &state{claim: s.Claim.Plain(), scale: gamma[i], eq: s.Eq, inv: inv[:len(s.Eq)]}
 		inv = inv[len(s.Eq):]
 	}
 	return states

@@ -30,7 +30,7 @@ func (in *Instance) numVars() int {
 // A Shape is what the verifier knows of an instance: the claim, the number of
 // variables and the point of the eq factor, len(Eq) ≤ NumVars.
 type Shape struct {
-	Claim   field.QM31
+	Claim   transcript.Form
 	NumVars int
 	Eq      []field.QM31
 	// B, if it is not nil, gives B~(Point), which the verifier can compute: then a masked
@@ -38,21 +38,9 @@ type Shape struct {
 	B func(point []field.QM31) field.QM31
 }
 
-// A FormShape is a Shape whose claim is one as a verifier sees it. That of the Shape is not used.
-type FormShape struct {
-	Shape
-	Claim transcript.Form
-}
-
 // A Final is the pair of claims to which an instance is reduced: A~(Point) = A and
 // B~(Point) = B. The verifier still has to check them.
 type Final struct {
-	Point []field.QM31
-	A, B  field.QM31
-}
-
-// A FormFinal is a Final as a verifier sees it.
-type FormFinal struct {
 	Point []field.QM31
 	A, B  transcript.Form
 }
@@ -70,21 +58,18 @@ type schedule struct {
 }
 
 func newSchedule(shapes []Shape) schedule {
-	return scheduleOf(len(shapes), func(i int) *Shape { return &shapes[i] })
-}
-
-func scheduleOf(n int, shape func(int) *Shape) schedule {
-	s := schedule{joins: make([]int, n)}
-	for i := range n {
-		if own := shape(i); len(own.Eq) > own.NumVars {
+	s := schedule{joins: make([]int, len(shapes))}
+	for i := range shapes {
+		own := &shapes[i]
+		if len(own.Eq) > own.NumVars {
 			panic(fmt.Sprintf("sumcheck: %d eq variables in an instance of %d", len(own.Eq), own.NumVars))
 		}
-		s.rounds = max(s.rounds, shape(i).NumVars)
+		s.rounds = max(s.rounds, own.NumVars)
 	}
 	s.degrees = slices.Repeat([]int{2}, s.rounds)
-	for i := range n {
-		s.joins[i] = s.rounds - shape(i).NumVars
-		for j := range shape(i).Eq {
+	for i := range shapes {
+		s.joins[i] = s.rounds - shapes[i].NumVars
+		for j := range shapes[i].Eq {
 			s.degrees[s.joins[i]+j] = 3
 		}
 	}
@@ -111,17 +96,6 @@ func (m *message) sent(degree int) []field.QM31 {
 		return []field.QM31{m[0], m[2]}
 	}
 	return []field.QM31{m[0], m[2], m[3]}
-}
-
-// powers returns 1, g, g², … (n of them).
-func powers(g field.QM31, n int) []field.QM31 {
-	p := make([]field.QM31, n)
-	at := field.One
-	for i := range p {
-		p[i] = at
-		at = at.Mul(g)
-	}
-	return p
 }
 
 // eqFactor returns eq(e, r) for one coordinate.

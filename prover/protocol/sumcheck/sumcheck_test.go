@@ -74,7 +74,7 @@ func shapes(insts []instance) []Shape {
 		for 1<<vars < len(in.A) {
 			vars++
 		}
-		s[i] = Shape{Claim: in.Claim, NumVars: vars, Eq: in.Eq}
+		s[i] = Shape{Claim: transcript.Known(in.Claim), NumVars: vars, Eq: in.Eq}
 	}
 	return s
 }
@@ -82,7 +82,7 @@ func shapes(insts []instance) []Shape {
 func sponge(claims []Shape) *transcript.Sponge {
 	s := transcript.New(hash.Poseidon2, "sumcheck test")
 	for _, c := range claims {
-		s.AbsorbQM31(c.Claim)
+		s.AbsorbQM31(c.Claim.Plain())
 		s.AbsorbQM31(c.Eq...)
 	}
 	return s
@@ -107,7 +107,7 @@ func verify(proof []byte, claims []Shape, insts []instance) error {
 		return err
 	}
 	for i, f := range finals {
-		if poly.Eval(insts[i].A, f.Point) != f.A || poly.Eval(insts[i].B, f.Point) != f.B {
+		if poly.Eval(insts[i].A, f.Point) != f.A.Plain() || poly.Eval(insts[i].B, f.Point) != f.B.Plain() {
 			return fmt.Errorf("instance %d: wrong evaluation", i)
 		}
 	}
@@ -136,7 +136,7 @@ func TestHonest(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, f := range finals {
-			if f.A != poly.Eval(insts[i].A, f.Point) || f.B != poly.Eval(insts[i].B, f.Point) {
+			if f.A.Plain() != poly.Eval(insts[i].A, f.Point) || f.B.Plain() != poly.Eval(insts[i].B, f.Point) {
 				t.Fatalf("the prover's own final of instance %d is wrong", i)
 			}
 		}
@@ -298,7 +298,7 @@ func TestScaledFinals(t *testing.T) {
 	proof, finals := prove(insts)
 	w := transcript.NewWriter(transcript.New(hash.Poseidon2, "scratch"))
 	s := randomQM31(rng)
-	w.SendQM31(finals[0].A.Mul(s), finals[0].B.Mul(s.Inv()))
+	w.SendQM31(finals[0].A.Plain().Mul(s), finals[0].B.Plain().Mul(s.Inv()))
 	forged := append(proof[:len(proof)-32:len(proof)-32], w.Bytes()...)
 	r := transcript.NewReader(sponge(claims), forged)
 	Verify(r, claims)

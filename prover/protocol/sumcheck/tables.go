@@ -3,7 +3,6 @@ package sumcheck
 import (
 	"context"
 	"sort"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -81,8 +80,7 @@ func (t *tables) share(total, round int, r field.QM31, result []Sums) {
 			active, ends = append(active, i), append(ends, n)
 		}
 	}
-	var mu sync.Mutex
-	parallel.For(total, pairsPerTask, func(lo, hi int) {
+	parallel.Collect(total, pairsPerTask, func(lo, hi int) func() {
 		first := sort.SearchInts(ends, lo+1)
 		var part []Sums
 		for i := first; i < len(active); i++ {
@@ -93,10 +91,10 @@ func (t *tables) share(total, round int, r field.QM31, result []Sums) {
 			}
 			part = append(part, in.partial(max(lo, start)-start, min(hi, ends[i])-start, r))
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		for i, p := range part {
-			result[active[first+i]].add(p.First, p.Top)
+		return func() {
+			for i, p := range part {
+				result[active[first+i]].add(p.First, p.Top)
+			}
 		}
 	})
 	for _, i := range active {

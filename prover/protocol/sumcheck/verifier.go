@@ -12,19 +12,6 @@ import (
 // not add up to the running claim.
 var ErrFinal = errors.New("sumcheck: the final evaluations do not give the running claim")
 
-// Verify is VerifyForms for a transcript that is not masked.
-func Verify(r *transcript.Reader, shapes []Shape) []Final {
-	forms := make([]FormShape, len(shapes))
-	for i, s := range shapes {
-		forms[i] = FormShape{s, transcript.Known(s.Claim)}
-	}
-	var finals []Final
-	for _, f := range VerifyForms(r, forms) {
-		finals = append(finals, Final{f.Point, f.A.Plain(), f.B.Plain()})
-	}
-	return finals
-}
-
 // formMessage is a message as a verifier sees it.
 type formMessage [4]transcript.Form
 
@@ -35,19 +22,19 @@ func (m *formMessage) at(x field.QM31, claim transcript.Form) transcript.Form {
 	return h.Add(m[3].Mul(square.Mul(x).Sub(x)))
 }
 
-// VerifyForms checks the sums of the shapes, whose claims and eq points must have been
+// Verify checks the sums of the shapes, whose claims and eq points must have been
 // absorbed (or follow from what has been), and returns the evaluation claims to
 // which they are reduced. On failure it fails r, and the result is meaningless. What a
 // masked transcript does not tell is left as an equation.
 //
 // A shape with more eq variables than variables is a programmer's error and
 // panics.
-func VerifyForms(r *transcript.Reader, shapes []FormShape) []FormFinal {
+func Verify(r *transcript.Reader, shapes []Shape) []Final {
 	if len(shapes) == 0 {
 		return nil
 	}
-	plan := scheduleOf(len(shapes), func(i int) *Shape { return &shapes[i].Shape })
-	gamma := powers(r.Challenge(), len(shapes))
+	plan := newSchedule(shapes)
+	gamma := field.Powers(field.One, r.Challenge(), len(shapes))
 
 	var claim transcript.Form
 	join := func(round int) {
@@ -70,7 +57,7 @@ func VerifyForms(r *transcript.Reader, shapes []FormShape) []FormFinal {
 	}
 	join(plan.rounds)
 
-	finals := make([]FormFinal, len(shapes))
+	finals := make([]Final, len(shapes))
 	var sum transcript.Form
 	for i := range shapes {
 		s, f := &shapes[i], &finals[i]

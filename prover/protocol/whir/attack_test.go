@@ -78,7 +78,7 @@ func equations(l *Layout, columns map[uint64][]field.M31) [][]field.M31 {
 	for i := range n + tail {
 		unit := make([]field.M31, n+tail)
 		unit[i] = 1
-		code.EncodeTailAt(values, unit[:n], unit[n:], l.LogDomain(), positions, scratch)
+		code.EncodeAt(values, unit[:n], unit[n:], l.LogDomain(), positions, scratch)
 		for k, v := range values {
 			m[k] = append(m[k], v)
 		}

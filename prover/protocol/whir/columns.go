@@ -22,13 +22,11 @@ func (s *stackRows) columns(tree int, positions []uint64) [][]field.M31 {
 		for i := from; i < to; i++ {
 			p.src.FillRow(i, 0, row)
 			field.FromInt32Vec(coeffs, row)
-			if tails[i] == 0 {
-				code.EncodeAt(values, coeffs, p.LogDomain(), positions, scratch)
-			} else {
-				tail := make([]field.M31, tails[i])
+			tail := make([]field.M31, tails[i])
+			if len(tail) > 0 {
 				p.src.(HidingSource).FillTail(i, tail)
-				code.EncodeTailAt(values, coeffs, tail, p.LogDomain(), positions, scratch)
 			}
+			code.EncodeAt(values, coeffs, tail, p.LogDomain(), positions, scratch)
 			for k, v := range values {
 				leaves[k][i] = v
 			}

@@ -31,16 +31,14 @@ type LargeConstraint struct{ Coef, Z field.QM31 }
 // It returns them as constraints and what they add to the claim.
 func join(xi field.QM31, outOfDomain []sample, points []field.M31, values []field.QM31) (c *Constraints, claim field.QM31) {
 	c = new(Constraints)
-	power := xi
-	for _, s := range outOfDomain {
-		c.Large = append(c.Large, LargeConstraint{power, s.z})
-		claim = claim.Add(power.Mul(s.value))
-		power = power.Mul(xi)
+	powers := field.Powers(xi, xi, len(outOfDomain)+len(points))
+	for i, s := range outOfDomain {
+		c.Large = append(c.Large, LargeConstraint{powers[i], s.z})
+		claim = claim.Add(powers[i].Mul(s.value))
 	}
-	for i, z := range points {
-		c.Base = append(c.Base, BaseConstraint{power, z})
+	for i, power := range powers[len(outOfDomain):] {
+		c.Base = append(c.Base, BaseConstraint{power, points[i]})
 		claim = claim.Add(power.Mul(values[i]))
-		power = power.Mul(xi)
 	}
 	return c, claim
 }
@@ -60,15 +58,12 @@ func (c *Constraints) eval(point []field.QM31) field.QM31 {
 		e, t := b.Coef, b.Z
 		for j := len(point) - 1; j >= 0; j-- {
 			e = e.Mul(point[j].MulM31(t.Sub(1)).AddM31(1))
-			t = doubleAngle(t)
+			t = code.DoubleX(t)
 		}
 		sum = sum.Add(e)
 	}
 	return sum
 }
-
-// doubleAngle returns 2t² − 1, the x-coordinate of twice a point.
-func doubleAngle(t field.M31) field.M31 { return t.Square().Double().Sub(1) }
 
 // lowVars is how many index bits the weights' lower table covers: its rows stay
 // in the first-level cache while the products of all constraints are added up.
@@ -124,13 +119,13 @@ func (b BaseConstraint) splitInto(lower []field.M31, upper []field.QM31) {
 	lower[0] = 1
 	for n := 1; n < len(lower); n *= 2 {
 		field.ScaleVec(lower[n:2*n], lower[:n], t)
-		t = doubleAngle(t)
+		t = code.DoubleX(t)
 	}
 	upper[0] = b.Coef
 	for n := 1; n < len(upper); n *= 2 {
 		for i, u := range upper[:n] {
 			upper[n+i] = u.MulM31(t)
 		}
-		t = doubleAngle(t)
+		t = code.DoubleX(t)
 	}
 }

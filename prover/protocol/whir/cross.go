@@ -1,8 +1,6 @@
 package whir
 
 import (
-	"sync"
-
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/bytedot"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -28,15 +26,10 @@ func crossGrid(stack *stackRows, vars int, q *Functional) grid {
 	total := make([]field.QM31, n*n) // product of row h of the stack and h' of the functional at h'·n + h
 	f := newBlockFunctional(q, min(1<<q.RowVars, crossColumns))
 	longRow := len(stack.rows) >> vars
-	var mu sync.Mutex
-	parallel.For(longRow*f.blocks(), 1, func(from, to int) {
+	parallel.Collect(longRow*f.blocks(), 1, func(from, to int) func() {
 		c := newCrossBlock(n, f.width)
 		f.eachBlock(longRow, from, to, c.begin, func(r *blockRows, k int) { c.add(stack, r, k) })
-		mu.Lock()
-		defer mu.Unlock()
-		for i, v := range c.sums {
-			total[i] = total[i].Add(v)
-		}
+		return func() { field.AddQM31Vec(total, total, c.sums) }
 	})
 	g := newGrid(vars)
 	crossed(g.values, total)

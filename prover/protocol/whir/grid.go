@@ -2,7 +2,6 @@ package whir
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/bytedot"
@@ -58,7 +57,7 @@ func (g *grid) round() Sums {
 func (g *grid) bind(r field.QM31) {
 	at0, at1, atInf := thirds(g.values)
 	for k, v0 := range at0 {
-		at0[k] = roundValue(v0, atInf[k], v0.Add(at1[k]), r)
+		at0[k] = field.RoundValue(v0, atInf[k], v0.Add(at1[k]), r)
 	}
 	g.vars, g.values = g.vars-1, at0
 }
@@ -90,8 +89,7 @@ func recursiveGrid(stack *stackRows, vars int, q *Functional) grid {
 	total := newGrid(vars)
 	f := newBlockFunctional(q, min(1<<q.RowVars, gridColumns))
 	longRow := len(stack.rows) >> vars // rows in a long row
-	var mu sync.Mutex
-	parallel.For(longRow*f.blocks(), 1, func(from, to int) {
+	parallel.Collect(longRow*f.blocks(), 1, func(from, to int) func() {
 		sum := newGrid(vars)
 		b := newGridBlock(vars, f.width)
 		var low *lowTables
@@ -100,11 +98,7 @@ func recursiveGrid(stack *stackRows, vars int, q *Functional) grid {
 			b.fill(r, low, k)
 			b.add(sum.values, 0, 1<<vars)
 		})
-		mu.Lock()
-		defer mu.Unlock()
-		for i, v := range sum.values {
-			total.values[i] = total.values[i].Add(v)
-		}
+		return func() { field.AddQM31Vec(total.values, total.values, sum.values) }
 	})
 	return total
 }

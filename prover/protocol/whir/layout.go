@@ -219,7 +219,7 @@ func partWeights(x field.M31, shift, n int) []field.M31 {
 	t := make([]field.M31, shift) // t_0(x), t_1(x), …
 	for j := range t {
 		t[j] = x
-		x = doubleAngle(x)
+		x = code.DoubleX(x)
 	}
 	w := make([]field.M31, n)
 	w[0] = 1

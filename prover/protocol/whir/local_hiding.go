@@ -2,7 +2,6 @@ package whir
 
 import (
 	"context"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -99,7 +98,6 @@ func (s *stackRows) auxiliaryRow() (values, tail []field.M31) {
 
 // addTails adds to dst the tail that the table's rows fold to with the weights.
 func (s *stackRows) addTails(dst, weights []field.QM31) {
-	var mu sync.Mutex
 	for t := range s.trees {
 		p := &s.trees[t]
 		if !p.Salted() {
@@ -109,7 +107,7 @@ func (s *stackRows) addTails(dst, weights []field.QM31) {
 		for _, g := range p.tableGroups() {
 			first := row
 			row += g.Rows
-			parallel.For(g.Rows, 1, func(from, to int) {
+			parallel.Collect(g.Rows, 1, func(from, to int) func() {
 				sums, tail := make([]field.QM31, g.Tail<<p.shift), make([]field.M31, g.Tail)
 				for i := from; i < to; i++ {
 					p.src.(HidingSource).FillTail(first+i, tail)
@@ -124,11 +122,7 @@ func (s *stackRows) addTails(dst, weights []field.QM31) {
 						sums[at] = sums[at].Add(w.MulM31(v))
 					}
 				}
-				mu.Lock()
-				defer mu.Unlock()
-				for i, v := range sums {
-					dst[i] = dst[i].Add(v)
-				}
+				return func() { field.AddQM31Vec(dst[:len(sums)], dst[:len(sums)], sums) }
 			})
 		}
 	}

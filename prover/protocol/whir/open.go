@@ -96,7 +96,7 @@ func (o *opener) round(s Sums, grind int) field.QM31 {
 	o.w.SendQM31(s.Zero, s.Top)
 	o.grind(grind)
 	r := o.w.Challenge()
-	o.claim = roundValue(s.Zero, s.Top, o.claim, r)
+	o.claim = field.RoundValue(s.Zero, s.Top, o.claim, r)
 	return r
 }
 

@@ -1,8 +1,6 @@
 package whir
 
 import (
-	"sync"
-
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
 )
@@ -16,12 +14,9 @@ const pairGrain = 1 << 10
 // Round is described at Passes.
 func (p *Pair) Round() (s Sums) {
 	h := len(p.F) / 2
-	var mu sync.Mutex
-	parallel.For(h, pairGrain, func(lo, hi int) {
+	parallel.Collect(h, pairGrain, func(lo, hi int) func() {
 		z, t := field.RoundSums(halves(p.F, lo, hi), halves(p.Q, lo, hi))
-		mu.Lock()
-		defer mu.Unlock()
-		s.Zero, s.Top = s.Zero.Add(z), s.Top.Add(t)
+		return func() { s.Zero, s.Top = s.Zero.Add(z), s.Top.Add(t) }
 	})
 	return s
 }

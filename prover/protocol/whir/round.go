@@ -14,14 +14,7 @@ func receiveRound(t *transcript.Reader, grind int, claim field.QM31) (r, next fi
 	zero, top := t.QM31(), t.QM31()
 	t.CheckGrind(grind)
 	r = t.Challenge()
-	return r, roundValue(zero, top, claim, r)
-}
-
-// roundValue returns zero + m·r + top·r², with the m that makes the values at 0
-// and 1 add up to the claim.
-func roundValue(zero, top, claim, r field.QM31) field.QM31 {
-	m := claim.Sub(zero.Double()).Sub(top)
-	return zero.Add(r.Mul(m.Add(r.Mul(top))))
+	return r, field.RoundValue(zero, top, claim, r)
 }
 
 // receiveRounds runs n rounds.

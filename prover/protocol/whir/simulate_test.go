@@ -113,12 +113,12 @@ func (m *simulated) simulate(masks uint64) []byte {
 		if w.Challenge() != point[i] {
 			panic("another challenge")
 		}
-		claim = roundValue(zero, top, claim, point[i])
+		claim = field.RoundValue(zero, top, claim, point[i])
 	}
 	q := m.functional(point, r) // on the row, without its tail
 	end, zero := field.Dot(row[:n], q), m.element()
 	// end = zero + r·(claim − 2·zero − top) + r²·top
-	rest := end.Sub(roundValue(zero, field.Zero, claim, r))
+	rest := end.Sub(field.RoundValue(zero, field.Zero, claim, r))
 	top := rest.Mul(r.Square().Sub(r).Inv())
 	w.SendQM31(zero, top)
 	w.Challenge()

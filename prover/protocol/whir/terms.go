@@ -1,10 +1,10 @@
 package whir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -47,48 +47,28 @@ func (l List) Range(lo, hi int, f func(*Term)) {
 
 // Eval adds up the terms at a point.
 func (l List) Eval(at *Point) (sum field.QM31, err error) {
-	var mu sync.Mutex
-	var first firstError
-	parallel.For(len(l), termGrain, func(lo, hi int) {
+	parallel.Collect(len(l), termGrain, func(lo, hi int) func() {
 		var part field.QM31
+		var wrong error
 		for i := lo; i < hi; i++ {
 			v, err := at.Term(&l[i])
-			first.note(err)
-			part = part.Add(v)
+			part, wrong = part.Add(v), cmp.Or(wrong, err)
 		}
-		mu.Lock()
-		sum = sum.Add(part)
-		mu.Unlock()
+		return func() { sum, err = sum.Add(part), cmp.Or(err, wrong) }
 	})
-	return sum, first.err
+	return sum, err
 }
 
 var errTerm = errors.New("whir: a term outside the committed tables")
 
 // checkTerms reports a term that is not a block of its tree.
-func (s *statement) checkTerms() error {
-	var first firstError
-	parallel.For(s.terms.Len(), termGrain, func(lo, hi int) {
-		s.terms.Range(lo, hi, func(t *Term) { first.note(s.checkTerm(t)) })
+func (s *statement) checkTerms() (err error) {
+	parallel.Collect(s.terms.Len(), termGrain, func(lo, hi int) func() {
+		var wrong error
+		s.terms.Range(lo, hi, func(t *Term) { wrong = cmp.Or(wrong, s.checkTerm(t)) })
+		return func() { err = cmp.Or(err, wrong) }
 	})
-	return first.err
-}
-
-// firstError is one of the errors that goroutines have.
-type firstError struct {
-	sync.Mutex
-	err error
-}
-
-func (f *firstError) note(err error) {
-	if err == nil {
-		return
-	}
-	f.Lock()
-	defer f.Unlock()
-	if f.err == nil {
-		f.err = err
-	}
+	return err
 }
 
 func (s *statement) checkTerm(t *Term) error {

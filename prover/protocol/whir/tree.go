@@ -115,7 +115,7 @@ func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first int
 					src.(HidingSource).FillTail(first+done+i, r.tails[i])
 				}
 				if r.rowVars <= cachedVars {
-					r.encode(i)
+					code.EncodeTail(r.words[i], r.coeffs[i], r.tails[i])
 				}
 			}
 		})
@@ -128,15 +128,6 @@ func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first int
 	return nil
 }
 
-// encode makes the codeword of a row that is not long.
-func (r *wordRoom) encode(i int) {
-	if len(r.tails[i]) > 0 {
-		code.EncodeTail(r.words[i], r.coeffs[i], r.tails[i])
-	} else {
-		code.Encode(r.words[i], r.coeffs[i])
-	}
-}
-
 // hashLong is the rest for n rows that are long. Blocks of neighbouring positions are hashed as soon as
 // they are made, from the cache: whole codewords are never in memory.
 func (r *wordRoom) hashLong(absorb func(from int, rows [][]field.M31), n int) {
@@ -145,7 +136,7 @@ func (r *wordRoom) hashLong(absorb func(from int, rows [][]field.M31), n int) {
 		parallel.For(n*r.parts, 1, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				row, k := i/r.parts, i%r.parts
-				r.blocks.UpperTail(r.words[row][k<<r.rowVars:(k+1)<<r.rowVars], r.coeffs[row], r.tails[row], part+k)
+				r.blocks.Upper(r.words[row][k<<r.rowVars:(k+1)<<r.rowVars], r.coeffs[row], r.tails[row], part+k)
 			}
 		})
 		parallel.For(count*r.parts, 1, func(lo, hi int) {

@@ -466,7 +466,16 @@ func TestShorterRows(t *testing.T) {
 		folded[c] = folded[c].Add(weights[i>>rowVars].MulM31(field.FromInt32(v)))
 	}
 	want := make([]field.QM31, 1<<(rowVars+2))
-	code.EncodeQM31(want, folded)
+	for l := range limbs {
+		row, word := make([]field.M31, len(folded)), make([]field.M31, len(want))
+		for i := range row {
+			row[i] = folded[i].Limbs()[l]
+		}
+		code.Encode(word, row)
+		for i, v := range word {
+			want[i] = want[i].Add(padBasis[l].MulM31(v))
+		}
+	}
 	positions := make([]uint64, 0, len(want))
 	for p := range want {
 		if p%5 != 3 {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strconv"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -15,33 +13,24 @@ import (
 // halves of all blocks into one register and the second halves into another;
 // the twiddles have to follow the order in which the blocks then lie.
 
-// last is one function: four layers for width 1, two for width 4.
+// last is the function of the four layers.
 type last struct {
 	*vec.Gen
-	width  int
 	dst    reg.GPVirtual
 	groups reg.GPVirtual
 	t      []reg.GPVirtual // the twiddles of the first group in each layer
 }
 
 // newLast begins a function.
-func newLast(lanes, width int) *last {
-	l := &last{width: width}
-	if width == 1 {
-		l.Gen = vec.New(lanes, "last1", "func(dst *uint32, groups uint64, t, t2, t4, t8 *uint32)",
-			"does the four layers below groups of 16 elements, an even number, with twiddles t, t2, t4 and t8.")
-	} else {
-		l.Gen = vec.New(lanes, "last4", "func(dst *uint32, groups uint64, t, t2 *uint32)",
-			"does the two layers below groups of 16 elements (4 of K), an even number, with twiddles t and t2.")
-	}
+func newLast(lanes int) *last {
+	l := &last{Gen: vec.New(lanes, "last1", "func(dst *uint32, groups uint64, t, t2, t4, t8 *uint32)",
+		"does the four layers below groups of 16 elements, an even number, with twiddles t, t2, t4 and t8.")}
 	l.dst, l.groups = vec.Pointer("dst"), vec.Pointer("groups")
-	for _, name := range []string{"t", "t2", "t4", "t8"}[:l.layers()] {
+	for _, name := range []string{"t", "t2", "t4", "t8"} {
 		l.t = append(l.t, vec.Pointer(name))
 	}
 	return l
 }
-
-func (l *last) layers() int { return map[int]int{1: 4, 4: 2}[l.width] }
 
 // loop emits body for n groups at a time and ends the function.
 func (l *last) loop(n int, body func()) {
@@ -62,18 +51,15 @@ func (l *last) loop(n int, body func()) {
 
 // constant loads a vector of words; the name is made unique.
 func (l *last) constant(name string, words ...uint32) reg.VecVirtual {
-	return l.Load(vec.Table("last"+strconv.Itoa(l.width)+vec.Suffix(l.Lanes)+name, words))
+	return l.Load(vec.Table("last1"+vec.Suffix(l.Lanes)+name, words))
 }
 
 // lastLayersAVX2 takes one group at a time, in two registers.
-func lastLayersAVX2(width int) {
-	l := newLast(8, width)
+func lastLayersAVX2() {
+	l := newLast(8)
 	g := l.Gen
 	dup4 := l.constant("dup4", 0, 0, 0, 0, 1, 1, 1, 1)
-	var dup2 reg.VecVirtual
-	if width == 1 {
-		dup2 = l.constant("dup2", 0, 0, 1, 1, 2, 2, 3, 3)
-	}
+	dup2 := l.constant("dup2", 0, 0, 1, 1, 2, 2, 3, 3)
 	l.loop(1, func() {
 		x, y := g.Load(Mem{Base: l.dst}), g.Load(Mem{Base: l.dst, Disp: 32})
 		x, y = butterfly(g, x, y, same(g, Mem{Base: l.t[0]}))
@@ -90,22 +76,20 @@ func lastLayersAVX2(width int) {
 		VPERMD(tw, dup4, tw)
 		x, y = butterfly(g, x, y, each(g, tw))
 
-		if width == 1 {
-			pairs() // [Q0e01 Q1e01 | Q2e01 Q3e01] and the same with e23
-			tw = g.BroadcastQuads(Mem{Base: l.t[2]})
-			VPERMD(tw, dup2, tw)
-			x, y = butterfly(g, x, y, each(g, tw))
+		pairs() // [Q0e01 Q1e01 | Q2e01 Q3e01] and the same with e23
+		tw = g.BroadcastQuads(Mem{Base: l.t[2]})
+		VPERMD(tw, dup2, tw)
+		x, y = butterfly(g, x, y, each(g, tw))
 
-			// [Q0e0 Q1e0 Q0e2 Q1e2 | Q2e0 Q3e0 Q2e2 Q3e2] and with e1, e3
-			x, y = g.Shuffled(VSHUFPS, 0x88, 0xdd, x, y)
-			tw = g.Reg()
-			VPSHUFD(U8(0xd8), Mem{Base: l.t[3]}, tw)
-			x, y = butterfly(g, x, y, each(g, tw))
+		// [Q0e0 Q1e0 Q0e2 Q1e2 | Q2e0 Q3e0 Q2e2 Q3e2] and with e1, e3
+		x, y = g.Shuffled(VSHUFPS, 0x88, 0xdd, x, y)
+		tw = g.Reg()
+		VPSHUFD(U8(0xd8), Mem{Base: l.t[3]}, tw)
+		x, y = butterfly(g, x, y, each(g, tw))
 
-			// [Q0e01 Q1e01 | …] and with e23, then [Q0 Q2] and [Q1 Q3]
-			x, y = g.Pair(VPUNPCKLDQ, VPUNPCKHDQ, x, y)
-			pairs()
-		}
+		// [Q0e01 Q1e01 | …] and with e23, then [Q0 Q2] and [Q1 Q3]
+		x, y = g.Pair(VPUNPCKLDQ, VPUNPCKHDQ, x, y)
+		pairs()
 		halves() // [Q0 Q1] and [Q2 Q3]
 		g.Move(x, Mem{Base: l.dst})
 		g.Move(y, Mem{Base: l.dst, Disp: 32})
@@ -113,26 +97,19 @@ func lastLayersAVX2(width int) {
 }
 
 // lastLayersAVX512 takes two groups, A and B, at a time.
-func lastLayersAVX512(width int) {
-	l := newLast(16, width)
+func lastLayersAVX512() {
+	l := newLast(16)
 	g := l.Gen
 	// Where the twiddles of each layer go, by the layouts below; and where A and
 	// B are found at the end, words from 16 on in the second register.
 	order := []reg.VecVirtual{
 		l.constant("t", 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1),
 		l.constant("t2", 0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3),
+		l.constant("t4", 0, 0, 1, 1, 4, 4, 5, 5, 2, 2, 3, 3, 6, 6, 7, 7),
+		l.constant("t8", 0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15),
 	}
-	var a, b reg.VecVirtual
-	if width == 1 {
-		order = append(order,
-			l.constant("t4", 0, 0, 1, 1, 4, 4, 5, 5, 2, 2, 3, 3, 6, 6, 7, 7),
-			l.constant("t8", 0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15))
-		a = l.constant("a", 0, 16, 2, 18, 1, 17, 3, 19, 8, 24, 10, 26, 9, 25, 11, 27)
-		b = l.constant("b", 4, 20, 6, 22, 5, 21, 7, 23, 12, 28, 14, 30, 13, 29, 15, 31)
-	} else {
-		a = l.constant("a", 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
-		b = l.constant("b", 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
-	}
+	a := l.constant("a", 0, 16, 2, 18, 1, 17, 3, 19, 8, 24, 10, 26, 9, 25, 11, 27)
+	b := l.constant("b", 4, 20, 6, 22, 5, 21, 7, 23, 12, 28, 14, 30, 13, 29, 15, 31)
 	// twiddles loads the layer's 2, 4, 8 or 16 twiddles, no word beyond them.
 	twiddles := func(layer int) factor {
 		m, t := Mem{Base: l.t[layer]}, g.Reg()
@@ -159,17 +136,15 @@ func lastLayersAVX512(width int) {
 		x, y = g.Shuffled(VSHUFI64X2, 0x88, 0xdd, x, y)
 		x, y = butterfly(g, x, y, twiddles(1))
 
-		if width == 1 {
-			// [AQ0e01 AQ1e01 | BQ0e01 BQ1e01 | AQ2e01 AQ3e01 | BQ2e01 BQ3e01]
-			// and the same with e23
-			x, y = g.Pair(VPUNPCKLQDQ, VPUNPCKHQDQ, x, y)
-			x, y = butterfly(g, x, y, twiddles(2))
+		// [AQ0e01 AQ1e01 | BQ0e01 BQ1e01 | AQ2e01 AQ3e01 | BQ2e01 BQ3e01]
+		// and the same with e23
+		x, y = g.Pair(VPUNPCKLQDQ, VPUNPCKHQDQ, x, y)
+		x, y = butterfly(g, x, y, twiddles(2))
 
-			// [AQ0e0 AQ1e0 AQ0e2 AQ1e2 | BQ0e0 … | AQ2e0 … | BQ2e0 …]
-			// and the same with e1, e3
-			x, y = g.Shuffled(VSHUFPS, 0x88, 0xdd, x, y)
-			x, y = butterfly(g, x, y, twiddles(3))
-		}
+		// [AQ0e0 AQ1e0 AQ0e2 AQ1e2 | BQ0e0 … | AQ2e0 … | BQ2e0 …]
+		// and the same with e1, e3
+		x, y = g.Shuffled(VSHUFPS, 0x88, 0xdd, x, y)
+		x, y = butterfly(g, x, y, twiddles(3))
 		first := g.Reg()
 		g.Move(x, first)
 		VPERMT2D(y, a, first)

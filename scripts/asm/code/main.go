@@ -18,10 +18,8 @@ func main() {
 		radix2(lanes)
 		radix4(lanes)
 	}
-	for _, width := range []int{1, 4} {
-		lastLayersAVX2(width)
-		lastLayersAVX512(width)
-	}
+	lastLayersAVX2()
+	lastLayersAVX512()
 	vec.Write()
 }
 

@@ -115,7 +115,7 @@ func TestSumcheck(t *testing.T) {
 					t.Fatalf("inner product of %+v: %v, want %v", s, got, claim)
 				}
 				insts[i] = sumcheck.Instance{Eq: eq, A: a, B: b}
-				shapesOf[i] = sumcheck.Shape{Claim: claim, NumVars: s.vars, Eq: eq}
+				shapesOf[i] = sumcheck.Shape{Claim: transcript.Known(claim), NumVars: s.vars, Eq: eq}
 			}
 			var proofs [2][]byte
 			for i, tables := range []sumcheck.Tables{sumcheck.NewTables(insts), newBatch(device.NewScope(dev), to.Box, there)} {
