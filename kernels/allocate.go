@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"gorgonia.org/cu"
 )
@@ -94,28 +93,42 @@ func (e *Executor) ResetPeaks() error {
 // Available returns the bytes of the device that are free, those that the pool
 // holds unused included, and all that it has.
 func (e *Executor) Available() (free, total int64, err error) {
-	defer must.Catch(&err)
-	defer must.Get(e.Bind())()
-	free, total, err = cu.MemInfo()
-	must.OK(e.worked("cuMemGetInfo", err))
+	release, err := e.Bind()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer release()
+	if free, total, err = cu.MemInfo(); err != nil {
+		return 0, 0, e.note(libcuda.Wrap("cuMemGetInfo", err))
+	}
 	s, err := e.pool.Stats(e.ctx)
 	return free + int64(s.Reserved-s.Used), total, e.note(err)
 }
 
 // Trim waits for the queue and gives memory that is not in use back to the
 // device.
-func (e *Executor) Trim() (err error) {
-	defer must.Catch(&err)
+func (e *Executor) Trim() error {
 	e.lanesMu.Lock()
 	streams := slices.Clone(e.streams)
 	e.lanesMu.Unlock()
 	for _, l := range streams {
 		for _, p := range l.small.empty() {
-			must.OK(e.note(libcuda.Free(e.ctx, uint64(p), l.stream)))
+			if err := libcuda.Free(e.ctx, uint64(p), l.stream); err != nil {
+				return e.note(err)
+			}
 		}
-		must.OK(l.Sync())
+		if err := l.Sync(); err != nil {
+			return err
+		}
 	}
 	return e.note(e.pool.Trim(e.ctx, e.stream))
+}
+
+// Live returns the number of allocations that have not been freed.
+func (e *Executor) Live() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.sizes)
 }
 
 // allocation is memory in use, and the stream whose block it is.

@@ -16,8 +16,11 @@ type Graph struct {
 	g libcuda.Graph
 }
 
-// Record is described at Recorder.
-func (e *Executor) Record(f func() error) (Recording, error) {
+// Capture records what f enqueues, launches and copies on the device, instead
+// of running it. f must not allocate, free, upload, download or wait, nor may
+// other goroutines use the executor meanwhile; addresses are recorded as they
+// are.
+func (e *Executor) Capture(f func() error) (*Graph, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
@@ -35,6 +38,15 @@ func (e *Executor) Record(f func() error) (Recording, error) {
 		ended = g.Destroy(e.ctx)
 	}
 	return nil, e.note(errors.Join(err, ended))
+}
+
+// Record is described at Recorder.
+func (e *Executor) Record(f func() error) (Recording, error) {
+	g, err := e.Capture(f)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // Launch enqueues the recorded work.

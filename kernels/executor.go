@@ -65,10 +65,10 @@ type card struct {
 var _ MultiStream = (*Executor)(nil)
 
 // executors holds this process's executors by device. They live as long as it.
-var executors = struct {
+var executors struct {
 	sync.Mutex
 	byDevice map[int]*Executor
-}{byDevice: map[int]*Executor{}}
+}
 
 // Cached returns the executor of the first device.
 func Cached() (Device, error) { return CachedFor(0) }
@@ -86,38 +86,43 @@ func CachedFor(device int) (Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	if executors.byDevice == nil {
+		executors.byDevice = map[int]*Executor{}
+	}
 	executors.byDevice[device] = e
 	return e, nil
 }
 
-func newExecutor(device int) (_ *Executor, err error) {
-	defer must.Catch(&err)
-	devices := must.Get(nvrtc.Devices())
+func newExecutor(device int) (*Executor, error) {
+	devices, err := nvrtc.Devices()
+	if err != nil {
+		return nil, err
+	}
 	if device < 0 || device >= len(devices) {
 		return nil, fmt.Errorf("no device %d: this machine has %d", device, len(devices))
 	}
 	e := &Executor{card: &card{info: devices[device], sizes: map[Ptr]allocation{}}}
 	e.streams = []*Executor{e}
 	dev, err := cu.GetDevice(device)
-	must.OK(libcuda.Wrap("cuDeviceGet", err))
-	e.cuctx, err = dev.RetainPrimaryCtx()
-	must.OK(libcuda.Wrap("cuDevicePrimaryCtxRetain", err))
+	if err != nil {
+		return nil, libcuda.Wrap("cuDeviceGet", err)
+	}
+	if e.cuctx, err = dev.RetainPrimaryCtx(); err != nil {
+		return nil, libcuda.Wrap("cuDevicePrimaryCtxRetain", err)
+	}
 	e.ctx = libcuda.ContextOf(e.cuctx)
-	if err := e.open(device); err != nil {
+	release, err := e.Bind()
+	if err != nil {
 		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
-	return e, nil
-}
-
-// open makes the device's first stream and its pool.
-func (e *Executor) open(device int) (err error) {
-	defer must.Catch(&err)
-	defer must.Get(e.Bind())()
-	must.OK(e.makeStream(firstPriority))
-	if e.pool, err = libcuda.NewPool(device); err != nil {
-		return errors.Join(err, libcuda.Wrap("cuStreamDestroy", e.custr.Destroy()))
+	defer release()
+	if err := e.makeStream(firstPriority); err != nil {
+		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
-	return nil
+	if e.pool, err = libcuda.NewPool(device); err != nil {
+		return nil, errors.Join(err, libcuda.Wrap("cuStreamDestroy", e.custr.Destroy()), libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
+	}
+	return e, nil
 }
 
 // Priorities of streams: smaller numbers go first. Forward passes are on a device's first stream, and what others do beside one
@@ -181,6 +186,9 @@ func (e *Executor) Bind() (release func(), err error) {
 	}, nil
 }
 
+// Info describes the device.
+func (e *Executor) Info() nvrtc.DeviceInfo { return e.info }
+
 // Name is described at Device.
 func (e *Executor) Name() string { return e.info.Name }
 
@@ -206,13 +214,13 @@ func (e *Executor) note(err error) error {
 	return err
 }
 
-// worked is note for an operation, the error of which names the call of package cu.
-func (e *Executor) worked(call string, err error) error { return e.note(libcuda.Wrap(call, err)) }
-
 // Copy is described at Device.
 func (e *Executor) Copy(dst, src Ptr, bytes int) error {
 	if err := e.check(bytes); err != nil || bytes == 0 {
 		return err
+	}
+	if e.recording {
+		e.behind = false
 	}
 	return e.note(libcuda.Copy(e.ctx, uint64(dst), uint64(src), bytes, e.stream))
 }
@@ -222,16 +230,15 @@ func (e *Executor) Clear(dst Ptr, bytes int) error {
 	if err := e.check(bytes); err != nil || bytes == 0 {
 		return err
 	}
+	if e.recording {
+		e.behind = false
+	}
 	return e.note(libcuda.Set(e.ctx, uint64(dst), 0, bytes, e.stream))
 }
 
-// check is the beginning of an operation on bytes, which is no kernel.
 func (e *Executor) check(bytes int) error {
 	if bytes < 0 {
 		return fmt.Errorf("%d bytes", bytes)
-	}
-	if e.recording {
-		e.behind = false
 	}
 	return e.Err()
 }
@@ -247,17 +254,26 @@ func (e *Executor) Sync() error {
 // Time is described at Device.
 func (e *Executor) Time(f func() error) (_ time.Duration, err error) {
 	defer must.Catch(&err)
-	defer must.Get(e.Bind())()
+	release := must.Get(e.Bind())
+	defer release()
 	var marks [2]cu.Event
 	for i := range marks {
-		marks[i], err = cu.MakeEvent(cu.DefaultEvent)
-		must.OK(e.worked("cuEventCreate", err))
+		if marks[i], err = cu.MakeEvent(cu.DefaultEvent); err != nil {
+			return 0, e.note(libcuda.Wrap("cuEventCreate", err))
+		}
 		defer cu.DestroyEvent(&marks[i])
 	}
-	must.OK(e.worked("cuEventRecord", marks[0].Record(e.custr)))
+	if err := marks[0].Record(e.custr); err != nil {
+		return 0, e.note(libcuda.Wrap("cuEventRecord", err))
+	}
 	must.OK(f())
-	must.OK(e.worked("cuEventRecord", marks[1].Record(e.custr)))
+	if err := marks[1].Record(e.custr); err != nil {
+		return 0, e.note(libcuda.Wrap("cuEventRecord", err))
+	}
 	must.OK(e.Sync())
 	ms, err := marks[0].Elapsed(marks[1])
-	return time.Duration(ms * float64(time.Millisecond)), e.worked("cuEventElapsedTime", err)
+	if err != nil {
+		return 0, e.note(libcuda.Wrap("cuEventElapsedTime", err))
+	}
+	return time.Duration(ms * float64(time.Millisecond)), nil
 }

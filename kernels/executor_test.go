@@ -19,7 +19,6 @@ import (
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"github.com/prove-model/prove-model/prover/math/field"
-	"golang.org/x/sync/errgroup"
 	"gorgonia.org/cu"
 )
 
@@ -77,7 +76,7 @@ func TestExecutorCached(t *testing.T) {
 	if _, err := CachedFor(-1); err == nil {
 		t.Error("device -1")
 	}
-	i := e.info
+	i := e.Info()
 	if i.Name == "" || i.Memory < 1<<30 || i.Multiprocessors < 1 || i.Major < 8 || i.SharedPerBlock < 48<<10 || i.L2 == 0 {
 		t.Errorf("%+v", i)
 	}
@@ -121,7 +120,7 @@ func TestTransfer(t *testing.T) {
 		e.Free(a)
 		e.Free(b)
 	}
-	if n := len(e.sizes); n != 0 {
+	if n := e.Live(); n != 0 {
 		t.Errorf("%d allocations live", n)
 	}
 }
@@ -255,7 +254,7 @@ func TestLaunch(t *testing.T) {
 		t.Error("a group that is not there")
 	}
 	noError(t, launch(Launch{GridX: 1, Block: 32, Shared: 100 << 10}))
-	noError(t, e.launch(libcuda.Cooperative, double, Launch{GridX: 2, Block: 32}, []uint64{uint64(p), uint64(p), uint64(p), 1000}))
+	noError(t, e.LaunchCooperative(double, Launch{GridX: 2, Block: 32}, uint64(p), uint64(p), uint64(p), 1000))
 	all(t, e, p, 1000, 1<<10)
 	noError(t, e.Sync())
 	if e.Err() != nil {
@@ -263,23 +262,10 @@ func TestLaunch(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := load(ctx, e); !errors.Is(err, context.Canceled) {
-		t.Errorf("load when cancelled: %v", err)
+	if err := e.Load(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Load when cancelled: %v", err)
 	}
-	noError(t, load(context.Background(), e))
-}
-
-// load compiles all groups, or takes them from the cache, and loads them.
-func load(ctx context.Context, e *Executor) error {
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0)) // the compiler is slow and uses one core
-	for _, name := range Groups() {
-		g.Go(func() error {
-			_, err := e.group(ctx, name)
-			return err
-		})
-	}
-	return g.Wait()
+	noError(t, e.Load(context.Background()))
 }
 
 func TestCapture(t *testing.T) {
@@ -287,7 +273,7 @@ func TestCapture(t *testing.T) {
 	p, free, launch := ones(t, e, 500)
 	defer free()
 	noError(t, launch(Launch{GridX: 1, Block: 256})) // loads it, which a recording cannot
-	g, err := e.Record(func() error {
+	g, err := e.Capture(func() error {
 		for range 3 {
 			if err := launch(Launch{GridX: 2, Block: 256}); err != nil {
 				return err
@@ -301,7 +287,7 @@ func TestCapture(t *testing.T) {
 	all(t, e, p, 500, 1<<7)
 	noError(t, g.Close())
 	failed := errors.New("failed")
-	if _, err := e.Record(func() error { return failed }); !errors.Is(err, failed) {
+	if _, err := e.Capture(func() error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("a recording that fails: %v", err)
 	}
 	noError(t, e.Sync())
@@ -417,7 +403,7 @@ func TestSpeed(t *testing.T) {
 		e.Free(p)
 		return err
 	})
-	g, err := e.Record(func() error {
+	g, err := e.Capture(func() error {
 		for range 20 {
 			if err := launch(one); err != nil {
 				return err
@@ -468,7 +454,7 @@ func TestStart(t *testing.T) {
 	start := time.Now()
 	e := gpu(t)
 	opened := time.Now()
-	noError(t, load(context.Background(), e))
+	noError(t, e.Load(context.Background()))
 	t.Logf("device open after %v, %d groups of kernels loaded after %v more", opened.Sub(start), len(Groups()), time.Since(opened))
 }
 

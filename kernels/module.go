@@ -6,12 +6,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
+	"golang.org/x/sync/errgroup"
 	"gorgonia.org/cu"
 )
 
@@ -27,6 +29,24 @@ type function struct {
 	handle libcuda.Function
 	mu     sync.Mutex
 	shared int // dynamic shared memory it may use
+}
+
+// Load compiles groups, or takes them from the cache, and loads them, so that
+// their first launch does not wait for that. Without names it loads all.
+func (e *Executor) Load(ctx context.Context, names ...string) error {
+	if len(names) == 0 {
+		names = Groups()
+	}
+	// Beside each other: the compiler is slow and uses one core.
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, name := range names {
+		g.Go(func() error {
+			_, err := e.group(ctx, name)
+			return err
+		})
+	}
+	return g.Wait()
 }
 
 // group returns a group's module. It is compiled once, whoever asks; the
@@ -49,7 +69,8 @@ func (e *Executor) load(name string) (_ cu.Module, err error) {
 	code, log, err := nvrtc.Compile(context.Background(), src, e.info.Arch())
 	must.OK(err)
 	compiled := time.Now()
-	defer must.Get(e.Bind())()
+	release := must.Get(e.Bind())
+	defer release()
 	m, err := cu.LoadData(string(code))
 	if err != nil {
 		return cu.Module{}, e.note(fmt.Errorf("loading the kernels of %s: %w", name, libcuda.Wrap("cuModuleLoadData", err)))
@@ -86,19 +107,27 @@ func (e *Executor) reserve(f *function, shared int) error {
 	if shared > e.info.SharedPerBlock {
 		return fmt.Errorf("%d bytes of shared memory: the device has %d a block", shared, e.info.SharedPerBlock)
 	}
-	err := libcuda.SetMaxDynamicShared(e.ctx, f.handle, shared)
-	if err == nil {
-		f.shared = shared
+	if err := libcuda.SetMaxDynamicShared(e.ctx, f.handle, shared); err != nil {
+		return err
 	}
-	return err
+	f.shared = shared
+	return nil
 }
 
 // Launch is described at Device.
 func (e *Executor) Launch(k Kernel, l Launch, args ...uint64) error {
-	return e.launch(libcuda.Plain, k, l, args)
+	return e.launch(libcuda.Launch, k, l, args)
 }
 
-func (e *Executor) launch(way libcuda.Way, k Kernel, l Launch, args []uint64) (err error) {
+// LaunchCooperative is Launch with all blocks running at once, so that they may
+// wait for each other. It fails if they do not fit on the device.
+func (e *Executor) LaunchCooperative(k Kernel, l Launch, args ...uint64) error {
+	return e.launch(libcuda.LaunchCooperative, k, l, args)
+}
+
+type launcher func(ctx libcuda.Context, f libcuda.Function, grid, block [3]uint32, shared uint32, s libcuda.Stream, args []uint64) error
+
+func (e *Executor) launch(launch launcher, k Kernel, l Launch, args []uint64) (err error) {
 	defer must.Catch(&err)
 	must.OK(e.Err())
 	y := max(l.GridY, 1)
@@ -110,14 +139,14 @@ func (e *Executor) launch(way libcuda.Way, k Kernel, l Launch, args []uint64) (e
 		return e.note(fmt.Errorf("launch of %s: %w", k.Name, err))
 	}
 	if l.Early && e.recording && e.behind && e.info.Major >= 9 {
-		way = libcuda.Early
+		launch = libcuda.LaunchEarly
 	}
 	if e.recording {
 		e.behind = true
 	}
-	err = libcuda.Launch(way, e.ctx, f.handle, [3]uint32{uint32(l.GridX), uint32(y), 1}, [3]uint32{uint32(l.Block), 1, 1}, uint32(l.Shared), e.stream, args)
+	err = launch(e.ctx, f.handle, [3]uint32{uint32(l.GridX), uint32(y), 1}, [3]uint32{uint32(l.Block), 1, 1}, uint32(l.Shared), e.stream, args)
 	if err != nil {
-		err = fmt.Errorf("launch of %s: %w", k.Name, err)
+		return e.note(fmt.Errorf("launch of %s: %w", k.Name, err))
 	}
-	return e.note(err)
+	return nil
 }

@@ -5,7 +5,6 @@ package kernels
 import (
 	"sync"
 
-	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"gorgonia.org/cu"
 )
@@ -47,12 +46,17 @@ func (e *Executor) After(other Device) error {
 
 // record sets the executor's mark behind all that is enqueued. The caller holds its lock.
 func (e *Executor) record() (err error) {
-	defer must.Catch(&err)
 	m := &e.mark
 	if !m.made {
-		defer must.Get(e.Bind())()
+		release, err := e.Bind()
+		if err != nil {
+			return err
+		}
+		defer release()
 		event, err := cu.MakeEvent(cu.DisableTiming)
-		must.OK(libcuda.Wrap("cuEventCreate", err))
+		if err != nil {
+			return libcuda.Wrap("cuEventCreate", err)
+		}
 		m.event, m.made = libcuda.EventOf(event), true
 	}
 	return libcuda.Record(e.ctx, m.event, e.stream)

@@ -28,14 +28,15 @@ type pinnedBuffer struct {
 
 // NewResultBuffer is described at Device.
 func (e *Executor) NewResultBuffer(words int) (ResultBuffer, error) {
-	var p *Pinned
 	sums, err := e.Alloc(8 * (words + 1))
 	if err == nil {
 		err = e.Clear(sums, 8*(words+1))
 	}
-	if err == nil {
-		p, err = e.Pin(8 * words)
+	if err != nil {
+		e.Free(sums)
+		return nil, err
 	}
+	p, err := e.Pin(8 * words)
 	if err != nil {
 		e.Free(sums)
 		return nil, err
@@ -119,14 +120,18 @@ func (m *pinnedBuffer) block() (err error) {
 	defer must.Catch(&err)
 	e := m.pinned.e
 	must.OK(e.Err())
-	defer must.Get(e.Bind())()
+	release := must.Get(e.Bind())
+	defer release()
 	if !m.hasEvent {
-		m.event, err = cu.MakeEvent(cu.BlockingSyncEvent | cu.DisableTiming)
-		must.OK(e.worked("cuEventCreate", err))
+		if m.event, err = cu.MakeEvent(cu.BlockingSyncEvent | cu.DisableTiming); err != nil {
+			return e.note(libcuda.Wrap("cuEventCreate", err))
+		}
 		m.hasEvent = true
 	}
-	must.OK(e.worked("cuEventRecord", m.event.Record(e.custr)))
-	return e.worked("cuEventSynchronize", m.event.Synchronize())
+	if err := m.event.Record(e.custr); err != nil {
+		return e.note(libcuda.Wrap("cuEventRecord", err))
+	}
+	return e.note(libcuda.Wrap("cuEventSynchronize", m.event.Synchronize()))
 }
 
 // Close implements ResultBuffer.

@@ -3,12 +3,11 @@
 package kernels
 
 import (
-	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
-	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"golang.org/x/sync/errgroup"
 	"gorgonia.org/cu"
@@ -36,26 +35,28 @@ type staging struct {
 }
 
 // open makes the memory. The caller holds the lock and is bound.
-func (s *staging) open(e *Executor) (err error) {
+func (s *staging) open(e *Executor) error {
 	if s.memory != nil {
 		return nil
 	}
-	var events []cu.Event
-	defer func() {
-		for i := range events {
-			if err != nil {
-				_ = cu.DestroyEvent(&events[i]) // the first error says it
+	var events [chunkCount]cu.Event
+	for i := range events {
+		var err error
+		if events[i], err = cu.MakeEvent(cu.DisableTiming); err != nil {
+			for j := range i {
+				_ = cu.DestroyEvent(&events[j]) // the first error says it
 			}
+			return libcuda.Wrap("cuEventCreate", err)
 		}
-	}()
-	defer must.Catch(&err)
-	for range chunkCount {
-		event, err := cu.MakeEvent(cu.DisableTiming)
-		must.OK(libcuda.Wrap("cuEventCreate", err))
-		events = append(events, event)
 	}
-	p := must.Get(libcuda.HostAlloc(e.ctx, chunkCount*chunkBytes))
-	s.memory, s.done = unsafe.Slice((*byte)(p), chunkCount*chunkBytes), [chunkCount]cu.Event(events)
+	p, err := libcuda.HostAlloc(e.ctx, chunkCount*chunkBytes)
+	if err != nil {
+		for i := range events {
+			_ = cu.DestroyEvent(&events[i]) // the first error says it
+		}
+		return err
+	}
+	s.memory, s.done = unsafe.Slice((*byte)(p), chunkCount*chunkBytes), events
 	return nil
 }
 
@@ -64,8 +65,7 @@ func (s *staging) chunk(i int) []byte { return s.memory[i*chunkBytes:][:chunkByt
 
 // Upload is described at Device. Small uploads share a chunk, so that nothing is waited
 // for before it is full: the processor runs ahead of the device.
-func (e *Executor) Upload(dst Ptr, src []byte) (err error) {
-	defer must.Catch(&err)
+func (e *Executor) Upload(dst Ptr, src []byte) error {
 	if err := e.Err(); err != nil || len(src) == 0 {
 		return err
 	}
@@ -77,15 +77,21 @@ func (e *Executor) Upload(dst Ptr, src []byte) (err error) {
 	}
 	for len(src) > 0 {
 		if s.filled == 0 {
-			must.OK(s.wait(e))
+			if err := s.wait(e); err != nil {
+				return err
+			}
 		}
 		room := s.chunk(s.next)[s.filled:]
 		n := min(len(src), len(room))
 		copy(room[:n], src[:n])
-		must.OK(e.note(libcuda.CopyToDevice(e.ctx, uint64(dst), unsafe.Pointer(&room[0]), n, e.stream)))
+		if err := libcuda.CopyToDevice(e.ctx, uint64(dst), unsafe.Pointer(&room[0]), n, e.stream); err != nil {
+			return e.note(err)
+		}
 		s.filled += (n + alignment - 1) &^ (alignment - 1)
 		if s.filled == chunkBytes {
-			must.OK(s.turn(e))
+			if err := s.turn(e); err != nil {
+				return err
+			}
 		}
 		dst, src = dst+Ptr(n), src[n:]
 	}
@@ -93,20 +99,31 @@ func (e *Executor) Upload(dst Ptr, src []byte) (err error) {
 }
 
 // wait waits until the next chunk is not in use. The caller holds the lock.
-func (s *staging) wait(e *Executor) (err error) {
-	defer must.Catch(&err)
-	defer must.Get(e.Bind())() // calls on events name no context, so the thread must have it
-	must.OK(e.note(s.open(e)))
+func (s *staging) wait(e *Executor) error {
+	// Calls on events name no context, so the thread must have it.
+	release, err := e.Bind()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.open(e); err != nil {
+		return e.note(err)
+	}
 	// An event that was never recorded is done.
-	return e.worked("cuEventSynchronize", s.done[s.next].Synchronize())
+	return e.note(libcuda.Wrap("cuEventSynchronize", s.done[s.next].Synchronize()))
 }
 
 // turn goes on to the chunk after one that uploads have filled. The caller holds the
 // lock.
-func (s *staging) turn(e *Executor) (err error) {
-	defer must.Catch(&err)
-	defer must.Get(e.Bind())()
-	must.OK(e.worked("cuEventRecord", s.done[s.next].Record(e.custr)))
+func (s *staging) turn(e *Executor) error {
+	release, err := e.Bind()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.done[s.next].Record(e.custr); err != nil {
+		return e.note(libcuda.Wrap("cuEventRecord", err))
+	}
 	s.next, s.filled = (s.next+1)%chunkCount, 0
 	return nil
 }
@@ -115,9 +132,13 @@ func (s *staging) turn(e *Executor) (err error) {
 func (s *staging) uploadLong(e *Executor, dst Ptr, src []byte) error {
 	return s.long(e, len(src), func(i, at, n int) error {
 		chunk := s.chunk(i)
-		must.OK(libcuda.Wrap("cuEventSynchronize", s.done[i].Synchronize()))
+		if err := s.done[i].Synchronize(); err != nil {
+			return libcuda.Wrap("cuEventSynchronize", err)
+		}
 		copy(chunk[:n], src[at:at+n])
-		must.OK(libcuda.CopyToDevice(e.ctx, uint64(dst)+uint64(at), unsafe.Pointer(&chunk[0]), n, e.stream))
+		if err := libcuda.CopyToDevice(e.ctx, uint64(dst)+uint64(at), unsafe.Pointer(&chunk[0]), n, e.stream); err != nil {
+			return err
+		}
 		return libcuda.Wrap("cuEventRecord", s.done[i].Record(e.custr))
 	})
 }
@@ -131,9 +152,15 @@ func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
 		chunk := s.chunk(i)
 		// The stream keeps its order, so an upload that still reads this chunk is done before
 		// the copy writes it.
-		must.OK(libcuda.CopyFromDevice(e.ctx, unsafe.Pointer(&chunk[0]), uint64(src)+uint64(at), n, e.stream))
-		must.OK(libcuda.Wrap("cuEventRecord", s.done[i].Record(e.custr)))
-		must.OK(libcuda.Wrap("cuEventSynchronize", s.done[i].Synchronize()))
+		if err := libcuda.CopyFromDevice(e.ctx, unsafe.Pointer(&chunk[0]), uint64(src)+uint64(at), n, e.stream); err != nil {
+			return err
+		}
+		if err := s.done[i].Record(e.custr); err != nil {
+			return libcuda.Wrap("cuEventRecord", err)
+		}
+		if err := s.done[i].Synchronize(); err != nil {
+			return libcuda.Wrap("cuEventSynchronize", err)
+		}
 		copy(dst[at:at+n], chunk[:n])
 		return nil
 	})
@@ -142,14 +169,20 @@ func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
 // long divides a transfer into pieces of up to a chunk, which several cores handle: do(i, at, n) moves
 // n bytes from byte `at` on through chunk i. Chunks are used in turn, so one can be filled while others
 // are still copied to or from the device. A chunk is used again only by the same core. The caller holds the lock.
-func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) (err error) {
-	defer must.Catch(&err)
-	release := must.Get(e.Bind())
+func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) error {
+	release, err := e.Bind()
+	if err != nil {
+		return err
+	}
 	err = s.open(e)
 	release()
-	must.OK(e.note(err))
+	if err != nil {
+		return e.note(err)
+	}
 	if s.filled > 0 { // the transfer begins with the chunk after that
-		must.OK(s.turn(e))
+		if err := s.turn(e); err != nil {
+			return err
+		}
 	}
 	pieces, cores := (bytes+chunkBytes-1)/chunkBytes, 1
 	for 2*cores <= min(chunkCount, pieces, runtime.GOMAXPROCS(0)) { // a divisor of chunkCount
@@ -157,14 +190,21 @@ func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) (err
 	}
 	first := s.next
 	s.next = (first + pieces) % chunkCount
-	all, going := errgroup.WithContext(context.Background()) // until one fails
+	var failed atomic.Bool
+	var all errgroup.Group
 	for core := range cores {
-		all.Go(func() (err error) {
-			defer must.Catch(&err)
-			defer must.Get(e.Bind())() // calls on events name no context
-			for k := core; k < pieces && going.Err() == nil; k += cores {
+		all.Go(func() error {
+			release, err := e.Bind() // calls on events name no context
+			if err != nil {
+				return err
+			}
+			defer release()
+			for k := core; k < pieces && !failed.Load(); k += cores {
 				at := k * chunkBytes
-				must.OK(do((first+k)%chunkCount, at, min(chunkBytes, bytes-at)))
+				if err := do((first+k)%chunkCount, at, min(chunkBytes, bytes-at)); err != nil {
+					failed.Store(true)
+					return err
+				}
 			}
 			return nil
 		})
@@ -173,8 +213,7 @@ func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) (err
 }
 
 // Download is described at Device.
-func (e *Executor) Download(dst []byte, src Ptr) (err error) {
-	defer must.Catch(&err)
+func (e *Executor) Download(dst []byte, src Ptr) error {
 	if err := e.Err(); err != nil || len(dst) == 0 {
 		return err
 	}
@@ -184,8 +223,15 @@ func (e *Executor) Download(dst []byte, src Ptr) (err error) {
 	if len(dst) >= longTransfer {
 		return s.downloadLong(e, dst, src)
 	}
-	defer must.Get(e.Bind())() // calls on events name no context, so the thread must have it
-	must.OK(e.note(s.open(e)))
+	// Calls on events name no context, so the thread must have it.
+	release, err := e.Bind()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.open(e); err != nil {
+		return e.note(err)
+	}
 	// The first chunk may be one that uploads have begun: what they read of it is copied
 	// before, and the event that is recorded after the download stands for both.
 	s.filled = 0
@@ -196,11 +242,17 @@ func (e *Executor) Download(dst []byte, src Ptr) (err error) {
 		at := k * chunkBytes
 		// The stream keeps its order, so an upload that still reads this
 		// chunk is done before the copy writes it.
-		must.OK(e.note(libcuda.CopyFromDevice(e.ctx, unsafe.Pointer(&s.chunk(chunks[k])[0]), uint64(src)+uint64(at), min(chunkBytes, len(dst)-at), e.stream)))
-		must.OK(e.worked("cuEventRecord", s.done[chunks[k]].Record(e.custr)))
+		if err := libcuda.CopyFromDevice(e.ctx, unsafe.Pointer(&s.chunk(chunks[k])[0]), uint64(src)+uint64(at), min(chunkBytes, len(dst)-at), e.stream); err != nil {
+			return e.note(err)
+		}
+		if err := s.done[chunks[k]].Record(e.custr); err != nil {
+			return e.note(libcuda.Wrap("cuEventRecord", err))
+		}
 	}
 	for k, at := 0, 0; at < len(dst); k, at = k+1, at+chunkBytes {
-		must.OK(e.worked("cuEventSynchronize", s.done[chunks[k]].Synchronize()))
+		if err := s.done[chunks[k]].Synchronize(); err != nil {
+			return e.note(libcuda.Wrap("cuEventSynchronize", err))
+		}
 		copy(dst[at:min(at+chunkBytes, len(dst))], s.chunk(chunks[k]))
 	}
 	return nil

@@ -100,7 +100,6 @@ func cstrings(texts []string) (**C.char, func()) {
 
 // build compiles src for a target: machine code for sm_N, PTX for compute_N.
 func (lib *library) build(src Source, target string) (code []byte, log string, err error) {
-	defer must.Catch(&err)
 	var names, texts []string
 	for name, text := range src.Headers {
 		names = append(names, name)
@@ -117,7 +116,9 @@ func (lib *library) build(src Source, target string) (code []byte, log string, e
 	defer C.free(unsafe.Pointer(name))
 
 	var prog unsafe.Pointer
-	must.OK(lib.check("nvrtcCreateProgram", C.nvrtc_create(lib.fns, &prog, text, name, C.int(len(names)), ctexts, cnames)))
+	if err := lib.check("nvrtcCreateProgram", C.nvrtc_create(lib.fns, &prog, text, name, C.int(len(names)), ctexts, cnames)); err != nil {
+		return nil, "", err
+	}
 	defer C.nvrtc_destroy(lib.fns, &prog)
 	failed := lib.check("nvrtcCompileProgram", C.nvrtc_compile(lib.fns, prog, C.int(1+len(options)), copts))
 
@@ -140,10 +141,15 @@ func (lib *library) build(src Source, target string) (code []byte, log string, e
 	if strings.HasPrefix(target, "compute_") {
 		ptx = 1
 	}
-	must.OK(lib.check("nvrtcGetCUBINSize", C.nvrtc_code_size(lib.fns, prog, ptx, &n)))
+	if err := lib.check("nvrtcGetCUBINSize", C.nvrtc_code_size(lib.fns, prog, ptx, &n)); err != nil {
+		return nil, log, err
+	}
 	if n == 0 {
 		return nil, log, fmt.Errorf("compiling %s for %s gave no code", src.Name, target)
 	}
 	code = make([]byte, n)
-	return code, log, lib.check("nvrtcGetCUBIN", C.nvrtc_code(lib.fns, prog, ptx, (*C.char)(unsafe.Pointer(&code[0]))))
+	if err := lib.check("nvrtcGetCUBIN", C.nvrtc_code(lib.fns, prog, ptx, (*C.char)(unsafe.Pointer(&code[0])))); err != nil {
+		return nil, log, err
+	}
+	return code, log, nil
 }

@@ -5,7 +5,6 @@ package nvrtc
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"gorgonia.org/cu"
 )
@@ -33,18 +32,23 @@ func Devices() ([]DeviceInfo, error) {
 	return devices, nil
 }
 
-func describe(i int) (info DeviceInfo, err error) {
-	defer must.Catch(&err)
+func describe(i int) (DeviceInfo, error) {
 	d, err := cu.GetDevice(i)
-	must.OK(libcuda.Wrap("cuDeviceGet", err))
-	info = DeviceInfo{Index: i, Driver: version(cu.Version())}
-	info.Name, err = d.Name()
-	must.OK(libcuda.Wrap("cuDeviceGetName", err))
+	if err != nil {
+		return DeviceInfo{}, libcuda.Wrap("cuDeviceGet", err)
+	}
+	info := DeviceInfo{Index: i, Driver: version(cu.Version())}
+	if info.Name, err = d.Name(); err != nil {
+		return info, libcuda.Wrap("cuDeviceGetName", err)
+	}
 	id, err := d.UUID()
-	must.OK(libcuda.Wrap("cuDeviceGetUuid", err))
+	if err != nil {
+		return info, libcuda.Wrap("cuDeviceGetUuid", err)
+	}
 	info.UUID = id.String()
-	info.Memory, err = d.TotalMem()
-	must.OK(libcuda.Wrap("cuDeviceTotalMem", err))
+	if info.Memory, err = d.TotalMem(); err != nil {
+		return info, libcuda.Wrap("cuDeviceTotalMem", err)
+	}
 	for _, a := range []struct {
 		value *int
 		attr  cu.DeviceAttribute
@@ -56,8 +60,9 @@ func describe(i int) (info DeviceInfo, err error) {
 		{&info.L2, cu.L2CacheSize},
 		{&info.SharedPerBlock, maxSharedPerBlockOptin},
 	} {
-		*a.value, err = d.Attribute(a.attr)
-		must.OK(libcuda.Wrap("cuDeviceGetAttribute", err))
+		if *a.value, err = d.Attribute(a.attr); err != nil {
+			return info, libcuda.Wrap("cuDeviceGetAttribute", err)
+		}
 	}
 	return info, nil
 }

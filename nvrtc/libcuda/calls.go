@@ -47,27 +47,28 @@ func FunctionOf(f cu.Function) Function { return *(*Function)(unsafe.Pointer(&f)
 // EventOf returns the handle of an event.
 func EventOf(e cu.Event) Event { return *(*Event)(unsafe.Pointer(&e)) }
 
-// A Way is how a kernel is launched.
-type Way int
-
-const (
-	Plain Way = C.LAUNCH_PLAIN
-	// Cooperative has all blocks on the device at once, so that they may wait for each other. It fails if they do not fit.
-	Cooperative Way = C.LAUNCH_COOPERATIVE
-	// Early is for a kernel that may begin while the one before it in the stream runs, if that allows it
-	// (griddepcontrol.launch_dependents), and waits for it itself (griddepcontrol.wait). It takes a device of capability 9.0.
-	Early Way = C.LAUNCH_EARLY
-)
-
-// launches are the driver's calls for the ways.
-var launches = [...]string{Plain: "cuLaunchKernel", Cooperative: "cuLaunchCooperativeKernel", Early: "cuLaunchKernelEx"}
-
 // Launch enqueues a kernel. Each argument is copied as 8 bytes. There may be at
 // most MaxArgs.
-func Launch(way Way, ctx Context, f Function, grid, block [3]uint32, shared uint32, s Stream, args []uint64) error {
-	return result(launches[way], C.libcuda_launch(ctx.c, f.c,
+func Launch(ctx Context, f Function, grid, block [3]uint32, shared uint32, s Stream, args []uint64) error {
+	return launch("cuLaunchKernel", ctx, f, grid, block, shared, s, args, C.LAUNCH_PLAIN)
+}
+
+// LaunchCooperative is Launch with all blocks on the device at once, so that
+// they may wait for each other. It fails if they do not fit.
+func LaunchCooperative(ctx Context, f Function, grid, block [3]uint32, shared uint32, s Stream, args []uint64) error {
+	return launch("cuLaunchCooperativeKernel", ctx, f, grid, block, shared, s, args, C.LAUNCH_COOPERATIVE)
+}
+
+// LaunchEarly is Launch for a kernel that may begin while the one before it in the stream runs, if that allows it
+// (griddepcontrol.launch_dependents), and waits for it itself (griddepcontrol.wait). It takes a device of capability 9.0.
+func LaunchEarly(ctx Context, f Function, grid, block [3]uint32, shared uint32, s Stream, args []uint64) error {
+	return launch("cuLaunchKernelEx", ctx, f, grid, block, shared, s, args, C.LAUNCH_EARLY)
+}
+
+func launch(call string, ctx Context, f Function, grid, block [3]uint32, shared uint32, s Stream, args []uint64, way C.int) error {
+	return result(call, C.libcuda_launch(ctx.c, f.c,
 		(*C.uint32_t)(unsafe.Pointer(&grid[0])), (*C.uint32_t)(unsafe.Pointer(&block[0])), C.uint(shared), s.c,
-		(*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(args))), C.int(len(args)), C.int(way)))
+		(*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(args))), C.int(len(args)), way))
 }
 
 // SetMaxDynamicShared lets f use up to bytes of dynamic shared memory; without
