@@ -8,7 +8,7 @@
 //	character BPE, WordPiece, SentencePiece's BPE ─ the tokens that a template puts around
 //
 // Decoders turn ids back into text. Files give splitters as regular expressions with
-// look-ahead, which Go's do not have; this package recognises the published expressions,
-// in all of which it looks for the end of spaces alone. Anything unknown is refused by name, since a text that is split
+// look-ahead, which Go's do not have; this package recognises the published expressions
+// and has code for each. Anything unknown is refused by name, since a text that is split
 // in another way is another input to the model.
 package tokenizer

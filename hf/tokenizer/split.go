@@ -1,33 +1,46 @@
 package tokenizer
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
-// pattern is one of the regular expressions with which published byte-level BPE tokenizers split text.
+// pattern is a family of regular expressions with which published byte-level BPE tokenizers
+// split text:
+//
+//	'(?:[sdmt]|ll|ve|re)  LETTERS  NUMBERS   ?[^\s\p{L}\p{N}]+TAIL  \s*[\r\n]+  \s+(?!\S)  \s+
+//
+// The alternatives are tried in this order. Every character is part of a match.
 type pattern struct {
-	// expression is anchored. Its group are white spaces, which nothing before it matches, so that every character is part of a match.
-	expression func() *regexp.Regexp
-	bare       bool // white space is no match
+	contractions bool // before letters; anyCase: of any case
+	anyCase      bool
+	// cased letters are upper case before lower case, as in "HTMLPage": two words;
+	// ends says that contractions belong to them.
+	cased, ends bool
+	// marked says that any one character that is not a number or the end of a line may stand
+	// before letters; otherwise only a space may.
+	marked  bool
+	numbers int    // at most so many together; 0: any number, with a space before
+	tail    string // what may follow other characters
+	lines   bool   // spaces up to the last end of a line are one match
+	// bare says that no space stands before a match, and that white space is none; marks are matched before all else.
+	bare  bool
+	marks []string
 }
 
 // patterns are the expressions that are recognised.
-var patterns = func() map[string]pattern {
-	all := map[string]pattern{}
-	for _, published := range []string{gpt2, llama3, qwen2, o200k, tekken, clip, `<\|startoftext\|>|<\|endoftext\|>|` + clip} {
-		own, spaced := strings.CutSuffix(published, `|\s+(?!\S)|\s+`)
-		all[published] = pattern{sync.OnceValue(func() *regexp.Regexp {
-			// What \s is in Unicode.
-			own := strings.NewReplacer(`[^\s`, `[^\t-\r\x{85}\p{Z}`, `\s`, `[\t-\r\x{85}\p{Z}]`).Replace(own + `|(\s+)`)
-			return regexp.MustCompile(`^(?:` + own + `)`)
-		}), !spaced}
-	}
-	return all
-}()
+var patterns = map[string]pattern{
+	gpt2:   {contractions: true},
+	llama3: {contractions: true, anyCase: true, marked: true, numbers: 3, tail: "\r\n", lines: true},
+	qwen2:  {contractions: true, anyCase: true, marked: true, numbers: 1, tail: "\r\n", lines: true},
+	o200k:  {anyCase: true, cased: true, ends: true, marked: true, numbers: 3, tail: "\r\n/", lines: true},
+	tekken: {cased: true, marked: true, numbers: 1, tail: "\r\n/", lines: true},
+	clip:   {contractions: true, numbers: 1, bare: true},
+
+	`<\|startoftext\|>|<\|endoftext\|>|` + clip: {contractions: true, numbers: 1, bare: true, marks: []string{"<|startoftext|>", "<|endoftext|>"}},
+}
 
 const (
 	gpt2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
@@ -46,15 +59,13 @@ const (
 func (p pattern) split(w *work, one word) []word {
 	var out []word
 	for at := 0; at < len(one.text); {
-		match := p.expression().FindStringSubmatchIndex(one.text[at:])
-		n := match[1]
-		if match[2] == 0 && p.bare {
-			at += n
-			continue
+		if p.bare {
+			if n := run(one.text[at:], unicode.IsSpace); n > 0 {
+				at += n
+				continue
+			}
 		}
-		if _, last := utf8.DecodeLastRuneInString(one.text[at : at+n]); match[2] == 0 && n > last && at+n < len(one.text) {
-			n -= last // the last space goes with what follows
-		}
+		n := p.match(one.text[at:])
 		if !w.spend(n+pieceWork, 1) {
 			return nil
 		}
@@ -62,6 +73,177 @@ func (p pattern) split(w *work, one word) []word {
 		at += n
 	}
 	return out
+}
+
+// match returns the length of the match that s, which is not empty, begins with.
+func (p pattern) match(s string) int {
+	for _, mark := range p.marks {
+		if strings.HasPrefix(s, mark) {
+			return len(mark)
+		}
+	}
+	if p.contractions {
+		if n := contraction(s, p.anyCase); n > 0 {
+			return n
+		}
+	}
+	if n := p.letters(s); n > 0 {
+		return n
+	}
+	if n := p.digits(s); n > 0 {
+		return n
+	}
+	at := 0
+	if s[0] == ' ' {
+		at = 1
+	}
+	if n := run(s[at:], other); n > 0 {
+		n += at
+		return n + len(s[n:]) - len(strings.TrimLeft(s[n:], p.tail))
+	}
+	n := run(s, unicode.IsSpace)
+	if p.lines {
+		if i := strings.LastIndexAny(s[:n], "\r\n"); i >= 0 {
+			return i + 1
+		}
+	}
+	if n == len(s) {
+		return n
+	}
+	if _, last := utf8.DecodeLastRuneInString(s[:n]); n > last {
+		return n - last // the last space goes with what follows
+	}
+	return n
+}
+
+// digits matches numbers.
+func (p pattern) digits(s string) int {
+	if p.numbers == 0 {
+		at := 0
+		if s[0] == ' ' {
+			at = 1
+		}
+		if n := run(s[at:], unicode.IsNumber); n > 0 {
+			return at + n
+		}
+		return 0
+	}
+	at := 0
+	for range p.numbers {
+		r, n := utf8.DecodeRuneInString(s[at:])
+		if n == 0 || !unicode.IsNumber(r) {
+			break
+		}
+		at += n
+	}
+	return at
+}
+
+// letters matches a word and the character that may stand before it.
+func (p pattern) letters(s string) int {
+	r, n := utf8.DecodeRuneInString(s)
+	before := r == ' '
+	if p.marked {
+		before = r != '\r' && r != '\n' && !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	}
+	if !p.cased {
+		if before {
+			if m := run(s[n:], unicode.IsLetter); m > 0 {
+				return n + m
+			}
+			return 0
+		}
+		return run(s, unicode.IsLetter)
+	}
+	// The expression tries its first alternative with and without the character
+	// before, then its second.
+	for _, f := range []func(string) int{capitalised, capitals} {
+		for _, from := range []int{n, 0} {
+			if from > 0 && !before {
+				continue
+			}
+			if m := f(s[from:]); m > 0 {
+				m += from
+				if p.ends {
+					m += contraction(s[m:], true)
+				}
+				return m
+			}
+		}
+	}
+	return 0
+}
+
+// upper and lowerCase are the two sets of letters; many are in both.
+func upper(r rune) bool {
+	return unicode.In(r, unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M)
+}
+
+func lowerCase(r rune) bool { return unicode.In(r, unicode.Ll, unicode.Lm, unicode.Lo, unicode.M) }
+
+// capitalised matches UPPER*LOWER+.
+func capitalised(s string) int {
+	n := run(s, upper)
+	if m := run(s[n:], lowerCase); m > 0 {
+		return n + m
+	}
+	// The last of the run that can be the lower part as well.
+	for n > 0 {
+		r, size := utf8.DecodeLastRuneInString(s[:n])
+		if lowerCase(r) {
+			return n
+		}
+		n -= size
+	}
+	return 0
+}
+
+// capitals matches UPPER+LOWER*.
+func capitals(s string) int {
+	n := run(s, upper)
+	if n == 0 {
+		return 0
+	}
+	return n + run(s[n:], lowerCase)
+}
+
+// contraction matches 's, 't, 're, 've, 'm, 'll and 'd.
+func contraction(s string, anyCase bool) int {
+	if len(s) == 0 || s[0] != '\'' {
+		return 0
+	}
+	s = s[1:]
+	fold := func(r rune) rune {
+		switch {
+		case !anyCase:
+			return r
+		case r == 'ſ':
+			return 's' // folds to it
+		}
+		return unicode.ToLower(r)
+	}
+	a, n := utf8.DecodeRuneInString(s)
+	b, m := utf8.DecodeRuneInString(s[n:])
+	a, b = fold(a), fold(b)
+	switch {
+	case n == 0:
+		return 0
+	case strings.ContainsRune("stmd", a):
+		return 1 + n
+	case m > 0 && (a == 'r' && b == 'e' || a == 'v' && b == 'e' || a == 'l' && b == 'l'):
+		return 1 + n + m
+	}
+	return 0
+}
+
+func other(r rune) bool {
+	return !unicode.IsSpace(r) && !unicode.IsLetter(r) && !unicode.IsNumber(r)
+}
+
+// run returns the length of the longest prefix of s of characters of a set.
+func run(s string, set func(rune) bool) int {
+	n := len(s) - len(strings.TrimLeftFunc(s, set))
+	return n
 }
 
 // behaviour says what happens to the text at which a text is split.

@@ -84,17 +84,19 @@ func (w *work) spaces(s, to string, some bool) string {
 		return ""
 	}
 	var b strings.Builder
-	for at := strings.IndexFunc(s, unicode.IsSpace); at >= 0; at = strings.IndexFunc(s, unicode.IsSpace) {
-		b.WriteString(s[:at])
-		rest := strings.TrimLeftFunc(s[at:], unicode.IsSpace)
-		if one := s[at : len(s)-len(rest)]; some && utf8.RuneCountInString(one) == 1 && !strings.Contains("\n\r\t", one) {
+	for s != "" {
+		n := run(s, func(r rune) bool { return !unicode.IsSpace(r) })
+		b.WriteString(s[:n])
+		s = s[n:]
+		n = run(s, unicode.IsSpace)
+		if one := s[:n]; n > 0 && some && utf8.RuneCountInString(one) == 1 && !strings.Contains("\n\r\t", one) {
 			b.WriteString(one)
-		} else {
+		} else if n > 0 {
 			b.WriteString(to)
 		}
-		s = rest
+		s = s[n:]
 	}
-	return b.String() + s
+	return b.String()
 }
 
 // join puts texts together, with another between them.
