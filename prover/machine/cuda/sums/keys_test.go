@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
@@ -41,7 +42,7 @@ func lookUps() (*model.Graph, model.Weights, [][]int32) {
 	weights := add(model.Tensor{Kind: model.Fixed, Shape: []int{7, 5}, Min: -10, Max: 10}, ints.Of(values(35)))
 	g.Tables = []model.Table{
 		{Name: "range", Kind: model.TableRange, Bits: 6, Min: -20, Values: model.None},
-		{Name: "pieces", Kind: model.TablePiecewise, Bits: 8, Min: -128, Values: model.None, Pieces: []model.Piece{{End: 128}, {End: 256, Slope: 1}}},
+		{Name: "pieces", Kind: model.TablePiecewise, Bits: 8, Min: -128, Values: model.None, Pieces: []model.Piece{{End: 128}, {End: 256, Slope: 1}}, Saturated: []model.Rows{{From: 0, To: 128}, {From: 135, To: 140}}},
 		{Name: "stretched", Kind: model.TablePiecewise, Bits: 4, Drop: 1, Values: model.None, Pieces: []model.Piece{{End: 8, Slope: 1}}},
 	}
 	step := func(shape []int, shift int, table model.TableID, acc model.Acc) (out, lo model.TensorID) {
@@ -144,8 +145,14 @@ func TestKeys(t *testing.T) {
 	} {
 		var streams []*devicetest.Streams
 		var machines []*device.Context
+		var launches atomic.Int64
 		for range 2 {
-			s := devicetest.NewStreams(d, 1<<30, nil)
+			s := devicetest.NewStreams(d, 1<<30, func(op string, _ int) error {
+				if op == "launch" {
+					launches.Add(1)
+				}
+				return nil
+			})
 			if !c.reach {
 				s.Alone()
 			}
@@ -178,6 +185,20 @@ func TestKeys(t *testing.T) {
 			}
 			if got, err := run.Count(questions); err != nil || !slices.Equal(got, want.Count(questions)) {
 				t.Errorf("%s: counts %v, %v, want %v", c.name, got, err, want.Count(questions))
+			}
+			var saturated []forward.KeyRange
+			for i := range g.Steps {
+				table := &g.Tables[g.Steps[i].Table]
+				for _, r := range table.Saturated {
+					saturated = append(saturated, forward.KeyRange{Step: i, Min: table.Min + r.From, Max: table.Min + r.To - 1})
+				}
+			}
+			before := launches.Load()
+			if got, err := run.Count(saturated); err != nil || !slices.Equal(got, want.Count(saturated)) || slices.Max(got) == 0 {
+				t.Errorf("%s: %v keys are in saturated rows, %v, want %v", c.name, got, err, want.Count(saturated))
+			}
+			if n := launches.Load() - before; !c.values && n > 0 {
+				t.Errorf("%s: %d launches for how many keys are in saturated rows, which the run has counted", c.name, n)
 			}
 		}
 		for k, m := range machines {
