@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -204,7 +205,7 @@ func wide() *builder {
 
 // TestSettle: as much is kept as there is room for.
 func TestSettle(t *testing.T) {
-	b := layered(3, 60, 70, false)
+	b := layered(9, 60, 70, false)
 	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -445,7 +446,30 @@ func (s *plainly) settle(all, beside int64, runs int) (cuda.Need, device.Mode) {
 					}
 					how = more
 				}
-				return s.need(how), how
+				if !how.Rows || runs > 1 {
+					return s.need(how), how
+				}
+				for how.Tables > 0 && beside == 0 {
+					more := how
+					more.Tables *= 2
+					if !fits(s.need(more), how.Packed) || s.need(more).Open <= s.need(how).Open {
+						break
+					}
+					how = more
+				}
+				n, free := s.need(how), int64(math.MaxInt64)
+				taken := n.Witness + n.Trees + n.Open
+				if how.Packed {
+					taken += n.Open / 16
+				}
+				if all > 0 {
+					free = all - n.Fixed - taken - all/32
+				}
+				if beside > 0 {
+					free = min(free, beside-taken-beside/32)
+				}
+				how.Stay = max(0, free)
+				return n, how
 			}
 		}
 	}
@@ -492,7 +516,7 @@ func TestSettlePlainly(t *testing.T) {
 						t.Errorf("%d GPUs, %d bytes, %d beside the weights, %d runs: %+v, %+v; plainly %+v, %+v", sharing, all, beside, runs, got, m.Mode(), want, how)
 					}
 					kept += how.Kept
-					how.Tables = 0
+					how.Tables, how.Stay = 0, 0
 					chosen[how] = true
 				}
 			}
