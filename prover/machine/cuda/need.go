@@ -267,7 +267,7 @@ func (m *Machine) Would(p *plan.Plan, all, beside int64, runs int) *Need {
 
 // choose chooses the mode that Settle sets, and for how many runs there is room.
 func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, device.Mode, int) {
-	modes := m.modes(all, beside)
+	modes, asked := m.modes(all, beside), runs
 	for ; runs > 0; runs-- {
 		for _, streams := range []int{m.Streams, 1} { // with room for some chunks at once, or for one
 			for _, how := range modes {
@@ -280,7 +280,7 @@ func (m *Machine) choose(p *plan.Plan, all, beside int64, runs int) (*Need, devi
 					how.Kept = m.mostKept(p, how, fits)
 					n = m.needIn(p, how)
 				}
-				if how.Rows && runs == 1 {
+				if how.Rows && asked == 1 { // others may begin while this proof is opened
 					how, n = m.widest(p, how, n, fits, beside > 0)
 					how.Stay = max(0, n.besideOpening(how, all, beside))
 				}

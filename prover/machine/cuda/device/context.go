@@ -108,6 +108,13 @@ func (m *Context) FreeBytes() int {
 	return int(n)
 }
 
+// Trim waits for all queues and gives memory that its pool keeps unused back to the device, which makes other blocks of it. It returns
+// false if the device has no pool, or cannot.
+func (m *Context) Trim() bool {
+	d, ok := m.Dev.Device.(interface{ Trim() error })
+	return ok && d.Trim() == nil
+}
+
 // Drain waits for all that was enqueued on a stream.
 func (m *Context) Drain(stream int) error {
 	dev, err := kernels.StreamOf(m.Dev, stream)

@@ -24,11 +24,12 @@ func (r ByteRow) bias() uint32 { return kernels.PlaneBias(r.Width, r.Natural) }
 // valueRange bounds entries of rows, zeros among them.
 type valueRange struct{ lo, hi int64 }
 
-// rangeOf returns what bounds the entries of a tensor that is on the device with so many bytes each: its own range, if it states one.
+// rangeOf returns what bounds the entries of a tensor that is on the device with so many bytes each: its own range, if it states one that
+// a run has checked.
 func rangeOf(t *model.Tensor, width int) valueRange {
 	half := int64(1) << (8*width - 1)
 	r := valueRange{-half, half - 1}
-	if t.Min != 0 || t.Max != 0 {
+	if t.Kind != model.Fixed && (t.Min != 0 || t.Max != 0) {
 		r = valueRange{max(r.lo, t.Min), min(r.hi, t.Max)}
 	}
 	return r

@@ -45,8 +45,10 @@ func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift
 // none for all together.
 const keptAtOnce = 1 << 29
 
-// keep packs the first of a tree's pending table rows, as many as there is room for, which then stay.
+// keep packs the first of a tree's pending table rows, as many as there is room for, which then stay. Where there is less room than was
+// thought none do, so that what the opening needs besides has it.
 func (r *Rows) keep(t *placed, own []uint64, put func(numbers []uint64, rows []ByteRow)) {
+	all, kept := own, device.NewScope(r.Packed)
 	for t.host == nil && len(own) > 0 {
 		n, size := 0, 0
 		for ; n < len(own); n++ {
@@ -60,8 +62,10 @@ func (r *Rows) keep(t *placed, own []uint64, put func(numbers []uint64, rows []B
 		if size == 0 {
 			return
 		}
-		rows, err := device.Pass(context.Background(), func() []ByteRow { return t.tableRows(r.Packed, own[:n], t.shift) })
-		if errors.Is(err, kernels.ErrMemory) { // the others are packed by each pass
+		rows, err := device.Pass(context.Background(), func() []ByteRow { return t.tableRows(kept, own[:n], t.shift) })
+		if errors.Is(err, kernels.ErrMemory) {
+			kept.Close()
+			put(all, t.unpacked(r.Stream.Graph, all, t.shift))
 			r.room = 0
 			return
 		}

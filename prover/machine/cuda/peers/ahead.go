@@ -76,7 +76,8 @@ func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) 
 		a.trees = append(a.trees, t)
 	}
 	for m, n := range digests { // the pass must not be short of memory for them
-		if free := m.FreeBytes(); m.Busy() || free > 0 && free < 2*(n+2*rows[m]) {
+		need, spare := 2*(n+2*rows[m]), m.Spare()
+		if free := m.FreeBytes(); m.Busy() || free > 0 && free < need || spare > 0 && spare < int64(need) {
 			return nil
 		}
 	}

@@ -31,7 +31,12 @@ func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, 
 func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []int) (_ *whir.Tree, err error) {
 	defer device.Catch(&err)
 	ahead := b.ahead(&c)
-	defer ahead.close()
+	defer func() {
+		if ahead != nil { // whose memory this queue may still work with, if the commitment has failed
+			_ = quiesce(b.s.Dev)
+		}
+		ahead.close()
+	}()
 	a := device.NewScope(b.s.Dev)
 	defer a.Close()
 	used := map[int]bool{}

@@ -45,7 +45,7 @@ func (r *sharedRows) machines() []*open.Rows { return append([]*open.Rows{r.Rows
 // mayExchange says whether rows may move: where the number of machines is a power of two, and no rows are packed by each pass.
 func (r *sharedRows) mayExchange() bool {
 	all := r.machines()
-	return len(all) > 1 && len(all)&(len(all)-1) == 0 &&
+	return !r.Stream.Context.Mode().Rows && len(all) > 1 && len(all)&(len(all)-1) == 0 &&
 		!slices.ContainsFunc(all, func(x *open.Rows) bool { return slices.ContainsFunc(x.At, open.ByteRow.Pending) })
 }
 

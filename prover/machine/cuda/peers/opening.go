@@ -2,7 +2,9 @@ package peers
 
 import (
 	"context"
+	"errors"
 
+	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/open"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -31,6 +33,15 @@ func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, e
 
 func (b *Leader) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	b.s.DropSegments() // of the chunks
+	p, err := b.begun(ctx, o)
+	if errors.Is(err, kernels.ErrMemory) && b.s.Context.Trim() { // blocks of the chunks may lie in the way of rows
+		p, err = b.begun(ctx, o)
+	}
+	return p, err
+}
+
+// begun has the rows of an opening packed.
+func (b *Leader) begun(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	a := device.NewScope(b.s.Dev)
 	made := false
 	defer func() {
