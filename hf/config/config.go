@@ -38,8 +38,9 @@ func Parse(data []byte) (*Config, error) {
 	return New(fields), nil
 }
 
-// infinite matches Infinity, which Python's JSON has, and strings.
-var infinite = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|Infinity`)
+// infinite matches Infinity, which Python's JSON has, and strings, of which the last may not end: else all that follows would be looked at
+// anew for every Infinity in it.
+var infinite = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*(?:"|\\?\z)|Infinity`)
 
 // infinities writes Infinity, but in strings, as newer files do, {"__float__": "Infinity"}.
 func infinities(data []byte) []byte {

@@ -76,3 +76,12 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// A string that does not end costs no more than one that does.
+func TestUnendedString(t *testing.T) {
+	for _, data := range []string{`{"x": "` + strings.Repeat(`\"Infinity `, 1<<16), `{"x": Infinity, "y": "Infinity\`} {
+		if _, err := Parse([]byte(data)); err == nil {
+			t.Errorf("a string of %d bytes that does not end is read", len(data))
+		}
+	}
+}

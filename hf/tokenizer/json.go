@@ -186,6 +186,14 @@ type jsonPattern struct {
 	Regex  *string
 }
 
+// UnmarshalJSON refuses fields that are not known, which may change what the pattern says.
+func (p *jsonPattern) UnmarshalJSON(data []byte) error {
+	type plain jsonPattern
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode((*plain)(p))
+}
+
 // spaces returns how runs of spaces are replaced, if the pattern is an expression of published files for them, and nil otherwise.
 func (p jsonPattern) spaces(to string) normaliser {
 	if p.Regex == nil {

@@ -38,6 +38,7 @@ func TestRefused(t *testing.T) {
 		"behaviour":      {file(`"pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "Doubled"}`), `"Doubled"`},
 		"inverted":       {file(`"pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": true}`), "keeps nothing else"},
 		"new field":      {file(`"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "twist": 1}`), `"twist"`},
+		"pattern":        {file(`"pre_tokenizer": {"type": "Split", "pattern": {"String": "a", "Flags": "i"}, "behavior": "Isolated"}`), `"Flags"`},
 		"scheme":         {file(`"pre_tokenizer": {"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"}`), `"last"`},
 		"decoder":        {file(`"decoder": {"type": "CTC"}`), `"CTC"`},
 		"template":       {file(`"post_processor": {"type": "Other"}`), `"Other"`},

@@ -62,6 +62,9 @@ func (s *Shape) open(ctx context.Context, cfg *config.Config, layers int, o *pro
 	ph.Begin("open")
 	float, err := provemodel.Open(m.path, o)
 	ph.End(err)
+	if err != nil {
+		m.dev.Close()
+	}
 	must.OK(err)
 	m.Model, m.done = float, must.Get(withSecret(&local))
 	m.opts = job.OptionsOf(&local, ph, m.dev)
