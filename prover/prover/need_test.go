@@ -422,6 +422,7 @@ func (s *plainly) settle(all, beside int64, runs int) (cuda.Need, device.Mode) {
 		modes = append(modes, modes[len(modes)-1])
 		modes[len(modes)-1].Tables = beside / 4
 	}
+	asked := runs
 	for ; runs > 0; runs-- {
 		for _, several := range []bool{m.Streams > 1, false} {
 			fits := func(n cuda.Need, packed bool) bool {
@@ -446,7 +447,7 @@ func (s *plainly) settle(all, beside int64, runs int) (cuda.Need, device.Mode) {
 					}
 					how = more
 				}
-				if !how.Rows || runs > 1 {
+				if !how.Rows || asked > 1 {
 					return s.need(how), how
 				}
 				for how.Tables > 0 && beside == 0 {
