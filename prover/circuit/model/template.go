@@ -111,7 +111,10 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	g.Instance.Sizes, g.Instance.Reveals = slices.Clone(in.Sizes), slices.Clone(in.Reveals)
 	g.Instance.HiddenInputs, g.Instance.HiddenOutputs = slices.Clone(in.HiddenInputs), slices.Clone(in.HiddenOutputs)
 	g.Instance.Committed = slices.Clone(in.Committed)
-	return g, g.Validate()
+	if err := g.Validate(); err != nil {
+		return nil, err // and no circuit that somebody might take for a valid one
+	}
+	return g, nil
 }
 
 // Validate checks the template and its circuit with all sizes 1. At checks the
