@@ -15,5 +15,5 @@ func main() {
 
 // run executes the command line and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	return program.Run(newRoot(), args, stdout, stderr)
+	return program.Run(rootFor(args), args, stdout, stderr)
 }

@@ -186,3 +186,21 @@ func TestVersion(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 }
+
+// TestRootFor: verify by itself is what it is beside all other commands, and every other command line has them all.
+func TestRootFor(t *testing.T) {
+	all := newRoot()
+	want, _, err := all.Find([]string{"verify"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := rootFor([]string{"verify", "--proof", "x"}).Commands()
+	if len(some) != 1 || some[0].Name() != "verify" || some[0].UsageString() != want.UsageString() {
+		t.Error("verify is not alone, or has another usage")
+	}
+	for _, args := range [][]string{nil, {"--model", "verify"}, {"help", "verify"}, {"verfy"}, {""}, {"man", "verify"}} {
+		if root := rootFor(args); len(root.Commands()) != len(all.Commands()) || root.Flags().Lookup("model") == nil {
+			t.Errorf("%q: commands or flags are missing", args)
+		}
+	}
+}

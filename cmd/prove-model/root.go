@@ -21,8 +21,28 @@ var modelFlags = []string{
 	"memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed",
 }
 
+// rootFor is newRoot for a command line. For verify it leaves out the other commands, and the flags beside that one: to make hundreds
+// of flags takes a millisecond, of some thirty.
+func rootFor(args []string) *cobra.Command {
+	if len(args) == 0 || args[0] != "verify" {
+		return newRoot()
+	}
+	root := bareRoot()
+	root.AddCommand(newVerify())
+	return root
+}
+
+// newRoot is the command without a name, with all others.
 func newRoot() *cobra.Command {
-	root := &cobra.Command{
+	root := bareRoot()
+	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "input-commitment", "secret", "share", "temperature", "top-k", "top-p", "prompts", "chain", "segment-tokens", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
+	root.Flags().Bool("version", false, "print the version and how it was built")
+	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newCommitInput(), newInspect(), newBench(), newDevices(), newChat(), newServe(), newWorker(), newVersion(), newMan())
+	return root
+}
+
+func bareRoot() *cobra.Command {
+	return &cobra.Command{
 		Use:   "prove-model",
 		Short: "Prove that a committed, quantised model gives an output on an input",
 		Long: `Prove that a committed, quantised model gives an output on an input.
@@ -93,10 +113,6 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		}),
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "input-commitment", "secret", "share", "temperature", "top-k", "top-p", "prompts", "chain", "segment-tokens", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
-	root.Flags().Bool("version", false, "print the version and how it was built")
-	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newCommitInput(), newInspect(), newBench(), newDevices(), newChat(), newServe(), newWorker(), newVersion(), newMan())
-	return root
 }
 
 // withSettings is what a command runs that reads its settings first. run may end with an error of package must.

@@ -215,18 +215,12 @@ func decodeKey(b []byte, next *model.Instance) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.file = b
+	k.file, k.known = b, &known{}
 	if next == nil || isUnit(k.Circuit, next) {
-		k.known = &known{}
 		err = k.validate()
 		k.known.spare = true
-	} else {
-		var g *model.Graph
-		parallel.Do(
-			func() { err = k.validate() },
-			func() { g, _ = k.Circuit.At(*next) }, // who asks for it is told what is wrong
-		)
-		k.known = &known{graph: g}
+	} else if err = k.check(); err == nil {
+		_, k.known.graph, err = k.Circuit.Beside(k.Circuit.Unit(), *next)
 	}
 	k.known.checked = err == nil
 	return k, err

@@ -104,11 +104,11 @@ func boundedSize(shape []int) int {
 // count adds the multiplicity tensors: one for each table that the look-ups of
 // a chunk use, by chunk, then table.
 func (g *Graph) count() {
-	seen := map[Mult]bool{}
+	seen := make([]int, len(g.Tables)) // 1 + the last chunk that uses a table: steps are dealt to chunks in order
 	for i := range g.Steps {
 		m := Mult{Chunk: g.Steps[i].Chunk, Table: g.Steps[i].Table}
-		if g.Steps[i].Kind == StepLookup && g.hasTable(m.Table) && !seen[m] {
-			seen[m] = true
+		if g.Steps[i].Kind == StepLookup && g.hasTable(m.Table) && seen[m.Table] != 1+m.Chunk {
+			seen[m.Table] = 1 + m.Chunk
 			g.Mults = append(g.Mults, m)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // Limits of free dimensions.
@@ -83,6 +85,23 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
+	return t.at(old, in)
+}
+
+// Beside is At for an instance while another one is made, which is nil if At would have an error for it.
+func (t *Template) Beside(in, other Instance) (g, beside *Graph, err error) {
+	if err := t.check(); err != nil {
+		return nil, nil, err
+	}
+	parallel.Do(
+		func() { g, err = t.at(nil, in) },
+		func() { beside, _ = t.at(nil, other) }, // who asks for it is told what is wrong
+	)
+	return g, beside, err
+}
+
+// at is AtIn for a template that has been checked.
+func (t *Template) at(old *Graph, in Instance) (*Graph, error) {
 	if len(in.Sizes) != len(t.Free) {
 		return nil, fmt.Errorf("%d sizes for %d free dimensions", len(in.Sizes), len(t.Free))
 	}
@@ -111,7 +130,10 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	g.Instance.Sizes, g.Instance.Reveals = slices.Clone(in.Sizes), slices.Clone(in.Reveals)
 	g.Instance.HiddenInputs, g.Instance.HiddenOutputs = slices.Clone(in.HiddenInputs), slices.Clone(in.HiddenOutputs)
 	g.Instance.Committed = slices.Clone(in.Committed)
-	return g, g.Validate()
+	if err := g.Validate(); err != nil {
+		return nil, err // and no circuit that somebody might take for a valid one
+	}
+	return g, nil
 }
 
 // Validate checks the template and its circuit with all sizes 1. At checks the
@@ -149,30 +171,30 @@ func (t *Template) check() error {
 	if err := t.checkBare(); err != nil {
 		return err
 	}
-	for i := range t.Graph.Tensors {
-		tensor := &t.Graph.Tensors[i]
-		err := t.checkShape(tensor.Shape, tensor.Scales)
-		if err == nil && tensor.Kind == Fixed && tensor.Scales != nil {
-			err = errors.New("a fixed tensor that scales")
-		}
-		if err == nil {
-			err = t.checkViews(tensor.Def)
-		}
-		if err != nil {
-			return fmt.Errorf("tensor %d: %w", i, err)
-		}
+	if i, err := first(len(t.Graph.Tensors), func(i int) error { return t.checkTensor(&t.Graph.Tensors[i]) }); err != nil {
+		return fmt.Errorf("tensor %d: %w", i, err)
 	}
-	for i := range t.Graph.Steps {
-		step := &t.Graph.Steps[i]
-		err := t.checkShape(step.Shape, step.Scales)
-		if err == nil {
-			err = t.checkViews(step.Acc.Linear)
-		}
-		if err != nil {
-			return fmt.Errorf("step %d: %w", i, err)
-		}
+	if i, err := first(len(t.Graph.Steps), func(i int) error { return t.checkStep(&t.Graph.Steps[i]) }); err != nil {
+		return fmt.Errorf("step %d: %w", i, err)
 	}
 	return nil
+}
+
+func (t *Template) checkTensor(tensor *Tensor) error {
+	if err := t.checkShape(tensor.Shape, tensor.Scales); err != nil {
+		return err
+	}
+	if tensor.Kind == Fixed && tensor.Scales != nil {
+		return errors.New("a fixed tensor that scales")
+	}
+	return t.checkViews(tensor.Def)
+}
+
+func (t *Template) checkStep(step *Step) error {
+	if err := t.checkShape(step.Shape, step.Scales); err != nil {
+		return err
+	}
+	return t.checkViews(step.Acc.Linear)
 }
 
 // checkFree checks the names and bounds of the free dimensions.

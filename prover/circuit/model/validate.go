@@ -299,8 +299,10 @@ func (g *Graph) validateMults() error {
 		table TableID
 	}
 	used := map[key]bool{}
+	latest := make([]int, len(g.Tables)) // 1 + the chunk of the latest step that uses a table, which most that follow have
 	for i := range g.Steps {
-		if s := &g.Steps[i]; s.Kind == StepLookup {
+		if s := &g.Steps[i]; s.Kind == StepLookup && latest[s.Table] != 1+s.Chunk {
+			latest[s.Table] = 1 + s.Chunk
 			used[key{s.Chunk, s.Table}] = true
 		}
 	}

@@ -459,3 +459,35 @@ func TestFailingPass(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPlaces compares with eq itself, for blocks of one size that follow each other and for such with gaps between them.
+func TestPlaces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, shapes := range [][][]int{{{3, 5}, {3, 5}, {7}, {}}, {{6}, {6}, {6}, {5, 3}}} {
+		l := newLookups(rng, shapes)
+		dense := model.BySize{}
+		for _, followed := range []bool{false, true} {
+			for i := range l.leaves.Steps {
+				for k := range l.leaves.Steps[i].Blocks {
+					if b := &l.leaves.Steps[i].Blocks[k]; followed {
+						_, offset := dense.Next(b.Bits)
+						b.Offset = int(offset)
+					} else {
+						dense.Count(b.Bits)
+					}
+				}
+			}
+			if !followed {
+				dense.Size()
+			}
+			got := Places(l.leaves.Steps, poly.NewPrefixes(l.z))
+			for i, s := range l.leaves.Steps {
+				for k, b := range s.Blocks {
+					if want := poly.EqIndex(l.z[:len(l.z)-b.Bits], uint64(b.Offset>>b.Bits)); got[i][k] != want {
+						t.Errorf("%v, in one run: %t: step %d, block %d: wrong place", shapes, followed, i, k)
+					}
+				}
+			}
+		}
+	}
+}

@@ -44,7 +44,8 @@ const claimGrain = 1 << 12
 // A cut is what all claims on tensors of one shape and one tree at one point have in common. For every block
 // it has the factor of the claim and the point inside the block. Terms share both.
 type cut struct {
-	number int // of the cuts of all claims, from 1 on
+	number int     // of the cuts of all claims, from 1 on
+	claims []int32 // which these are
 	tree   int
 	shape  []int
 	point  []field.QM31
@@ -193,6 +194,7 @@ func (p *Plan) Cut(claims []Claim) *Cuts {
 				j.all = append(j.all, like)
 				like.number = len(j.all)
 			}
+			like.claims = append(like.claims, int32(i))
 		} else {
 			n += len(claims[i].Saturated.SaturatedBlocks())
 		}

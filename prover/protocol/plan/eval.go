@@ -8,11 +8,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// The least claims, and cuts, that are worth a goroutine.
-const (
-	evalGrain = 1 << 10
-	cutGrain  = 1 << 6
-)
+// cutGrain is the least cuts whose insides are worth a goroutine.
+const cutGrain = 1 << 6
 
 // Eval adds up the terms at a point. What a term has in common with others is computed once: the weights of blocks of one size, which
 // lie side by side in a stack, and what a cut has inside of its blocks.
@@ -28,13 +25,19 @@ func (j *joined) Eval(at *whir.Point) (field.QM31, error) {
 			e.inside[i] = e.insideOf(j.all[i])
 		}
 	})
-	parallel.For(len(j.claims), evalGrain, func(lo, hi int) {
-		var p products
-		for i := lo; i < hi; i++ {
-			e.claim(i, &p)
+	parallel.For(len(j.all), 1, func(lo, hi int) {
+		var g gathered
+		for _, c := range j.all[lo:hi] {
+			e.cut(c, &g)
 		}
-		e.add(p.total(), nil)
+		e.add(g.sum, nil)
 	})
+	var t whir.Term
+	for i := range j.claims {
+		if of := j.claims[i].Saturated; of != nil {
+			j.claim(i, 0, len(of.SaturatedBlocks()), &t, e.term)
+		}
+	}
 	j.Range(j.ofClaims(), j.Len(), e.term)
 	return e.sum, e.err
 }
@@ -87,41 +90,34 @@ func (e *evaluation) insideOf(c *cut) []field.QM31 {
 	return inside
 }
 
-// claim adds the terms of a claim.
-func (e *evaluation) claim(i int, p *products) {
-	located, like := &e.p.located[e.claims[i].Tensor], e.cuts[i]
-	if like == nil { // of saturated rows
-		e.joined.claim(i, 0, len(e.claims[i].Saturated.SaturatedBlocks()), &p.term, e.term)
-		return
-	}
-	weights, inside := e.weights[located.place], e.inside[like.number-1]
-	for k, block := range located.blocks {
-		if len(like.points[k]) > e.at.RowVars() {
-			e.joined.claim(i, k, k+1, &p.term, e.term)
-			continue
+// gathered are factors of terms from many places, side by side, and the sum of terms so far.
+type gathered struct {
+	powers, weights [1 << 7]field.QM31
+	located         [1 << 7]*located
+	sum             field.QM31
+	term            whir.Term // for one at a time that is computed by itself
+}
+
+// cut adds the terms of all claims that share a cut. What a block has inside is a factor of one term of each of them.
+func (e *evaluation) cut(c *cut, g *gathered) {
+	inside := e.inside[c.number-1]
+	for rest := c.claims; len(rest) > 0; {
+		claims := rest[:min(len(rest), len(g.powers))]
+		rest = rest[len(claims):]
+		for n, i := range claims {
+			g.powers[n], g.located[n] = e.powers[i], &e.p.located[e.claims[i].Tensor]
 		}
-		p.add(e.powers[i], weights[block], inside[k])
+		for k, point := range c.points {
+			if len(point) > e.at.RowVars() {
+				for _, i := range claims {
+					e.joined.claim(int(i), k, k+1, &g.term, e.term)
+				}
+				continue
+			}
+			for n, at := range g.located[:len(claims)] {
+				g.weights[n] = e.weights[at.place][at.blocks[k]]
+			}
+			g.sum = g.sum.Add(inside[k].Mul(field.Dot(g.powers[:len(claims)], g.weights[:len(claims)])))
+		}
 	}
-}
-
-// products adds up products of three factors, many at a time.
-type products struct {
-	a, b, c [1 << 7]field.QM31
-	n       int // that wait
-	sum     field.QM31
-	term    whir.Term // for one at a time that is computed by itself
-}
-
-func (p *products) add(a, b, c field.QM31) {
-	p.a[p.n], p.b[p.n], p.c[p.n] = a, b, c
-	if p.n++; p.n == len(p.a) {
-		p.total()
-	}
-}
-
-func (p *products) total() field.QM31 {
-	a := p.a[:p.n]
-	field.MulQM31Vec(a, a, p.b[:p.n])
-	p.sum, p.n = p.sum.Add(field.Dot(a, p.c[:p.n])), 0
-	return p.sum
 }

@@ -201,26 +201,41 @@ func (p *Plan) reduce() error {
 // wirings has the wiring of every view of a plan, so that each view is analysed once, and those that are alike share
 // one: layers of a model have the same views.
 type wirings struct {
-	list  sync.Map // from a *model.Linear to a func() *Wiring
+	list  sync.Map // from a *model.Linear to a *wired
 	alike sync.Map // from a string to a *Wiring, by what they follow from
 }
 
+// wired is the wiring of one view.
+type wired struct {
+	once sync.Once
+	is   *Wiring
+}
+
 // wiring returns the wiring of a view.
-func (p *Plan) wiring(l *model.Linear, out []int) *Wiring {
-	w, ok := p.wirings.list.Load(l)
+func (r *reducer) wiring(l *model.Linear, out []int) *Wiring {
+	list := &r.p.wirings.list
+	found, ok := list.Load(l)
 	if !ok {
-		w, _ = p.wirings.list.LoadOrStore(l, sync.OnceValue(func() *Wiring { return p.analysed(l.View, out, p.Graph.Tensors[l.Src].Shape) }))
+		found, _ = list.LoadOrStore(l, &wired{})
 	}
-	return w.(func() *Wiring)()
+	w := found.(*wired)
+	w.once.Do(func() { w.is = r.analysed(l.View, out, r.p.Graph.Tensors[l.Src].Shape) })
+	return w.is
 }
 
 // analysed returns the wiring of a view. It costs the same whether there is one alike or not.
-func (p *Plan) analysed(v *model.View, out, in []int) *Wiring {
-	key := string(wiringKey(v, out, in))
-	found, known := p.wirings.alike.Load(key)
-	w, _ := found.(*Wiring)
+func (r *reducer) analysed(v *model.View, out, in []int) *Wiring {
+	p := r.p
+	r.key = wiringKey(r.key[:0], v, out, in)
+	w, known := r.alike[string(r.key)]
 	if !known {
-		w = NewWiring(v, out, in)
+		var other any // of another sub-transcript
+		if other, known = p.wirings.alike.Load(string(r.key)); known {
+			w = other.(*Wiring)
+			r.share(w)
+		} else {
+			w = NewWiring(v, out, in)
+		}
 	}
 	p.cost.walk(w.SinglePairs)
 	p.cost.work(w.SinglePairs)
@@ -228,8 +243,17 @@ func (p *Plan) analysed(v *model.View, out, in []int) *Wiring {
 		return w
 	}
 	w.findEmpty()
-	p.wirings.alike.Store(key, w)
+	p.wirings.alike.Store(string(r.key), w)
+	r.share(w)
 	return w
+}
+
+// share keeps a wiring for views of this sub-transcript that have the same key.
+func (r *reducer) share(w *Wiring) {
+	if r.alike == nil {
+		r.alike = map[string]*Wiring{}
+	}
+	r.alike[string(r.key)] = w
 }
 
 // secure sets the work before the look-ups and lists the rounds. It returns an error

@@ -20,8 +20,9 @@ type reducer struct {
 	cost spent
 	// seen finds the node of a tensor at a point that has been evaluated before.
 	seen     seen
-	key      []byte              // of products
+	key      []byte              // of products and wirings
 	products map[string]*Product // by what they follow from
+	alike    map[string]*Wiring  // likewise
 	lists    []Point             // of challenges, by number, as long as known
 	room     room
 	elements int64 // of K, sent so far
@@ -236,7 +237,7 @@ func (r *reducer) linear(list []Term, terms []model.Linear, out []int, at Point)
 		if l.View == nil {
 			t.Value = r.eval(l.Src, at)
 		} else {
-			t.View = r.p.wiring(l, out)
+			t.View = r.wiring(l, out)
 			t.Value = r.view(t.View, l.Src, at)
 		}
 		list = append(list, t)

@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"encoding/binary"
-	"hash/maphash"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -13,8 +13,7 @@ import (
 type seen struct {
 	places []seenAt // a power of two, at least half of them free
 	used   int
-	seed   maphash.Seed
-	key    []byte // room for what is hashed
+	keys   [2]uint64 // of the hash, which nobody knows before: an enemy's circuit cannot have all its nodes in one place
 }
 
 // seenAt is a node's number plus 1, 0 if the place is free, and a part of its hash.
@@ -25,22 +24,29 @@ type seenAt struct {
 
 // newSeen returns a table with room for n nodes before it grows.
 func newSeen(n int) seen {
-	s := seen{seed: maphash.MakeSeed()}
+	s := seen{keys: [2]uint64{rand.Uint64(), rand.Uint64()}}
 	s.places = make([]seenAt, 1<<max(model.Log2Ceil(2*n+1), 4))
 	clear(s.places) // pages that are read before they are written take two faults
 	return s
 }
 
 func (s *seen) hash(id model.TensorID, at Point) uint64 {
-	s.key = binary.LittleEndian.AppendUint32(s.key[:0], uint32(id))
-	if len(at) > 1 && at.Consecutive() { // as most are: its first coordinate and the number of them say all
-		s.key = binary.LittleEndian.AppendUint32(s.key, uint32(len(at)))
-		at = at[:1]
+	if len(at) == 0 {
+		return mix(uint64(uint32(id))^s.keys[0], s.keys[1])
 	}
-	for _, c := range at {
-		s.key = binary.LittleEndian.AppendUint32(s.key, uint32(c))
+	h := mix((uint64(uint32(id))<<32|uint64(at[0]))^s.keys[0], s.keys[1]^uint64(len(at)))
+	if !at.Consecutive() { // most are, so that the first coordinate and the number of them say all
+		for _, c := range at[1:] {
+			h = mix(h^uint64(c), s.keys[1])
+		}
 	}
-	return maphash.Bytes(s.seed, s.key)
+	return h
+}
+
+// mix returns both halves of a product in one word. Each bit of it depends on all bits of a and b.
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
 }
 
 // find returns the node of a tensor at a point, and the hash of the two for add.

@@ -59,9 +59,9 @@ func NewWiring(v *model.View, out, in []int) *Wiring {
 	return w
 }
 
-// wiringKey is what the wiring of a view follows from, as bytes.
-func wiringKey(v *model.View, out, in []int) []byte {
-	b := binary.AppendVarint(make([]byte, 0, 1<<8), v.Fill)
+// wiringKey appends to b what the wiring of a view follows from, as bytes.
+func wiringKey(b []byte, v *model.View, out, in []int) []byte {
+	b = binary.AppendVarint(b, v.Fill)
 	list := func(lists ...[]int) {
 		for _, l := range lists {
 			b = binary.AppendUvarint(b, uint64(len(l)))

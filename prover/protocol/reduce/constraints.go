@@ -83,8 +83,7 @@ func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM3
 			continue
 		}
 		shape := s.g.Steps[b.Step].Shape
-		w := colsum.Late(end.Point, model.Vars(shape)).Mul(weights.Of(b, shape, places[i]))
-		sum = sum.Add(s.column(b.Step, &s.f.Steps[i], l.Beta).Mul(w))
+		sum = sum.Add(s.column(b.Step, &s.f.Steps[i], l.Beta).Mul(weights.Of(b, shape, places[i])))
 	}
 	s.p.zero(sum.Sub(end.Value), func() string { return "look-ups: denominators do not match the columns of steps in several blocks" })
 }

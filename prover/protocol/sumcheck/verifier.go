@@ -59,6 +59,7 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 
 	finals := make([]Final, len(shapes))
 	var sum transcript.Form
+	var eqs eqValues
 	for i := range shapes {
 		s, f := &shapes[i], &finals[i]
 		f.Point, f.A = challenges[plan.joins[i]:], r.Form()
@@ -67,9 +68,35 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 		} else {
 			f.B = r.Form()
 		}
-		eq := poly.Eq(s.Eq, f.Point[:len(s.Eq)])
+		eq := eqs.at(s.Eq, f.Point)
 		sum = sum.Add(f.A.Product(f.B).Mul(gamma[i].Mul(eq)))
 	}
 	r.Zero(sum.Sub(claim), ErrFinal)
 	return finals
+}
+
+// eqValues are values of eq that have been computed, one for each of the few lists of coordinates that many sums
+// have in common. Lists are told apart by where they are in memory.
+type eqValues map[eqKey]field.QM31
+
+type eqKey struct {
+	eq, point *field.QM31
+	n         int
+}
+
+// at returns eq of the list and of as many coordinates of the point.
+func (e *eqValues) at(eq, point []field.QM31) field.QM31 {
+	if len(eq) == 0 {
+		return field.One
+	}
+	key := eqKey{&eq[0], &point[0], len(eq)}
+	v, known := (*e)[key]
+	if !known {
+		if *e == nil {
+			*e = eqValues{}
+		}
+		v = poly.Eq(eq, point[:len(eq)])
+		(*e)[key] = v
+	}
+	return v
 }
