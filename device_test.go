@@ -110,7 +110,7 @@ func TestGPU(t *testing.T) {
 	}
 	// Some allocations can be done without: rows are packed on the host, chunks proved again.
 	required := error(nil)
-	for i := n / 4; required == nil && i < n/4+8; i++ {
+	for i := n; required == nil && i < n+8; i++ {
 		_, _, required = proveOn(t, devicetest.NewFaulty(d, i), withRequire(), withThreshold(1<<12))
 	}
 	if !errors.Is(required, devicetest.ErrInjected) {
