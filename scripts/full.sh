@@ -10,7 +10,7 @@ go=${GO:-go}
 "$go" test -timeout 1h -run 'Conformance' ./prover/protocol/backend ./prover/machine/cuda ./prover/machine/cuda/peers -full
 "$go" test -timeout 1h -run 'HidingRanks|LongRows' ./prover/protocol/whir -full
 "$go" test -timeout 1h -run 'KeyEveryByteMatters|DecodeGraph' ./prover/proof -full
-"$go" test -timeout 1h -run 'GoldenWithoutAssembly' ./internal/golden -full
+"$go" test -timeout 1h -run '^TestGolden(WithoutAssembly)?$' ./internal/golden -full
 "$go" test -timeout 1h -run 'OperatorsInEveryMode|^TestWrite$|SegmentsLikeRun|AdaptersQuantised|Exports|Batches|EveryByteCounts' . -full
 "$go" test -timeout 1h -run 'WorkersKilled' ./cmd/prove-model-server -cluster-jobs 30
 "$go" test -timeout 1h -run 'DrawnFormats' ./quantise -rapid.checks=3000
