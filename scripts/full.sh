@@ -9,14 +9,14 @@ go=${GO:-go}
 "$go" test -timeout 1h -run 'OperatorModels|Settle|Flipped|MutatedKeys' ./prover/prover -full
 "$go" test -timeout 1h -run 'Conformance' ./prover/protocol/backend ./prover/machine/cuda ./prover/machine/cuda/peers -full
 "$go" test -timeout 1h -run 'HidingRanks|LongRows' ./prover/protocol/whir -full
-"$go" test -timeout 1h -run 'KeyEveryByteMatters|DecodeGraph' ./prover/proof -full
+"$go" test -timeout 1h -run 'KeyEveryByteMatters|DecodeGraph|DecodeAsSchema' ./prover/proof -full
 "$go" test -timeout 1h -run '^TestGolden(WithoutAssembly)?$' ./internal/golden -full
 "$go" test -timeout 1h -run 'OperatorsInEveryMode|^TestWrite$|SegmentsLikeRun|AdaptersQuantised|Exports|Batches|EveryByteCounts' . -full
 "$go" test -timeout 1h -run 'WorkersKilled' ./cmd/prove-model-server -cluster-jobs 30
 "$go" test -timeout 1h -run 'DrawnFormats' ./quantise -rapid.checks=3000
 "$go" test -timeout 1h -run 'FreeLength|HiddenWeights|AnyInputRuns|InputScales|FreeBatch|HiddenOperators|ReplayOfNonsense' ./quantise -full
 "$go" test -timeout 1h -run 'TemplatesAreWhatSizesAreMadeTo' ./quantise/lower -full
-"$go" test -timeout 1h -run 'Pow' ./internal/elementary -full
+"$go" test -timeout 1h -run 'TestError|TestPow' ./internal/elementary -full
 "$go" test -timeout 1h -run 'Chains' ./kernels -full
 
 . scripts/cuda-env.sh

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var full = flag.Bool("full", false, "try eight times as many powers; make full does")
+var full = flag.Bool("full", false, "try several times as many arguments; make full does")
 
 // function is one function with what it must agree with.
 type function struct {
@@ -88,9 +88,9 @@ func ulps(got float64, want *big.Float) float64 {
 
 // TestError holds every function against its value to hundreds of digits.
 func TestError(t *testing.T) {
-	n := 150
-	if testing.Short() {
-		n = 30
+	n := 40
+	if *full {
+		n = 150
 	}
 	for _, f := range tested {
 		t.Run(f.name, func(t *testing.T) {
