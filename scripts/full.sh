@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 go=${GO:-go}
 
 "$go" test -timeout 1h -run 'ValuesAgain|Fallback|RequiredDevice|Lanes|DeadFields|ForgedCodes|ForgedUndefined|DishonestProvers|Devices|TestNeed$|LimbsAreForced|Ranks|TestPool$' ./prover/prover -full
-"$go" test -timeout 1h -run 'OperatorModels|Settle|Flipped|MutatedKeys' ./prover/prover -full
+"$go" test -timeout 1h -run 'OperatorModels|Settle|Flipped|MutatedKeys|ForgedInSeveralSteps' ./prover/prover -full
 "$go" test -timeout 1h -run 'Conformance' ./prover/protocol/backend ./prover/machine/cuda ./prover/machine/cuda/peers -full
 "$go" test -timeout 1h -run 'HidingRanks|LongRows' ./prover/protocol/whir -full
 "$go" test -timeout 1h -run 'KeyEveryByteMatters|DecodeGraph|DecodeAsSchema' ./prover/proof -full

@@ -515,9 +515,9 @@ func TestForgedInSeveralSteps(t *testing.T) {
 			}
 			// Values that have nothing to do with the honest ones end the run.
 			all := slices.DeleteFunc(f.all(t, rng), func(c forgery) bool { return strings.Contains(c.what, "any ") })
-			tries := 25
-			if *forcedChanges <= fewChanges {
-				tries = 10
+			tries := 10
+			if *full {
+				tries = 25
 			}
 			for range tries {
 				var list []forgery
