@@ -80,7 +80,7 @@ func TestGPU(t *testing.T) {
 	d := devicetest.Open(t)
 	_, want := prove(t, quick...)
 	sound := devicetest.NewFaulty(d, -1)
-	got, warnings, err := proveOn(t, sound, withRequire(), withThreshold(1<<12))
+	got, warnings, err := proveOn(t, sound, withRequire(), withThreshold(1<<14))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 0 {
 		t.Errorf("another proof, or %v, said %q", err, warnings)
 	}
@@ -92,7 +92,7 @@ func TestGPU(t *testing.T) {
 	}
 	// Under a budget that is too small for what a proof would keep it is made again. It takes more all the same, which is said once.
 	tight := devicetest.NewFaulty(d, -1)
-	got, warnings, err = proveOn(t, tight, withRequire(), withThreshold(1<<12), withBudget(1<<19))
+	got, warnings, err = proveOn(t, tight, withRequire(), withThreshold(1<<14), withBudget(1<<19))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 1 || !strings.Contains(warnings[0], "of the GPU beside the weights at least") {
 		t.Errorf("under a budget: another proof, or %v, said %q", err, warnings)
 	}
@@ -101,7 +101,7 @@ func TestGPU(t *testing.T) {
 	}
 	n := sound.Allocs() / 2
 	faulty := devicetest.NewFaulty(d, n)
-	got, warnings, err = proveOn(t, faulty, withThreshold(1<<12))
+	got, warnings, err = proveOn(t, faulty, withThreshold(1<<14))
 	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 1 {
 		t.Errorf("allocation %d fails: another proof, or %v, said %q", n, err, warnings)
 	}
@@ -110,8 +110,8 @@ func TestGPU(t *testing.T) {
 	}
 	// Some allocations can be done without: rows are packed on the host, chunks proved again.
 	required := error(nil)
-	for i := n / 4; required == nil && i < n/4+8; i++ {
-		_, _, required = proveOn(t, devicetest.NewFaulty(d, i), withRequire(), withThreshold(1<<12))
+	for i := n; required == nil && i < n+8; i++ {
+		_, _, required = proveOn(t, devicetest.NewFaulty(d, i), withRequire(), withThreshold(1<<14))
 	}
 	if !errors.Is(required, devicetest.ErrInjected) {
 		t.Errorf("required, an allocation fails: %v", required)
@@ -137,7 +137,7 @@ func TestMultiGPU(t *testing.T) {
 			devicetest.NewStreams(on, 1<<30, nil),
 		}
 		r := &recorder{t: t}
-		opts := slices.Concat(quick, []with{withObserve(r), withThreshold(1 << 12), withStreams(2)})
+		opts := slices.Concat(quick, []with{withObserve(r), withThreshold(1 << 14), withStreams(2)})
 		dev, err := openGPU(t.Context(), gpuWith(opts...), finds(gpus[0], gpus[1]))
 		if err != nil {
 			t.Fatal(err)

@@ -87,7 +87,7 @@ func logitsAfter(t *testing.T, m *Model, prompt, tokens []int, n int) (all, row 
 func TestWrite(t *testing.T) {
 	host := devicetest.Open(t)
 	for i, dir := range decoders(t) {
-		if testing.Short() && i%5 != 0 || !*full && i%6 != 0 {
+		if testing.Short() && i%5 != 0 || !*full && i%12 != 0 {
 			continue
 		}
 		t.Run(filepath.Base(dir), func(t *testing.T) {

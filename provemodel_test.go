@@ -76,9 +76,9 @@ func prove(t testing.TB, opts ...with) (*Committed, *Proof) {
 // A proof of a real model with any byte changed does not verify, nor does one
 // with a changed key.
 func TestEveryByteCounts(t *testing.T) {
-	flips := 1000
-	if testing.Short() {
-		flips = 100
+	flips := 200
+	if *full {
+		flips = 1000
 	}
 	c, p := prove(t)
 	verify := func(vk, file []byte) error {
@@ -572,7 +572,11 @@ func TestBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{1, 7, 540} {
+	sizes := []int{1, 7, 60}
+	if *full {
+		sizes[2] = 540
+	}
+	for _, n := range sizes {
 		in := Input{all[:64*n]}
 		p, err := Prove(t.Context(), c, in, proveWith(quick...))
 		if err != nil {

@@ -70,7 +70,7 @@ func segmented(t *testing.T, c *Circuit, ids []int32, lengths []int) ([]int32, e
 func TestSegmentsLikeRun(t *testing.T) {
 	refused := 0
 	for i, dir := range decoders(t) {
-		if testing.Short() && i%5 != 0 || !*full && i%3 != 0 {
+		if testing.Short() && i%5 != 0 || !*full && i%6 != 0 {
 			continue
 		}
 		t.Run(filepath.Base(dir), func(t *testing.T) {

@@ -4,14 +4,11 @@ package kernels
 
 import (
 	"context"
-	stdflag "flag"
 	"os"
 	"testing"
 
 	"github.com/prove-model/prove-model/nvrtc"
 )
-
-var full = stdflag.Bool("full", false, "compile every group for every generation of devices, not for one of them; make full does")
 
 // Every group compiles for every generation of devices, or without -full for one, the next group for
 // the next one, without a warning. What has not changed since an earlier run comes from the cache, with its log.
@@ -28,7 +25,7 @@ func TestCompile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for k, arch := range []string{"sm_80", "sm_90", "sm_100"} {
-			if !*full && k != i%3 {
+			if !*Full && k != i%3 {
 				continue
 			}
 			t.Run(name+"/"+arch, func(t *testing.T) {

@@ -1,6 +1,13 @@
 package kernels
 
-import "github.com/prove-model/prove-model/prover/math/field"
+import (
+	stdflag "flag"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// Full is whether cases are tried that take long, and kernels are compiled for all generations of devices.
+var Full = stdflag.Bool("full", false, "try all cases of tests that else take a few of each kind; make full does")
 
 // LaunchTwoRounds is SumcheckTwoRounds by a kernel of that name.
 func LaunchTwoRounds(d Device, kernel string, batch *SumcheckBatch, active, logQuads int, pending []field.QM31, p Post) error {

@@ -146,6 +146,9 @@ func TestChains(t *testing.T) {
 	d := devicetest.Open(t)
 	for _, blocks := range []int{1, 2, 528} {
 		for _, n := range []int{1, 2, 3, 6, 128, 1000, 1028, 6000} {
+			if !*kernels.Full && blocks > 2 && (n == 2 || n == 6 || n == 1028) { // the host takes long for blocks without an entry
+				continue
+			}
 			t.Run(fmt.Sprintf("%d blocks, %d entries", blocks, n), func(t *testing.T) {
 				defer kernels.SetStepBlocks(blocks)()
 				testChains(t, d, n, uint64(blocks))

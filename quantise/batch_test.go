@@ -21,11 +21,14 @@ import (
 // all of the batch.
 var together = map[string]bool{"if_computed": true}
 
-// TestFreeBatch runs a batch of every operator's model against its elements one by one.
+// TestFreeBatch runs a batch of every operator's model against its elements one by one; of every third without -full.
 func TestFreeBatch(t *testing.T) {
 	paths, _ := filepath.Glob(filepath.Join("..", "onnx", "testdata", "operators", "*.onnx"))
 	free, fixed := 0, 0
-	for _, path := range paths {
+	for i, path := range paths {
+		if !*full && i%3 != 0 {
+			continue
+		}
 		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
 		fg := onnxtest.OpenBatch(t, path)
 		if fg == nil {
@@ -58,7 +61,7 @@ func TestFreeBatch(t *testing.T) {
 		})
 	}
 	t.Logf("%d models with a free batch, %d with one size", free, fixed)
-	if free < 100 {
+	if free < len(paths)/10 || *full && free < 100 {
 		t.Errorf("only %d models have a free batch", free)
 	}
 }

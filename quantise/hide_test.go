@@ -444,8 +444,12 @@ func TestHiddenOperators(t *testing.T) {
 	}
 	// Whole numbers of an initialiser or of a list in an attribute.
 	learned := map[string]bool{"bit_shift_left": true, "bit_shift_right": true, "label_encoder": true, "gather_sliced_indices": true}
-	made := 0
-	for _, path := range paths {
+	made, tried := 0, 0
+	for i, path := range paths {
+		if !*full && i%3 != 1 { // TestFreeBatch has others
+			continue
+		}
+		tried++
 		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
 		t.Run(name, func(t *testing.T) {
 			h := onnxModel(t, name, path, strings.TrimSuffix(path, ".onnx")+".json")
@@ -474,8 +478,8 @@ func TestHiddenOperators(t *testing.T) {
 			}
 		})
 	}
-	if made < len(paths)*9/10 {
-		t.Errorf("%d of %d cases", made, len(paths))
+	if made < tried*9/10 {
+		t.Errorf("%d of %d cases", made, tried)
 	}
 }
 

@@ -456,7 +456,10 @@ func TestReplayOfNonsense(t *testing.T) {
 		return l
 	}
 	refused := 0
-	const rounds = 6000
+	rounds := 1500
+	if *full {
+		rounds = 6000
+	}
 	for range rounds {
 		b := m.Blocks[rng.IntN(len(m.Blocks))]
 		g := *m.Graph

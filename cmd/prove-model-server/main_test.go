@@ -31,7 +31,7 @@ func (b besideServer) Run() int {
 	server, err := exec.LookPath("prove-model-server")
 	if err == nil {
 		// The command must have a commit if this one has, which tests rarely have.
-		build := exec.Command("go", "build", fmt.Sprintf("-buildvcs=%v", program.Commit() != ""), "-o", filepath.Dir(server)+string(filepath.Separator), "../prove-model")
+		build := exec.Command("go", "build", fmt.Sprintf("-buildvcs=%v", program.Commit() != ""), "-ldflags=-s -w", "-o", filepath.Dir(server)+string(filepath.Separator), "../prove-model")
 		build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 		err = build.Run()
 	}

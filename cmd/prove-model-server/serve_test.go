@@ -117,7 +117,7 @@ func (p *process) proof(id string) []byte {
 	return nil
 }
 
-var quick = []string{"--security-bits", "20", "--grind-bits", "0"} // proofs that take little time
+var quick = []string{"--security-bits", "20", "--grind-bits", "0", "--mode", "w8a8"} // keys and proofs that take little time
 
 // TestKilledServer: what a server has answered outlasts kill −9, as often as that happens, and is proved to the bytes that the command makes
 // of it: each by itself, and those that wait together.

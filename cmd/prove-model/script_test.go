@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("DIGITS", digits)
 			env.Setenv("SCRIPTS", scripts)
 			env.Setenv("MODELS", models)
+			env.Setenv("GOGC", os.Getenv("GOGC"))
 			env.Setenv("PROVE_MODEL_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 			return nil

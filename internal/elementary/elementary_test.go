@@ -3,12 +3,15 @@ package elementary
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"testing"
 )
+
+var full = flag.Bool("full", false, "try several times as many arguments; make full does")
 
 // function is one function with what it must agree with.
 type function struct {
@@ -85,9 +88,9 @@ func ulps(got float64, want *big.Float) float64 {
 
 // TestError holds every function against its value to hundreds of digits.
 func TestError(t *testing.T) {
-	n := 150
-	if testing.Short() {
-		n = 30
+	n := 40
+	if *full {
+		n = 150
 	}
 	for _, f := range tested {
 		t.Run(f.name, func(t *testing.T) {
@@ -107,9 +110,9 @@ func TestError(t *testing.T) {
 }
 
 func TestPow(t *testing.T) {
-	n := 400
-	if testing.Short() {
-		n = 50
+	n := 50
+	if *full {
+		n = 400
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	worst := 0.0

@@ -42,7 +42,7 @@ var bundled = sync.OnceValues(func() ([]*models.Model, error) {
 		},
 	} {
 		c := config.Default()
-		c.NoCache, c.SecurityBits, c.GrindBits = true, 30, 0 // proofs that take little time
+		c.NoCache, c.SecurityBits, c.GrindBits, c.Mode = true, 30, 0, config.ModeW8A8 // keys and proofs that take little time
 		set(&c)
 		m, err := models.Open(context.Background(), name, &c, nil, ui.NewPhases(io.Discard, true))
 		if err != nil {

@@ -439,15 +439,18 @@ func (f *forger) proving(t *testing.T, what string, w *forward.Witness, on func(
 	}
 }
 
-// fewChanges are those without the flag: then only every other model of one operator has them.
-const fewChanges = 4
+// fewChanges are those without the flag: then only one model of one operator in forgedOf has them.
+const (
+	fewChanges = 3
+	forgedOf   = 3
+)
 
 var forcedChanges = flag.Int("forced", fewChanges, "changes that tests of what is forced try in each model of one or a few operators; make forced tries 150")
 
 // forcedIn is how many changes to try in a model that is worth so many of those.
 func forcedIn(models int) int {
 	if testing.Short() {
-		return min(*forcedChanges, 4) * models
+		return min(*forcedChanges, fewChanges) * models
 	}
 	return *forcedChanges * models
 }
@@ -457,7 +460,7 @@ func forcedIn(models int) int {
 func TestWitnessIsForced(t *testing.T) {
 	paths, _ := filepath.Glob("../../onnx/testdata/operators/*.onnx")
 	for i, path := range paths {
-		if *forcedChanges <= fewChanges && i%2 > 0 {
+		if *forcedChanges <= fewChanges && i%forgedOf > 0 {
 			continue // make forced tries them all
 		}
 		base := strings.TrimSuffix(path, ".onnx")
@@ -512,7 +515,10 @@ func TestForgedInSeveralSteps(t *testing.T) {
 			}
 			// Values that have nothing to do with the honest ones end the run.
 			all := slices.DeleteFunc(f.all(t, rng), func(c forgery) bool { return strings.Contains(c.what, "any ") })
-			const tries = 25
+			tries := 10
+			if *full {
+				tries = 25
+			}
 			for range tries {
 				var list []forgery
 				what := ""

@@ -189,12 +189,13 @@ func everything(rng *rand.Rand) *builder {
 	den := b.requantise("den", []int{10}, model.Acc{Const: 3, Linear: []model.Linear{{Coef: 1, Src: sq, View: &model.View{
 		Groups: []model.Group{{Out: []int{0}, In: []int{0}, Map: model.MapIndex, Index: []int{0, 3, 2, 1, 0, 0, 1, 2, 3, 3}},
 			{In: []int{1}, Sum: []model.SumIndex{{Dim: 5, Stride: 1}}}, {In: []int{2}, Sum: []model.SumIndex{{Dim: 3, Stride: 1}}}}}}}}, 7, b.table(model.Table{
-		Name: "positive", Kind: model.TablePiecewise, Bits: 11, Pieces: []model.Piece{{End: 1, Offset: 1}, {End: 2048, Slope: 1}}}))
+		Name: "positive", Kind: model.TablePiecewise, Bits: 11, Pieces: []model.Piece{{End: 4, Offset: 4}, {End: 2048, Slope: 1}}}))
 	q, r := b.witness("quotient", 10), b.witness("remainder", 10)
+	b.g.Tensors[q].Min, b.g.Tensors[q].Max = -1<<11, 1<<11-1
 	acc := model.Acc{Linear: []model.Linear{{Coef: 1, Src: fc}}}
 	b.divide("div", acc, den, q, r, 12)
 	b.add(model.Step{Kind: model.StepLookup, Name: "quotient range", Shape: []int{10}, Lo: model.None, Out: model.None,
-		Acc: model.Acc{Const: 1 << 15, Linear: []model.Linear{{Coef: 1, Src: q}}}, Table: b.rangeTable(16)})
+		Acc: model.Acc{Const: 1 << 11, Linear: []model.Linear{{Coef: 1, Src: q}}}, Table: b.rangeTable(12)})
 	// Half of the Gram matrices and a diagonal of fours, with every second of numbers from
 	// 20 down added to their rows, below the diagonal of the second but one.
 	below := b.formula(model.Formula{Kind: model.AtLeast, Offset: 1}, 5, 5)

@@ -92,7 +92,7 @@ func TestLinkOnDevice(t *testing.T) {
 	dev := devicetest.Open(t)
 	b := layered(4, 2, 12, true)
 	from, _ := hidingKey(t, b, b.w, 2, 1)
-	to, _ := hidingKey(t, b, b.w, 20, 2)
+	to, _ := hidingKey(t, b, b.w, 8, 2)
 	from.Hiding.seed = &[32]byte{3}
 	want, err := Link(t.Context(), [2]Linked{from, to}, b.w, Options{})
 	if err != nil {

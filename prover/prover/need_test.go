@@ -292,7 +292,7 @@ func TestSettleAhead(t *testing.T) {
 		t.Fatalf("of one segment %d bytes are kept, of two %d, of all %d", one.Witness, two.Witness, kept.Witness)
 	}
 	seen := map[int]int{}
-	for room := int64(1); room < kept.Peak(); room += kept.Peak() / 100 {
+	for room := int64(1); room < kept.Peak(); room += kept.Peak() / orFew(100, 25) {
 		got := *m.Settle(p, room, 0, 1)
 		how := m.Mode()
 		if !how.Values {
@@ -332,7 +332,7 @@ func TestSettleSegments(t *testing.T) {
 	m.SetMode(device.Mode{Rows: true, Keys: true, Values: true, Ahead: true})
 	none := *m.Need(p)
 	before, kept, grew, as := int64(0), int64(0), 0, device.Mode{}
-	for room := none.Peak(); room < all.Peak(); room += (all.Peak() - none.Peak()) / 50 {
+	for room := none.Peak(); room < all.Peak(); room += (all.Peak() - none.Peak()) / orFew(50, 12) {
 		need := m.Settle(p, room, 0, 1)
 		how := m.Mode()
 		how.Kept, how.Tables = 0, 0
@@ -383,6 +383,14 @@ func TestSettleSegments(t *testing.T) {
 	if got := *m.Settle(p, room, 0, 1); got.Witness >= one.Witness || got.Fixed+got.Witness+got.Trees+chunks > room {
 		t.Errorf("with room for %d beside two chunks it takes %+v, and %+v beside one", room, got, one)
 	}
+}
+
+// orFew is how many cases are tried: all with -full.
+func orFew(all, few int64) int64 {
+	if *full {
+		return all
+	}
+	return few
 }
 
 // plainly is Settle by its definition: every need is estimated whole, on a machine of its own.
@@ -505,8 +513,8 @@ func TestSettlePlainly(t *testing.T) {
 				}
 				s := &plainly{p, of, map[device.Mode]cuda.Need{}}
 				whole := s.need(device.Mode{})
-				m := of() // for all questions, so that what it remembers counts
-				for i := range int64(30) {
+				m := of()                                           // for all questions, so that what it remembers counts
+				for i := int64(0); i < 30; i += 30 / orFew(30, 6) { // of both parities, and of all rests by 3
 					all, beside, runs := whole.Peak()*(i+1)/25, int64(0), int(1+i%3)
 					if i%2 == 1 {
 						all, beside = 0, whole.Working()*(i+1)/25

@@ -34,8 +34,13 @@ func small(rng *rand.Rand) *builder {
 	return b
 }
 
-// flips is the number of bytes that each flip test changes.
-const flips = 1000
+// flips is the number of bytes that each flip test changes: more with -full.
+func flips() int {
+	if *full {
+		return 1000
+	}
+	return 250
+}
 
 func TestFlippedProof(t *testing.T) { eachSuite(t, flippedProof) }
 
@@ -48,8 +53,8 @@ func flippedProof(t *testing.T, suite hash.Suite) {
 	if err := p.verify(); err != nil {
 		t.Fatal(err)
 	}
-	for i := range flips {
-		at := i * len(p.proof) / flips
+	for i := range flips() {
+		at := i * len(p.proof) / flips()
 		bit := byte(1) << rng.IntN(8)
 		p.proof[at] ^= bit
 		if p.verify() == nil {
@@ -76,8 +81,8 @@ func flippedKey(t *testing.T, suite hash.Suite) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range flips {
-		at := i * len(file) / flips
+	for i := range flips() {
+		at := i * len(file) / flips()
 		bit := byte(1) << rng.IntN(8)
 		file[at] ^= bit
 		if key, err := proof.DecodeKey(file); err == nil {

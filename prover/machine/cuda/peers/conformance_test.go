@@ -80,6 +80,8 @@ func conforms(t *testing.T, d kernels.Device, count int, name string, fault func
 	case *full:
 	case fault == nil && count == 4:
 		parts = conformance.FewOpenings()
+	case fault == nil: // hiding ones by three machines are made where one fails
+		parts = parts[:1]
 	case saw.inRound || saw.inBind: // which openings that hide have no tables for, as small as these are
 		parts = parts[:1]
 	case fault != nil:
