@@ -12,8 +12,7 @@ func (b *Builder) OneHot(name string, e *Int) model.TensorID {
 	if TableBits(e.Min, e.Max) > directBits {
 		refuse.With("places up to %d are too many", e.Abs())
 	}
-	out := b.Witness(name, e.Shape, 0, 0, 1)
-	b.LookupDirect(e, b.ZeroTable(directBits), out)
+	out := b.Mapped(name, e, b.ZeroTable(directBits), 0, 0, 1)
 	last := len(e.Shape) - 1
 	sum, _ := SumView(e.Shape, []int{last}, false)
 	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{

@@ -13,6 +13,13 @@ func (b *Builder) look(e *Int, shift int, low model.TensorID, table model.TableI
 	})
 }
 
+// Mapped is table(e), a tensor on a scale whose entries are in [lo, hi].
+func (b *Builder) Mapped(name string, e *Int, table model.TableID, frac int, lo, hi int64) model.TensorID {
+	out := b.Witness(name, e.Shape, frac, lo, hi)
+	b.LookupDirect(e, table, out)
+	return out
+}
+
 // LookupDirect adds the look-up out = table(e).
 func (b *Builder) LookupDirect(e *Int, table model.TableID, out model.TensorID) {
 	b.fit(e, 0, table)
@@ -265,7 +272,7 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	if t := &b.Circuit.Tables[table]; e.Max < (t.Min+1<<t.Bits)<<shift {
 		half = min(half, (t.Min+1<<t.Bits)<<shift-1-e.Max)
 	}
-	b.InRange(b.Cut(e.PlusConst(half), shift, table, out), shift)
+	b.InRange(b.cut(e.PlusConst(half), shift, table, out), shift)
 }
 
 // fit refuses a look-up whose table has not all keys of its accumulator: inputs within

@@ -31,8 +31,7 @@ func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorI
 		if c == count-1 {
 			break
 		}
-		first := b.Witness(name+", chosen", t.Shape, 0, 0, 1)
-		b.LookupDirect(b.notFirst(z, before), b.ZeroTable(directBits), first)
+		first := b.Mapped(name+", chosen", b.notFirst(z, before), b.ZeroTable(directBits), 0, 0, 1)
 		left = left.Plus(b.Of(first).Times(-spread-1)).Within(t.Min-spread-1, t.Max) // of different entries each
 	}
 	shape := []int{t.Shape[0], count, n}

@@ -47,9 +47,9 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 		all.Def = append(all.Def, model.Linear{Coef: 1, Src: id, View: w})
 	}
 	for k := op.N - 1; k > 0; k-- {
-		bit := l.Witness(fmt.Sprintf("%s, bit %d", v.name, k), shape, 0, 0, 1)
-		e = l.Cut(e, k, l.ShiftedTable(1, 0), bit)
+		bit, rest := l.Cut(fmt.Sprintf("%s, bit %d", v.name, k), e, k, l.ShiftedTable(1, 0), 0, 1)
 		put(k, bit)
+		e = rest
 	}
 	if op.N == 1 {
 		e = l.View(l.Exact(v.name+", bit 0", e), nil, shape)

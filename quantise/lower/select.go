@@ -27,8 +27,7 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	}
 	id := l.narrowed(x, l.narrowBitsOf(x))
 	t := l.Circuit.Tensors[id]
-	relu := l.Witness("positive part", x.shape, t.Frac, 0, max(t.Max, 0))
-	l.Lookup(l.View(id, nil, x.shape), t.Frac, l.ReluTable(l.Magnitude(id)), relu)
+	relu := l.Mapped("positive part", l.Of(id), l.ReluTable(l.Magnitude(id)), t.Frac, 0, max(t.Max, 0))
 	neg := l.VirtualOf("negative part", l.Of(id).Minus(l.Of(relu)).Within(min(t.Min, 0), 0))
 	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
 	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
