@@ -313,12 +313,13 @@ func (l *lowering) wholeNumbers(x *value) *fixed.Int {
 	if l.integers(x.name) {
 		return l.integer(x, x.shape)
 	}
-	e := l.operandFlat(x)
-	switch {
-	case e.Frac > 0: // on a scale finer than that needs
+	return scaledUp(l.notFiner(l.operandFlat(x)))
+}
+
+// notFiner has whole numbers on no finer scale than they need.
+func (l *lowering) notFiner(e *fixed.Int) *fixed.Int {
+	if e.Frac > 0 {
 		e, _ = l.Floor("whole", e)
-	case e.Frac < 0:
-		e = scaledUp(e)
 	}
 	return e
 }
