@@ -140,14 +140,14 @@ func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int
 // Reported notes the precision of a step that has what it asks for.
 func (b *Builder) Reported(e *Int, frac, bits int) {
 	b.Report(StepReport{
-		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)),
-	}, 1)
+		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)), NeedTable: 1,
+	})
 }
 
-// Report notes the precision of a step that would need a table of 2^need rows for its wanted bits.
-func (b *Builder) Report(step StepReport, need int) {
+// Report notes the precision of a step of the present node.
+func (b *Builder) Report(step StepReport) {
 	step.Node = b.StepName
-	b.Steps = append(b.Steps, StepNeed{step, need})
+	b.Steps = append(b.Steps, step)
 }
 
 // leastLimbed is the least size of a value that limbs hold: a low limb's.
@@ -203,7 +203,8 @@ func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewis
 	}
 	b.Report(StepReport{
 		Entries: b.Entries(e.Shape), Bits: usual - (want - frac), Wanted: usual, Frac: frac, Shift: e.Frac - frac, TableBits: b.Plan.TableBits,
-	}, needTable)
+		NeedTable: needTable,
+	})
 	lo, hi := f.At(frac)
 	lo, hi = max(lo, -top-1), min(hi, top)
 	if e.stays(frac, f, lo, hi) {

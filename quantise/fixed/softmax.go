@@ -170,9 +170,11 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 	rows := int64(1) << bits
 	t := model.Table{Name: fmt.Sprintf("near the maximum, from %d, %d", least, bits), Kind: model.TablePiecewise, Bits: bits, Min: first + 1,
 		Pieces: []model.Piece{{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least}}}
-	m.ID = b.Mapped("near the maximum", m.less(b, top, 0, -unit, first+1), b.addTable(t), -unit, 0, 1-least)
+	id := b.Witness("near the maximum", m.Shape, -unit, 0, 1-least)
+	b.LookupDirect(m.less(b, top, 0, -unit, first+1), b.addTable(t), id)
 	shape := b.Circuit.Tensors[top].Shape
 	top = b.Virtual("maximum", shape, []model.Linear{{Coef: 1, Src: b.Scalar("maximum", 1-least), View: LabelView(nil, shape)}}, -unit)
+	m.ID = id
 	return m, top, 1 - least
 }
 

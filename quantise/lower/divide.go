@@ -128,7 +128,8 @@ func (l *lowering) divComputed(v, a, b *value) {
 	limit := int64(fixed.Pow2(shift)*float64(l.Magnitude(num))/float64(lo)) + 1
 	l.Report(fixed.StepReport{
 		Entries: l.Entries(v.shape), Bits: numBits - (want - shift), Wanted: bits, Frac: tn.Frac - frac + shift, TableBits: table,
-	}, model.Log2Ceil(int(limit))+2+(want-shift))
+		NeedTable: model.Log2Ceil(int(limit)) + 2 + (want - shift),
+	})
 
 	// What sign the divisor may have its bounds say: calibration may have missed some.
 	numExpr := l.broadcastOf(num, v.shape)
