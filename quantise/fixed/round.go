@@ -140,7 +140,8 @@ func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int
 // Reported notes the precision of a step that has what it asks for.
 func (b *Builder) Reported(e *Int, frac, bits int) {
 	b.Report(StepReport{
-		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)), NeedTable: 1,
+		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac,
+		TableBits: TableBits(Keys(e, frac)), NeedTable: 1,
 	})
 }
 

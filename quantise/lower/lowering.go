@@ -229,7 +229,8 @@ func (l *lowering) consumer(v *value) *graph.Node {
 func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	m := &Result{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.Blocks, Steps: l.Steps, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{}, Asked: l.asked, Formats: l.given, Underprecise: l.underprecise,
+		Blocks: l.Blocks, Steps: l.Steps, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{},
+		Asked: l.asked, Formats: l.given, Underprecise: l.underprecise,
 	}
 	for _, n := range l.fg.Nodes {
 		m.StepNames[n.Output] = model.PrintableName(n.Name)

@@ -34,7 +34,10 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 	if c != nil && op.Alpha == 1 {
 		bias = added
 	}
-	p := &value{name: v.name, shape: v.shape, rng: v.rng, uses: v.uses, output: v.output && added == bias && op.Alpha == 1, id: model.None, shaped: model.None}
+	p := &value{
+		name: v.name, shape: v.shape, rng: v.rng, uses: v.uses, output: v.output && added == bias && op.Alpha == 1,
+		id: model.None, shaped: model.None,
+	}
 	l.contract(p, n.Inputs[0], la, n.Inputs[1], lb, bias)
 	v.acc = p.acc
 	if op.Alpha != 1 {
