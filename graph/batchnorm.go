@@ -198,11 +198,6 @@ func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 		}
 		weights = add(weights.name, nw)
 	}
-	g, gemm := p.op.(Gemm)
-	beta := 1.0
-	if gemm {
-		beta = g.Beta
-	}
 	nb := &Tensor{Shape: []int{c}, DType: Float, F32: filled(c, func(i int) float32 {
 		v := 0.0
 		if a.shift != nil {
@@ -210,16 +205,12 @@ func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 		}
 		if len(p.in) > 2 {
 			bias := p.in[2].tensor
-			v += float64(float64(beta*bias.At(i)) * scale(i))
+			v += float64(bias.At(i) * scale(i))
 		}
 		return float32(v)
 	})}
 	if FirstNonFinite(nb.F32) >= 0 {
 		return false
-	}
-	if gemm {
-		g.Beta = 1
-		p.op = g
 	}
 	p.in = []*value{p.in[0], weights, add(n.name+"/bias", nb)}
 	p.out = n.out

@@ -38,17 +38,13 @@ func (b *Builder) evened(n *node) (Value, bool) {
 	return Value{}, false
 }
 
-// evenedFactors is evened for a product or quotient with a constant.
+// evenedFactors is evened for a product with a constant.
 func (b *Builder) evenedFactors(op Arithmetic, n *node) (Value, bool) {
 	x, t := n.in[0], n.in[1].tensor
-	if op != Mul && op != Div || t.Len() == 1 || !alongLastAxis(x, t) || !slices.Equal(n.out.shape, x.shape) {
+	if op != Mul || t.Len() == 1 || !alongLastAxis(x, t) || !slices.Equal(n.out.shape, x.shape) {
 		return Value{}, false
 	}
-	by := lastAxis(x, t)
-	if op == Div {
-		by = inverses(by)
-	}
-	if m := (&factors{b: b, by: by}); differ(by) && m.reach(x) {
+	if m := (&factors{b: b, by: lastAxis(x, t)}); differ(m.by) && m.reach(x) {
 		return m.times(x), true
 	}
 	return Value{}, false
@@ -128,7 +124,7 @@ func (f *factors) movesPast(op Arithmetic, n *node, depth int) bool {
 		return false
 	case y.tensor != nil && (!alongLastAxis(x, y.tensor) || !slices.Equal(x.shape, n.out.shape)):
 		return false
-	case y.tensor != nil && (op == Mul || op == Div):
+	case y.tensor != nil && op == Mul:
 		f.met = true
 		return true
 	case y.tensor != nil:
@@ -154,9 +150,6 @@ func (f *factors) times(x *value) Value {
 			return b.emit(op, f.times(n.in[0]), f.times(n.in[1]))
 		}
 		c := slices.Clone(lastAxis(n.in[0], n.in[1].tensor))
-		if op == Div {
-			c = inverses(c)
-		}
 		same := true
 		for i := range c {
 			c[i] = float64(c[i] * f.by[i])
@@ -214,10 +207,6 @@ func rowSizes(t *Tensor, turned bool, rows int) []float64 {
 		}
 	}
 	return by
-}
-
-func inverses(c []float64) []float64 {
-	return each(c, func(x float64) float64 { return 1 / x })
 }
 
 // differ reports whether factors are positive, and of different sizes.

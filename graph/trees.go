@@ -287,8 +287,6 @@ func monotone(op Arithmetic, in []*value, feature int) (func(float32) float32, b
 		return func(x float32) float32 { return x - k }, true
 	case op == Mul && k > 0:
 		return func(x float32) float32 { return x * k }, true
-	case op == Div && k > 0:
-		return func(x float32) float32 { return x / k }, true
 	}
 	return nil, false
 }

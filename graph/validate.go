@@ -105,6 +105,10 @@ func (v validation) node(n *Node) {
 	switch {
 	case constant && !identity && !extend:
 		refuse.With("has only constant operands")
+	case n.Op == Op(Div) && in[1].value != nil:
+		refuse.With("divides by a constant, in place of a product with the reciprocal")
+	case scaledApart(n.Op, in):
+		refuse.With("has a factor beside a constant, in place of a constant with the factor")
 	case foldOnly(n.Op):
 		refuse.With("serves constants only")
 	}
@@ -115,6 +119,12 @@ func (v validation) node(n *Node) {
 	}
 	refuse.If(!slices.Equal(t.shape, v.Shapes[n.Output]) || want != v.DTypes[n.Output],
 		"gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
+}
+
+// scaledApart reports whether an operator is a Gemm whose constant operands do not have its factors in them.
+func scaledApart(op Op, in []operandType) bool {
+	g, ok := op.(Gemm)
+	return ok && (in[1].value != nil && g.Alpha != 1 || (len(in) < 3 || in[2].value != nil) && g.Beta != 1)
 }
 
 // numbers checks that operators which ask for numbers that are not finite read inputs that

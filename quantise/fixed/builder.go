@@ -39,7 +39,7 @@ type Builder struct {
 
 	uses   tableUses
 	Blocks []Block
-	Steps  []StepNeed
+	Steps  []StepReport
 	Clamps []Clamp
 }
 
@@ -65,13 +65,6 @@ func (b *Builder) Entries(shape []int) int {
 		n /= b.Batch
 	}
 	return n
-}
-
-// StepNeed is a StepReport with the table size the step would need for its
-// wanted bits.
-type StepNeed struct {
-	StepReport
-	NeedTable int
 }
 
 // TensorOf makes a tensor of an accumulator as it is: a virtual one of a sum of views.
@@ -143,6 +136,7 @@ type StepReport struct {
 	Frac      int // the result is an integer times 2^−Frac
 	Shift     int
 	TableBits int
+	NeedTable int // the size of the table, in bits, with which Bits would be Wanted
 }
 
 // Witness adds a committed tensor.

@@ -84,12 +84,11 @@ func (b *Builder) digit(e *Int, wanted bool) (model.TensorID, *Int) {
 	// Most carries are small: they share a table.
 	bits := max(4, model.Log2Ceil(int(e.Max>>digitBits)+1))
 	if !wanted {
-		low := b.Cut(e, digitBits, b.RangeTable(bits), model.None)
+		low := b.cut(e, digitBits, b.RangeTable(bits), model.None)
 		return low.Acc.Linear[0].Src, nil
 	}
-	carry := b.Witness("carry", e.Shape, 0, 0, e.Max>>digitBits)
-	low := b.Cut(e, digitBits, b.ShiftedTable(bits, 0), carry)
-	return low.Acc.Linear[0].Src, b.View(carry, nil, e.Shape)
+	carry, low := b.Cut("carry", e, digitBits, b.ShiftedTable(bits, 0), 0, e.Max>>digitBits)
+	return low.Acc.Linear[0].Src, b.Of(carry)
 }
 
 // pieces cuts e, which is not negative, into its lowest bits and, from there on,
@@ -112,8 +111,8 @@ func (b *Builder) pieces(name string, e *Int, low int) []*Int {
 		if i == n {
 			bits = model.Log2Ceil(int(last + 1))
 		}
-		out := b.Witness(name+", piece", e.Shape, 0, 0, last)
-		e, pieces[i] = b.Cut(e, shift, b.ShiftedTable(bits, 0), out), b.View(out, nil, e.Shape)
+		out, rest := b.Cut(name+", piece", e, shift, b.ShiftedTable(bits, 0), 0, last)
+		e, pieces[i] = rest, b.Of(out)
 	}
 	b.InRange(e, low)
 	pieces[0] = e

@@ -77,20 +77,19 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 	}
 	low := make([]*Int, count)
 	if count > 0 {
-		lo, hi := e.Min>>(step*count), e.Max>>(step*count)
-		bits := max(TableBits(lo, hi), min(FormatTable, 30-step*count))
+		least := min(FormatTable, 30-step*count)
+		bits := max(TableBits(e.Min>>(step*count), e.Max>>(step*count)), least)
 		if bits > model.MaxTableBits || bits+step*count > 30 {
 			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
 		}
-		top := b.Witness(name+", high", shape, 0, lo, hi)
-		rest := b.Cut(e, step*count, b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits), top)
+		top, rest := b.Halve(name+", high", e, step*count, least)
 		for i := count - 1; i > 0; i-- {
-			id := b.Witness(fmt.Sprintf("%s, limb %d", name, i), shape, 0, 0, 1<<step-1)
-			rest = b.Cut(rest, step*i, b.ShiftedTable(step, 0), id)
-			low[i] = b.View(id, nil, shape)
+			var id model.TensorID
+			id, rest = b.Cut(fmt.Sprintf("%s, limb %d", name, i), rest, step*i, b.ShiftedTable(step, 0), 0, 1<<step-1)
+			low[i] = b.Of(id)
 		}
 		b.InRange(rest, step)
-		low[0], e = rest, b.View(top, nil, shape)
+		low[0], e = rest, b.Of(top)
 	}
 	first, last := FloorDiv(e.Min, least), FloorDiv(e.Max, least)
 	q := b.Witness(name, shape, 0, first, last)

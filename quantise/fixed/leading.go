@@ -19,8 +19,7 @@ func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.T
 	var above *Int
 	for i := len(digits) - 1; i >= 0; i-- {
 		// The look-up keeps the digit in its range as well.
-		first[i] = b.Witness("not zero", shape, 0, 0, 1)
-		b.Lookup(b.View(digits[i], nil, shape), 0, positive, first[i])
+		first[i] = b.Mapped("not zero", b.View(digits[i], nil, shape), positive, 0, 0, 1)
 		if above == nil {
 			above = b.Of(first[i])
 		} else {
@@ -44,18 +43,17 @@ func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.T
 // root of what brought them to the front as well: the integer is (key + rest)·2^(24 −
 // leadBits)/scale² times 2^12 to the number of the next digit, rest being in [0, 1).
 func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, c *Column) (scale, out model.TensorID) {
-	scale = b.Witness("scale", shape, 0, 1, 1<<(digitBits/2-1))
 	var pieces []model.Piece
 	for i := range digitBits / 2 {
 		pieces = append(pieces, model.Piece{End: 4 << (2 * i), Offset: 1 << (digitBits/2 - 1 - i)})
 	}
-	b.Lookup(lead, 0, b.steppedTable("scale", digitBits, pieces), scale)
+	scale = b.Mapped("scale", lead, b.steppedTable("scale", digitBits, pieces), 0, 1, 1<<(digitBits/2-1))
 	both := lead.Times(1 << digitBits).Plus(next)
 	both.Max = 1<<(2*digitBits) - 1
 	once := b.Exact("leading bits", both)
 	once = b.Exact("leading bits, scaled", b.rowProduct(shape, once, scale, both.Max))
 	shift := 2*digitBits - leadBits
 	out = b.Witness(name, shape, 0, c.Least, c.Greatest)
-	b.InRange(b.Cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, c), out), shift)
+	b.InRange(b.cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, c), out), shift)
 	return scale, out
 }

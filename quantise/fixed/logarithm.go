@@ -31,8 +31,8 @@ func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *I
 	for i := range digitBits / 2 {
 		pieces = append(pieces, model.Piece{End: 2 << i, Offset: ln(float64(2*i) * math.Ln2)})
 	}
-	front := b.Witness("logarithm of the scale", shape, 0, 0, pieces[len(pieces)-1].Offset)
-	b.Lookup(b.View(scale, nil, shape), 0, b.steppedTable("logarithm of the scale", digitBits/2, pieces), front)
+	scales := b.steppedTable("logarithm of the scale", digitBits/2, pieces)
+	front := b.Mapped("logarithm of the scale", b.View(scale, nil, shape), scales, 0, 0, pieces[len(pieces)-1].Offset)
 
 	e := &Int{Shape: shape, Frac: LogBits}
 	e.Acc.Linear = []model.Linear{{Coef: 1, Src: leadingLog}, {Coef: -1, Src: front}}

@@ -38,8 +38,7 @@ func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.Tens
 // y + relu(x − y), where the look-up forces the relu and nothing else is left to choose.
 func (b *Builder) greater(name string, x, y *Int) model.TensorID {
 	lo, hi := min(x.Min, y.Min), max(x.Max, y.Max)
-	relu := b.Witness(name, x.Shape, x.Frac, 0, hi-lo)
-	b.Lookup(x.Minus(y), x.Frac, b.ReluTable(hi-lo), relu)
+	relu := b.Mapped(name, x.Minus(y), b.ReluTable(hi-lo), x.Frac, 0, hi-lo)
 	return b.VirtualOf(name, y.Plus(b.Of(relu)).Within(lo, hi))
 }
 

@@ -68,17 +68,15 @@ func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorI
 		add(2<<i, up, up, int64(i+1))
 	}
 	column := func(what string, most int64, pieces []model.Piece) model.TensorID {
-		id := b.Witness(name+", "+what, shape, 0, 0, most)
-		b.LookupDirect(b.View(h, nil, shape), b.steppedTable("octave, "+what, digitBits, pieces), id)
-		return id
+		return b.Mapped(name+", "+what, b.View(h, nil, shape), b.steppedTable("octave, "+what, digitBits, pieces), 0, 0, most)
 	}
 	high := column("normalised", 1<<digitBits-1, normal)
 	scale := column("scale", 1<<digitBits, scales)
 	of := column("octave", digitBits, bits)
 
 	e := b.View(high, nil, shape).Times(1 << digitBits).Plus(b.rowProduct(shape, l, scale, (1<<digitBits-1)<<digitBits))
-	m = b.Witness(name+", leading bits", shape, 0, 0, 1<<(digitBits+1)-1)
-	b.InRange(b.Cut(e, digitBits, b.ShiftedTable(digitBits+1, 0), m), digitBits)
+	m, rest := b.Cut(name+", leading bits", e, digitBits, b.ShiftedTable(digitBits+1, 0), 0, 1<<(digitBits+1)-1)
+	b.InRange(rest, digitBits)
 
 	octave = b.View(of, nil, shape)
 	for i, d := range above { // each is 0 or 1, and one at most is 1
@@ -104,8 +102,8 @@ func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID)
 	}
 	none := model.TensorID(model.None) // whether this and all digits above are 0
 	for i := len(digits) - 1; i >= 2; i-- {
-		zero := b.Witness(fmt.Sprintf("%s, digit %d is zero", name, i), shape, 0, 0, 1)
-		b.LookupDirect(b.View(digits[i], nil, shape), isZero, zero) // which keeps the digit in its range
+		// Which keeps the digit in its range.
+		zero := b.Mapped(fmt.Sprintf("%s, digit %d is zero", name, i), b.View(digits[i], nil, shape), isZero, 0, 0, 1)
 		var before *Int
 		if none == model.None {
 			before, none = b.View(b.Scalar("one", 1), LabelView(nil, shape), shape), zero

@@ -13,6 +13,13 @@ func (b *Builder) look(e *Int, shift int, low model.TensorID, table model.TableI
 	})
 }
 
+// Mapped is table(e), a tensor on a scale whose entries are in [lo, hi].
+func (b *Builder) Mapped(name string, e *Int, table model.TableID, frac int, lo, hi int64) model.TensorID {
+	out := b.Witness(name, e.Shape, frac, lo, hi)
+	b.LookupDirect(e, table, out)
+	return out
+}
+
 // LookupDirect adds the look-up out = table(e).
 func (b *Builder) LookupDirect(e *Int, table model.TableID, out model.TensorID) {
 	b.fit(e, 0, table)
@@ -133,14 +140,15 @@ func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int
 // Reported notes the precision of a step that has what it asks for.
 func (b *Builder) Reported(e *Int, frac, bits int) {
 	b.Report(StepReport{
-		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac, TableBits: TableBits(Keys(e, frac)),
-	}, 1)
+		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac,
+		TableBits: TableBits(Keys(e, frac)), NeedTable: 1,
+	})
 }
 
-// Report notes the precision of a step that would need a table of 2^need rows for its wanted bits.
-func (b *Builder) Report(step StepReport, need int) {
+// Report notes the precision of a step of the present node.
+func (b *Builder) Report(step StepReport) {
 	step.Node = b.StepName
-	b.Steps = append(b.Steps, StepNeed{step, need})
+	b.Steps = append(b.Steps, step)
 }
 
 // leastLimbed is the least size of a value that limbs hold: a low limb's.
@@ -196,7 +204,8 @@ func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewis
 	}
 	b.Report(StepReport{
 		Entries: b.Entries(e.Shape), Bits: usual - (want - frac), Wanted: usual, Frac: frac, Shift: e.Frac - frac, TableBits: b.Plan.TableBits,
-	}, needTable)
+		NeedTable: needTable,
+	})
 	lo, hi := f.At(frac)
 	lo, hi = max(lo, -top-1), min(hi, top)
 	if e.stays(frac, f, lo, hi) {
@@ -265,7 +274,7 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	if t := &b.Circuit.Tables[table]; e.Max < (t.Min+1<<t.Bits)<<shift {
 		half = min(half, (t.Min+1<<t.Bits)<<shift-1-e.Max)
 	}
-	b.InRange(b.Cut(e.PlusConst(half), shift, table, out), shift)
+	b.InRange(b.cut(e.PlusConst(half), shift, table, out), shift)
 }
 
 // fit refuses a look-up whose table has not all keys of its accumulator: inputs within

@@ -12,17 +12,15 @@ const directBits = 14
 // NotNegative is 1 where e ≥ 0 and 0 where e < 0, by look-ups: of e in a table of
 // two pieces, or of e's upper bits, which ⌊e/2^s⌋ are, with the sign of e.
 func (b *Builder) NotNegative(name string, e *Int) model.TensorID {
-	out := b.Witness(name, e.Shape, 0, 0, 1)
 	bits := TableBits(e.Min, e.Max)
 	if bits <= directBits {
-		b.LookupDirect(e, b.signTable(directBits), out)
-		return out
+		return b.Mapped(name, e, b.signTable(directBits), 0, 0, 1)
 	}
 	if bits > 30 && !b.Draft {
 		refuse.With("the sign of an accumulator of up to %d, which is beyond ±2^29", e.Abs())
 	}
 	shift := max(min(b.Plan.Shift(), bits-1), bits-model.MaxTableBits)
-	rest := b.Cut(e, shift, b.signTable(max(bits-shift, directBits)), out)
+	out, rest := b.Cut(name, e, shift, b.signTable(max(bits-shift, directBits)), 0, 1)
 	b.InRange(rest, shift)
 	return out
 }
@@ -31,9 +29,7 @@ func (b *Builder) NotNegative(name string, e *Int) model.TensorID {
 // [e ≥ 0] − [e ≥ 1].
 func (b *Builder) IsZero(name string, e *Int) *Int {
 	if TableBits(e.Min, e.Max) <= directBits {
-		out := b.Witness(name, e.Shape, 0, 0, 1)
-		b.LookupDirect(e, b.ZeroTable(directBits), out)
-		return b.View(out, nil, e.Shape)
+		return b.Of(b.Mapped(name, e, b.ZeroTable(directBits), 0, 0, 1))
 	}
 	least, beyond := b.NotNegative(name, e), b.NotNegative(name, e.PlusConst(-1))
 	return b.Of(least).Minus(b.Of(beyond)).Within(0, 1)
@@ -42,11 +38,9 @@ func (b *Builder) IsZero(name string, e *Int) *Int {
 // Clamp is min(max(e, lo), hi), by one look-up in a table of 2^bits rows. Where e may be beyond
 // the clamp, that counts as saturation.
 func (b *Builder) Clamp(name string, e *Int, lo, hi int64, bits int) *Int {
-	id := b.Witness(name, e.Shape, e.Frac, lo, hi)
 	table := b.PiecewiseOf(Keep, lo, hi, bits)
 	b.Clamped(table, Keep, lo, hi, e.Min < lo, e.Max > hi)
-	b.LookupDirect(e, table, id)
-	return b.View(id, nil, e.Shape)
+	return b.Of(b.Mapped(name, e, table, e.Frac, lo, hi))
 }
 
 // ClampWhole is min(max(e, lo), hi) of whole numbers too wide for a table: lo plus

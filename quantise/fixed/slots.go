@@ -1,6 +1,9 @@
 package fixed
 
-import "github.com/prove-model/prove-model/prover/circuit/model"
+import (
+	"github.com/prove-model/prove-model/internal/refuse"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
 
 // slotTable is the largest table, in bits, in which the greatest of scores is found.
 const slotTable = WideTable + 1
@@ -31,8 +34,7 @@ func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorI
 		if c == count-1 {
 			break
 		}
-		first := b.Witness(name+", chosen", t.Shape, 0, 0, 1)
-		b.LookupDirect(b.notFirst(z, before), b.ZeroTable(directBits), first)
+		first := b.Mapped(name+", chosen", b.notFirst(z, before), b.ZeroTable(directBits), 0, 0, 1)
 		left = left.Plus(b.Of(first).Times(-spread-1)).Within(t.Min-spread-1, t.Max) // of different entries each
 	}
 	shape := []int{t.Shape[0], count, n}
@@ -70,4 +72,29 @@ func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.
 	shape := []int{rows, count, n}
 	slots := b.Constant("slots", []int{count}, numbers, 0)
 	return b.OneHot(name, b.View(place, LabelView([]int{0, 2}, shape), shape).Minus(b.View(slots, LabelView([]int{1}, shape), shape)))
+}
+
+// OneHot is 1 where e = 0 and 0 elsewhere, along the last axis, on which e is 0 exactly once. A zero step says that
+// the entries of a row add up to 1, so that the verifier knows as well that one is 1 and all others are 0.
+func (b *Builder) OneHot(name string, e *Int) model.TensorID {
+	if TableBits(e.Min, e.Max) > directBits {
+		refuse.With("places up to %d are too many", e.Abs())
+	}
+	out := b.Mapped(name, e, b.ZeroTable(directBits), 0, 0, 1)
+	last := len(e.Shape) - 1
+	sum, _ := SumView(e.Shape, []int{last}, false)
+	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
+		Kind: model.StepZero, Name: b.StepName, Shape: e.Shape[:last:last], Out: model.None, Lo: model.None, Table: model.None, Den: model.None,
+		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: out, View: sum}}},
+	})
+	b.RowSums[out], b.RowNorms[out] = 1, 1
+	return out
+}
+
+// ProductTensor is a·b, entry by entry of a shape that has the axes of both (model.Graph.IsProduct). It has b's scale: a is
+// of whole numbers.
+func (b *Builder) ProductTensor(name string, shape []int, x model.TensorID, lx []int, y model.TensorID, ly []int) model.TensorID {
+	all := within(&b.Circuit.Tensors[x]).Mul(within(&b.Circuit.Tensors[y]))
+	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: b.Circuit.Tensors[y].Frac, Min: all.Min, Max: all.Max,
+		Product: &model.Product{Coef: 1, A: x, B: y, LabelsA: lx, LabelsB: ly}})
 }

@@ -171,7 +171,7 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit i
 	t := model.Table{Name: fmt.Sprintf("near the maximum, from %d, %d", least, bits), Kind: model.TablePiecewise, Bits: bits, Min: first + 1,
 		Pieces: []model.Piece{{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least}}}
 	id := b.Witness("near the maximum", m.Shape, -unit, 0, 1-least)
-	b.Lookup(m.less(b, top, 0, -unit, first+1), -unit, b.addTable(t), id)
+	b.LookupDirect(m.less(b, top, 0, -unit, first+1), b.addTable(t), id)
 	shape := b.Circuit.Tensors[top].Shape
 	top = b.Virtual("maximum", shape, []model.Linear{{Coef: 1, Src: b.Scalar("maximum", 1-least), View: LabelView(nil, shape)}}, -unit)
 	m.ID = id
@@ -319,13 +319,12 @@ func (b *Builder) FineCut(m Scores) (c int, ok bool) {
 // summed 2^summed.
 func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) model.TensorID {
 	t := b.Circuit.Tensors[m.ID]
-	kmin, kmax := t.Min>>c, t.Max>>c
-	high := b.Witness("scores, high", t.Shape, t.Frac-c, kmin, kmax)
-	low := b.Cut(b.View(m.ID, nil, t.Shape), c, b.PiecewiseOf(Keep, -model.Bound, model.Bound, TableBits(kmin, kmax)), high)
+	high, low := b.Halve("scores, high", b.Of(m.ID), c, 0)
 	keyFrac := t.Frac - c
+	b.Circuit.Tensors[high].Frac = keyFrac
 
 	m.ID = high
-	top, spread := b.rowMax(m), kmax-kmin
+	top, spread := b.rowMax(m), t.Max>>c-t.Min>>c
 	m, top, spread = b.nearMaximum(m, top, spread, -keyFrac)
 	first := 1 - int64(1)<<model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
 	// times adds the look-up of the exponential of e, of key and low limb, 1 being 2^bits.
@@ -336,7 +335,7 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 		if shift == 0 {
 			b.LookupDirect(e, table, exp)
 		} else {
-			low = b.Cut(e, shift, table, exp)
+			low = b.cut(e, shift, table, exp)
 		}
 		product := b.EntryProduct(t.Shape, exp, b.grown(low, c, t.Frac)).On(bits + t.Frac)
 		lo, hi := Keys(product, bits)

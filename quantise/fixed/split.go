@@ -47,15 +47,12 @@ func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 	low := b.Of(id)
 	rest := low.PlusConst(h).Within(t.Min, t.Max)
 	for i := n - 1; i > 0; i-- {
-		first, last, table := -int64(1)<<(bits-1), int64(1)<<(bits-1)-1, model.TableID(0)
+		name := fmt.Sprintf("%s, limb %d", t.Name, i)
 		if i == n-1 {
-			first, last = lo, hi
-			table = b.PiecewiseOf(Keep, -model.Bound, model.Bound, model.Log2Ceil(int(max(-lo, hi+1)))+1)
+			limbs[i], rest = b.Cut(name, rest, bits*i, b.allKeys(TableBits(lo, hi)), lo, hi)
 		} else {
-			table = b.ShiftedTable(bits, first)
+			limbs[i], rest = b.Cut(name, rest, bits*i, b.ShiftedTable(bits, -1<<(bits-1)), -1<<(bits-1), 1<<(bits-1)-1)
 		}
-		limbs[i] = b.Witness(fmt.Sprintf("%s, limb %d", t.Name, i), t.Shape, 0, first, last)
-		rest = b.Cut(rest, bits*i, table, limbs[i])
 		low = low.Minus(b.Of(limbs[i]).Times(1 << (bits * i)))
 	}
 	b.InRange(rest, bits)
@@ -63,9 +60,22 @@ func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 	return limbs
 }
 
-// Cut adds the look-up out = table(⌊e/2^shift⌋) and returns its remainder. What
-// keeps the remainder in its range, a look-up of it alone, is the caller's to add.
-func (b *Builder) Cut(e *Int, shift int, table model.TableID, out model.TensorID) *Int {
+// Cut is table(⌊e/2^shift⌋), a tensor of integers in [lo, hi], and the remainder. What keeps
+// the remainder in its range, a look-up of it alone, is the caller's to add.
+func (b *Builder) Cut(name string, e *Int, shift int, table model.TableID, lo, hi int64) (high model.TensorID, rest *Int) {
+	high = b.Witness(name, e.Shape, 0, lo, hi)
+	return high, b.cut(e, shift, table, high)
+}
+
+// Halve is ⌊e/2^shift⌋ and the remainder, as Cut has them, by a table of all keys [−2^(n−1), 2^(n−1)) for the
+// least n, but no less than least, for which these are enough.
+func (b *Builder) Halve(name string, e *Int, shift, least int) (high model.TensorID, rest *Int) {
+	lo, hi := e.Min>>shift, e.Max>>shift
+	return b.Cut(name, e, shift, b.allKeys(max(TableBits(lo, hi), least)), lo, hi)
+}
+
+// cut adds the look-up out = table(⌊e/2^shift⌋) and returns its remainder.
+func (b *Builder) cut(e *Int, shift int, table model.TableID, out model.TensorID) *Int {
 	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<shift-1)
 	b.fit(e, shift, table)
 	b.look(e, shift, lo, table, out)
@@ -131,7 +141,7 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 func (b *Builder) highTable(f Piecewise, frac, k int, lo, hi, kmin, kmax int64) model.TableID {
 	bits := TableBits(kmin, kmax)
 	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
-		return b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits)
+		return b.allKeys(bits)
 	}
 	clamp := b.PiecewiseOf(Keep, lo, hi, bits)
 	flo, fhi := f.At(frac)
@@ -142,13 +152,13 @@ func (b *Builder) highTable(f Piecewise, frac, k int, lo, hi, kmin, kmax int64) 
 // lowOf returns the low limb of k bits of a rest, which has shift bits more below it: by one
 // look-up in a table of the rest's upper bits, or by two.
 func (b *Builder) lowOf(name string, rest model.TensorID, shape []int, frac, k, shift int, one bool) model.TensorID {
-	low := b.Witness(name+", low", shape, frac, 0, int64(1)<<k-1)
 	e := b.View(rest, nil, shape)
 	if one {
-		b.LookupDirect(e, b.highBitsTable(k, shift), low)
-		return low
+		return b.Mapped(name+", low", e, b.highBitsTable(k, shift), frac, 0, 1<<k-1)
 	}
-	b.InRange(b.Cut(e, shift, b.ShiftedTable(k, 0), low), shift)
+	low, below := b.Cut(name+", low", e, shift, b.ShiftedTable(k, 0), 0, 1<<k-1)
+	b.Circuit.Tensors[low].Frac = frac
+	b.InRange(below, shift)
 	return low
 }
 

@@ -24,6 +24,11 @@ func (b *Builder) aroundZero(name string, bits int, pieces []model.Piece) model.
 	return b.addTable(model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: -1 << (bits - 1), Pieces: pieces})
 }
 
+// allKeys is the identity on the keys [−2^(bits−1), 2^(bits−1)).
+func (b *Builder) allKeys(bits int) model.TableID {
+	return b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits)
+}
+
 // ShiftedTable is the table of key + first on the keys [0, 2^bits).
 func (b *Builder) ShiftedTable(bits int, first int64) model.TableID {
 	return b.steppedTable(fmt.Sprintf("from %d, %d", first, bits), bits, []model.Piece{{End: 1 << bits, Slope: 1, Offset: first}})

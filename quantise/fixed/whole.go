@@ -16,15 +16,13 @@ func (b *Builder) Floor(name string, e *Int) (down *Int, rest []*Int) {
 		}
 		// As many bits as give keys for the largest table, if there are more.
 		shift := min(left, max(b.Plan.Shift(), TableBits(down.Min, down.Max)-model.MaxTableBits))
-		lo, hi := down.Min>>shift, down.Max>>shift
-		bits := max(TableBits(lo, hi), FormatTable)
+		bits := max(TableBits(down.Min>>shift, down.Max>>shift), FormatTable)
 		if bits > model.MaxTableBits || bits+shift > 30 {
 			refuse.With("values of up to %d cannot be rounded to whole numbers", down.Abs())
 		}
-		out := b.Witness(name, e.Shape, 0, lo, hi)
-		low := b.Cut(down, shift, b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits), out)
+		out, low := b.Halve(name, down, shift, FormatTable)
 		b.InRange(low, shift)
-		down, rest = b.View(out, nil, e.Shape), append(rest, low)
+		down, rest = b.Of(out), append(rest, low)
 		left -= shift
 	}
 	return down, rest
@@ -36,13 +34,10 @@ func (b *Builder) floorParts(name string, e *Int, shift, k int) (high, low, rest
 	if e.Abs() >= model.Bound {
 		refuse.With("values of up to %d cannot be rounded to whole numbers", e.Abs())
 	}
-	lo, hi := e.Min>>(shift+k), e.Max>>(shift+k)
-	id := b.Witness(name+", high", e.Shape, 0, lo, hi)
-	below := b.Cut(e, shift+k, b.PiecewiseOf(Keep, -model.Bound, model.Bound, max(TableBits(lo, hi), FormatTable)), id)
-	lid := b.Witness(name+", low", e.Shape, 0, 0, 1<<k-1)
-	rest = b.Cut(below, shift, b.ShiftedTable(k, 0), lid)
+	above, below := b.Halve(name+", high", e, shift+k, FormatTable)
+	middle, rest := b.Cut(name+", low", below, shift, b.ShiftedTable(k, 0), 0, 1<<k-1)
 	b.InRange(rest, shift)
-	return b.Of(id).Times(1 << k), b.Of(lid), rest
+	return b.Of(above).Times(1 << k), b.Of(middle), rest
 }
 
 // Trunc is ⌊e + (2^f − 1)·[e < 0]⌋ for e with f bits of fraction.
@@ -88,8 +83,7 @@ func (b *Builder) Round2even(name string, e *Int) *Int {
 	if bits := TableBits(up.Min>>1, up.Max>>1); bits > WideTable {
 		_, _, bit = b.floorParts("half", up, 1, bits-WideTable+3)
 	} else {
-		half := b.Witness("half", e.Shape, 0, up.Min>>1, up.Max>>1)
-		bit = b.Cut(up, 1, b.PiecewiseOf(Keep, -model.Bound, model.Bound, max(bits, FormatTable)), half)
+		_, bit = b.Halve("half", up, 1, FormatTable)
 		b.InRange(bit, 1)
 	}
 	odd := b.rowProduct(e.Shape, hid, bit.Acc.Linear[0].Src, 1)

@@ -18,10 +18,7 @@ func init() { register(lowerBits, always[graph.Bits](Traits{jumps: true})) }
 // static bound that is wider is clamped first, where calibration stays within.
 func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 	x := l.values[n.Inputs[0]]
-	e := l.operand(x)
-	if e.Frac > 0 { // whole numbers on a scale finer than that needs
-		e, _ = l.Floor("whole", e)
-	}
+	e := l.notFiner(l.operand(x))
 	top := int64(1)<<op.N - 1
 	// A key's ranges are rounded outwards: the float model refuses what is beyond.
 	if e.Frac < 0 || x.rng.Min < 0 || x.rng.Max > float64(top)*(1+1./(1<<15)) {
@@ -47,9 +44,9 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 		all.Def = append(all.Def, model.Linear{Coef: 1, Src: id, View: w})
 	}
 	for k := op.N - 1; k > 0; k-- {
-		bit := l.Witness(fmt.Sprintf("%s, bit %d", v.name, k), shape, 0, 0, 1)
-		e = l.Cut(e, k, l.ShiftedTable(1, 0), bit)
+		bit, rest := l.Cut(fmt.Sprintf("%s, bit %d", v.name, k), e, k, l.ShiftedTable(1, 0), 0, 1)
 		put(k, bit)
+		e = rest
 	}
 	if op.N == 1 {
 		e = l.View(l.Exact(v.name+", bit 0", e), nil, shape)

@@ -10,14 +10,9 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// divide lowers Div. Division by a constant is multiplication; by a function
-// of an earlier value, multiplication with the table of its reciprocal; by any
-// other computed value, a proved division with remainder.
+// divide lowers Div, by a computed value: as multiplication with the table of its reciprocal
+// if that is a function of an earlier value, and as a proved division with remainder otherwise.
 func (l *lowering) divide(n *graph.Node, v, a, b *value) {
-	if b == nil {
-		l.divByConstant(v, a, n.Inputs[1])
-		return
-	}
 	if a == nil {
 		t := l.fg.Consts[n.Inputs[0]]
 		if c, same := l.uniform(t); same && slices.Equal(b.shape, v.shape) {
@@ -59,30 +54,6 @@ func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 	}
 	id := l.constantOf(name, t.Shape, values, frac)
 	return &value{name: name, shape: t.Shape, rng: r, id: id, shaped: id}
-}
-
-func (l *lowering) divByConstant(v, a *value, name string) {
-	t, part := l.whole(name)
-	of, hidden := t, l.secrets[t]
-	if hidden != nil {
-		of = hidden.real
-	}
-	inverse := &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: make([]float32, t.Len())}
-	for i := range inverse.F32 {
-		if of.At(i) == 0 {
-			refuse.With("division by the constant 0")
-		}
-		inverse.F32[i] = float32(1 / of.At(i))
-	}
-	if _, same := l.uniform(t); same {
-		l.mulScalar(v, a, 1/t.At(0))
-		return
-	}
-	name = "1/" + name
-	if hidden != nil {
-		inverse = l.standIn(name, inverse, magnitudeOf(inverse.Float64s()))
-	}
-	l.mulConstant(v, a, name, inverse, part)
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
@@ -157,7 +128,8 @@ func (l *lowering) divComputed(v, a, b *value) {
 	limit := int64(fixed.Pow2(shift)*float64(l.Magnitude(num))/float64(lo)) + 1
 	l.Report(fixed.StepReport{
 		Entries: l.Entries(v.shape), Bits: numBits - (want - shift), Wanted: bits, Frac: tn.Frac - frac + shift, TableBits: table,
-	}, model.Log2Ceil(int(limit))+2+(want-shift))
+		NeedTable: model.Log2Ceil(int(limit)) + 2 + (want - shift),
+	})
 
 	// What sign the divisor may have its bounds say: calibration may have missed some.
 	numExpr := l.broadcastOf(num, v.shape)

@@ -115,9 +115,6 @@ func (l *lowering) usefulReach(name string) float64 {
 
 // branches says whether thresholds are held against an extended input.
 func (l *lowering) branches(name string) bool {
-	if l.numbers(name) == graph.FiniteNumbers {
-		return false
-	}
 	for _, r := range l.uses.readers[name] {
 		if _, ok := r.Op.(graph.Finite); !ok {
 			continue

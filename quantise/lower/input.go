@@ -9,21 +9,11 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// numbers are what an input may have.
-func (l *lowering) numbers(name string) graph.Numbers {
-	for _, in := range l.fg.Inputs {
-		if in.Name == name {
-			return in.Numbers
-		}
-	}
-	return graph.FiniteNumbers
-}
-
 // input adds the public tensor of a graph input. Values that calibration never
 // met below zero are taken to be non-negative if there are enough of them to
-// tell, which tightens every bound after. One whose features are scaled first has
-// a scale for each of them.
-func (l *lowering) input(v *value) model.TensorID {
+// tell, which tightens every bound after. One with numbers that are not finite has codes for
+// them. One whose features are scaled first has a scale for each of them.
+func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 	if rows := l.fg.Rows(v.name); rows > 0 {
 		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(l.most(rows) - 1)})
 	}
@@ -59,7 +49,7 @@ func (l *lowering) input(v *value) model.TensorID {
 	}
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
 	t.Min = max(-t.Max-1, 1-model.Bound)
-	switch l.numbers(v.name) { // with codes beyond
+	switch numbers { // with codes beyond
 	case graph.AllNumbers:
 		t.Min, t.Max, t.Numbers = t.Min-1, t.Max+2, model.AllNumbers
 		return l.public(t)

@@ -76,17 +76,12 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 // without that reach, the largest result of operands of such sizes, is beyond ±2^29, which
 // every look-up has room for, or ±2^30.
 func (l *lowering) fitIntegers(xs []*value, reach func(sizes []float64) float64) []model.TensorID {
-	if bits, _ := l.clampsFor(xs, model.Bound/2, reach); bits != nil {
-		return l.clampedIntegers(xs, bits)
-	}
-	bits, most := l.clampsFor(xs, model.Bound, reach)
+	bits, most := l.clampsFor(xs, model.Bound/2, reach)
 	if bits == nil {
-		refuseInteger(most)
+		if bits, most = l.clampsFor(xs, model.Bound, reach); bits == nil {
+			refuseInteger(most)
+		}
 	}
-	return l.clampedIntegers(xs, bits)
-}
-
-func (l *lowering) clampedIntegers(xs []*value, bits []int) []model.TensorID {
 	ids := make([]model.TensorID, len(xs))
 	for i, x := range xs {
 		ids[i] = l.clampedInteger(x, bits[i])
@@ -302,13 +297,12 @@ func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
 	if size = max(size, min(fixed.FormatTable, 30-bits)); e.Abs() >= model.Bound || size+bits > 30 {
 		refuseInteger(float64(e.Abs()))
 	}
-	var table model.TableID
+	var rest *fixed.Int
 	if lo < 0 {
-		table = l.PiecewiseOf(fixed.Keep, -model.Bound, model.Bound, size)
+		_, rest = l.Halve(name+", turns", e, bits, size)
 	} else {
-		table = l.ShiftedTable(size, 0)
+		_, rest = l.Cut(name+", turns", e, bits, l.ShiftedTable(size, 0), lo, hi)
 	}
-	rest := l.Cut(e, bits, table, l.Witness(name+", turns", e.Shape, 0, lo, hi))
 	l.InRange(rest, bits)
 	return rest
 }
@@ -319,12 +313,13 @@ func (l *lowering) wholeNumbers(x *value) *fixed.Int {
 	if l.integers(x.name) {
 		return l.integer(x, x.shape)
 	}
-	e := l.operandFlat(x)
-	switch {
-	case e.Frac > 0: // on a scale finer than that needs
+	return scaledUp(l.notFiner(l.operandFlat(x)))
+}
+
+// notFiner has whole numbers on no finer scale than they need.
+func (l *lowering) notFiner(e *fixed.Int) *fixed.Int {
+	if e.Frac > 0 {
 		e, _ = l.Floor("whole", e)
-	case e.Frac < 0:
-		e = scaledUp(e)
 	}
 	return e
 }

@@ -93,7 +93,7 @@ func (x *limbing) carryShift() int { return x.l.carryShift(x.v, x.valueFrac+x.fr
 // reach bounds the two accumulators.
 func (x *limbing) reach() (high, low float64) {
 	s := x.l.scaledBy(x.stats, x.frac)
-	return s.Bound(x.highs), s.Bound(x.lows)
+	return s.Reach(x.highs).Most(), s.Reach(x.lows).Most()
 }
 
 // fits reports whether sums of the limbs up to these can be rounded.
@@ -135,10 +135,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	}
 	fine := 0 // bits of the weights' second part
 	if want > PartWeights && w.part == nil {
-		fine = max(min(want-x.medianBits(), finestParts), 0)
-		for most := float64(w.count) * math.Max(-x.highs.Lo, x.highs.Hi); fine > 0 && most*fixed.Pow2(fine-1) >= model.Bound/2; {
-			fine--
-		}
+		fine = restBits(max(min(want-x.medianBits(), finestParts), 0), float64(w.count)*math.Max(-x.highs.Lo, x.highs.Hi))
 	}
 	if fine == 0 && fixed.FloorLog2(stats.Most*fixed.Pow2(frac))+1 <= bits {
 		return false
@@ -146,12 +143,11 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	p := l.SplitOf(id)
 	high, low := x.reach()
 	scaled := l.scaledBy(stats, frac)
-	h := math.Max(scaled.ReachOfAll(x.highs))
-	if low2 := math.Max(scaled.ReachOfAll(x.lows)); x.fits(h, low2) {
-		high, low = h, low2
+	if h, lo := scaled.ReachOfAll(x.highs).Most(), scaled.ReachOfAll(x.lows).Most(); x.fits(h, lo) {
+		high, low = h, lo
 	}
 	wid := w.fixed(l, frac)
-	part, e := w.product(l, p.Low, wid, low, low), w.product(l, p.High, wid, high, high)
+	part, e := w.product(l, p.Low, wid, weights.Around(low)), w.product(l, p.High, wid, weights.Around(high))
 	carry := l.RoundCarry(v.name+", carry", part, drop)
 	if up := p.Bits - drop; up > 0 {
 		// Too coarse for its stream: both are terms of it.
@@ -176,8 +172,7 @@ const finestParts = 8
 // Their product with the low limbs is left out, as it is below one unit of the sum.
 func (l *lowering) finePart(v *value, w weighting, p fixed.Split, frac, fine int) *fixed.Int {
 	id, most := l.restOf(&w, frac, fine)
-	bound := float64(int64(w.count) * most * l.Magnitude(p.High))
-	e := w.product(l, p.High, id, bound, bound)
+	e := w.product(l, p.High, id, weights.Around(float64(int64(w.count)*most*l.Magnitude(p.High))))
 	return l.RoundCarry(v.name+", fine carry", e, fine)
 }
 

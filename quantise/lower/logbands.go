@@ -66,7 +66,7 @@ func (l *lowering) digitSums(w *weighting, digits []model.TensorID) (sums []fixe
 	}
 	if stats.Most > 0 {
 		frac = l.opts.WeightBits - 2 - fixed.FloorLog2(stats.Most)
-		for l.scaledBy(stats, frac).Bound(bounds) >= model.Bound/2 {
+		for l.scaledBy(stats, frac).Reach(bounds).Most() >= model.Bound/2 {
 			frac--
 		}
 		if frac < 2-fixed.FloorLog2(stats.Most) {
@@ -74,25 +74,21 @@ func (l *lowering) digitSums(w *weighting, digits []model.TensorID) (sums []fixe
 		}
 	}
 	scaled := l.scaledBy(stats, frac)
-	down, up := scaled.Reach(bounds)
-	if d, u := scaled.ReachOfAll(bounds); math.Max(d, u) < model.Bound/2 {
-		down, up = d, u
+	reach := scaled.Reach(bounds)
+	if all := scaled.ReachOfAll(bounds); all.Most() < model.Bound/2 {
+		reach = all
 	}
-	sum := func(wid model.TensorID, down, up float64) (list []*fixed.Int) {
+	sum := func(wid model.TensorID, reach weights.Reach) (list []*fixed.Int) {
 		for _, id := range digits {
-			list = append(list, w.product(l, id, wid, down, up))
+			list = append(list, w.product(l, id, wid, reach))
 		}
 		return list
 	}
-	whole := sum(w.fixed(l, frac), down, up)
-	fine := bandParts
-	for reach := float64(w.count) * bounds.Hi; fine > 0 && reach*fixed.Pow2(fine-1) >= model.Bound/2; {
-		fine--
-	}
+	whole, most := sum(w.fixed(l, frac), reach), float64(w.count)*bounds.Hi
+	fine := restBits(bandParts, most)
 	if fine == 0 {
 		return []fixed.DigitSum{{Terms: whole}}, frac
 	}
-	rest, most := l.restOf(w, frac, fine)
-	reach := float64(w.count) * bounds.Hi * float64(most)
-	return []fixed.DigitSum{{Terms: whole, Up: fine}, {Terms: sum(rest, reach, reach)}}, frac + fine
+	rest, each := l.restOf(w, frac, fine)
+	return []fixed.DigitSum{{Terms: whole, Up: fine}, {Terms: sum(rest, weights.Around(most*float64(each)))}}, frac + fine
 }

@@ -129,7 +129,7 @@ func (l *lowering) run() {
 			v.id = l.empty(v)
 			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
 		} else {
-			v.id = l.input(v)
+			v.id = l.input(v, in.Numbers)
 		}
 		l.values[in.Name] = v
 	}
@@ -209,9 +209,6 @@ func (l *lowering) empty(v *value) model.TensorID {
 
 func (l *lowering) outputTensor(name string) (id model.TensorID) {
 	v := l.values[name]
-	if v == nil {
-		refuse.With("output %q is not computed from the inputs", name)
-	}
 	l.at(&graph.Node{Name: name, Op: graph.Identity{}})
 	if err := refuse.Caught(func() { id = l.tensor(v) }); err != nil {
 		refuse.With("output %q: %w", name, err)
@@ -232,13 +229,11 @@ func (l *lowering) consumer(v *value) *graph.Node {
 func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	m := &Result{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.Blocks, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{}, Asked: l.asked, Formats: l.given, Underprecise: l.underprecise,
+		Blocks: l.Blocks, Steps: l.Steps, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{},
+		Asked: l.asked, Formats: l.given, Underprecise: l.underprecise,
 	}
 	for _, n := range l.fg.Nodes {
 		m.StepNames[n.Output] = model.PrintableName(n.Name)
-	}
-	for _, s := range l.Steps {
-		m.Steps = append(m.Steps, s.StepReport)
 	}
 	var err error
 	if m.Graph, err = t.At(in); err != nil {
@@ -275,7 +270,7 @@ func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 
 // precise reports whether every step has enough bits.
 func (l *lowering) precise() bool {
-	return !slices.ContainsFunc(l.Steps, func(s fixed.StepNeed) bool { return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits) })
+	return !slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool { return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits) })
 }
 
 // choose chooses what all look-ups share and lowers the model with that. A first

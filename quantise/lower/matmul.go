@@ -17,7 +17,7 @@ func init() {
 	}))
 }
 
-// lowerGemm lowers alpha·A'·B' + beta·C.
+// lowerGemm lowers alpha·A'·B' + beta·C. Constants B and C have these factors in them.
 func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 	la, lb := []int{0, 2}, []int{2, 1}
 	if op.TransA {
@@ -26,39 +26,37 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 	if op.TransB {
 		lb = []int{1, 2}
 	}
-	alpha, beta := op.Alpha, op.Beta
-	var cName string
-	if len(n.Inputs) > 2 && beta != 0 {
-		cName = n.Inputs[2]
+	added, bias := "", "" // C, and that if it is constant and added to the product as it is
+	if len(n.Inputs) > 2 {
+		added = n.Inputs[2]
 	}
-	c := l.fg.Consts[cName]
-	fuse := c != nil && alpha == 1 && beta == 1
-	bias := ""
-	if fuse {
-		bias = cName
+	c := l.fg.Consts[added]
+	if c != nil && op.Alpha == 1 {
+		bias = added
 	}
-	p := &value{name: v.name, shape: v.shape, rng: v.rng, uses: v.uses, output: v.output && cName == bias && alpha == 1, id: model.None, shaped: model.None}
+	p := &value{
+		name: v.name, shape: v.shape, rng: v.rng, uses: v.uses, output: v.output && added == bias && op.Alpha == 1,
+		id: model.None, shaped: model.None,
+	}
 	l.contract(p, n.Inputs[0], la, n.Inputs[1], lb, bias)
 	v.acc = p.acc
-	if alpha != 1 {
+	if op.Alpha != 1 {
 		p.uses = 1
-		v.acc = l.scale(p, p.acc, alpha, v.rng)
+		v.acc = l.scale(p, p.acc, op.Alpha, v.rng)
 	}
-	if cName == "" || fuse {
-		return
-	}
-	sum := []term{{p, v.acc}}
-	if c == nil {
-		x := l.values[cName]
+	switch sum := []term{{p, v.acc}}; {
+	case added == bias:
+	case c != nil:
+		values := l.numbersOf(c)
+		v.acc = l.plusConstant(l.align(sum, values.most(), v), added, c.Shape, values, nil)
+	default:
+		x := l.values[added]
 		e := l.broadcast(x, v.shape)
-		if beta != 1 {
-			e = l.scale(x, e, beta, x.rng)
+		if op.Beta != 1 {
+			e = l.scale(x, e, op.Beta, x.rng)
 		}
 		v.acc = l.align(append(sum, term{x, e}), 0, v)
-		return
 	}
-	values := l.numbersOf(c).times(beta)
-	v.acc = l.plusConstant(l.align(sum, values.most(), v), cName, c.Shape, values, nil)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.

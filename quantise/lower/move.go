@@ -2,7 +2,6 @@ package lower
 
 import (
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -131,22 +130,13 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	v.acc = e
 }
 
-func lowerExpand(l *lowering, n *graph.Node, op graph.Expand, v *value) {
+func lowerExpand(l *lowering, n *graph.Node, _ graph.Expand, v *value) {
 	x := l.values[n.Inputs[0]]
-	w := fixed.BroadcastView(x.shape, v.shape)
-	if w == nil {
-		lowerReshape(l, n, op, v)
-		return
-	}
-	l.view(v, x, w)
+	l.view(v, x, fixed.BroadcastView(x.shape, v.shape))
 }
 
-func lowerTile(l *lowering, n *graph.Node, op graph.Tile, v *value) {
+func lowerTile(l *lowering, n *graph.Node, _ graph.Tile, v *value) {
 	x := l.values[n.Inputs[0]]
-	if slices.Equal(x.shape, v.shape) {
-		lowerReshape(l, n, op, v)
-		return
-	}
 	w := model.SameIndexes(len(v.shape))
 	for i, d := range v.shape {
 		if d != x.shape[i] {

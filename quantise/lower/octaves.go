@@ -45,22 +45,20 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 		what += fmt.Sprint(rows, key.Max, t.Frac, t.Min < 0, both, frac, top)
 	}
 	c := l.Column(what, func() *fixed.Column {
-		real, inside := make([]float64, key.Max+1), make([]bool, key.Max+1)
-		for i := range real {
-			x := float64(fixed.OctaveAt(int64(i)%rows) * unit)
-			if int64(i) >= rows && both {
+		values := v.fn.sampled(key.Max+1, func(key int64) float64 {
+			x := float64(fixed.OctaveAt(key%rows) * unit)
+			if key >= rows && both {
 				x = -x
 			}
-			real[i] = v.fn.at(x)
-			inside[i] = !math.IsNaN(real[i]) && v.fn.defined(x)
-		}
-		if y := real[0]; y-y != 0 || !inside[0] { // 0 may be something that was rounded
-			real[0] = v.fn.at(unit / 2)
+			return x
+		})
+		if math.IsInf(values.at[0], 0) || !values.inside[0] { // 0 may be something that was rounded
+			values.at[0], _ = v.fn.value(unit / 2)
 		}
 		if !both && t.Min < 0 { // what is below 0 has the key of 0
-			inside[0] = false
+			values.inside[0] = false
 		}
-		return roundedColumn(real, inside, frac, top)
+		return values.column(frac, top)
 	})
 	return l.LookUp(v.name, v.fn.name, key, key.Frac, 0, c), true
 }
@@ -142,12 +140,9 @@ func (l *lowering) divRelative(v, a, b *value) {
 	e := l.broadcastOf(la, v.shape).Minus(l.broadcastOf(lb, v.shape)).On(0)
 	e = l.ClampWhole(v.name+", logarithm", e, lo, hi)
 	c := l.Column(fmt.Sprint("quotient ", frac, top, lo, hi), func() *fixed.Column {
-		real, inside := make([]float64, hi-lo+1), make([]bool, hi-lo+1)
-		for i := range real {
-			real[i], inside[i] = elementary.Exp(float64(lo+int64(i))*fixed.Pow2(-logFrac)), true
-		}
-		real[0] = 0
-		return roundedColumn(real, inside, frac, top)
+		values := curve{at: elementary.Exp}.sampled(hi-lo+1, func(key int64) float64 { return float64(lo+key) * fixed.Pow2(-logFrac) })
+		values.at[0] = 0
+		return values.column(frac, top)
 	})
 	id := l.LookUp(v.name+", magnitude", "quotient", e, e.Frac, lo, c)
 	v.acc = l.Of(id)

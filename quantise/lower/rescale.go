@@ -15,10 +15,7 @@ func init() { register(lowerRescale, always[graph.Rescale](Traits{jumps: true}))
 // 2·num·x + den and 2·den for a fraction num/den that is as close to the factor as
 // the bounds allow.
 func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
-	e := l.operandFlat(l.values[n.Inputs[0]])
-	if e.Frac > 0 { // whole numbers on a scale finer than that needs
-		e, _ = l.Floor("whole", e)
-	}
+	e := l.notFiner(l.operandFlat(l.values[n.Inputs[0]]))
 	factor := op.Factor * fixed.Pow2(-e.Frac) // of e's integers
 	e = &fixed.Int{Acc: e.Acc, Shape: e.Shape, Min: e.Min, Max: e.Max}
 	most := math.Max(float64(e.Abs()), 1)

@@ -15,11 +15,7 @@ func (l *lowering) roomFor(v *value) int {
 	if v.output {
 		return noBound
 	}
-	bits := l.roomOf(v.name)
-	if bits < leastFactor {
-		return leastFactor // fitProduct finds a way, or none
-	}
-	return bits
+	return max(l.roomOf(v.name), leastFactor) // with which fitProduct finds a way, or none
 }
 
 // roomAfter is roomFor for a value or the sum that it is a term of.
@@ -43,9 +39,6 @@ func (l *lowering) roomOf(name string) int {
 	bits := 0
 	for _, r := range l.uses.readers[name] {
 		bits = max(bits, l.roomAt(r.Node))
-	}
-	if bits == 0 {
-		return noBound
 	}
 	return bits
 }

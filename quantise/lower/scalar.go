@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -156,50 +155,24 @@ func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed
 	if l.integers(v.name) && key != "" {
 		key += ", integers"
 	}
-	values := sync.OnceValue(func() realValues { return l.valuesOf(v, lo, hi, frac) })
-	key = l.keyWithin(key, 2*reach, func() float64 { return values().most })
+	unit := fixed.Pow2(-frac)
+	values := sync.OnceValue(func() samples {
+		return v.fn.sampled(hi-lo+1, func(key int64) float64 { return float64(lo+key) * unit })
+	})
+	key = l.keyWithin(key, 2*reach, func() float64 { return magnitudeOf(values().at) })
 	return l.Column(key, func() *fixed.Column { return l.newFunctionColumn(v, values(), bits, reach) })
 }
 
-// realValues are the values of a function: NaN counts as 0 and is not inside of its domain. Of
-// their magnitudes, most is the largest, and finite the largest that is.
-type realValues struct {
-	at           []float64
-	inside       []bool
-	most, finite float64
-}
-
-// valuesOf are those of a function at the keys from lo to hi, in units of 2^−frac.
-func (l *lowering) valuesOf(v *value, lo, hi int64, frac int) realValues {
-	r := realValues{at: make([]float64, hi-lo+1), inside: make([]bool, hi-lo+1)}
-	unit := fixed.Pow2(-frac)
-	parallel.For(len(r.at), 1<<10, func(from, to int) {
-		for i := from; i < to; i++ {
-			x := float64(lo+int64(i)) * unit
-			y := v.fn.at(x)
-			r.inside[i] = !math.IsNaN(y) && v.fn.defined(x)
-			if math.IsNaN(y) {
-				y = 0
-			}
-			r.at[i] = y
-		}
-	})
-	for _, y := range r.at {
-		size := math.Abs(y)
-		if r.most = max(r.most, size); size <= math.MaxFloat64 {
-			r.finite = max(r.finite, size)
-		}
-	}
-	return r
-}
-
 // newFunctionColumn rounds the values of a function that is to reach as far as calibration says.
-func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reach float64) *fixed.Column {
-	most := values.finite
-	if reach > 0 && !(values.most <= 2*reach) {
-		most = reach
-	} else if reach == 0 && most > model.Bound {
-		refuse.With("the function has values of up to %g, and calibration gives it no range", most)
+func (l *lowering) newFunctionColumn(v *value, values samples, bits int, reach float64) *fixed.Column {
+	most := reach
+	if largest := magnitudeOf(values.at); reach == 0 {
+		most = magnitudeOf(slices.DeleteFunc(slices.Clone(values.at), func(y float64) bool { return math.IsInf(y, 0) }))
+		if most > model.Bound {
+			refuse.With("the function has values of up to %g, and calibration gives it no range", most)
+		}
+	} else if largest <= 2*reach {
+		most = largest
 	}
 	top := int64(1)<<bits - 1
 	out := 0
@@ -208,7 +181,7 @@ func (l *lowering) newFunctionColumn(v *value, values realValues, bits int, reac
 	} else if most > 0 {
 		out = min(fixed.FloorLog2(float64(top)/most), 100)
 	}
-	return roundedColumn(values.at, values.inside, out, top)
+	return values.column(out, top)
 }
 
 // keyDomain widens an interval of keys to [−2^n, 2^n) or [0, 2^n), so that
@@ -325,6 +298,14 @@ type curve struct {
 	inside func(x float64) bool
 	// key tells the curve apart from others: those with one key are the same; "" if it has none.
 	key string
+}
+
+// value is the function at x, 0 where that is NaN, and whether it is defined there.
+func (f curve) value(x float64) (y float64, inside bool) {
+	if y = f.at(x); math.IsNaN(y) {
+		return 0, false
+	}
+	return y, f.defined(x)
 }
 
 // defined says whether the function is defined at x and nothing stands in for it, unless it is NaN there.

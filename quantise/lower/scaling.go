@@ -58,9 +58,6 @@ func (s *scaling) extend(l *lowering, n *graph.Node) bool {
 	}
 	c := t.Float64s()
 	at := func(j int) float64 { return c[j%len(c)] }
-	if op == graph.Div && (!first || slices.Contains(c, 0)) {
-		return false
-	}
 	for j := range s.mul {
 		switch op {
 		case graph.Add:
@@ -72,8 +69,6 @@ func (s *scaling) extend(l *lowering, n *graph.Node) bool {
 			}
 		case graph.Mul: // of numbers alone: nothing to fuse
 			s.mul[j], s.add[j] = s.mul[j]*at(j), s.add[j]*at(j)
-		case graph.Div:
-			s.mul[j], s.add[j] = s.mul[j]/at(j), s.add[j]/at(j)
 		default:
 			return false
 		}

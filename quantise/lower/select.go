@@ -2,7 +2,6 @@ package lower
 
 import (
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -27,8 +26,7 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	}
 	id := l.narrowed(x, l.narrowBitsOf(x))
 	t := l.Circuit.Tensors[id]
-	relu := l.Witness("positive part", x.shape, t.Frac, 0, max(t.Max, 0))
-	l.Lookup(l.View(id, nil, x.shape), t.Frac, l.ReluTable(l.Magnitude(id)), relu)
+	relu := l.Mapped("positive part", l.Of(id), l.ReluTable(l.Magnitude(id)), t.Frac, 0, max(t.Max, 0))
 	neg := l.VirtualOf("negative part", l.Of(id).Minus(l.Of(relu)).Within(min(t.Min, 0), 0))
 	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
 	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
@@ -37,65 +35,51 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	v.acc = l.align([]term{{below, below.acc}, {above, l.broadcast(above, v.shape)}}, 0, v)
 }
 
-// lowerWhere lowers Where with a constant condition: each branch is masked by
-// a constant of zeros and ones.
+// lowerWhere lowers Where with a constant condition: each branch, of which one may be constant, is
+// masked by a constant of zeros and ones.
 func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	cond := l.fg.Consts[n.Inputs[0]]
 	if cond == nil {
 		refuse.With("only a constant condition is supported")
 	}
-	mask := cond.Float64s() // of 0 and 1
+	held := cond.Float64s() // of 0 and 1
+	// takes is 1 where a branch is taken, of which the second is where the condition is 0.
+	takes := func(branch, i int) float64 { return math.Abs(float64(branch) - held[i]) }
 	var terms []term
-	type branch struct {
-		name   string
-		t      *graph.Tensor
-		mask   []float64
-		values numbers
-	}
-	var constants []branch
-	rng := v.rng
+	constant := -1
 	for i, name := range n.Inputs[1:] {
-		m := slices.Clone(mask)
-		for j := range m {
-			m[j] = math.Abs(float64(i) - m[j]) // the second branch is where the condition is 0
-		}
 		x := l.values[name]
 		if x == nil {
-			constants = append(constants, branch{name, l.fg.Consts[name], m, l.numbersOf(l.fg.Consts[name])})
+			constant = i
 			continue
 		}
 		labels, kept := fixed.BroadcastLabels(cond.Shape, v.shape)
-		mid, labels := l.Mask("mask", kept, labels, func(i int) bool { return m[i] != 0 })
+		mid, labels := l.Mask("mask", kept, labels, func(at int) bool { return takes(i, at) != 0 })
 		id, lx := l.Squeezed(l.tensor(x), v.shape)
-		e := l.Product(v.shape, id, lx, mid, labels, 1)
-		terms = append(terms, term{x, e})
+		terms = append(terms, term{x, l.Product(v.shape, id, lx, mid, labels, 1)})
 	}
-	if len(terms) == 0 {
-		refuse.With("both branches are constant")
+	if constant < 0 {
+		v.acc = l.align(terms, 0, v)
+		return
 	}
-	most := 0.0
-	for _, b := range constants {
-		if r, ok := l.softenMask(v, b.values, terms[0].v.rng); ok {
-			rng = r
+	name := n.Inputs[1+constant]
+	t := l.fg.Consts[name]
+	values := l.numbersOf(t)
+	if r, ok := l.softenMask(v, values, terms[0].v.rng); ok {
+		v.rng = r
+	}
+	// mask·constant over the shape that both broadcast to.
+	shape, _ := graph.Broadcast(cond.Shape, t.Shape) // they do: the graph is valid
+	most := values.most()
+	masked := madeOf(model.Size(shape), most, func(from ...[]float64) []float64 {
+		out := make([]float64, model.Size(shape))
+		for i := range out {
+			out[i] = takes(constant, broadcastIndex(i, shape, cond.Shape)) * from[0][broadcastIndex(i, shape, t.Shape)]
 		}
-		most = math.Max(most, b.values.most())
-	}
-	v.rng = rng
-	e := l.align(terms, most, v)
-	for _, b := range constants {
-		// mask·constant over the shape that both broadcast to.
-		shape, _ := graph.Broadcast(cond.Shape, b.t.Shape) // they do: the graph is valid
-		values := madeOf(model.Size(shape), b.values.most(), func(from ...[]float64) []float64 {
-			out := make([]float64, model.Size(shape))
-			for i := range out {
-				out[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * from[0][broadcastIndex(i, shape, b.t.Shape)]
-			}
-			return out
-		}, b.values)
-		e = l.refine(v, e, values, most, rng)
-		e = l.plusConstant(e, b.name, shape, values, nil)
-	}
-	v.acc = e
+		return out
+	}, values)
+	e := l.refine(v, l.align(terms, most, v), masked, most, v.rng)
+	v.acc = l.plusConstant(e, name, shape, masked, nil)
 }
 
 // broadcastIndex is the index into a tensor of shape in that entry i of a

@@ -40,7 +40,8 @@ func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
 	case width <= 64:
 		summed = bits // few roundings: one table will do
 	}
-	if c, ok := l.inFineShares(n, v); ok {
+	c, fine := l.inFineShares(n, v)
+	if fine {
 		// The logarithm takes one bit more of an even number of them.
 		bits = fixed.FineShareBits
 		if l.most(v.shape[len(v.shape)-1]) > 64 {
@@ -49,7 +50,7 @@ func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
 		bits = min(bits, 29-c)
 		summed = bits
 	}
-	m := l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: summed, Bits: bits})
+	m := l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: summed, Bits: bits}, fine)
 	v.id = l.SharesOf(m, v.name, summed, bits)
 }
 
@@ -59,17 +60,14 @@ func lowerLogSoftmax(l *lowering, n *graph.Node, _ graph.LogSoftmax, v *value) {
 		v.acc = &fixed.Int{Shape: v.shape}
 		return
 	}
-	v.acc = l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}), 16).Log()
+	v.acc = l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}, false), 16).Log()
 }
 
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
-// are where the block begins.
-func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block) fixed.Scores {
-	x, fine := l.values[n.Inputs[0]], false
-	if b.Bits > 0 {
-		_, fine = l.inFineShares(n, v)
-	}
-	if !fine { // which has the scores in limbs, however far apart they are
+// are where the block begins. Fine scores are taken in limbs (inFineShares).
+func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bool) fixed.Scores {
+	x := l.values[n.Inputs[0]]
+	if !fine { // they may be however far apart else
 		x = l.nearScores(n, x, v)
 	}
 	bits := l.narrowBitsOf(x)

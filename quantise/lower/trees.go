@@ -169,8 +169,7 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 		in.Acc.Linear = append(in.Acc.Linear, model.Linear{Coef: -1, Src: number, View: fixed.LabelView([]int{1}, in.Shape)})
 		in.Min -= int64(most)
 	}
-	leaves := l.Witness(v.name+", leaves", in.Shape, 0, 0, 1)
-	l.LookupDirect(in, l.ZeroTable(max(fixed.TableBits(in.Min, in.Max), leastForestTable)), leaves)
+	leaves := l.Mapped(v.name+", leaves", in, l.ZeroTable(max(fixed.TableBits(in.Min, in.Max), leastForestTable)), 0, 0, 1)
 	weights, least, greatest := l.leafWeights(op, n.Inputs[1], v)
 	v.id = l.Exact(v.name, l.Product(v.shape, leaves, []int{0, 2}, weights, []int{2, 1}, 1).Within(least, greatest))
 }

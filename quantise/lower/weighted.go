@@ -132,22 +132,31 @@ func (l *lowering) weighs(v *value, id model.TensorID, w weighting, stats *weigh
 	bounds, scale := l.boundsOf(id, w), fixed.Pow2(l.Circuit.Tensors[id].Frac+frac)
 	// Channels with larger weights keep WeightBits significant bits.
 	scaled := l.scaledBy(stats, frac)
-	down, up := scaled.Reach(bounds)
-	if d, u := scaled.ReachOfAll(bounds); bounds.Norm == 0 && math.Max(d, u)+float64(extra*scale)+1 <= float64(l.limitOf(v)) {
-		up, down = u, d
+	reach := scaled.Reach(bounds)
+	if all := scaled.ReachOfAll(bounds); bounds.Norm == 0 && all.Most()+float64(extra*scale)+1 <= float64(l.limitOf(v)) {
+		reach = all
 	}
-	if math.Max(up, down) >= model.Bound || scaled.Rounded().Size >= model.Bound {
+	if reach.Most() >= model.Bound || scaled.Rounded().Size >= model.Bound {
 		refuse.With("the accumulator does not fit in 30 bits")
 	}
-	return l.plusBias(w.product(l, id, w.fixed(l, frac), down, up), w.bias)
+	return l.plusBias(w.product(l, id, w.fixed(l, frac), reach), w.bias)
 }
 
-// product is Σ x·w within [−down, up], of a tensor and a fixed tensor of the weights.
-func (w *weighting) product(l *lowering, id, weights model.TensorID, down, up float64) *fixed.Int {
+// product is Σ x·w, of a tensor and a fixed tensor of the weights, which goes so far.
+func (w *weighting) product(l *lowering, id, wid model.TensorID, reach weights.Reach) *fixed.Int {
 	other, labels := w.operand(id)
-	e := &fixed.Int{Shape: w.out, Frac: l.Circuit.Tensors[id].Frac + l.Circuit.Tensors[weights].Frac, Min: -int64(math.Ceil(down)), Max: int64(math.Ceil(up))}
-	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: weights, LabelsA: labels, LabelsB: w.labels}}
-	return e
+	e := &fixed.Int{Shape: w.out, Frac: l.Circuit.Tensors[id].Frac + l.Circuit.Tensors[wid].Frac}
+	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
+	return e.Within(-int64(math.Ceil(reach.Down)), int64(math.Ceil(reach.Up)))
+}
+
+// restBits are as many bits, at most those given, of what rounding took from weights as an accumulator has room for
+// when they meet operands whose magnitudes add up to sum at most.
+func restBits(bits int, sum float64) int {
+	for bits > 0 && sum*fixed.Pow2(bits-1) >= model.Bound/2 {
+		bits--
+	}
+	return bits
 }
 
 // shareBits limits what activations take of the bits that a product has for them and for weights: with plenty for the two they have what
@@ -208,7 +217,7 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats *weights.Channe
 func (l *lowering) hasRoom(v *value, id model.TensorID, stats *weights.Channels, w weighting, extra float64, frac int) bool {
 	bounds := l.boundsOf(id, w)
 	most := float64(extra * fixed.Pow2(l.Circuit.Tensors[id].Frac+frac))
-	return l.scaledBy(stats, frac).Bound(bounds)+most+1 <= float64(l.limitOf(v))
+	return l.scaledBy(stats, frac).Reach(bounds).Most()+most+1 <= float64(l.limitOf(v))
 }
 
 // usefulFrac is the finest scale of an accumulator that rounding to the value makes

@@ -93,11 +93,8 @@ func (a *defUse) attends(n *graph.Node) bool {
 	return lower.TraitsOf(n.Op).Product == lower.MatMulProduct && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
 }
 
-// scores reports whether a node makes the scores of attention.
+// scores reports whether a product of two computed matrices gives the scores of attention.
 func (a *defUse) scores(n *graph.Node) bool {
-	if !a.attends(n) {
-		return false
-	}
 	x := a.by[a.unmoved(n.Inputs[0])]
 	return x == nil || !lower.IsSoftmax(x.Op)
 }

@@ -48,7 +48,7 @@ func readRelatively(fg *graph.Graph, n *graph.Node, ranges map[string]lower.Rang
 		}
 		f = op.Of()
 	case graph.Arithmetic:
-		if op != graph.Div || fg.Consts[n.Inputs[1]] != nil {
+		if op != graph.Div {
 			return nil
 		}
 		f = func(x float64) float64 { return 1 / x }

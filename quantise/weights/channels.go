@@ -29,11 +29,21 @@ type weightScale struct{ frac, bits int }
 type Scaled struct {
 	of *Channels
 	weightScale
-	reaches, all map[OperandBounds]twoReaches // of the channel that reaches farthest; of all together
-	rounding     *rounding                    // nil: not known yet
+	reaches, all map[OperandBounds]Reach // of the channel that reaches farthest; of all together
+	rounding     *rounding               // nil: not known yet
 }
 
-type twoReaches struct{ down, up float64 }
+// Reach says how far sums may be below 0, and above.
+type Reach struct{ Down, Up float64 }
+
+// Around is the reach of sums whose magnitudes are at most that.
+func Around(most float64) Reach { return Reach{most, most} }
+
+// Most is the larger of the two.
+func (r Reach) Most() float64 { return math.Max(r.Down, r.Up) }
+
+// or is the reach of the sums of both.
+func (r Reach) or(o Reach) Reach { return Reach{math.Max(r.Down, o.Down), math.Max(r.Up, o.Up)} }
 
 // rounding is how scaled weights become integers.
 type rounding struct {
@@ -104,51 +114,40 @@ func (s weightScale) exponent(c *channelStats) int {
 }
 
 // Reach is the greatest reach of a channel.
-func (s *Scaled) Reach(x OperandBounds) (down, up float64) {
-	r := fixed.Remember(&s.reaches, x, func() (r twoReaches) {
+func (s *Scaled) Reach(x OperandBounds) Reach {
+	return fixed.Remember(&s.reaches, x, func() (r Reach) {
 		if shown := s.of.shown; shown != nil {
-			r.down, r.up = shown.reachOfSum(s.frac, s.exponent(shown), x)
-			return r
+			return shown.reachOfSum(s.frac, s.exponent(shown), x)
 		}
 		var mu sync.Mutex
 		parallel.For(len(s.of.list), 1<<9, func(lo, hi int) {
-			var part twoReaches
+			var part Reach
 			for i := range s.of.list[lo:hi] {
 				c := &s.of.list[lo+i]
-				d, u := c.reach(s.frac, s.exponent(c), x)
-				part = twoReaches{math.Max(part.down, d), math.Max(part.up, u)}
+				part = part.or(c.reach(s.frac, s.exponent(c), x))
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			r = twoReaches{math.Max(r.down, part.down), math.Max(r.up, part.up)}
+			r = r.or(part)
 		})
 		return r
 	})
-	return r.down, r.up
 }
 
-// Bound is the larger of the two.
-func (s *Scaled) Bound(x OperandBounds) float64 { return math.Max(s.Reach(x)) }
-
 // reachOfSum is reach where pos and neg are both a bound of pos + neg.
-func (c channelStats) reachOfSum(frac, exponent int, x OperandBounds) (down, up float64) {
+func (c channelStats) reachOfSum(frac, exponent int, x OperandBounds) Reach {
 	most := math.Max(0, math.Max(-x.Lo, x.Hi))
 	c.neg = 0
 	x.Lo, x.Hi = 0, most
-	_, up = c.reach(frac, exponent, x)
-	return up, up
+	return Around(c.reach(frac, exponent, x).Up)
 }
 
 // ReachOfAll is reach for the greatest sums of all channels.
-func (s *Scaled) ReachOfAll(x OperandBounds) (down, up float64) {
+func (s *Scaled) ReachOfAll(x OperandBounds) Reach {
 	if s.of.shown != nil {
 		return s.Reach(x)
 	}
-	r := fixed.Remember(&s.all, x, func() (r twoReaches) {
-		r.down, r.up = reachOfAll(s.of.list, s.frac, s.Rounded().Exponents, x)
-		return r
-	})
-	return r.down, r.up
+	return fixed.Remember(&s.all, x, func() Reach { return reachOfAll(s.of.list, s.frac, s.Rounded().Exponents, x) })
 }
 
 // Rounded is how the weights become integers.
@@ -203,24 +202,24 @@ type OperandBounds struct {
 // reach bounds Σ x·w from below and above, over the channel's weights times
 // 2^frac, rounded to multiples of 2^exponent: by the entries' range, or by Cauchy
 // and Schwarz where that is less.
-func (c channelStats) reach(frac, exponent int, x OperandBounds) (down, up float64) {
+func (c channelStats) reach(frac, exponent int, x OperandBounds) Reach {
 	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
 	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2
 	slack := float64(float64(x.Count) * half * math.Max(lo, hi))
-	up, down = c.sums(lo, hi)
+	up, down := c.sums(lo, hi)
 	up, down = float64(up*s)+slack, float64(down*s)+slack
 	if x.Norm > 0 {
 		// More than rounding can have made of a sum of floats.
 		most := (float64(math.Sqrt(c.squares)*s) + float64(half*math.Sqrt(float64(x.Count)))) * x.Norm * (1 + 1e-6)
 		up, down = math.Min(up, most), math.Min(down, most)
 	}
-	return down, up
+	return Reach{down, up}
 }
 
-// ReachOfAll is reach for the greatest sums of all channels: of positive weights, of
+// reachOfAll is reach for the greatest sums of all channels: of positive weights, of
 // negative ones, and of both. It is what a certificate says (package bounds), and hardly
 // more than the greatest reach of one channel.
-func reachOfAll(stats []channelStats, frac int, exponents []int, x OperandBounds) (down, up float64) {
+func reachOfAll(stats []channelStats, frac int, exponents []int, x OperandBounds) Reach {
 	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
 	var pos, neg, both float64
 	for c, s := range stats {
@@ -232,9 +231,9 @@ func reachOfAll(stats []channelStats, frac int, exponents []int, x OperandBounds
 	// The greatest sum of the two, of which the first counts more.
 	most := func(a, times, b, less float64) float64 { return float64(a*times) + float64(math.Min(b, both-a)*less) }
 	if hi >= lo {
-		return most(neg, hi, pos, lo), most(pos, hi, neg, lo)
+		return Reach{most(neg, hi, pos, lo), most(pos, hi, neg, lo)}
 	}
-	return most(pos, lo, neg, hi), most(neg, lo, pos, hi)
+	return Reach{most(pos, lo, neg, hi), most(neg, lo, pos, hi)}
 }
 
 // sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere

@@ -55,18 +55,18 @@ func TestChannels(t *testing.T) {
 				if !slices.Equal(r.Exponents, want.Exponents) || r.Size != want.Size || r.Most != want.Most || r.Whole != want.Whole {
 					t.Errorf("%d bits, scale %d: %v, %v, %v", bits, frac, r.Size, r.Most, r.Whole)
 				}
+				exponents := want.Exponents
 				for _, x := range operands {
-					var down, up float64
+					var want Reach
 					for i := range list {
-						d, u := list[i].reach(frac, want.Exponents[i], x)
-						down, up = math.Max(down, d), math.Max(up, u)
+						r := list[i].reach(frac, exponents[i], x)
+						want = Reach{math.Max(want.Down, r.Down), math.Max(want.Up, r.Up)}
 					}
-					if d, u := scaled.Reach(x); d != down || u != up || scaled.Bound(x) != math.Max(down, up) {
-						t.Errorf("%d bits, scale %d, %+v: reach %g and %g, not %g and %g", bits, frac, x, d, u, down, up)
+					if r := scaled.Reach(x); r != want || r.Most() != math.Max(want.Down, want.Up) {
+						t.Errorf("%d bits, scale %d, %+v: reach %g, not %g", bits, frac, x, r, want)
 					}
-					down, up = reachOfAll(list, frac, want.Exponents, x)
-					if d, u := scaled.ReachOfAll(x); d != down || u != up {
-						t.Errorf("%d bits, scale %d, %+v: reach of all %g and %g, not %g and %g", bits, frac, x, d, u, down, up)
+					if r, want := scaled.ReachOfAll(x), reachOfAll(list, frac, exponents, x); r != want {
+						t.Errorf("%d bits, scale %d, %+v: reach of all %g, not %g", bits, frac, x, r, want)
 					}
 				}
 			}

@@ -53,13 +53,10 @@ func (m *Recipe) Entries() int {
 	return n
 }
 
-// Fill makes a model's weights, unless that is done. Values that the last two models have
+// Fill makes a model's weights. Values that the last two models have
 // are not computed again, and those that only the one before the last has are forgotten;
 // large ones are forgotten at once, and the last model loses its weights.
 func (w *Store) Fill(m *Recipe) {
-	if m.Done {
-		return
-	}
 	if m.Entries() >= LargeWeights {
 		w.forget(m.List)
 	}
