@@ -183,10 +183,17 @@ func (k *killing) run(t *testing.T) {
 	cluster := append([]string{"--cluster", js.ClientURL(), "--threads", "1"}, model...)
 	serve := append(append([]string{"serve", "--workers", "0", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0"}, k.serve...), cluster...)
 	p := started(t, serve...)
-	workers := []*process{started(t, append([]string{"worker"}, cluster...)...), started(t, append([]string{"worker"}, cluster...)...)}
 
 	asked := map[string]any{}
 	var ids []string
+	ask := func() {
+		id, how := k.ask(p, len(ids))
+		ids, asked[id] = append(ids, id), how
+	}
+	for range 3 { // which wait together, however slow asking is
+		ask()
+	}
+	workers := []*process{started(t, append([]string{"worker"}, cluster...)...), started(t, append([]string{"worker"}, cluster...)...)}
 	kills, restarted, next := 0, false, time.Now()
 	waiting := func() int {
 		for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -204,8 +211,7 @@ func (k *killing) run(t *testing.T) {
 	}
 	for end := time.Now().Add(8 * time.Minute); ; {
 		if len(ids) < *clusterJobs {
-			id, how := k.ask(p, len(ids))
-			ids, asked[id] = append(ids, id), how
+			ask()
 		} else if waiting() == 0 {
 			break
 		} else {
