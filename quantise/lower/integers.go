@@ -76,8 +76,9 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 // without that reach, the largest result of operands of such sizes, is beyond ±2^29, which
 // every look-up has room for, or ±2^30.
 func (l *lowering) fitIntegers(xs []*value, reach func(sizes []float64) float64) []model.TensorID {
-	bits, most := l.clampsFor(xs, model.Bound/2, reach)
+	bits, _ := l.clampsFor(xs, model.Bound/2, reach)
 	if bits == nil {
+		var most float64
 		if bits, most = l.clampsFor(xs, model.Bound, reach); bits == nil {
 			refuseInteger(most)
 		}
