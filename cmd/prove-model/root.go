@@ -21,8 +21,8 @@ var modelFlags = []string{
 	"memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed",
 }
 
-// rootFor is newRoot for a command line. For verify it leaves out the other commands, and the flags beside that one: to make hundreds
-// of flags takes a millisecond, of some thirty.
+// rootFor is newRoot for a command line. For verify it leaves out the other commands and the flags of the command without a name: making
+// hundreds of flags takes a millisecond, where a verification takes some thirty.
 func rootFor(args []string) *cobra.Command {
 	if len(args) == 0 || args[0] != "verify" {
 		return newRoot()
@@ -41,6 +41,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
+// bareRoot is the command without a name, without flags and other commands.
 func bareRoot() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prove-model",
