@@ -119,22 +119,32 @@ type RowPart struct {
 // RowParts are sums of parts, one a row, on the device, as ListParts has them, of weights with these Parts and Tables (MakeWeights).
 type RowParts struct{ First, All, Parts, Tables Ptr }
 
-// nearVars is NEAR of weights.cuh.
+// nearVars is NEAR of weights.cuh, as what follows.
 const nearVars = 12
 
-// PartLists is how many lists of parts a row of 2^vars elements has: one of those that reach over more than 2^12 elements, and one for
-// each 2^12 elements of those that lie within them. So an element looks at no short parts but those that may reach it.
-func PartLists(vars int) int { return 1 + max(1, 1<<vars>>nearVars) }
+const (
+	longList = iota
+	farList
+	nearLists
+)
+
+// PartLists is how many lists of parts a row of 2^vars elements has: one of the long parts, with 2^12 elements next to each other or more, one
+// of others that reach over more than 2^12 elements, and for each 2^12 elements one of those that lie within them. So an element looks at
+// no short parts but those that may reach it.
+func PartLists(vars int) int { return nearLists + max(1, 1<<vars>>nearVars) }
 
 // ListParts lists parts of rows of 2^vars elements, of which `parts` gives the rows, with weights over 2^vars[p.Part] indexes: list i has
 // those of all from number first[i] to first[i+1] − 1. There is one part at least, as there is no empty memory.
 func ListParts(rows, vars int, weights []int, parts iter.Seq2[int, RowPart]) (first []uint64, all []RowPart) {
 	each := PartLists(vars)
 	list := func(row int, p *RowPart) int {
-		if weights[p.Part]+int(p.Stride) > nearVars {
-			return row * each
+		switch {
+		case p.Stride == 0 && weights[p.Part] >= nearVars:
+			return row*each + longList
+		case weights[p.Part]+int(p.Stride) > nearVars:
+			return row*each + farList
 		}
-		return row*each + 1 + int(p.Column)>>nearVars
+		return row*each + nearLists + int(p.Column)>>nearVars
 	}
 	first = make([]uint64, rows*each+1)
 	for row, p := range parts {
@@ -153,10 +163,14 @@ func ListParts(rows, vars int, weights []int, parts iter.Seq2[int, RowPart]) (fi
 }
 
 // FillRows sets n rows of 2^vars elements of K each at out to sums of parts.
-func FillRows(d Device, out Ptr, n, vars int, r RowParts) error {
+func FillRows(d Device, out Ptr, n, vars int, r RowParts) (err error) {
+	defer must.Catch(&err)
 	k := Kernel{"whir", "fill_rows"}
 	if vars < 0 || vars > code.MaxLogSize || n < 1 {
 		return fmt.Errorf("%w: %s of %d of 2^%d", ErrSize, k.Name, n, vars)
+	}
+	if vars >= nearVars {
+		must.OK(r.launch(d, Kernel{"whir", "fill_long"}, out, n, 1<<vars, vars))
 	}
 	return r.launch(d, k, out, n, 1<<vars, vars)
 }

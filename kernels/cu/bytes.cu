@@ -244,7 +244,7 @@ KERNEL __launch_bounds__(FOUR_BLOCK) pack_rows(u32 *panels, const u64 *lists, u6
     u64 n = max((u64)64, (u64)1 << vars), blocks = (n + 4 * blockDim.x - 1) / (4 * blockDim.x);
     u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;
     qm31 v[4];
-    four_weights(v, k, lists + row * part_lists((u64)1 << vars), all, parts, tables);
+    four_weights(v, k, lists + row * part_lists((u64)1 << vars), true, all, parts, tables);
     if (k >= n) return;
     u32 w[4][4];
 #pragma unroll

@@ -25,7 +25,7 @@ struct row_part {
     qm31 coef;
 };
 
-#define NEAR 12     // log2 of the entries of a row of which the short parts are listed together
+#define NEAR 12     // log2 of the entries of a row of which the short parts are listed together; a long part has as many, next to each other, or more
 #define AT_ONCE 128 // parts of a row that a block looks at
 #define FOUR_BLOCK 256 // its threads
 
@@ -50,14 +50,17 @@ DEVICE void add_product(wide_qm31 &sum, qm31 x, const qm31_factor &y)
     sum.d += half_reduced((u64)x.a * y.d + (u64)x.b * y.c + (u64)x.c * y.b + (u64)x.d * y.a);
 }
 
-// part_lists is how many lists of parts a row of so many entries has: one of those that reach over more than 2^NEAR entries, and
-// one for each 2^NEAR entries of those that lie within them.
-DEVICE u64 part_lists(u64 entries) { return 1 + max((u64)1, entries >> NEAR); }
+// The lists of parts that a row has: the long ones, others that reach over more than 2^NEAR entries, and for each 2^NEAR entries
+// those that lie within them. List i has the parts from number lists[i] to lists[i + 1] - 1.
+#define LONG_LIST 0
+#define FAR_LIST 1
+#define NEAR_LISTS 2
 
-// four_weights sets v to entries k to k + 3 of a row, k a multiple of 4: the sums of its parts, those of list i from number
-// lists[i] to lists[i + 1] - 1. A block of FOUR_BLOCK threads has consecutive k of one row; all of them call it, those beyond the
-// row too.
-DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, const row_part *all, const weight_part *parts, const qm31 *tables)
+DEVICE u64 part_lists(u64 entries) { return NEAR_LISTS + max((u64)1, entries >> NEAR); }
+
+// four_weights sets v to entries k to k + 3 of a row, k a multiple of 4: the sums of its parts, without the long ones unless
+// `all_lists`. A block of FOUR_BLOCK threads has consecutive k of one row; all of them call it, those beyond the row too.
+DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, bool all_lists, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
     __shared__ live_part some[AT_ONCE];
     // Of a part that has all entries of the block next to each other: its coefficient times
@@ -68,10 +71,10 @@ DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, const row_part *
     u64 first = k - 4 * threadIdx.x, last = first + entries - 1;
     auto whole = [&](const live_part &p) { return p.row.stride == 0 && (u64)1 << p.weight.vars >= entries; };
     wide_qm31 sum[4] = {};
-    const u64 near = 1 + (first >> NEAR);
-    for (u32 list = 0; list < 2; list++) {
-        const u64 to = lists[list ? near + 1 : 1];
-        for (u64 from = lists[list ? near : 0]; from < to; from += AT_ONCE) {
+    const u64 near = NEAR_LISTS + (first >> NEAR);
+    for (u32 near_ones = 0; near_ones < 2; near_ones++) {
+        const u64 to = lists[near_ones ? near + 1 : FAR_LIST + 1];
+        for (u64 from = lists[near_ones ? near : all_lists ? LONG_LIST : FAR_LIST]; from < to; from += AT_ONCE) {
             __syncthreads(); // the parts before are done with
             if (threadIdx.x == 0) count = 0;
             __syncthreads();

@@ -1,4 +1,5 @@
 // Tables of an opening, package whir.
+#include "mma.cuh"
 #include "stack.cuh"
 #include "sum.cuh"
 #include "weights.cuh"
@@ -148,15 +149,125 @@ KERNEL __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_j
     for (; h < end; h++) q[h << step] = qm31_add(q[h << step], qm31_mul(tables[p.high + h], w));
 }
 
-// fill_rows sets rows of 2^vars elements to the sums of their parts, which lie in `lists`, those of one row behind those of
-// another. A block takes four elements a thread of one row.
+// fill_rows sets rows of fewer than 2^NEAR elements, 2^vars, to the sums of their parts, which lie in `lists`, those of one row behind
+// those of another. To longer rows it adds the parts that are not long. A block takes four elements a thread of one row.
 KERNEL __launch_bounds__(FOUR_BLOCK) fill_rows(qm31 *out, const u64 *lists, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
     u64 size = (u64)1 << vars, blocks = (size + 4 * blockDim.x - 1) / (4 * blockDim.x);
     u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;
+    bool add = vars >= NEAR;
+    lists += row * part_lists(size);
+    u64 near = NEAR_LISTS + (k >> NEAR); // the same for the block
+    if (add && lists[FAR_LIST] == lists[FAR_LIST + 1] && lists[near] == lists[near + 1]) return;
     qm31 v[4];
-    four_weights(v, k, lists + row * part_lists(size), all, parts, tables);
-    for (u32 j = 0; j < 4 && k + j < size; j++) out[row * size + k + j] = v[j];
+    four_weights(v, k, lists, !add, all, parts, tables);
+    qm31 *at = out + row * size + k;
+    for (u32 j = 0; j < 4 && k + j < size; j++) at[j] = add ? qm31_add(at[j], v[j]) : v[j];
+}
+
+// The sums of long parts are products of matrices: of 2^NEAR elements 256·h + l, element (h, l) is a sum over the parts of an upper weight,
+// times the coefficient, and a lower one. A product in K is one of a vector of four limbs and a matrix of four by four; limbs are taken as
+// bytes, without sign, so that the tensor cores do it.
+#define LONG_PARTS 256 // that a block looks at, at a time: of so many, sums of products of bytes fit into 32 bits
+#define LONG_CHUNK 16  // whose upper weights are made at a time
+#define LONG_LOWERS 64 // lower indexes of a block, and its threads
+#define LONG_BLOCK 256
+
+// A long part, as far as a block has some of it: where its upper weights for the block and its lower ones lie.
+struct long_part {
+    u64 high, low;
+    qm31 coef;
+};
+
+// The matrix of an upper weight is rows [limb of the product]; of each it has the bytes [byte], those of the four limbs as one word, as
+// operand b of the instruction: lane 4·g + t has column 8·half + g, and parts 8·step + t and, in [1], 8·step + 4 + t.
+struct long_uppers {
+    u32 word[LONG_CHUNK / 8][2][4][4][32][2]; // [step][half][limb][byte][lane]
+};
+
+// Sets what is there of the upper weights of parts from `from` on; beyond `count` they are zero.
+DEVICE void make_uppers(long_uppers &to, const long_part *some, u32 from, u32 count, const qm31 *tables)
+{
+    // A thread makes that of one part and index.
+    const u32 lane = threadIdx.x % 32, second = threadIdx.x / 32 % 2, half = threadIdx.x / 64 % 2, step = threadIdx.x / 128;
+    const u32 part = from + 8 * step + 4 * second + lane % 4;
+    qm31_factor f = {};
+    if (part < count) f = qm31_prepare(qm31_mul(tables[some[part].high + 8 * half + lane / 4], some[part].coef));
+    u32 rows[4][4];
+    transpose(rows[0], f.a, f.nb, f.e, f.nf); // as in qm31_mul
+    transpose(rows[1], f.b, f.a, f.f, f.e);
+    transpose(rows[2], f.c, f.nd, f.a, f.nb);
+    transpose(rows[3], f.d, f.c, f.b, f.a);
+#pragma unroll
+    for (u32 limb = 0; limb < 4; limb++)
+#pragma unroll
+        for (u32 byte = 0; byte < 4; byte++) to.word[step][half][limb][byte][lane][second] = rows[limb][byte];
+}
+
+// fill_long sets rows of 2^vars elements, at least 2^NEAR, to the sums of their long parts. A block takes LONG_LOWERS lower indexes of 2^NEAR
+// elements with all sixteen upper ones, and a warp sixteen with eight.
+KERNEL __launch_bounds__(LONG_BLOCK) fill_long(qm31 *out, const u64 *lists, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+{
+    __shared__ long_part some[LONG_PARTS];
+    __shared__ long_uppers uppers[2]; // those in use, and the next
+    __shared__ u32 count;
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    const u32 tiles = (1 << LOW) / LONG_LOWERS, lower = blockIdx.x % tiles * LONG_LOWERS + warp / 2 * 16 + g, half = warp % 2;
+    const u64 blocks = ((u64)1 << (vars - NEAR)) * tiles, row = blockIdx.x / blocks, first = blockIdx.x % blocks / tiles << NEAR;
+    lists += row * part_lists((u64)1 << vars);
+    qm31 sum[4] = {};
+    for (u64 from = lists[LONG_LIST]; from < lists[LONG_LIST + 1]; from += LONG_PARTS) {
+        __syncthreads(); // the parts before are done with
+        if (threadIdx.x == 0) count = 0;
+        __syncthreads();
+        if (from + threadIdx.x < lists[LONG_LIST + 1]) {
+            row_part r = all[from + threadIdx.x];
+            weight_part w = parts[r.part];
+            u64 d = first - r.column; // far beyond the weight's end before the column
+            if (d >> w.vars == 0) some[atomicAdd(&count, 1u)] = {w.high + (d >> LOW), w.low, r.coef};
+        }
+        __syncthreads();
+        if (count == 0) continue;
+        i32 d[4][7][4] = {}; // of limbs, by the sum of the numbers of the bytes that are multiplied
+        make_uppers(uppers[0], some, 0, count, tables);
+        __syncthreads();
+        for (u32 chunk = 0; chunk < count; chunk += LONG_CHUNK) {
+            const long_uppers &b = uppers[chunk / LONG_CHUNK % 2];
+            if (chunk + LONG_CHUNK < count) make_uppers(uppers[(chunk / LONG_CHUNK + 1) % 2], some, chunk + LONG_CHUNK, count, tables);
+            for (u32 step = 0; step < LONG_CHUNK / 8 && chunk + 8 * step < count; step++) {
+                u32 part = chunk + 8 * step + t; // beyond the last one any, as upper weights are zero there
+                const qm31 *x = tables + some[min(part, count - 1)].low + lower, *y = tables + some[min(part + 4, count - 1)].low + lower;
+                qm31 v[4] = {x[0], x[8], y[0], y[8]};
+                u32 a[4][4];
+#pragma unroll
+                for (u32 i = 0; i < 4; i++) transpose(a[i], v[i].a, v[i].b, v[i].c, v[i].d);
+#pragma unroll
+                for (u32 j = 0; j < 4; j++)
+#pragma unroll
+                    for (u32 limb = 0; limb < 4; limb++) {
+                        uint2 w = *(const uint2 *)b.word[step][half][limb][j][lane];
+#pragma unroll
+                        for (u32 i = 0; i < 4; i++) mma_bytes<false, false>(d[limb][i + j], make_uint4(a[0][i], a[1][i], a[2][i], a[3][i]), w.x, w.y);
+                    }
+            }
+            __syncthreads();
+        }
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            u32 limbs[4];
+#pragma unroll
+            for (u32 limb = 0; limb < 4; limb++) {
+                u64 v = 0; // < 2^58: 2^32 is 2 mod p
+#pragma unroll
+                for (u32 k = 0; k < 7; k++) v += (u64)(u32)d[limb][k][i] << (k < 4 ? 8 * k : 8 * k - 31);
+                limbs[limb] = m31_reduce(v);
+            }
+            sum[i] = qm31_add(sum[i], {limbs[0], limbs[1], limbs[2], limbs[3]});
+        }
+    }
+    // The instruction's rows are lower indexes g and g + 8, its columns upper ones 2·t and 2·t + 1.
+    qm31 *at = out + (row << vars) + first + ((8 * half + 2 * t) << LOW) + lower;
+    at[0] = sum[0], at[1 << LOW] = sum[1], at[8] = sum[2], at[(1 << LOW) + 8] = sum[3];
 }
 
 // dot_weight adds the sum of f times the weight of part 0 to the four words at
