@@ -58,42 +58,71 @@ DEVICE void add_product(wide_qm31 &sum, qm31 x, const qm31_factor &y)
 
 DEVICE u64 part_lists(u64 entries) { return NEAR_LISTS + max((u64)1, entries >> NEAR); }
 
+// Adds to one of four sums the product of x and y.
+DEVICE void add_product_to(wide_qm31 (&sum)[4], u64 number, qm31 x, const qm31_factor &y)
+{
+    wide_qm31 v = {};
+    add_product(v, x, y);
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) // not by its number, so that sums lie in registers
+        if (j == number) sum[j].a += v.a, sum[j].b += v.b, sum[j].c += v.c, sum[j].d += v.d;
+}
+
+// Chains of the parts that four_weights has a thread look at.
+#define CHAINS 64
+#define NO_PART (~(u32)0)
+
 // four_weights sets v to entries k to k + 3 of a row, k a multiple of 4: the sums of its parts, without the long ones unless
 // `all_lists`. A block of FOUR_BLOCK threads has consecutive k of one row; all of them call it, those beyond the row too.
 DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, bool all_lists, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
     __shared__ live_part some[AT_ONCE];
     // Of a part that has all entries of the block next to each other: its coefficient times
-    // what is common to 2^LOW of them.
+    // what is common to 2^LOW of them. Of one that has every fourth or fewer: what is common to all it has in the block.
     __shared__ qm31_factor common[AT_ONCE][4 * FOUR_BLOCK >> LOW];
-    __shared__ u32 count;
+    // Parts that have at most one of the four entries of a thread are in a chain by where that is, as every 2^chain_bits-th thread has
+    // some; the others are in the last chain.
+    __shared__ u32 head[CHAINS + 1], next[AT_ONCE], count, chain_bits;
     const u32 entries = 4 * FOUR_BLOCK, uppers = entries >> LOW;
     u64 first = k - 4 * threadIdx.x, last = first + entries - 1;
+    auto sparse = [&](const live_part &p) { return p.row.stride >= 2; };
     auto whole = [&](const live_part &p) { return p.row.stride == 0 && (u64)1 << p.weight.vars >= entries; };
+    auto chain_of = [&](u64 entry) { return (u32)(entry >> 2) & ((1u << chain_bits) - 1); };
+    auto span_of = [&](const live_part &p) { return (u64)1 << (p.weight.vars + p.row.stride); };
     wide_qm31 sum[4] = {};
     const u64 near = NEAR_LISTS + (first >> NEAR);
     for (u32 near_ones = 0; near_ones < 2; near_ones++) {
         const u64 to = lists[near_ones ? near + 1 : FAR_LIST + 1];
         for (u64 from = lists[near_ones ? near : all_lists ? LONG_LIST : FAR_LIST]; from < to; from += AT_ONCE) {
             __syncthreads(); // the parts before are done with
-            if (threadIdx.x == 0) count = 0;
+            if (threadIdx.x == 0) count = 0, chain_bits = 31 - __clz(CHAINS);
+            if (threadIdx.x <= CHAINS) head[threadIdx.x] = NO_PART;
             __syncthreads();
             for (u64 i = from + threadIdx.x; i < min(to, from + AT_ONCE); i += FOUR_BLOCK) {
                 live_part p;
                 p.row = all[i];
                 p.weight = parts[p.row.part];
-                u64 span = (u64)1 << (p.weight.vars + p.row.stride), begin = p.row.column & ~(span - 1);
-                if (begin <= last && first < begin + span) some[atomicAdd(&count, 1u)] = p;
+                u64 begin = p.row.column & ~(span_of(p) - 1);
+                if (begin > last || first >= begin + span_of(p)) continue;
+                some[atomicAdd(&count, 1u)] = p;
+                if (sparse(p)) atomicMin(&chain_bits, p.row.stride - 2);
             }
             __syncthreads();
             for (u32 i = threadIdx.x; i < uppers * count; i += FOUR_BLOCK) {
-                const live_part &p = some[i / uppers];
-                if (!whole(p)) continue;
-                qm31 high = tables[p.weight.high + ((first - p.row.column) >> LOW) + i % uppers];
-                common[i / uppers][i % uppers] = qm31_prepare(qm31_mul(high, p.row.coef));
+                const u32 part = i / uppers, upper = i % uppers;
+                const live_part &p = some[part];
+                u64 at = p.weight.high;
+                if (sparse(p)) {
+                    u64 begin = p.row.column & ~(span_of(p) - 1);
+                    if (first > begin) at += (first - begin) >> p.row.stride >> LOW;
+                } else {
+                    at += ((first - p.row.column) >> LOW) + upper;
+                }
+                if (upper == 0) next[part] = atomicExch(&head[sparse(p) ? chain_of(p.row.column) : CHAINS], part);
+                if (sparse(p) ? upper == 0 : whole(p)) common[part][upper] = qm31_prepare(qm31_mul(tables[at], p.row.coef));
             }
             __syncthreads();
-            for (u32 i = 0; i < count; i++) {
+            for (u32 i = head[CHAINS]; i != NO_PART; i = next[i]) {
                 const live_part &p = some[i];
                 const weight_part &w = p.weight;
                 u32 l = low_vars(w.vars);
@@ -116,6 +145,13 @@ DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, bool all_lists, 
                     }
                     add_product(sum[j], tables[w.low + (x & ((1u << l) - 1))], high);
                 }
+            }
+            for (u32 i = head[chain_of(k)]; i != NO_PART; i = next[i]) {
+                const row_part &r = some[i].row;
+                const weight_part &w = some[i].weight;
+                u64 j = (r.column - k) & (((u64)1 << r.stride) - 1), x = (k + j - r.column) >> r.stride;
+                if (j >= 4 || x >> w.vars) continue;
+                add_product_to(sum, j, tables[w.low + (x & ((1u << low_vars(w.vars)) - 1))], common[i][0]);
             }
         }
     }
