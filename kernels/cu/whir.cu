@@ -185,24 +185,27 @@ struct long_uppers {
     u32 word[LONG_CHUNK / 8][2][4][4][32][2]; // [step][half][limb][byte][lane]
 };
 
-// Sets what is there of the upper weights of parts from `from` on; beyond `count` they are zero.
-DEVICE void make_uppers(long_uppers &to, const long_part *some, u32 from, u32 count, const qm31 *tables)
-{
-    // A thread makes that of one part and index.
-    const u32 lane = threadIdx.x % 32, second = threadIdx.x / 32 % 2, half = threadIdx.x / 64 % 2, step = threadIdx.x / 128;
-    const u32 part = from + 8 * step + 4 * second + lane % 4;
-    qm31_factor f = {};
-    if (part < count) f = qm31_prepare(qm31_mul(tables[some[part].high + 8 * half + lane / 4], some[part].coef));
-    u32 rows[4][4];
-    transpose(rows[0], f.a, f.nb, f.e, f.nf); // as in qm31_mul
-    transpose(rows[1], f.b, f.a, f.f, f.e);
-    transpose(rows[2], f.c, f.nd, f.a, f.nb);
-    transpose(rows[3], f.d, f.c, f.b, f.a);
+// Which of the upper weights of a chunk a thread makes: that of one part and index.
+struct own_upper {
+    u32 lane, second, half, step;
+
+    __device__ __forceinline__ own_upper() : lane(threadIdx.x % 32), second(threadIdx.x / 32 % 2), half(threadIdx.x / 64 % 2), step(threadIdx.x / 128) {}
+    __device__ __forceinline__ u32 part() const { return 8 * step + 4 * second + lane % 4; }
+    __device__ __forceinline__ u32 index() const { return 8 * half + lane / 4; }
+    __device__ __forceinline__ void put(long_uppers &to, qm31 weight) const
+    {
+        qm31_factor f = qm31_prepare(weight);
+        u32 rows[4][4];
+        transpose(rows[0], f.a, f.nb, f.e, f.nf); // as in qm31_mul
+        transpose(rows[1], f.b, f.a, f.f, f.e);
+        transpose(rows[2], f.c, f.nd, f.a, f.nb);
+        transpose(rows[3], f.d, f.c, f.b, f.a);
 #pragma unroll
-    for (u32 limb = 0; limb < 4; limb++)
+        for (u32 limb = 0; limb < 4; limb++)
 #pragma unroll
-        for (u32 byte = 0; byte < 4; byte++) to.word[step][half][limb][byte][lane][second] = rows[limb][byte];
-}
+            for (u32 byte = 0; byte < 4; byte++) to.word[step][half][limb][byte][lane][second] = rows[limb][byte];
+    }
+};
 
 // fill_long sets rows of 2^vars elements, at least 2^NEAR, to the sums of their long parts. A block takes LONG_LOWERS lower indexes of 2^NEAR
 // elements with all sixteen upper ones, and a warp sixteen with eight.
@@ -214,6 +217,7 @@ KERNEL __launch_bounds__(LONG_BLOCK) fill_long(qm31 *out, const u64 *lists, u64 
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const u32 tiles = (1 << LOW) / LONG_LOWERS, lower = blockIdx.x % tiles * LONG_LOWERS + warp / 2 * 16 + g, half = warp % 2;
     const u64 blocks = ((u64)1 << (vars - NEAR)) * tiles, row = blockIdx.x / blocks, first = blockIdx.x % blocks / tiles << NEAR;
+    const own_upper own;
     lists += row * part_lists((u64)1 << vars);
     qm31 sum[4] = {};
     for (u64 from = lists[LONG_LIST]; from < lists[LONG_LIST + 1]; from += LONG_PARTS) {
@@ -228,19 +232,30 @@ KERNEL __launch_bounds__(LONG_BLOCK) fill_long(qm31 *out, const u64 *lists, u64 
         }
         __syncthreads();
         if (count == 0) continue;
-        i32 d[4][7][4] = {}; // of limbs, by the sum of the numbers of the bytes that are multiplied
-        make_uppers(uppers[0], some, 0, count, tables);
+        // What is read is on its way while what was read before is multiplied. Behind the last part lower weights are any, as upper ones
+        // are zero.
+        auto upper_of = [&](u32 chunk) { // before it is multiplied by the coefficient
+            u32 part = chunk + own.part();
+            return part < count ? tables[some[part].high + own.index()] : qm31_zero();
+        };
+        auto weight_of = [&](u32 chunk, qm31 upper) { return qm31_mul(upper, some[min(chunk + own.part(), count - 1)].coef); };
+        auto get_lowers = [&](qm31(&v)[4], u32 part) {
+            const qm31 *x = tables + some[min(part + t, count - 1)].low + lower, *y = tables + some[min(part + 4 + t, count - 1)].low + lower;
+            v[0] = x[0], v[1] = x[8], v[2] = y[0], v[3] = y[8];
+        };
+        qm31 v[4];
+        get_lowers(v, 0);
+        own.put(uppers[0], weight_of(0, upper_of(0)));
         __syncthreads();
+        i32 d[4][7][4] = {}; // of limbs, by the sum of the numbers of the bytes that are multiplied
         for (u32 chunk = 0; chunk < count; chunk += LONG_CHUNK) {
             const long_uppers &b = uppers[chunk / LONG_CHUNK % 2];
-            if (chunk + LONG_CHUNK < count) make_uppers(uppers[(chunk / LONG_CHUNK + 1) % 2], some, chunk + LONG_CHUNK, count, tables);
+            qm31 next = upper_of(chunk + LONG_CHUNK);
             for (u32 step = 0; step < LONG_CHUNK / 8 && chunk + 8 * step < count; step++) {
-                u32 part = chunk + 8 * step + t; // beyond the last one any, as upper weights are zero there
-                const qm31 *x = tables + some[min(part, count - 1)].low + lower, *y = tables + some[min(part + 4, count - 1)].low + lower;
-                qm31 v[4] = {x[0], x[8], y[0], y[8]};
                 u32 a[4][4];
 #pragma unroll
                 for (u32 i = 0; i < 4; i++) transpose(a[i], v[i].a, v[i].b, v[i].c, v[i].d);
+                get_lowers(v, chunk + 8 * step + 8);
 #pragma unroll
                 for (u32 j = 0; j < 4; j++)
 #pragma unroll
@@ -250,6 +265,7 @@ KERNEL __launch_bounds__(LONG_BLOCK) fill_long(qm31 *out, const u64 *lists, u64 
                         for (u32 i = 0; i < 4; i++) mma_bytes<false, false>(d[limb][i + j], make_uint4(a[0][i], a[1][i], a[2][i], a[3][i]), w.x, w.y);
                     }
             }
+            if (chunk + LONG_CHUNK < count) own.put(uppers[(chunk / LONG_CHUNK + 1) % 2], weight_of(chunk + LONG_CHUNK, next));
             __syncthreads();
         }
 #pragma unroll
