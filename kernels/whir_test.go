@@ -338,6 +338,39 @@ func TestFillRows(t *testing.T) {
 	}
 }
 
+// A row has more long parts than a block takes at once, next to some that are not.
+func TestFillRowsLong(t *testing.T) {
+	const vars, count = 12, 300
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(55, 56))
+	w := newWeightTables(t, d, rng, []int{12, 12, 12, 11}, true)
+	want, all := make([]field.QM31, 1<<vars), make([]kernels.RowPart, count)
+	for n := range all {
+		p := &all[n]
+		p.Part, p.Coef = uint64(max(0, n-280))%4, vectorQM31(rng, 2, 1)[1]
+		p.Stride = uint32(vars - w.vars[p.Part])
+		for i, v := range w.values[p.Part] {
+			to := &want[i<<p.Stride]
+			*to = to.Add(v.Mul(p.Coef))
+		}
+	}
+	first, list := kernels.ListParts(1, vars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+		for _, p := range all {
+			if !yield(0, p) {
+				return
+			}
+		}
+	})
+	if long := first[1] - first[0]; long <= 256 || long == count {
+		t.Fatalf("%d of %d parts are long", long, count)
+	}
+	out := alloc[field.QM31](t, d, 1<<vars)
+	must(t, kernels.FillRows(d, out, 1, vars, kernels.RowParts{First: upload(t, d, first), All: upload(t, d, list), Parts: w.parts, Tables: w.tables}))
+	if i := firstDifference(download[field.QM31](t, d, out, 1<<vars), want); i >= 0 {
+		t.Errorf("element %d differs", i)
+	}
+}
+
 // firstDifference returns the first index at which two slices of one length
 // differ, or −1.
 func firstDifference[T comparable](a, b []T) int {

@@ -59,7 +59,7 @@ DEVICE void add_product(wide_qm31 &sum, qm31 x, const qm31_factor &y)
 DEVICE u64 part_lists(u64 entries) { return NEAR_LISTS + max((u64)1, entries >> NEAR); }
 
 // Adds to one of four sums the product of x and y.
-DEVICE void add_product_to(wide_qm31 (&sum)[4], u64 number, qm31 x, const qm31_factor &y)
+DEVICE void add_product_to(wide_qm31 (&sum)[4], u32 number, qm31 x, const qm31_factor &y)
 {
     wide_qm31 v = {};
     add_product(v, x, y);
@@ -76,19 +76,17 @@ DEVICE void add_product_to(wide_qm31 (&sum)[4], u64 number, qm31 x, const qm31_f
 // `all_lists`. A block of FOUR_BLOCK threads has consecutive k of one row; all of them call it, those beyond the row too.
 DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, bool all_lists, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
+    const u32 entries = 4 * FOUR_BLOCK, uppers = entries >> LOW;
     __shared__ live_part some[AT_ONCE];
-    // Of a part that has all entries of the block next to each other: its coefficient times
-    // what is common to 2^LOW of them. Of one that has every fourth or fewer: what is common to all it has in the block.
-    __shared__ qm31_factor common[AT_ONCE][4 * FOUR_BLOCK >> LOW];
+    // Of a part its coefficient times the upper weights that there are in the block: those of 2^LOW indexes each.
+    __shared__ qm31_factor common[AT_ONCE][uppers];
     // Parts that have at most one of the four entries of a thread are in a chain by where that is, as every 2^chain_bits-th thread has
     // some; the others are in the last chain.
     __shared__ u32 head[CHAINS + 1], next[AT_ONCE], count, chain_bits;
-    const u32 entries = 4 * FOUR_BLOCK, uppers = entries >> LOW;
     u64 first = k - 4 * threadIdx.x, last = first + entries - 1;
-    auto sparse = [&](const live_part &p) { return p.row.stride >= 2; };
-    auto whole = [&](const live_part &p) { return p.row.stride == 0 && (u64)1 << p.weight.vars >= entries; };
+    auto begin_of = [](const live_part &p) { return p.row.column & ~(((u64)1 << (p.weight.vars + p.row.stride)) - 1); };
+    auto uppers_of = [&](const live_part &p) { return max(1u, uppers >> p.row.stride); }; // at most
     auto chain_of = [&](u64 entry) { return (u32)(entry >> 2) & ((1u << chain_bits) - 1); };
-    auto span_of = [&](const live_part &p) { return (u64)1 << (p.weight.vars + p.row.stride); };
     wide_qm31 sum[4] = {};
     const u64 near = NEAR_LISTS + (first >> NEAR);
     for (u32 near_ones = 0; near_ones < 2; near_ones++) {
@@ -102,57 +100,43 @@ DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, bool all_lists, 
                 live_part p;
                 p.row = all[i];
                 p.weight = parts[p.row.part];
-                u64 begin = p.row.column & ~(span_of(p) - 1);
-                if (begin > last || first >= begin + span_of(p)) continue;
+                u64 begin = begin_of(p), span = (u64)1 << (p.weight.vars + p.row.stride);
+                if (begin > last || first >= begin + span) continue;
                 some[atomicAdd(&count, 1u)] = p;
-                if (sparse(p)) atomicMin(&chain_bits, p.row.stride - 2);
+                if (p.row.stride >= 2) atomicMin(&chain_bits, p.row.stride - 2);
             }
             __syncthreads();
             for (u32 i = threadIdx.x; i < uppers * count; i += FOUR_BLOCK) {
                 const u32 part = i / uppers, upper = i % uppers;
                 const live_part &p = some[part];
-                u64 at = p.weight.high;
-                if (sparse(p)) {
-                    u64 begin = p.row.column & ~(span_of(p) - 1);
-                    if (first > begin) at += (first - begin) >> p.row.stride >> LOW;
-                } else {
-                    at += ((first - p.row.column) >> LOW) + upper;
-                }
-                if (upper == 0) next[part] = atomicExch(&head[sparse(p) ? chain_of(p.row.column) : CHAINS], part);
-                if (sparse(p) ? upper == 0 : whole(p)) common[part][upper] = qm31_prepare(qm31_mul(tables[at], p.row.coef));
+                if (upper == 0) next[part] = atomicExch(&head[p.row.stride >= 2 ? chain_of(p.row.column) : CHAINS], part);
+                if (upper >= uppers_of(p) || upper >> (p.weight.vars - low_vars(p.weight.vars))) continue;
+                u64 begin = begin_of(p), before = first > begin ? (first - begin) >> p.row.stride >> LOW : 0;
+                common[part][upper] = qm31_prepare(qm31_mul(tables[p.weight.high + before + upper], p.row.coef));
             }
             __syncthreads();
-            for (u32 i = head[CHAINS]; i != NO_PART; i = next[i]) {
-                const live_part &p = some[i];
-                const weight_part &w = p.weight;
-                u32 l = low_vars(w.vars);
-                if (whole(p)) {
-                    const qm31 *low = tables + w.low + (k & ((1u << LOW) - 1));
-                    qm31_factor f = common[i][(4 * threadIdx.x) >> LOW];
-#pragma unroll
-                    for (u32 j = 0; j < 4; j++) add_product(sum[j], low[j], f);
-                    continue;
-                }
-                u64 upper = ~(u64)0; // which `high` is for
-                qm31_factor high = {};
-#pragma unroll
-                for (u32 j = 0; j < 4; j++) {
-                    u64 d = k + j - p.row.column, x = d >> p.row.stride; // far beyond the weight's end before the column
-                    if (x >> w.vars || x << p.row.stride != d) continue;
-                    if (x >> l != upper) {
-                        upper = x >> l;
-                        high = qm31_prepare(qm31_mul(tables[w.high + upper], p.row.coef));
-                    }
-                    add_product(sum[j], tables[w.low + (x & ((1u << l) - 1))], high);
-                }
-            }
-            for (u32 i = head[chain_of(k)]; i != NO_PART; i = next[i]) {
+            auto add = [&](u32 i) {
                 const row_part &r = some[i].row;
                 const weight_part &w = some[i].weight;
-                u64 j = (r.column - k) & (((u64)1 << r.stride) - 1), x = (k + j - r.column) >> r.stride;
-                if (j >= 4 || x >> w.vars) continue;
-                add_product_to(sum, j, tables[w.low + (x & ((1u << low_vars(w.vars)) - 1))], common[i][0]);
+                u32 step = 1u << r.stride;
+                for (u32 j = (r.column - (u32)k) & (step - 1); j < 4; j += step) {
+                    u64 x = (k + j - r.column) >> r.stride; // far beyond the weight's end before the column
+                    if (x >> w.vars) continue;
+                    add_product_to(sum, j, tables[w.low + (x & ((1u << low_vars(w.vars)) - 1))], common[i][(x >> LOW) & (uppers_of(some[i]) - 1)]);
+                }
+            };
+            for (u32 i = head[CHAINS]; i != NO_PART; i = next[i]) {
+                const weight_part &w = some[i].weight;
+                if (some[i].row.stride > 0 || (u64)1 << w.vars < entries) {
+                    add(i);
+                    continue;
+                }
+                const qm31 *low = tables + w.low + (k & ((1u << LOW) - 1)); // all entries, next to each other
+                qm31_factor f = common[i][(4 * threadIdx.x) >> LOW];
+#pragma unroll
+                for (u32 j = 0; j < 4; j++) add_product(sum[j], low[j], f);
             }
+            for (u32 i = head[chain_of(k)]; i != NO_PART; i = next[i]) add(i);
         }
     }
 #pragma unroll
