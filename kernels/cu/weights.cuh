@@ -25,7 +25,7 @@ struct row_part {
     qm31 coef;
 };
 
-#define NEAR 12     // log2 of the entries of a row of which the short parts are listed together; a long part has as many, next to each other, or more
+#define NEAR 12     // log2 of the entries of a row of which the short parts are listed together; a long part has as many or more
 #define AT_ONCE 128 // parts of a row that a block looks at
 #define FOUR_BLOCK 256 // its threads
 
@@ -50,7 +50,7 @@ DEVICE void add_product(wide_qm31 &sum, qm31 x, const qm31_factor &y)
     sum.d += half_reduced((u64)x.a * y.d + (u64)x.b * y.c + (u64)x.c * y.b + (u64)x.d * y.a);
 }
 
-// The lists of parts that a row has: the long ones, others that reach over more than 2^NEAR entries, and for each 2^NEAR entries
+// The lists of parts that a row has: the long ones, of 2^NEAR entries or more next to each other, others that reach over more than 2^NEAR entries, and for each 2^NEAR entries
 // those that lie within them. List i has the parts from number lists[i] to lists[i + 1] - 1.
 #define LONG_LIST 0
 #define FAR_LIST 1
@@ -74,7 +74,8 @@ DEVICE void add_product_to(wide_qm31 (&sum)[4], u32 number, qm31 x, const qm31_f
 
 // four_weights sets v to entries k to k + 3 of a row, k a multiple of 4: the sums of its parts, without the long ones unless
 // `all_lists`. A block of FOUR_BLOCK threads has consecutive k of one row; all of them call it, those beyond the row too.
-DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, bool all_lists, const row_part *all, const weight_part *parts, const qm31 *tables)
+DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, bool all_lists, const row_part *all, const weight_part *parts,
+                         const qm31 *tables)
 {
     const u32 entries = 4 * FOUR_BLOCK, uppers = entries >> LOW;
     __shared__ live_part some[AT_ONCE];
@@ -122,7 +123,8 @@ DEVICE void four_weights(qm31 (&v)[4], u64 k, const u64 *lists, bool all_lists, 
                 for (u32 j = (r.column - (u32)k) & (step - 1); j < 4; j += step) {
                     u64 x = (k + j - r.column) >> r.stride; // far beyond the weight's end before the column
                     if (x >> w.vars) continue;
-                    add_product_to(sum, j, tables[w.low + (x & ((1u << low_vars(w.vars)) - 1))], common[i][(x >> LOW) & (uppers_of(some[i]) - 1)]);
+                    qm31 low = tables[w.low + (x & ((1u << low_vars(w.vars)) - 1))];
+                    add_product_to(sum, j, low, common[i][(x >> LOW) & (uppers_of(some[i]) - 1)]);
                 }
             };
             for (u32 i = head[CHAINS]; i != NO_PART; i = next[i]) {
