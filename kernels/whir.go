@@ -117,7 +117,18 @@ type RowPart struct {
 }
 
 // RowParts are sums of parts, one a row, on the device, as ListParts has them, of weights with these Parts and Tables (MakeWeights).
-type RowParts struct{ First, All, Parts, Tables Ptr }
+type RowParts struct {
+	First, All, Parts, Tables Ptr
+	Long, Others              bool // what there is (PartList)
+}
+
+// PartList lists parts of rows: list i has those of All from number First[i] to First[i+1] − 1, and a row has PartLists of them. Long says
+// that there are long parts, Others that there are others. All has one part at least, as there is no empty memory.
+type PartList struct {
+	First        []uint64
+	All          []RowPart
+	Long, Others bool
+}
 
 // nearVars is NEAR of weights.cuh, as what follows.
 const nearVars = 12
@@ -133,33 +144,36 @@ const (
 // no short parts but those that may reach it.
 func PartLists(vars int) int { return nearLists + max(1, 1<<vars>>nearVars) }
 
-// ListParts lists parts of rows of 2^vars elements, of which `parts` gives the rows, with weights over 2^vars[p.Part] indexes: list i has
-// those of all from number first[i] to first[i+1] − 1. There is one part at least, as there is no empty memory.
-func ListParts(rows, vars int, weights []int, parts iter.Seq2[int, RowPart]) (first []uint64, all []RowPart) {
+// ListParts lists parts of rows of 2^vars elements, of which `parts` gives the rows, the same whenever it is asked, with weights over
+// 2^weights[p.Part] indexes.
+func ListParts(rows, vars int, weights []int, parts iter.Seq2[int, RowPart]) *PartList {
 	each := PartLists(vars)
+	long := func(p *RowPart) bool { return p.Stride == 0 && weights[p.Part] >= nearVars }
 	list := func(row int, p *RowPart) int {
 		switch {
-		case p.Stride == 0 && weights[p.Part] >= nearVars:
+		case long(p):
 			return row*each + longList
 		case weights[p.Part]+int(p.Stride) > nearVars:
 			return row*each + farList
 		}
 		return row*each + nearLists + int(p.Column)>>nearVars
 	}
-	first = make([]uint64, rows*each+1)
+	l := &PartList{First: make([]uint64, rows*each+1)}
 	for row, p := range parts {
-		first[list(row, &p)+1]++
+		l.First[list(row, &p)+1]++
+		l.Long, l.Others = l.Long || long(&p), l.Others || !long(&p)
 	}
 	for i := range rows * each {
-		first[i+1] += first[i]
+		l.First[i+1] += l.First[i]
 	}
-	all, next := make([]RowPart, max(1, first[rows*each])), slices.Clone(first)
+	next := slices.Clone(l.First)
+	l.All = make([]RowPart, max(1, l.First[rows*each]))
 	for row, p := range parts {
 		at := &next[list(row, &p)]
-		all[*at] = p
+		l.All[*at] = p
 		*at++
 	}
-	return first, all
+	return l
 }
 
 // FillRows sets n rows of 2^vars elements of K each at out to sums of parts.
@@ -169,17 +183,22 @@ func FillRows(d Device, out Ptr, n, vars int, r RowParts) (err error) {
 	if vars < 0 || vars > code.MaxLogSize || n < 1 {
 		return fmt.Errorf("%w: %s of %d of 2^%d", ErrSize, k.Name, n, vars)
 	}
-	if vars >= nearVars {
+	add := uint64(0) // to what long parts come to
+	if r.Long {
 		must.OK(r.launch(d, Kernel{"whir", "fill_long"}, out, n, 1<<vars, vars))
+		add = 1
 	}
-	return r.launch(d, k, out, n, 1<<vars, vars)
+	if r.Long && !r.Others {
+		return nil
+	}
+	return r.launch(d, k, out, n, 1<<vars, vars, add)
 }
 
 // launch launches a kernel whose blocks take four elements a thread of a row of size elements.
-func (r RowParts) launch(d Device, k Kernel, out Ptr, n, size, vars int) error {
+func (r RowParts) launch(d Device, k Kernel, out Ptr, n, size, vars int, more ...uint64) error {
 	const each = 4
-	return d.Launch(k, Launch{GridX: n * ((size + each*threads - 1) / (each * threads)), Block: threads},
-		uint64(out), uint64(r.First), uint64(vars), uint64(r.All), uint64(r.Parts), uint64(r.Tables))
+	args := []uint64{uint64(out), uint64(r.First), uint64(vars), uint64(r.All), uint64(r.Parts), uint64(r.Tables)}
+	return d.Launch(k, Launch{GridX: n * ((size + each*threads - 1) / (each * threads)), Block: threads}, append(args, more...)...)
 }
 
 // DotWeight adds the sum of the 2^vars elements of K at f times the first weight

@@ -312,7 +312,7 @@ func sumsOfParts(t *testing.T, d kernels.Device, rng *rand.Rand, w *weightTables
 			all[r] = append(all[r], p)
 		}
 	}
-	first, list := kernels.ListParts(rows, vars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+	list := kernels.ListParts(rows, vars, w.vars, func(yield func(int, kernels.RowPart) bool) {
 		for r, parts := range all {
 			for _, p := range parts {
 				if !yield(r, p) {
@@ -321,7 +321,12 @@ func sumsOfParts(t *testing.T, d kernels.Device, rng *rand.Rand, w *weightTables
 			}
 		}
 	})
-	return kernels.RowParts{First: upload(t, d, first), All: upload(t, d, list), Parts: w.parts, Tables: w.tables}, want
+	return w.rowParts(t, d, list), want
+}
+
+// rowParts puts a list of parts on the device.
+func (w *weightTables) rowParts(t *testing.T, d kernels.Device, l *kernels.PartList) kernels.RowParts {
+	return kernels.RowParts{First: upload(t, d, l.First), All: upload(t, d, l.All), Parts: w.parts, Tables: w.tables, Long: l.Long, Others: l.Others}
 }
 
 func TestFillRows(t *testing.T) {
@@ -338,36 +343,41 @@ func TestFillRows(t *testing.T) {
 	}
 }
 
-// A row has more long parts than a block takes at once, next to some that are not.
+// A row has more long parts than a block takes at once, alone and next to some that are not.
 func TestFillRowsLong(t *testing.T) {
-	const vars, count = 12, 300
+	const vars, long = 12, 280
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(55, 56))
-	w := newWeightTables(t, d, rng, []int{12, 12, 12, 11}, true)
-	want, all := make([]field.QM31, 1<<vars), make([]kernels.RowPart, count)
-	for n := range all {
-		p := &all[n]
-		p.Part, p.Coef = uint64(max(0, n-280))%4, vectorQM31(rng, 2, 1)[1]
-		p.Stride = uint32(vars - w.vars[p.Part])
-		for i, v := range w.values[p.Part] {
-			to := &want[i<<p.Stride]
-			*to = to.Add(v.Mul(p.Coef))
-		}
-	}
-	first, list := kernels.ListParts(1, vars, w.vars, func(yield func(int, kernels.RowPart) bool) {
-		for _, p := range all {
-			if !yield(0, p) {
-				return
-			}
-		}
-	})
-	if long := first[1] - first[0]; long <= 256 || long == count {
-		t.Fatalf("%d of %d parts are long", long, count)
-	}
+	w := newWeightTables(t, d, rng, []int{12, 12, 11, 10}, true)
+	want, all := make([]field.QM31, 1<<vars), []kernels.RowPart(nil)
 	out := alloc[field.QM31](t, d, 1<<vars)
-	must(t, kernels.FillRows(d, out, 1, vars, kernels.RowParts{First: upload(t, d, first), All: upload(t, d, list), Parts: w.parts, Tables: w.tables}))
-	if i := firstDifference(download[field.QM31](t, d, out, 1<<vars), want); i >= 0 {
-		t.Errorf("element %d differs", i)
+	for _, others := range []int{0, 20} {
+		for len(all) < long+others {
+			p := kernels.RowPart{Part: uint64(len(all) % 2), Coef: vectorQM31(rng, 2, 1)[1]}
+			if len(all) >= long {
+				p.Part += 2
+			}
+			p.Stride = uint32(vars - w.vars[p.Part])
+			for i, v := range w.values[p.Part] {
+				to := &want[i<<p.Stride]
+				*to = to.Add(v.Mul(p.Coef))
+			}
+			all = append(all, p)
+		}
+		list := kernels.ListParts(1, vars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+			for _, p := range all {
+				if !yield(0, p) {
+					return
+				}
+			}
+		})
+		if list.First[1] != long || !list.Long || list.Others != (others > 0) {
+			t.Fatalf("%d of %d parts are long, %v, others %v", list.First[1], len(all), list.Long, list.Others)
+		}
+		must(t, kernels.FillRows(d, out, 1, vars, w.rowParts(t, d, list)))
+		if i := firstDifference(download[field.QM31](t, d, out, 1<<vars), want); i >= 0 {
+			t.Errorf("with %d others element %d differs", others, i)
+		}
 	}
 }
 

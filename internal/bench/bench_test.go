@@ -2,9 +2,11 @@ package bench
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
@@ -12,6 +14,21 @@ import (
 )
 
 const digits = "../../testdata/digits/"
+
+// A step of which no bytes are counted can be printed, also before anything is compared with a copy.
+func TestDeviceKernelJSON(t *testing.T) {
+	var rows []DeviceKernel
+	b := &deviceBench{report: func(k DeviceKernel) { rows = append(rows, k) }}
+	b.add("step", "value", 1, 0, time.Second)
+	b.add("copy", "byte", 1, 4, time.Second)
+	b.add("pass", "byte", 1, 2, time.Second)
+	if _, err := json.Marshal(rows); err != nil {
+		t.Error(err)
+	}
+	if rows[0].OfCopy != 0 || rows[1].OfCopy != 1 || rows[2].OfCopy != 0.5 {
+		t.Errorf("%+v", rows)
+	}
+}
 
 // The made-up perceptron is one that the whole pipeline takes, with odd sizes
 // too, and its figures make sense.

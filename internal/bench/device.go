@@ -131,10 +131,13 @@ func (b *deviceBench) step(name, unit string, units int, prepare, f func()) {
 
 func (b *deviceBench) add(name, unit string, units, bytes int, t time.Duration) {
 	k := DeviceKernel{Name: name, Unit: unit, Units: units, Bytes: bytes, Seconds: t.Seconds()}
-	if b.copied == 0 {
-		b.copied = float64(bytes) / k.Seconds // the first is the copy
+	if bytes > 0 {
+		rate := float64(bytes) / k.Seconds
+		if b.copied == 0 {
+			b.copied = rate // the first is the copy
+		}
+		k.OfCopy = rate / b.copied
 	}
-	k.OfCopy = float64(bytes) / k.Seconds / b.copied
 	b.report(k)
 }
 

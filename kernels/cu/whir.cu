@@ -149,18 +149,18 @@ KERNEL __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_j
     for (; h < end; h++) q[h << step] = qm31_add(q[h << step], qm31_mul(tables[p.high + h], w));
 }
 
-// fill_rows sets rows of fewer than 2^NEAR elements, 2^vars, to the sums of their parts, which lie in `lists`, those of one row behind
-// those of another. To longer rows it adds the parts that are not long. A block takes four elements a thread of one row.
-KERNEL __launch_bounds__(FOUR_BLOCK) fill_rows(qm31 *out, const u64 *lists, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+// fill_rows sets rows of 2^vars elements to the sums of their parts that are not long, or adds these to them. The parts lie in `lists`, those
+// of one row behind those of another. A block takes four elements a thread of one row.
+KERNEL __launch_bounds__(FOUR_BLOCK) fill_rows(qm31 *out, const u64 *lists, u64 vars, const row_part *all, const weight_part *parts,
+                                               const qm31 *tables, u64 add)
 {
     u64 size = (u64)1 << vars, blocks = (size + 4 * blockDim.x - 1) / (4 * blockDim.x);
     u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;
-    bool add = vars >= NEAR;
     lists += row * part_lists(size);
     u64 near = NEAR_LISTS + (k >> NEAR); // the same for the block
     if (add && lists[FAR_LIST] == lists[FAR_LIST + 1] && lists[near] == lists[near + 1]) return;
     qm31 v[4];
-    four_weights(v, k, lists, !add, all, parts, tables);
+    four_weights(v, k, lists, false, all, parts, tables);
     qm31 *at = out + row * size + k;
     for (u32 j = 0; j < 4 && k + j < size; j++) at[j] = add ? qm31_add(at[j], v[j]) : v[j];
 }

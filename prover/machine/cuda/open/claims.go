@@ -212,7 +212,7 @@ func placeRuns(q *whir.Functional, parts []int, n int) []placeRun {
 // rows have.
 func (r *Rows) rowParts(a *device.Scope, q *whir.Functional, joined []joinedRow) kernels.RowParts {
 	w := r.weightsOf(q)
-	first, all := kernels.ListParts(len(joined), r.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+	return w.rowParts(a, kernels.ListParts(len(joined), r.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
 		for k, j := range joined {
 			for _, i := range j.parts {
 				if !yield(k, w.rowPart(q, i, q.Parts[i].RowWeights[0])) {
@@ -220,8 +220,7 @@ func (r *Rows) rowParts(a *device.Scope, q *whir.Functional, joined []joinedRow)
 				}
 			}
 		}
-	})
-	return kernels.RowParts{First: device.NewCopy(a, first), All: device.NewCopy(a, all), Parts: w.parts, Tables: w.tables}
+	}))
 }
 
 // rowPart is a part's share of one row.

@@ -178,7 +178,7 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 		}
 	})
 	w := r.weightsOf(q)
-	first, all := kernels.ListParts(len(places), q.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+	list := kernels.ListParts(len(places), q.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
 		for i := range groups {
 			for _, x := range groups[i].runs {
 				for l := x.from; l < x.to; l++ {
@@ -191,7 +191,14 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 	})
 	a := device.NewScope(r.Mem)
 	defer a.Close()
-	device.Check(kernels.FillRows(a, table, len(places), q.RowVars, kernels.RowParts{First: device.NewCopy(a, first), All: device.NewCopy(a, all), Parts: w.parts, Tables: w.tables}))
+	device.Check(kernels.FillRows(a, table, len(places), q.RowVars, w.rowParts(a, list)))
+}
+
+// rowParts puts a list of parts on the device.
+func (w *weights) rowParts(a *device.Scope, l *kernels.PartList) kernels.RowParts {
+	return kernels.RowParts{
+		First: device.NewCopy(a, l.First), All: device.NewCopy(a, l.All), Parts: w.parts, Tables: w.tables, Long: l.Long, Others: l.Others,
+	}
 }
 
 // addWeight adds coef times a weight to a table of as many elements.
