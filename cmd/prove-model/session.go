@@ -8,6 +8,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/internal/devices"
 	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
 	"github.com/prove-model/prove-model/internal/ui"
@@ -174,6 +175,9 @@ func (s *session) hint(err error) error {
 	var off *provemodel.AccuracyError
 	if errors.As(err, &off) {
 		return job.WithHint(err, job.AccuracyAdvice(s.cfg, off.Saturated))
+	}
+	if devices.OutOfMemory(err) {
+		return job.WithHint(err, "--chunk-budget-gb bounds what a proof takes of a GPU beside the weights; with --gpu=auto the CPU does what does not fit")
 	}
 	if errors.Is(err, provemodel.ErrSelfCheck) {
 		return job.WithHint(err, "this is a fault of the program: please report it with the model")

@@ -285,10 +285,10 @@ func (d *Set) fail(g *gpu, warn Log, err error) {
 
 // policy says what follows from an error of a GPU: a warning, unless GPUs are required.
 func (d *Set) policy(g *gpu, warn Log) backend.Policy {
-	p := backend.Policy{Threshold: d.threshold, Passes: isMemory}
+	p := backend.Policy{Threshold: d.threshold, Passes: OutOfMemory}
 	if !d.required {
 		p.Warn = func(err error) {
-			if !isMemory(err) {
+			if !OutOfMemory(err) {
 				d.fail(g, warn, err)
 			} else if d.once(g.name + ": step") {
 				warn("a step was short of memory on the GPU: %v; it is done on the CPU", err)
@@ -298,7 +298,8 @@ func (d *Set) policy(g *gpu, warn Log) backend.Policy {
 	return p
 }
 
-func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
+// OutOfMemory says whether an error is that of a GPU that is full.
+func OutOfMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 
 // Machine returns what runs forward passes over a plan's graph. A step runs on the GPU that its
 // chunk is proved on, where its weights and values are then.
@@ -364,7 +365,7 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 				f.policy(x, f.warn).Warn(err)
 			}
 		}
-		if isMemory(err) {
+		if OutOfMemory(err) {
 			return nil, nil
 		}
 	}

@@ -42,7 +42,7 @@ func (r *Rows) failed(err error) error {
 		return ErrProcessor // which says where
 	case r.set.required || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
-	case isMemory(err):
+	case OutOfMemory(err):
 		if r.set.once(r.gpu.name + ": rows") {
 			r.warn("writing was short of memory on the GPU: %v; it is done on the CPU", err)
 		}
