@@ -65,10 +65,10 @@ typedef jmp_buf jump;
 [[noreturn]] void go_to(jump &to) { _longjmp(to, 1); }
 #endif
 
-struct Fibre {
+// What begins a stack lies elsewhere: the fibres of a block fit a processor's cache.
+struct alignas(64) Fibre {
     jump env;
-    bool started = false;
-    ucontext_t context;
+    ucontext_t *begin; // until it has begun
 };
 
 // A warp of the block. A set of its lanes has a bit for each. A lane that exists and is neither ready,
@@ -83,11 +83,14 @@ struct Warp {
     alignas(SHIM_LANE) unsigned char brought[2][WARP][SHIM_LANE];
 };
 
-std::vector<Fibre *> fibres; // by thread; made when first needed, then kept
-Warp warps[1024 / WARP];     // of the block
-size_t threads, done;        // of the block, and how many of them have returned
+constexpr size_t MAX_THREADS = 1024;
+
+Fibre fibres[MAX_THREADS];     // by thread; made when first needed, then kept
+size_t made;                   // of them
+Warp warps[MAX_THREADS / WARP]; // of the block
+size_t threads, done;          // of the block, and how many of them have returned
 size_t running;
-bool backwards;              // whether this pass over the threads is from the last to the first
+bool backwards;                // whether this pass over the threads is from the last to the first
 jump block_done;
 
 // The barrier to come, and the last one.
@@ -157,11 +160,12 @@ size_t next()
 {
     running = t;
     shim_now.thread.x = (unsigned)t;
-    Fibre &f = *fibres[t];
-    if (f.started)
+    Fibre &f = fibres[t];
+    if (f.begin == nullptr)
         go_to(f.env);
-    f.started = true;
-    setcontext(&f.context);
+    ucontext_t *begin = f.begin;
+    f.begin = nullptr;
+    setcontext(begin);
     die("setcontext failed");
 }
 
@@ -175,7 +179,7 @@ size_t next()
 // Lets others run until this thread is ready.
 COMES_BACK void leave()
 {
-    if (SET_JUMP(fibres[running]->env) == 0)
+    if (SET_JUMP(fibres[running].env) == 0)
         enter_next();
 }
 
@@ -191,24 +195,27 @@ void fibre_main()
     }
 }
 
-Fibre *make_fibre(Fibre *f)
+// Makes the next fibre. The stacks begin at different places of their pages: what all threads use of
+// theirs would share a few lines of a processor's cache otherwise.
+void make_fibre()
 {
+    auto *context = fibres[made].begin = new ucontext_t;
     auto *stack = (unsigned char *)mmap(nullptr, PAGE + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED || mprotect(stack, PAGE, PROT_NONE) != 0 || getcontext(&f->context) != 0)
+    if (stack == MAP_FAILED || mprotect(stack, PAGE, PROT_NONE) != 0 || getcontext(context) != 0)
         die("no memory for threads");
-    f->context.uc_stack.ss_sp = stack + PAGE;
-    f->context.uc_stack.ss_size = STACK;
-    f->context.uc_link = nullptr;
-    makecontext(&f->context, fibre_main, 0);
-    return f;
+    context->uc_stack.ss_sp = stack + PAGE;
+    context->uc_stack.ss_size = STACK - made * 7 * 64 % PAGE;
+    context->uc_link = nullptr;
+    makecontext(context, fibre_main, 0);
+    made++;
 }
 
 // Makes what blocks of n threads need.
 void make_threads(size_t n)
 {
     threads = n;
-    while (fibres.size() < n)
-        fibres.push_back(make_fibre(new Fibre));
+    while (made < n)
+        make_fibre();
     for (size_t w = 0; w < n; w += WARP)
         warps[w / WARP].exist = n - w < WARP ? (1u << (n - w)) - 1 : ~0u;
     if (n % WARP != 0) // lanes beyond the end bring zeros
@@ -347,7 +354,7 @@ void do_launch()
     void *fn = dlsym((void *)group, name.c_str());
     if (fn == nullptr)
         return fail("no kernel " + name);
-    if (args.size() > MAX_ARGS || block < 1 || block > 1024 || grid_x < 1 || grid_y < 1 || grid_x >= 1u << 31 || grid_y > 65535 || shared > 227 << 10)
+    if (args.size() > MAX_ARGS || block < 1 || block > MAX_THREADS || grid_x < 1 || grid_y < 1 || grid_x >= 1u << 31 || grid_y > 65535 || shared > 227 << 10)
         return fail("launch of " + name + " out of range");
     kernel_name = name;
     make_threads(block);
