@@ -94,7 +94,7 @@ func TestMultiplyAdd(t *testing.T) {
 		{1, 1, 1, 700, 2, 1, 31, all},
 		{2, 3, 17, 1, 1, 1, 8, layout{false, false, false}}, {1, 4, 16, 2, 4, 1, 31, all},
 		// Several tiles and parts of the terms; planes that are known to be zero.
-		{130, 150, 208, 1, 1, 1, 8, all}, {130, 150, 208, 1, 2, 2, 16, all}, {130, 9, 700, 1, 2, 1, 16, all}, {7, 140, 1000, 2, 1, 2, 8, all}, {200, 9, 700, 1, 4, 2, 17, all}, {9, 140, 400, 3, 2, 2, 15, layout{false, true, true}},
+		{130, 150, 208, 1, 1, 1, 8, all}, {130, 9, 208, 1, 2, 2, 16, all}, {130, 9, 700, 1, 2, 1, 16, all}, {7, 140, 1000, 2, 1, 2, 8, all}, {200, 9, 700, 1, 4, 2, 17, all}, {9, 140, 400, 3, 2, 2, 15, layout{false, true, true}},
 	} {
 		name := fmt.Sprintf("%+v", c)
 		bits := func(width int) int { return min(8*width, 25) }

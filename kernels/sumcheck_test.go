@@ -126,7 +126,7 @@ func TestThreeRounds(t *testing.T) {
 	defer func() { must(t, box.Close()) }()
 	rng := rand.New(rand.NewPCG(31, 32))
 	for pending := range 4 {
-		for k, logOctets := range []int{0, 4, 6, 9, 9} {
+		for k, logOctets := range []int{0, 4, 6, 8, 9} {
 			for _, joins := range []bool{false, true} {
 				point := vectorQM31(rng, 3, 1)[:pending]
 				vars := []int{logOctets + 3 + pending}

@@ -84,13 +84,17 @@ func (n *net) spectrogram(s *Speech, bands int) graph.Value {
 // of sines, for every frequency from 0 on.
 func fourier(window int) []float32 {
 	bins := window/2 + 1
+	cos, sin := make([]float64, window), make([]float64, window) // by parts of a turn, of which each is in many rows
+	for i := range window {
+		angle := 2 * math.Pi * float64(i) / float64(window)
+		cos[i], sin[i] = elementary.Cos(angle), elementary.Sin(angle)
+	}
 	v := make([]float32, 2*bins*window)
 	for i := range window {
-		angle := func(k int) float64 { return 2 * math.Pi * float64(k*i%window) / float64(window) }
-		hann := (0.5 - float64(0.5*elementary.Cos(angle(1)))) / (1 << 15)
+		hann := (0.5 - float64(0.5*cos[i])) / (1 << 15)
 		for k := range bins {
-			v[k*window+i] = float32(hann * elementary.Cos(angle(k)))
-			v[(bins+k)*window+i] = float32(-hann * elementary.Sin(angle(k)))
+			v[k*window+i] = float32(hann * cos[k*i%window])
+			v[(bins+k)*window+i] = float32(-hann * sin[k*i%window])
 		}
 	}
 	return v

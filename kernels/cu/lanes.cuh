@@ -76,8 +76,12 @@ DEVICE void add_sums(u64 *sum, const qm31_sum (&s)[8])
 // The element of a lane, of those of the same `width`. All lanes of a warp call it.
 DEVICE qm31 from_lane(qm31 v, u32 lane, u32 width)
 {
+#ifdef PROVE_MODEL_HOST
+    return __shfl_sync(~0u, v, lane, width);
+#else
     return {__shfl_sync(~0u, v.a, lane, width), __shfl_sync(~0u, v.b, lane, width), __shfl_sync(~0u, v.c, lane, width),
             __shfl_sync(~0u, v.d, lane, width)};
+#endif
 }
 
 // The values of a table with the next two variables at 0, 1 and, where it is twice one of them, the
@@ -102,11 +106,8 @@ DEVICE qm31 grid_value(qm31 v, u32 first, u32 width)
 DEVICE void lane_sums(u64 *sum, qm31 v)
 {
     __shared__ u32 part[8][32];
-    for (u32 mask = 8; mask < 32; mask *= 2) {
-        qm31 o = {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask), __shfl_xor_sync(~0u, v.c, mask),
-                  __shfl_xor_sync(~0u, v.d, mask)};
-        v = qm31_add(v, o);
-    }
+    for (u32 mask = 8; mask < 32; mask *= 2)
+        v = qm31_add(v, across(v, mask));
     if (threadIdx.x % 32 < 8) {
         u32 *to = part[threadIdx.x / 32] + 4 * (threadIdx.x % 8);
         to[0] = v.a;

@@ -10,8 +10,8 @@ template <class A, class B> DEVICE void mma_on_host(i32 (&d)[4], const uint4 &a,
     struct operands {
         uint4 a;
         u32 b0, b1;
-    } mine = {a, b0, b1}, all[32];
-    shim_gather(~0u, mine, all); // all lanes' at once: shuffles would take the host long
+    };
+    shim_lanes<operands> all = shim_gather(~0u, operands{a, b0, b1}); // all lanes' at once: shuffles would take the host long
     for (u32 from = 0; from < 4; from++) {
         const uint4 &v = all[4 * g + from].a;
         u32 low[2] = {v.x, v.y}, high[2] = {v.z, v.w}; // of a: columns 4·from … and 16 + 4·from …, by row
@@ -122,8 +122,7 @@ DEVICE void load_transposed(u32 (&v)[4], const uint4 *row)
                  : "memory");
 #else
     const u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const uint4 *all[32];
-    shim_gather(~0u, row, all);
+    shim_lanes<const uint4 *> all = shim_gather(~0u, row);
     for (u32 i = 0; i < 4; i++)
         v[i] = (u32)((const u16 *)all[8 * i + 2 * t])[g] | (u32)((const u16 *)all[8 * i + 2 * t + 1])[g] << 16;
 #endif
@@ -167,8 +166,7 @@ DEVICE void load_words(u32 (&v)[4], const uint4 *row)
                  : "memory");
 #else
     const u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const uint4 *all[32];
-    shim_gather(~0u, row, all);
+    shim_lanes<const uint4 *> all = shim_gather(~0u, row);
     for (u32 i = 0; i < 4; i++)
         v[i] = ((const u32 *)all[8 * i + g])[t];
 #endif

@@ -8,14 +8,23 @@ DEVICE qm31 qm31_unpack(u64 low, u64 high) { return {(u32)low, (u32)(low >> 32),
 // x + r·(y − x).
 DEVICE qm31 qm31_lerp(qm31 x, qm31 y, const qm31_factor &r) { return qm31_add(x, qm31_mul(qm31_sub(y, x), r)); }
 
+// The element of the lane whose number differs in the bits of mask. All lanes of a warp call it. On the
+// host each shuffle takes long, and one has room for all limbs.
+DEVICE qm31 across(qm31 v, int mask)
+{
+#ifdef PROVE_MODEL_HOST
+    return __shfl_xor_sync(~0u, v, mask);
+#else
+    return {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask), __shfl_xor_sync(~0u, v.c, mask),
+            __shfl_xor_sync(~0u, v.d, mask)};
+#endif
+}
+
 // The sum over the warp, in every lane; all lanes must call it.
 DEVICE qm31 warp_sum(qm31 v)
 {
-    for (int mask = 16; mask > 0; mask >>= 1) {
-        qm31 o = {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask),
-                  __shfl_xor_sync(~0u, v.c, mask), __shfl_xor_sync(~0u, v.d, mask)};
-        v = qm31_add(v, o);
-    }
+    for (int mask = 16; mask > 0; mask >>= 1)
+        v = qm31_add(v, across(v, mask));
     return v;
 }
 

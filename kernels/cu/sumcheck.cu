@@ -425,8 +425,7 @@ KERNEL __launch_bounds__(256)
         }
 #pragma unroll 1
         for (int mask = 4; mask > 0; mask >>= 1)
-            v = qm31_add(v, {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask), __shfl_xor_sync(~0u, v.c, mask),
-                             __shfl_xor_sync(~0u, v.d, mask)});
+            v = qm31_add(v, across(v, mask));
         if (k == 0 && i < elements)
             out[i] = v;
     }

@@ -49,40 +49,41 @@ extern shim_launch shim_now;
 void shim_barrier(int kind);
 // A barrier to which each thread brings a bit; returns how many brought 1.
 int shim_barrier_count(int kind, int predicate);
-// Waits for the lanes of mask, each of which brings size ≤ 64 bytes, and gives what
-// those of from brought: all[i·size…] is lane i's, if it is in the mask.
-void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, unsigned from, void *all);
+// Waits for the lanes of mask, each of which brings size ≤ SHIM_LANE bytes. Lane i's are at
+// [SHIM_LANE·i] of the result, until this lane is in its second operation after this one.
+const unsigned char *shim_exchange(int kind, unsigned mask, const void *mine, size_t size);
+#define SHIM_LANE 64
 
 static inline void __syncthreads() { shim_barrier(0); }
 static inline int __syncthreads_count(int p) { return shim_barrier_count(1, p != 0); }
 static inline int __syncthreads_or(int p) { return shim_barrier_count(2, p != 0) != 0; }
 static inline int __syncthreads_and(int p) { return shim_barrier_count(3, p == 0) == 0; }
 
+// What the lanes of a warp have brought to an operation. Those that the block does not have brought 0.
+template <typename T>
+struct shim_lanes {
+    const unsigned char *brought;
+    const T &operator[](unsigned lane) const { return *(const T *)(brought + SHIM_LANE * lane); }
+};
+
 // Gives every lane of mask what each of them brought, to build warp-wide
 // operations from that have no function in C++.
 template <typename T>
-static inline void shim_gather(unsigned mask, const T &mine, T (&all)[32])
+static inline shim_lanes<T> shim_gather(unsigned mask, const T &mine)
 {
-    static_assert(sizeof(T) <= 64, "a lane brings at most 64 bytes");
-    shim_exchange(10, mask, &mine, sizeof(T), mask, all);
+    static_assert(sizeof(T) <= SHIM_LANE, "a lane brings at most 64 bytes");
+    return {shim_exchange(10, mask, &mine, sizeof(T))};
 }
 
-static inline void __syncwarp(unsigned mask = 0xffffffffu)
-{
-    char none = 0;
-    shim_exchange(11, mask, &none, 1, 0, nullptr);
-}
+static inline void __syncwarp(unsigned mask = 0xffffffffu) { shim_exchange(11, mask, nullptr, 0); }
 
 static inline unsigned shim_lane() { return (shim_now.thread.x + shim_now.block.x * (shim_now.thread.y + shim_now.block.y * shim_now.thread.z)) % 32; }
 
 template <typename T>
 static inline T shim_shuffle(unsigned mask, T v, unsigned source, bool inside)
 {
-    static_assert(sizeof(T) <= 64, "a lane brings at most 64 bytes");
-    T all[32];
-    memset((void *)&all[source], 0, sizeof(T));
-    shim_exchange(10, mask, &v, sizeof(T), 1u << source, all);
-    return inside ? all[source] : v;
+    shim_lanes<T> all = shim_gather(mask, v);
+    return !inside ? v : mask >> source & 1 ? all[source] : T{};
 }
 
 template <typename T>
@@ -112,8 +113,7 @@ static inline T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 3
 
 static inline unsigned __ballot_sync(unsigned mask, int p)
 {
-    unsigned char all[32] = {0};
-    shim_gather(mask, (unsigned char)(p != 0), all);
+    shim_lanes<unsigned char> all = shim_gather(mask, (unsigned char)(p != 0));
     unsigned bits = 0;
     for (int i = 0; i < 32; i++)
         if (mask >> i & 1)
@@ -126,8 +126,8 @@ static inline int __all_sync(unsigned mask, int p) { return __ballot_sync(mask, 
 template <typename T>
 static inline T __reduce_add_sync(unsigned mask, T v)
 {
-    T all[32], sum = 0;
-    shim_gather(mask, v, all);
+    shim_lanes<T> all = shim_gather(mask, v);
+    T sum = 0;
     for (int i = 0; i < 32; i++)
         if (mask >> i & 1)
             sum += all[i];

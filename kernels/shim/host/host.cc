@@ -46,9 +46,7 @@ std::string kernel_name = "no kernel"; // being run
 
 // ---- fibres
 
-enum State { READY, AT_BARRIER, AT_WARP, DONE };
-
-constexpr size_t STACK = 256 << 10, PAGE = 4096, EXCHANGE = 64;
+constexpr size_t STACK = 256 << 10, PAGE = 4096, WARP = 32;
 
 // Leaving a stack for another one, and coming back. The compiler's own pair keeps three
 // registers and has it spill the others; the library's, which serves elsewhere, costs as
@@ -67,32 +65,44 @@ typedef jmp_buf jump;
 [[noreturn]] void go_to(jump &to) { _longjmp(to, 1); }
 #endif
 
-// What the scheduler and the other threads look at comes first, and what begins a stack
-// lies elsewhere: the fibres of a block fit a processor's cache.
-struct Fibre {
-    State state;
-    int kind;           // of the operation it waits in
-    unsigned mask;      // of the warp operation it waits in
-    unsigned size;      // brought to it
-    unsigned parity;    // of the number of warp operations done
-    int predicate;      // brought to a barrier
-    bool started = false;
-    uint3 thread;
+// What begins a stack lies elsewhere: the fibres of a block fit a processor's cache.
+struct alignas(64) Fibre {
     jump env;
-    ucontext_t *context = new ucontext_t;
-    unsigned char brought[2][EXCHANGE];
+    ucontext_t *begin; // until it has begun
 };
 
-std::vector<Fibre *> fibres; // by thread; made when first needed, then kept
-size_t threads;              // of the block
+// A warp of the block. A set of its lanes has a bit for each. A lane that exists and is neither ready,
+// nor done, nor joining waits at a barrier.
+struct Warp {
+    unsigned exist;
+    unsigned ready;           // to go on; the one that runs is too
+    unsigned done;            // returned
+    unsigned joining;         // wait in a warp operation for other lanes
+    unsigned parity;          // have done an odd number of warp operations
+    u64 operation[WARP];      // that a lane is in, or was in last: its mask, kind and size
+    alignas(SHIM_LANE) unsigned char brought[2][WARP][SHIM_LANE];
+};
+
+constexpr size_t MAX_THREADS = 1024;
+
+Fibre fibres[MAX_THREADS];     // by thread; made when first needed, then kept
+size_t made;                   // of them
+Warp warps[MAX_THREADS / WARP]; // of the block
+size_t threads, done;          // of the block, and how many of them have returned
 size_t running;
-jump scheduler;
-int barrier_count;           // of predicates at the last barrier
+bool backwards;                // whether this pass over the threads is from the last to the first
+jump block_done;
+
+// The barrier to come, and the last one.
+struct {
+    size_t waiting;
+    int kind, count; // of predicates that hold
+} barrier, passed;
 
 struct {
+    void (*with)(); // calls fn with as many arguments as there are
     void *fn;
     const u64 *args;
-    size_t count;
 } call;
 
 template <size_t... I>
@@ -104,108 +114,125 @@ void call_with(std::index_sequence<I...>)
 
 constexpr size_t MAX_ARGS = 64;
 
-template <size_t N>
-void call_if()
+template <size_t... N>
+auto caller(size_t count, std::index_sequence<N...>)
 {
-    if (call.count == N)
-        return call_with(std::make_index_sequence<N>());
-    if constexpr (N < MAX_ARGS)
-        call_if<N + 1>();
+    static void (*const all[])() = {[] { call_with(std::make_index_sequence<N>()); }...};
+    return all[count];
 }
 
+// Lets the threads that wait at the barrier go on, which all but those that have returned must.
+void release_barrier()
+{
+    if (done + barrier.waiting < threads)
+        die("deadlock: %zu threads returned, %zu wait at a barrier, %zu for lanes of their warp", done, barrier.waiting,
+            threads - done - barrier.waiting);
+    passed = barrier;
+    barrier = {};
+    for (size_t w = 0; w < threads; w += WARP)
+        warps[w / WARP].ready = warps[w / WARP].exist & ~warps[w / WARP].done;
+}
+
+// The thread that runs after this one. Every other pass over the threads goes backwards, so that what
+// depends on their order shows.
+size_t next()
+{
+    size_t w = running / WARP, last = (threads - 1) / WARP;
+    unsigned lane = running % WARP, ready = warps[w].ready & (backwards ? (1u << lane) - 1 : ~1u << lane);
+    for (;;) {
+        while (ready == 0 && w != (backwards ? 0 : last))
+            ready = warps[backwards ? --w : ++w].ready;
+        if (ready != 0)
+            return w * WARP + (backwards ? 31 - __builtin_clz(ready) : __builtin_ctz(ready));
+        backwards = !backwards;
+        w = backwards ? last : 0;
+        bool any = false;
+        for (size_t i = 0; i <= last; i++)
+            any |= warps[i].ready != 0;
+        if (!any)
+            release_barrier();
+        ready = warps[w].ready;
+    }
+}
+
+// Begins or goes on with a thread.
+[[noreturn]] COMES_BACK void enter(size_t t)
+{
+    running = t;
+    shim_now.thread.x = (unsigned)t;
+    Fibre &f = fibres[t];
+    if (f.begin == nullptr)
+        go_to(f.env);
+    ucontext_t *begin = f.begin;
+    f.begin = nullptr;
+    setcontext(begin);
+    die("setcontext failed");
+}
+
+[[noreturn]] COMES_BACK void enter_next()
+{
+    if (done == threads)
+        go_to(block_done);
+    enter(next());
+}
+
+// Lets others run until this thread is ready.
 COMES_BACK void leave()
 {
-    if (SET_JUMP(fibres[running]->env) == 0)
-        go_to(scheduler);
+    if (SET_JUMP(fibres[running].env) == 0)
+        enter_next();
 }
 
 // Where a fibre begins. It is used again for every block and launch.
 void fibre_main()
 {
     for (;;) {
-        call_if<0>();
-        fibres[running]->state = DONE;
+        call.with();
+        done++;
+        warps[running / WARP].ready &= ~(1u << running % WARP);
+        warps[running / WARP].done |= 1u << running % WARP;
         leave();
     }
 }
 
-COMES_BACK void enter(size_t t)
+// Makes the next fibre. The stacks begin at different places of their pages: what all threads use of
+// theirs would share a few lines of a processor's cache otherwise.
+void make_fibre()
 {
-    Fibre &f = *fibres[t];
-    running = t;
-    shim_now.thread = f.thread;
-    if (SET_JUMP(scheduler) != 0)
-        return;
-    if (f.started)
-        go_to(f.env);
-    f.started = true;
-    setcontext(f.context);
-    die("setcontext failed");
-}
-
-Fibre *make_fibre(Fibre *f)
-{
+    auto *context = fibres[made].begin = new ucontext_t;
     auto *stack = (unsigned char *)mmap(nullptr, PAGE + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED || mprotect(stack, PAGE, PROT_NONE) != 0 || getcontext(f->context) != 0)
+    if (stack == MAP_FAILED || mprotect(stack, PAGE, PROT_NONE) != 0 || getcontext(context) != 0)
         die("no memory for threads");
-    f->context->uc_stack.ss_sp = stack + PAGE;
-    f->context->uc_stack.ss_size = STACK;
-    f->context->uc_link = nullptr;
-    makecontext(f->context, fibre_main, 0);
-    return f;
+    context->uc_stack.ss_sp = stack + PAGE;
+    context->uc_stack.ss_size = STACK - made * 7 * 64 % PAGE;
+    context->uc_link = nullptr;
+    makecontext(context, fibre_main, 0);
+    made++;
 }
 
-void make_fibres(size_t n)
+// Makes what blocks of n threads need.
+void make_threads(size_t n)
 {
-    while (fibres.size() < n)
-        fibres.push_back(make_fibre(new Fibre));
+    threads = n;
+    while (made < n)
+        make_fibre();
+    for (size_t w = 0; w < n; w += WARP)
+        warps[w / WARP].exist = n - w < WARP ? (1u << (n - w)) - 1 : ~0u;
+    if (n % WARP != 0) // lanes beyond the end bring zeros
+        memset(warps[n / WARP].brought, 0, sizeof warps[0].brought);
 }
 
-void release_barrier()
+COMES_BACK void run_block()
 {
-    int kind = -1;
-    barrier_count = 0;
-    for (size_t t = 0; t < threads; t++) {
-        Fibre &f = *fibres[t];
-        if (f.state == DONE)
-            continue;
-        if (kind >= 0 && f.kind != kind)
-            die("threads wait at different barriers");
-        kind = f.kind;
-        barrier_count += f.predicate;
-        f.state = READY;
+    done = 0;
+    backwards = false;
+    barrier = {};
+    for (size_t w = 0; w < threads; w += WARP) {
+        warps[w / WARP].ready = warps[w / WARP].exist;
+        warps[w / WARP].done = warps[w / WARP].joining = warps[w / WARP].parity = 0;
     }
-}
-
-void run_block()
-{
-    for (size_t t = 0; t < threads; t++) {
-        fibres[t]->state = READY;
-        fibres[t]->parity = 0;
-    }
-    // Every other pass goes backwards, so that what depends on the order of
-    // threads shows.
-    for (bool backwards = false;; backwards = !backwards) {
-        size_t ran = 0, done = 0, waiting = 0;
-        for (size_t i = 0; i < threads; i++) {
-            size_t t = backwards ? threads - 1 - i : i;
-            if (fibres[t]->state != READY)
-                continue;
-            ran++;
-            enter(t);
-        }
-        for (size_t t = 0; t < threads; t++) {
-            done += fibres[t]->state == DONE;
-            waiting += fibres[t]->state == AT_BARRIER;
-        }
-        if (done == threads)
-            return;
-        if (ran == 0) {
-            if (done + waiting < threads)
-                die("deadlock: %zu threads returned, %zu wait at a barrier, %zu for lanes of their warp", done, waiting, threads - done - waiting);
-            release_barrier();
-        }
-    }
+    if (SET_JUMP(block_done) == 0)
+        enter(0);
 }
 
 // ---- memory
@@ -327,18 +354,15 @@ void do_launch()
     void *fn = dlsym((void *)group, name.c_str());
     if (fn == nullptr)
         return fail("no kernel " + name);
-    if (args.size() > MAX_ARGS || block < 1 || block > 1024 || grid_x < 1 || grid_y < 1 || grid_x >= 1u << 31 || grid_y > 65535 || shared > 227 << 10)
+    if (args.size() > MAX_ARGS || block < 1 || block > MAX_THREADS || grid_x < 1 || grid_y < 1 || grid_x >= 1u << 31 || grid_y > 65535 || shared > 227 << 10)
         return fail("launch of " + name + " out of range");
     kernel_name = name;
-    threads = block;
-    make_fibres(threads);
-    call = {fn, args.data(), args.size()};
+    make_threads(block);
+    call = {caller(args.size(), std::make_index_sequence<MAX_ARGS + 1>()), fn, args.data()};
     std::vector<ulonglong2> dynamic(shared / 16 + 1);
     shim_now.grid = {(unsigned)grid_x, (unsigned)grid_y, 1};
     shim_now.block = {(unsigned)block, 1, 1};
     shim_now.dynamic_shared = (unsigned char *)dynamic.data();
-    for (size_t t = 0; t < threads; t++)
-        fibres[t]->thread = {(unsigned)t, 0, 0};
     for (u64 y = 0; y < grid_y; y++)
         for (u64 x = 0; x < grid_x; x++) {
             memset((void *)dynamic.data(), FRESH, 16 * dynamic.size());
@@ -428,12 +452,12 @@ void shim_barrier(int kind) { shim_barrier_count(kind, 0); }
 
 int shim_barrier_count(int kind, int predicate)
 {
-    Fibre &f = *fibres[running];
-    f.kind = kind;
-    f.predicate = predicate;
-    f.state = AT_BARRIER;
+    if (barrier.waiting > 0 && barrier.kind != kind)
+        die("threads wait at different barriers");
+    barrier = {barrier.waiting + 1, kind, barrier.count + predicate};
+    warps[running / WARP].ready &= ~(1u << running % WARP);
     leave();
-    return barrier_count;
+    return passed.count;
 }
 
 // memcpy of what a lane brings, mostly one number.
@@ -447,50 +471,37 @@ static inline void copy(void *to, const void *from, size_t size)
         memcpy(to, from, size);
 }
 
-void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, unsigned from, void *all)
+const unsigned char *shim_exchange(int kind, unsigned mask, const void *mine, size_t size)
 {
-    size_t t = running, warp = t / 32 * 32;
-    unsigned lane = t % 32;
-    Fibre &f = *fibres[t];
-    if (!(mask >> lane & 1))
+    Warp &w = warps[running / WARP];
+    unsigned lane = running % WARP, bit = 1u << lane;
+    if (!(mask & bit))
         die("a lane that is not in its own mask %08x", mask);
     // Two slots in turn: a lane can begin the next operation while others still
     // read this one's, but not the one after it.
-    unsigned parity = f.parity;
-    f.parity ^= 1;
-    copy(f.brought[parity], mine, size);
-    f.kind = kind, f.mask = mask, f.size = (unsigned)size, f.state = AT_WARP;
-    bool last = true;
-    // Neighbours first: as lanes run one after the other, either way, it is soon seen
-    // that one has not come.
-    for (unsigned k = 0; k < 32 && last; k++) {
-        unsigned i = lane ^ k;
-        if (!(mask >> i & 1))
-            continue;
-        // Lanes beyond the end of the block do not exist and are not waited
-        // for, as on a device.
-        if (warp + i >= threads)
-            continue;
-        const Fibre &g = *fibres[warp + i];
-        if (g.state == DONE)
-            die("waits for lane %u of its warp, which has returned", i);
-        // One in another operation, with fewer lanes perhaps, may still come
-        // to this one. If it cannot, that is a deadlock.
-        if (g.state != AT_WARP || g.mask != mask || g.kind != kind || g.size != size)
-            last = false;
-    }
+    unsigned parity = w.parity >> lane & 1;
+    w.parity ^= bit;
+    copy(w.brought[parity][lane], mine, size);
+    u64 operation = w.operation[lane] = (u64)mask << 32 | (unsigned)kind << 8 | size;
+    // Lanes beyond the end of the block do not exist and are not waited
+    // for, as on a device.
+    mask &= w.exist;
+    if (w.done & mask)
+        die("waits for lane %d of its warp, which has returned", __builtin_ctz(w.done & mask));
+    // One in another operation, with fewer lanes perhaps, may still come
+    // to this one. If it cannot, that is a deadlock.
+    bool last = (mask & ~w.joining) == bit;
+    for (unsigned left = mask; last && left != 0; left &= left - 1)
+        last = w.operation[__builtin_ctz(left)] == operation;
     if (last) {
-        for (unsigned i = 0; i < 32; i++)
-            if (mask >> i & 1 && warp + i < threads)
-                fibres[warp + i]->state = READY;
+        w.joining &= ~mask;
+        w.ready |= mask;
     } else {
+        w.joining |= bit;
+        w.ready &= ~bit;
         leave();
     }
-    for (unsigned left = from & mask; left != 0; left &= left - 1) {
-        unsigned i = __builtin_ctz(left);
-        if (warp + i < threads)
-            copy((unsigned char *)all + i * size, fibres[warp + i]->brought[parity], size);
-    }
+    return w.brought[parity][0];
 }
 
 int main()
