@@ -95,8 +95,6 @@ type Options struct {
 	// Searched says that the formats are those of a search, which no caller can change:
 	// messages do not ask for others.
 	Searched bool
-	// Trial says that the circuit will not be used: of a free batch it is enough that two sizes agree.
-	Trial bool
 	// Hide has the circuit tell nothing of the weights but the statistics of secret
 	// constants that weights.Channels has, on a grid of powers of two; ranges are rounded
 	// outwards to it. Constants are secret unless they are graph.Tensor.Public.

@@ -72,7 +72,7 @@ func (s *search) chosen() (best *attempt, first float64) {
 		best = s.widen(best)
 	}
 	if mode == lower.ModeAuto {
-		best = s.narrowed(best)
+		best = s.narrow(best)
 	}
 	return best, first
 }
@@ -102,7 +102,6 @@ type search struct {
 	runs    int
 	large   bool        // whether the model is
 	free    bool        // whether models are of one element of a free batch (chooseFree)
-	trial   bool        // whether models that are made only tell what others would be (lower.Options.Trial)
 	judged  bool        // whether the number of samples is known
 	worst   int         // sample, as far as is known
 	last    sampleRun   // of the only sample, of the last attempt
@@ -143,7 +142,7 @@ func (s *search) localErrors(a *attempt) map[string]entered {
 func (s *search) make(f lower.Formats) (*lower.Result, error) {
 	s.runs++
 	opts := s.opts
-	opts.Formats, opts.Searched, opts.Trial = f, true, s.trial
+	opts.Formats, opts.Searched = f, true
 	m, err := lower.Lower(s.fg, s.ranges, opts, &s.memory)
 	if err != nil || !s.free {
 		return m, err
@@ -377,24 +376,6 @@ func (s *search) groupOf() map[string]int {
 		}
 	}
 	return of
-}
-
-// narrowed is narrow. With a free batch it tries models that are made for fewer sizes of it, and
-// makes the one that it has chosen; should that not be for any batch, all are made whole.
-func (s *search) narrowed(best *attempt) *attempt {
-	s.trial = s.free
-	a := s.narrow(best)
-	s.trial = false
-	if !s.free || a == best {
-		return a
-	}
-	if m, err := s.make(a.formats); err == nil {
-		s.runs-- // it was one before
-		a.model = m
-		return a
-	}
-	must.OK(s.ctx.Err())
-	return s.narrow(best)
 }
 
 // narrow takes back what is not needed for the target, in whole or in part, the
