@@ -62,15 +62,10 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	return fixed.IntegerDivision{Num: e, Den: wid, Most: den.Max}
 }
 
-// lowerFloorDiv lowers ⌊a/b⌋, b > 0: in one division if the quotient fits, and in
-// digits otherwise.
+// lowerFloorDiv lowers ⌊a/b⌋, b > 0.
 func lowerFloorDiv(l *lowering, n *graph.Node, _ graph.FloorDiv, v *value) {
-	d := l.integerDivision(n, v)
-	if _, _, fits := l.Quotients(d.Num, d.Den, d.Most); !fits {
-		v.acc, _ = l.LongDivision(v.name, d)
-		return
-	}
-	v.id = l.quotientOf(v, d.Num, d.Den, d.Most)
+	quotient, _ := l.LongDivision(v.name, l.integerDivision(n, v))
+	v.id = l.TensorOf(v.name, quotient)
 }
 
 // lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.

@@ -30,8 +30,8 @@ func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
 		v.acc = &fixed.Int{Shape: e.Shape}
 		return
 	}
-	acc := e.Times(2 * num).PlusConst(den)
-	v.id = l.quotientOf(v, acc, l.Scalar("divisor", 2*den), 2*den)
+	quotient, _ := l.LongDivision(v.name, fixed.IntegerDivision{Num: e.Times(2 * num).PlusConst(den), Den: l.Scalar("divisor", 2*den), Most: 2 * den})
+	v.id = l.TensorOf(v.name, quotient)
 }
 
 // fraction returns the best fraction num/den of those with den ≤ most and num ≤
@@ -62,20 +62,4 @@ func fraction(x float64, most, mostNum int64) (num, den int64) {
 		return 0, 1
 	}
 	return n1, d1
-}
-
-// quotientOf is v = ⌊e/den⌋, of e's shape, for a divisor that broadcasts to it and is
-// at most most, clamped to v's calibrated range, head-room included.
-func (l *lowering) quotientOf(v *value, e *fixed.Int, den model.TensorID, most int64) model.TensorID {
-	first, last, fits := l.Quotients(e, den, most)
-	if !fits {
-		refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), most)
-	}
-	bits := max(fixed.TableBits(first, last), fixed.LeastQuotients)
-	den = l.Repeated(den, e.Shape)
-	q := l.Witness(v.name, e.Shape, 0, first, last)
-	l.Division(e.Acc, den, q, most-1)
-	reach := int64(math.Min(math.Ceil(v.rng.Abs()*l.opts.Headroom)+1, model.Bound))
-	lo, hi := max(first, -reach), min(last, reach)
-	return l.Clamp(v.name, l.View(q, nil, e.Shape), lo, hi, bits).Acc.Linear[0].Src
 }
