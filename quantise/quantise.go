@@ -8,6 +8,12 @@ import (
 	"github.com/prove-model/prove-model/quantise/precision"
 )
 
+// Version changes whenever Quantise makes another graph or other weights of a
+// model, its ranges and its options than before: a key names it, so that whoever
+// has the model knows whether quantising it again can be expected to give the
+// same.
+const Version = 14
+
 // Model is a quantised model: the public circuit, the weights that the key
 // commits to, and what is needed to move inputs and outputs between real
 // numbers and integers.
@@ -25,11 +31,7 @@ type Model = lower.Result
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
-	m, err := lower.Quantise(fg, ranges, opts)
-	if err == nil && opts.Base != nil {
-		err = lower.Graft(m, opts.Base, fg)
-	}
-	return m, err
+	return lower.Quantise(fg, ranges, opts)
 }
 
 // Choose chooses the formats with which the integer model is within opts.Target on the
@@ -39,9 +41,5 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 // transformers have few attempts, and begin with formats that suit most of them. What it
 // chooses depends on its arguments alone.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]Range, opts Options) (*Model, *Choice, error) {
-	m, c, err := precision.Choose(ctx, fg, samples, ranges, opts)
-	if err == nil && opts.Base != nil {
-		err = lower.Graft(m, opts.Base, fg)
-	}
-	return m, c, err
+	return precision.Choose(ctx, fg, samples, ranges, opts)
 }

@@ -122,11 +122,7 @@ func (b *Builder) byFormula(name string, shape []int, values []float64, frac int
 		if f == nil {
 			return 0, false
 		}
-		id := b.Formula(name, shape, 0, f, 0, 1)
-		if x == 1 && frac == 0 {
-			return id, true
-		}
-		return b.VirtualOf(name, b.Of(id).Times(x).On(frac)), true
+		return b.VirtualOf(name, b.Of(b.Formula(name, shape, 0, f, 0, 1)).Times(x).On(frac)), true
 	}
 	return 0, false
 }

@@ -142,9 +142,12 @@ func (l *lowering) basedOn(v, x *value, id model.TensorID, w weighting, frac int
 	return id, frac
 }
 
-// Graft gives a model the base: fixed tensors that are the base's are under its tree, and those that it alone has stand behind
-// all others. fg is the float model.
-func Graft(m *Result, b *Base, fg *graph.Graph) error {
+// graft gives a model the base, if it is not nil: fixed tensors that are the base's are under its tree, and those that it alone
+// has stand behind all others. fg is the float model.
+func (b *Base) graft(m *Result, fg *graph.Graph) error {
+	if b == nil {
+		return nil
+	}
 	of, g := b.of.Circuit.Graph, m.Circuit.Graph
 	byKey := map[string][]model.TensorID{}
 	for _, id := range g.FixedIDs() {

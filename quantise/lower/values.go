@@ -12,11 +12,10 @@ import (
 // operand returns the value for an accumulator to include, in its shape: its own accumulator if
 // nothing else reads it, its tensor otherwise.
 func (l *lowering) operand(v *value) *fixed.Int {
-	if v.id == model.None && v.acc != nil && v.uses == 1 && slices.Equal(v.acc.Shape, v.shape) {
-		return v.acc
+	if e := l.operandFlat(v); slices.Equal(e.Shape, v.shape) {
+		return e
 	}
-	id := l.tensor(v)
-	return l.View(id, nil, v.shape)
+	return l.Of(l.tensor(v))
 }
 
 // operandFlat is operand for readers that work entry by entry and do not mind the shape.
@@ -24,8 +23,7 @@ func (l *lowering) operandFlat(v *value) *fixed.Int {
 	if v.id == model.None && v.acc != nil && v.uses == 1 {
 		return v.acc
 	}
-	id := l.raw(v)
-	return l.View(id, nil, l.Circuit.Tensors[id].Shape)
+	return l.Of(l.raw(v))
 }
 
 // tensor returns a tensor with the value's entries, in its shape.

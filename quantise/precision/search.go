@@ -28,7 +28,7 @@ type Choice struct {
 	Runs int
 }
 
-// Choose is Choose of package quantise, which says what it does, for a model that is not yet given its base.
+// Choose is Choose of package quantise, which says what it does.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (*lower.Result, *Choice, error) {
 	opts, err := opts.WithDefaults()
 	if err != nil {
@@ -52,8 +52,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 func (s *search) choose() (m *lower.Result, c *Choice, err error) {
 	defer must.Catch(&err)
 	best, first := s.chosen()
-	s.memory.Fill(best.model)
-	best.model.Making = nil
+	must.OK(s.memory.Finish(best.model, s.opts.Base, s.fg))
 	return best.model, &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
 }
 

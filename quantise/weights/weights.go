@@ -75,25 +75,14 @@ func (c *Constant) part(at, n int, buffer *[]float32) []float32 {
 	if c.Factors == nil {
 		return b
 	}
-	// Divisions are dear: none for an entry.
-	j, left := at/c.Stride%len(c.Factors), c.Stride-at%c.Stride
-	for rest := b; len(rest) > 0; {
-		if c.Stride == 1 {
-			f := c.Factors[j:]
-			n := min(len(f), len(rest))
-			for i, x := range rest[:n] {
-				rest[i] = float32(float64(x) * f[i])
+	j, left := at/c.Stride%len(c.Factors), c.Stride-at%c.Stride // divisions are dear: none for an entry
+	for i, x := range b {
+		b[i] = float32(float64(x) * c.Factors[j])
+		if left--; left == 0 {
+			if j++; j == len(c.Factors) {
+				j = 0
 			}
-			rest, j = rest[n:], 0
-			continue
-		}
-		n, f := min(left, len(rest)), c.Factors[j]
-		for i, x := range rest[:n] {
-			rest[i] = float32(float64(x) * f)
-		}
-		rest, left = rest[n:], c.Stride
-		if j++; j == len(c.Factors) {
-			j = 0
+			left = c.Stride
 		}
 	}
 	return b
