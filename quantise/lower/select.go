@@ -12,6 +12,7 @@ import (
 func init() {
 	register(lowerPRelu, always[graph.PRelu](Traits{}))
 	register(lowerWhere, always[graph.Where](Traits{broadcasts: allBroadcast}))
+	register(lowerTest, always[graph.Test](Traits{jumps: true}))
 }
 
 // lowerPRelu lowers relu(x) + slope·(x − relu(x)).
@@ -96,4 +97,23 @@ func broadcastIndex(i int, out, in []int) int {
 		i /= out[j]
 	}
 	return at
+}
+
+// lowerTest lowers a comparison with 0, which is exact: of the accumulator of the
+// operand, before anything is rounded, or in the table of the function that this is.
+func lowerTest(l *lowering, n *graph.Node, op graph.Test, v *value) {
+	x := l.values[n.Inputs[0]]
+	if x.nonlinear() {
+		l.apply(v, x, graph.Kind(op), curve{at: op.At}, nil)
+		return
+	}
+	e := l.operandFlat(x)
+	switch op {
+	case graph.IsPositive:
+		v.id = l.NotNegative(v.name, e.PlusConst(-1))
+	case graph.IsNotNegative:
+		v.id = l.NotNegative(v.name, e)
+	case graph.IsZero:
+		v.acc = l.IsZero(v.name, e)
+	}
 }
