@@ -53,14 +53,14 @@ func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 		frac = fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1) / r.Abs())
 	}
 	id := l.constantOf(name, t.Shape, values, frac)
-	return &value{name: name, shape: t.Shape, rng: r, id: id, shaped: id}
+	return heldIn(id, value{name: name, shape: t.Shape, rng: r})
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
 // finer than other activations, of up to 16 bits.
 func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
 	base, f := l.root(b)
-	r := &value{name: "1/" + b.name, shape: b.shape, uses: 1, id: model.None, shaped: model.None}
+	r := pending(value{name: "1/" + b.name, shape: b.shape, uses: 1})
 	// The calibrated range of the reciprocal.
 	if least := b.rng.Least; least > 0 {
 		r.rng = Range{Min: 1 / b.rng.Abs(), Max: 1 / least}

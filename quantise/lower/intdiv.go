@@ -86,7 +86,7 @@ func (l *lowering) exactConstant(name string) *value {
 		}
 	}
 	id := l.Constant(name, t.Shape, values, frac)
-	return &value{name: name, shape: t.Shape, rng: NewRange(values).plusNone(), id: id, shaped: id}
+	return heldIn(id, value{name: name, shape: t.Shape, rng: NewRange(values).plusNone()})
 }
 
 // lowerRescale lowers round(x·factor) for whole numbers x: as the quotient of

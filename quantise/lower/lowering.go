@@ -102,6 +102,18 @@ type value struct {
 	clamped map[int]model.TensorID
 }
 
+// pending is a value that no tensor holds yet.
+func pending(v value) *value {
+	v.id, v.shaped = model.None, model.None
+	return &v
+}
+
+// heldIn is a value that a tensor holds, in its shape.
+func heldIn(id model.TensorID, v value) *value {
+	v.id, v.shaped = id, id
+	return &v
+}
+
 func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) *lowering {
 	given := opts.Formats
 	opts.Formats = maps.Clone(given)
@@ -132,7 +144,7 @@ func (l *lowering) nextPass(p fixed.Plan) *lowering {
 func (l *lowering) run() {
 	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
-		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name), id: model.None, shaped: model.None}
+		v := pending(value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name)})
 		if model.Size(v.shape) == 0 {
 			v.id = l.empty(v)
 			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
@@ -145,7 +157,7 @@ func (l *lowering) run() {
 	for _, n := range l.fg.Nodes {
 		l.at(n)
 		out := n.Output
-		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out), output: l.uses.outputs[out] > 0, id: model.None, shaped: model.None}
+		v := pending(value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out), output: l.uses.outputs[out] > 0})
 		ok, err := l.lower(n, v)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.atFault(n)))

@@ -29,10 +29,10 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	t := l.Circuit.Tensors[id]
 	relu := l.Mapped("positive part", l.Of(id), l.ReluTable(l.Magnitude(id)), t.Frac, 0, max(t.Max, 0))
 	neg := l.VirtualOf("negative part", l.Of(id).Minus(l.Of(relu)).Within(min(t.Min, 0), 0))
-	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
-	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
+	part := heldIn(neg, value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}})
+	below := pending(value{name: v.name, shape: v.shape, rng: v.rng, uses: 1})
 	l.mulConstant(below, part, n.Inputs[1], slope, nil)
-	above := &value{name: v.name, shape: x.shape, rng: v.rng, id: relu, shaped: relu}
+	above := heldIn(relu, value{name: v.name, shape: x.shape, rng: v.rng})
 	v.acc = l.align([]term{{below, below.acc}, {above, l.broadcast(above, v.shape)}}, 0, v)
 }
 
