@@ -29,7 +29,7 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	up := 0
 	eps := float64(epsilon * float64(mean) * float64(times) * float64(times) * Pow2(2*t.Frac))
 	if eps < 1<<10 {
-		up = digitBits / 2
+		up = DigitBits / 2
 	}
 	p := b.powerOf("sum of squares", r, id, 2*up, eps*Pow2(2*up))
 	limbs, bits := p.limbs, p.bits
@@ -49,15 +49,15 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	}
 	c := b.Tabulated(fmt.Sprint("inverse roots ", mean, exp), 1<<leadBits, 0, func(i int) float64 { return inverseRoot(mean, 2*exp, i) })
 	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", c)
-	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, c.Greatest<<(digitBits/2-1)))
+	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, c.Greatest<<(DigitBits/2-1)))
 
 	e := b.sumOfLimbs(r, id, limbs, bits, first, b.limbs(factor, normStep, normStep), func(i, digit int) int {
-		return digitBits/2*digit - bits*i + exp - 1 - up - frac
+		return DigitBits/2*digit - bits*i + exp - 1 - up - frac
 	}, func(digit int) int {
-		if digit < up/(digitBits/2) {
+		if digit < up/(DigitBits/2) {
 			return -1
 		}
-		return min(len(limbs)-1, max(0, (digitBits/2*(digit+1)-up-normTop+bits-1)/bits))
+		return min(len(limbs)-1, max(0, (DigitBits/2*(digit+1)-up-normTop+bits-1)/bits))
 	})
 	e.Frac = frac
 	e.Max = int64(root*Pow2(frac)) + 1<<17
@@ -177,7 +177,7 @@ func (b *Builder) squares(r Rows, limbs []model.TensorID, bits, exp int, least *
 			} else {
 				at++ // it is there twice
 			}
-			w.terms = append(w.terms, wideTerm{e, at})
+			w.terms = append(w.terms, WideTerm{e, at})
 		}
 	}
 	return w
@@ -242,13 +242,13 @@ const meanLimb = 10 // bits of the limbs of long sums
 func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []model.Linear {
 	limbs, count := []model.TensorID{id}, int64(r.Count)
 	if count*b.Magnitude(id) >= 1<<29 {
-		limbs = b.limbs(id, meanLimb, min(28-model.Log2Ceil(r.Count), digitBits))
+		limbs = b.limbs(id, meanLimb, min(28-model.Log2Ceil(r.Count), DigitBits))
 	}
 	w := wide{shape: r.Shape, constant: big.NewInt(count * offset)}
 	for i, limb := range limbs {
 		e := b.View(limb, r.sum, r.Shape)
 		e.Min, e.Max = e.Min*count, e.Max*count
-		w.terms = append(w.terms, wideTerm{e, meanLimb * i})
+		w.terms = append(w.terms, WideTerm{e, meanLimb * i})
 	}
 	digits := b.digits("sum", w, big.NewInt(2*count*offset))
 	den := b.Scalar("entries of a row", count)
@@ -265,9 +265,9 @@ func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []mod
 	}
 	rest := &Int{Shape: r.Shape}
 	for i := len(digits) - 1; i >= 0; i-- {
-		b.InRange(b.View(digits[i], nil, r.Shape), digitBits)
-		rest = divide(rest.Times(1<<digitBits).Plus(b.View(digits[i], nil, r.Shape)), digitBits)
-		parts[len(parts)-1].Coef = 1 << (digitBits*i + guard)
+		b.InRange(b.View(digits[i], nil, r.Shape), DigitBits)
+		rest = divide(rest.Times(1<<DigitBits).Plus(b.View(digits[i], nil, r.Shape)), DigitBits)
+		parts[len(parts)-1].Coef = 1 << (DigitBits*i + guard)
 	}
 	divide(rest.Times(1<<guard).PlusConst(count/2), guard+1)
 	parts[len(parts)-1].Coef = 1

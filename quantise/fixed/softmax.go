@@ -265,7 +265,7 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 		})}
 		e := b.View(exp, view, w.shape)
 		e.Max *= int64(min(size, width-from))
-		w.terms = append(w.terms, wideTerm{e, 0})
+		w.terms = append(w.terms, WideTerm{e, 0})
 	}
 	digits := b.digits("sum", w, big.NewInt(int64(width)*t.Max))
 	// Rounded to the scale of keys.
@@ -281,7 +281,7 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 	e.Acc.Const = 1 << (shift - 1)
 	var log []model.Linear
 	for i, p := range b.pieces("logarithm", e, shift)[1:] {
-		log = append(log, p.Times(1<<(digitBits*i)).Acc.Linear...)
+		log = append(log, p.Times(1<<(DigitBits*i)).Acc.Linear...)
 	}
 	return log
 }
