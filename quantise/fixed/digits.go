@@ -79,8 +79,8 @@ func (b *Builder) digits(name string, w wide, most *big.Int) []model.TensorID {
 // digit returns e mod 2^12 of an e that is not negative, as a tensor, and the
 // carry, nil if there is none or if it is not wanted.
 func (b *Builder) digit(e *Int, wanted bool) (model.TensorID, *Int) {
-	if a := e.Acc; e.Max < 1<<DigitBits && a.Const == 0 && len(a.Products) == 0 && len(a.Linear) == 1 && a.Linear[0].Coef == 1 && a.Linear[0].View == nil {
-		return a.Linear[0].Src, nil
+	if t := e.Acc.Linear; e.Max < 1<<DigitBits && e.Views() && len(t) == 1 && t[0].Coef == 1 && t[0].View == nil {
+		return t[0].Src, nil
 	}
 	// Most carries are small: they share a table.
 	bits := max(4, model.Log2Ceil(int(e.Max>>DigitBits)+1))

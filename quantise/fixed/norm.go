@@ -114,7 +114,10 @@ func limbBits(width, top int) int {
 // row whose first digit has the number of a limb for its from, all limbs from that
 // one on count together, with its factor: their own would be too large where they
 // are 0. Where it has a negative number the row is 0.
-func (b *Builder) sumOfLimbs(r Rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID, shift func(i, digit int) int, from func(digit int) int) *Int {
+func (b *Builder) sumOfLimbs(
+	r Rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID,
+	shift func(i, digit int) int, from func(digit int) int,
+) *Int {
 	all := AllLabels(r.of)
 	sum := &Int{Shape: r.of}
 	add := func(x model.TensorID, i int, holds func(from int) bool) {

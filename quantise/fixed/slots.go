@@ -30,7 +30,8 @@ func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorI
 			of = b.VirtualOf(name+", left", left)
 		}
 		_, z := b.top(of, n, 2*spread+1, t.Min, t.Max)
-		all = append(all, model.Linear{Coef: 1, Src: z, View: &model.View{Groups: []model.Group{Axis(0, 0), {Out: []int{1}, Base: -c, Strides: []int{1}}, Axis(2, 1)}}})
+		place := model.Group{Out: []int{1}, Base: -c, Strides: []int{1}}
+		all = append(all, model.Linear{Coef: 1, Src: z, View: &model.View{Groups: []model.Group{Axis(0, 0), place, Axis(2, 1)}}})
 		if c == count-1 {
 			break
 		}

@@ -95,7 +95,8 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		c = float64(c * cs)
 		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
 			base, f := l.root(x)
-			v.fn = &function{name: graph.Kind(l.node.Op), base: base, curve: f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })}
+			f = f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })
+			v.fn = &function{name: graph.Kind(l.node.Op), base: base, curve: f}
 			return
 		}
 		if slices.Equal(x.shape, v.shape) {

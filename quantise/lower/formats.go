@@ -108,12 +108,14 @@ func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fi
 	if rng.Abs() > 0 {
 		frac = l.fracFor(bits, rng)
 	}
-	if frac = max(min(frac, e.Frac), e.Frac-fixed.MaxRounding); v.low > 0 && bits > fixed.NarrowBits && f == fixed.WholeLine && fixed.TableBits(fixed.Keys(e, frac)) > fixed.NarrowBits {
+	frac = max(min(frac, e.Frac), e.Frac-fixed.MaxRounding)
+	keys, line := fixed.TableBits(fixed.Keys(e, frac)), f == fixed.WholeLine
+	if line && v.low > 0 && min(bits, keys) > fixed.NarrowBits {
 		l.Reported(e, frac, bits)
 		return l.RoundSplit(v.name, e, frac, bits, v.low, f)
 	}
-	if bits <= fixed.NarrowBits && f == fixed.WholeLine && l.scored(v) {
-		if table := max(fixed.TableBits(fixed.Keys(e, frac)), fixed.FormatTable); table <= model.MaxTableBits {
+	if line && bits <= fixed.NarrowBits && l.scored(v) {
+		if table := max(keys, fixed.FormatTable); table <= model.MaxTableBits {
 			l.Reported(e, frac, bits)
 			if frac <= fixed.LeastKey {
 				bits = max(bits, frac+sharedScores)

@@ -27,7 +27,8 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	}
 	a, b := operand(0), operand(1)
 	var e *fixed.Int
-	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) && p.Abs() < model.Bound/4 {
+	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && p.Abs() < model.Bound/4 &&
+		slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) {
 		e = p // as it is, before anything is rounded
 	} else {
 		e = l.broadcastOf(l.tensor(a), v.shape)
@@ -108,7 +109,8 @@ func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
 		v.acc = &fixed.Int{Shape: e.Shape}
 		return
 	}
-	quotient, _ := l.LongDivision(v.name, fixed.IntegerDivision{Num: e.Times(2 * num).PlusConst(den), Den: l.Scalar("divisor", 2*den), Most: 2 * den})
+	d := fixed.IntegerDivision{Num: e.Times(2 * num).PlusConst(den), Den: l.Scalar("divisor", 2*den), Most: 2 * den}
+	quotient, _ := l.LongDivision(v.name, d)
 	v.id = l.TensorOf(v.name, quotient)
 }
 

@@ -31,7 +31,8 @@ func (l *lowering) commitInteger(v *value, e *fixed.Int) model.TensorID {
 }
 
 func refuseInteger(most float64) {
-	refuse.With("its integers may be as large as %.10g, by the ranges of what they are computed from: a circuit holds exact ones within ±2^30", most)
+	refuse.With("its integers may be as large as %.10g, by the ranges of what they are computed from: "+
+		"a circuit holds exact ones within ±2^30", most)
 }
 
 // keepInteger checks what an operator has made of a value of integer type.

@@ -109,7 +109,8 @@ func (x *limbing) medianBits() int { return fixed.FloorLog2(x.stats.MedianOf()*f
 func (m *meeting) crowds() bool {
 	_, stream := m.stream[m.x.name]
 	asked := m.formatted(m.x)
-	if _, have := m.Splits[m.id]; have || !stream && (asked == 0 || asked > LimbedBits) || m.Magnitude(m.id) < 1<<mostLimbed || m.stats.Most == 0 {
+	may := (stream || asked > 0 && asked <= LimbedBits) && m.Magnitude(m.id) >= 1<<mostLimbed
+	if _, have := m.Splits[m.id]; have || !may || m.stats.Most == 0 {
 		return false
 	}
 	limbs := m.limbs()

@@ -91,7 +91,8 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 		channels, inner = t.Len()/k, k
 	}
 	w := weighting{
-		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
+		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k,
+		rows: la[len(la)-1] >= len(v.shape), out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, la, v.shape) },
 	}
 	if add != "" {

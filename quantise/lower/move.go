@@ -215,7 +215,8 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	if most > 0 {
 		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)
 	}
-	scales := l.opts.Base.scalesOf(name, t.Shape, func(frac int, reach int64) bool { return reach == int64(math.Round(most*fixed.Pow2(frac))) })
+	reachOn := func(frac int) int64 { return int64(math.Round(most * fixed.Pow2(frac))) }
+	scales := l.opts.Base.scalesOf(name, t.Shape, func(frac int, reach int64) bool { return reach == reachOn(frac) })
 	if len(scales) > 0 && !slices.Contains(scales, frac) {
 		frac = scales[0]
 	}
@@ -224,6 +225,5 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 			refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
 		}
 	}
-	reach := int64(math.Round(most * fixed.Pow2(frac)))
-	return l.rounded(name, w, t.Shape, frac, reach, weights.RoundedTo(most, frac, 0))
+	return l.rounded(name, w, t.Shape, frac, reachOn(frac), weights.RoundedTo(most, frac, 0))
 }

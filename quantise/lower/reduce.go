@@ -102,8 +102,11 @@ const meanGuard = 4
 func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	id, e := l.openSum(x, w, v.shape, count, model.Bound>>3)
 	t := l.Circuit.Tensors[id]
+	fits := func(shift int) bool {
+		return float64(e.Abs())*fixed.Pow2(shift+2) < model.Bound && fixed.TableBits(t.Min<<shift, t.Max<<shift) <= fixed.WideTable
+	}
 	shift := 0
-	for shift < meanGuard && float64(e.Abs())*fixed.Pow2(shift+3) < model.Bound && fixed.TableBits(t.Min<<(shift+1), t.Max<<(shift+1)) <= fixed.WideTable {
+	for shift < meanGuard && fits(shift+1) {
 		shift++
 	}
 	n := x.shape[axis]

@@ -130,14 +130,16 @@ const (
 // those that count, as the logarithms of small probabilities do, the scores less their
 // maximum, clamped at −FarBelow: on a finer scale than all of them would have.
 func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
-	if len(n.Inputs) > 1 || l.length != nil || l.opts.Mode == modeW8A8 || l.formatted(x) <= fixed.NarrowBits || x.rng.Abs()*l.opts.Headroom < farScores {
+	wide := l.opts.Mode != modeW8A8 && l.formatted(x) > fixed.NarrowBits
+	if len(n.Inputs) > 1 || l.length != nil || !wide || l.reachOf(x.rng) < farScores {
 		return x
 	}
 	id := l.tensor(x)
 	t := l.Circuit.Tensors[id]
 	top := l.Greatest("maximum", id, true)
 	below := l.Of(id).Minus(l.broadcastOf(top, v.shape))
-	near := l.RoundOn("near the maximum", below, min(t.Frac, nearKey), fixed.NarrowBits, fixed.Piecewise{Kind: fixed.Keep, Lo: -fixed.FarBelow})
+	clamp := fixed.Piecewise{Kind: fixed.Keep, Lo: -fixed.FarBelow}
+	near := l.RoundOn("near the maximum", below, min(t.Frac, nearKey), fixed.NarrowBits, clamp)
 	return heldIn(near, value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -fixed.FarBelow}, uses: 1})
 }
 

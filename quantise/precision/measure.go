@@ -87,7 +87,7 @@ type FloatRun struct {
 
 // NewFloatRun returns the run of a graph, to which Add adds the values.
 func NewFloatRun(g *graph.Graph) *FloatRun {
-	return &FloatRun{graph: g, images: hasImages(g), outputs: make([][]float64, len(g.Outputs)), rounds: make(map[string]float64, len(g.Nodes))}
+	return &FloatRun{graph: g, images: hasImages(g), outputs: make([][]float64, len(g.Outputs)), rounds: map[string]float64{}}
 }
 
 // Add adds a value of the run (graph.VisitFloat). It may be called concurrently.

@@ -32,7 +32,9 @@ type Choice struct {
 }
 
 // Choose is Choose of package quantise, which says what it does.
-func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (*lower.Result, *Choice, error) {
+func Choose(
+	ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]lower.Range, opts lower.Options,
+) (*lower.Result, *Choice, error) {
 	opts, err := opts.WithDefaults()
 	if err != nil {
 		return nil, nil, err
@@ -115,7 +117,7 @@ type attempt struct {
 	formats lower.Formats
 	model   *lower.Result
 	error   float64
-	spread  float64            // root mean square of the error of each output, in units of its own; and of those, the root of the sum of squares
+	spread  float64            // root of the sum of squares of each output's root mean square error, in units of its own
 	local   map[string]entered // of the first sample; nil if it is not known yet
 }
 
@@ -278,7 +280,10 @@ const (
 )
 
 // levels are the formats of all values that are tried for that.
-var levels = []lower.Format{{Bits: 15, Weights: 13}, {Bits: 18, Weights: 16}, {Bits: 20, Weights: 16}, {Bits: 20, Weights: lower.FormatWeights}, {Bits: 22, Weights: lower.FormatWeights}}
+var levels = []lower.Format{
+	{Bits: 15, Weights: 13}, {Bits: 18, Weights: 16}, {Bits: 20, Weights: 16},
+	{Bits: 20, Weights: lower.FormatWeights}, {Bits: 22, Weights: lower.FormatWeights},
+}
 
 // start returns the first attempt, or one with the usual formats of transformers,
 // as fine as the target needs, with those of a spectrum before its logarithm, or of models
