@@ -103,7 +103,7 @@ func (l *lowering) constantOutput(of, name string) model.TensorID {
 // numbers apart; 0 if there is none.
 func (l *lowering) usefulReach(name string) float64 {
 	reach := 0.0
-	for _, r := range l.uses.readers[name] {
+	for _, r := range l.uses.Readers[name] {
 		if f, ok := r.Op.(graph.Finite); ok && f.Reach == 0 {
 			return 0
 		} else if ok {
@@ -115,11 +115,11 @@ func (l *lowering) usefulReach(name string) float64 {
 
 // branches says whether thresholds are held against an extended input.
 func (l *lowering) branches(name string) bool {
-	for _, r := range l.uses.readers[name] {
+	for _, r := range l.uses.Readers[name] {
 		if _, ok := r.Op.(graph.Finite); !ok {
 			continue
 		}
-		for _, r := range l.uses.readers[r.Output] {
+		for _, r := range l.uses.Readers[r.Output] {
 			if _, ok := r.Op.(graph.Exceeds); ok {
 				return true
 			}

@@ -56,8 +56,8 @@ func (l *lowering) folds(name string, added bool) bool {
 	if l.uses.outputs[name] > 0 {
 		return false
 	}
-	for _, r := range l.uses.readers[name] {
-		if r.operand > 0 || !TraitsOf(r.Op).rows {
+	for _, r := range l.uses.Readers[name] {
+		if r.Inputs[0] != name || !TraitsOf(r.Op).rows {
 			return false
 		}
 		if w := l.fg.Consts[r.Inputs[1]]; w == nil || added && len(w.Shape) != 2 {

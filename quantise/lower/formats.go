@@ -167,12 +167,12 @@ const (
 
 // roomOf is roomFor without the least.
 func (l *lowering) roomOf(name string) int {
-	if l.uses.outputs[name] > 0 || len(l.uses.readers[name]) == 0 {
+	if l.uses.outputs[name] > 0 || len(l.uses.Readers[name]) == 0 {
 		return noBound
 	}
 	bits := 0
-	for _, r := range l.uses.readers[name] {
-		bits = max(bits, l.roomAt(r.Node))
+	for _, r := range l.uses.Readers[name] {
+		bits = max(bits, l.roomAt(r))
 	}
 	return bits
 }
@@ -196,9 +196,9 @@ func (l *lowering) roomAt(n *graph.Node) int {
 
 // ofSoftmax reports whether a value is the result of a Softmax, maybe with its entries moved.
 func (l *lowering) ofSoftmax(name string) bool {
-	n := l.uses.by[name]
+	n := l.uses.By[name]
 	for n != nil && TraitsOf(n.Op).moves == rearranges {
-		n = l.uses.by[n.Inputs[0]]
+		n = l.uses.By[n.Inputs[0]]
 	}
 	return n != nil && IsSoftmax(n.Op)
 }

@@ -35,7 +35,7 @@ type lowering struct {
 	memory *Memory
 	length *length                  // nil if none is free
 	wholes map[string]*graph.Tensor // constants for the bound of a free length
-	uses   uses                     // of the graph's values
+	uses   Uses                     // of the graph's values
 
 	values map[string]*value
 	node   *graph.Node // being lowered
@@ -119,7 +119,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory 
 	opts.Formats = maps.Clone(given)
 	maps.DeleteFunc(opts.Formats, func(name string, _ Format) bool { return isInteger(fg, name) }) // which are exact
 	l := &lowering{
-		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
+		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: UsesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
 		chains: map[string]*scaling{},
 		asked:  map[model.TensorID][][]graph.Split{}, maxBits: 15,
@@ -239,8 +239,8 @@ func (l *lowering) outputTensor(name string) (id model.TensorID) {
 
 // consumer returns the one node that reads the value; nil if there are more.
 func (l *lowering) consumer(v *value) *graph.Node {
-	if readers := l.uses.readers[v.name]; v.uses == 1 && len(readers) > 0 {
-		return readers[0].Node
+	if readers := l.uses.Readers[v.name]; v.uses == 1 && len(readers) > 0 {
+		return readers[0]
 	}
 	return nil
 }

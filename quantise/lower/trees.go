@@ -21,7 +21,7 @@ func (l *lowering) splits(v *value) [][]graph.Split {
 		return nil
 	}
 	by, reads := make([][]graph.Split, v.shape[1]), 0
-	for _, r := range l.uses.readers[v.name] {
+	for _, r := range l.uses.Readers[v.name] {
 		if op, ok := r.Op.(graph.Exceeds); ok {
 			reads++
 			for _, s := range op.Splits {

@@ -159,7 +159,7 @@ func (l *lowering) residual(v *value) bool {
 	if v.node == nil || v.node.Op != graph.Add || v.uses < 2 || v.output {
 		return false
 	}
-	return !slices.ContainsFunc(l.uses.readers[v.name], func(r reader) bool { t := TraitsOf(r.Op); return !t.Sums && !t.Means })
+	return l.uses.OnlySummed(v.name)
 }
 
 // usefulRange is the value's calibrated range, reduced towards what is useful
