@@ -55,7 +55,8 @@ func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
 // the model has already, or else the smallest.
 func (b *Builder) ReluTable(spread int64) model.TableID {
 	top := int64(1)<<b.Plan.Bits - 1
-	if b.hasTable(piecewiseName(Keep, 0, top, b.Plan.TableBits)) && spread <= top {
+	usual := piecewiseName(Keep, 0, top, b.Plan.TableBits)
+	if _, have := b.tables[usual]; spread <= top && (have || b.replay.named(usual)) {
 		return b.PiecewiseOf(Keep, 0, top, b.Plan.TableBits)
 	}
 	bits := model.Log2Ceil(int(spread+1)) + 1

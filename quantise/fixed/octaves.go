@@ -25,17 +25,13 @@ const OctaveError = 1.0 / (2 * octaveKeys)
 func (b *Builder) Octaves(name string, id model.TensorID) *Int {
 	t := &b.Circuit.Tensors[id]
 	w := wide{shape: t.Shape, terms: []WideTerm{{b.Of(id), 0}}, constant: new(big.Int)}
-	return b.octaves(name, t.Shape, b.digits(name, w, big.NewInt(t.Max)))
-}
-
-// octaves are those of a wide integer with these digits, which it forces to be digits.
-func (b *Builder) octaves(name string, shape []int, digits []model.TensorID) *Int {
-	m, octave := b.leadingOctave(name, shape, digits)
-	key := b.View(m, nil, shape)
+	digits := b.digits(name, w, big.NewInt(t.Max))
+	m, octave := b.leadingOctave(name, t.Shape, digits)
+	key := b.View(m, nil, t.Shape)
 	if octave != nil {
 		key = key.Plus(octave.Times(octaveKeys))
 	}
-	key.Shape, key.Frac, key.Min = shape, 0, 0
+	key.Frac, key.Min = 0, 0
 	key.Max = 1<<(DigitBits+1) - 1 + octaveKeys*DigitBits*int64(len(digits)-1)
 	return key
 }

@@ -120,12 +120,6 @@ func (b *Builder) newTable(key string, t model.Table) model.TableID {
 	return id
 }
 
-// hasTable says whether there is a table without a column that is known by that name.
-func (b *Builder) hasTable(key string) bool {
-	_, ok := b.tables[key]
-	return ok || b.replay.named(key)
-}
-
 // RangeTable is the table of the keys [0, 2^bits).
 func (b *Builder) RangeTable(bits int) model.TableID {
 	return b.addTable(model.Table{Name: fmt.Sprintf("range %d", bits), Kind: model.TableRange, Bits: bits})

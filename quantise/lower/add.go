@@ -103,11 +103,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 			l.setAffine(v, x, xs, c)
 		}
 	}
-	values := l.numbersOf(t)
-	if rng, ok := l.softenMask(v, values, x.rng); ok {
-		v.rng = rng
-	}
-	values = values.times(cs)
+	values := l.softenMask(v, l.numbersOf(t).times(cs), x.rng)
 	most := values.most()
 	e := l.align([]term{{x, l.broadcast(x, v.shape).Times(int64(xs))}}, most, v)
 	e = l.refine(v, e, values, most, v.rng)

@@ -65,10 +65,7 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	}
 	name := n.Inputs[1+constant]
 	t := l.fg.Consts[name]
-	values := l.numbersOf(t)
-	if r, ok := l.softenMask(v, values, terms[0].v.rng); ok {
-		v.rng = r
-	}
+	values := l.softenMask(v, l.numbersOf(t), terms[0].v.rng)
 	// mask·constant over the shape that both broadcast to.
 	shape, _ := graph.Broadcast(cond.Shape, t.Shape) // they do: the graph is valid
 	most := values.most()

@@ -116,10 +116,9 @@ type sampleRun struct {
 // row of a table.
 func cost(m *lower.Result) int {
 	total := 0
-	for i := range m.Graph.Steps {
-		if s := &m.Graph.Steps[i]; s.Kind == model.StepLookup {
-			total += model.Size(s.Shape)
-		}
+	lookUps, _ := m.LookUps()
+	for _, n := range lookUps {
+		total += n
 	}
 	for i := range m.Graph.Tables {
 		total += 1 << m.Graph.Tables[i].Bits

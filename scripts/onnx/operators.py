@@ -853,6 +853,9 @@ for name, by in (("number", np.array(30000, np.int16)), ("each", np.array([-3276
     LATER["wrap_mul_16_large_" + name] = [node("Cast", ["x"], ["xi"], to=6), node("Cast", ["c"], ["ci"], to=6), node("Mul", ["xi", "ci"], ["w"]),
                                           node("Cast", ["w"], ["r"], to=5), node("Cast", ["r"], ["y"], to=1)]
 
+for name, by in (("below", np.triu(np.full((4, 4), 1000, F), 1)), ("above", np.diag(np.full(4, -1000, F)))):
+    case("softmax_of_difference_" + name, 13, [node("Sub", ["x", "m"], ["a"]), node("Softmax", ["a"], ["y"])], {"x": rand(4, 4)}, {"m": by})
+
 
 def main(folder, *names):
     os.makedirs(folder, exist_ok=True)
