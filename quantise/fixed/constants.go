@@ -147,6 +147,9 @@ type FixedTensor struct {
 // be called for several parts at once.
 type Filler func(dst []int32, from int)
 
+// Listed has the entries of a list.
+func Listed(list []int32) Filler { return func(dst []int32, from int) { copy(dst, list[from:]) } }
+
 // Fixed adds a fixed tensor.
 func (b *Builder) Fixed(name string, shape []int, frac int, lo, hi int64, fill Filler) model.TensorID {
 	id := b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})

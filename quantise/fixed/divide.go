@@ -28,11 +28,11 @@ func (b *Builder) RoundedQuotient(name string, num *Int, den model.TensorID, vie
 func (b *Builder) Division(acc model.Acc, den, q model.TensorID, most int64) *Int {
 	shape := b.Circuit.Tensors[den].Shape
 	r := b.Witness("remainder", shape, 0, 0, most)
-	step := model.Step{Kind: model.StepDivide, Name: b.StepName, Shape: shape, Acc: acc, Lo: r, Table: model.None, Out: q, Den: den}
+	step := b.step(model.StepDivide, shape, acc)
+	step.Lo, step.Out, step.Den = r, q, den
 	d := b.Circuit.Division(&step)
-	zero := step
-	zero.Kind, zero.Acc, zero.Lo, zero.Out, zero.Den = model.StepZero, d.Equation, model.None, model.None, model.None
-	b.Circuit.Steps = append(b.Circuit.Steps, step, zero)
+	b.addStep(step)
+	b.addStep(b.step(model.StepZero, shape, d.Equation))
 	bits := model.Log2Ceil(int(most) + 1)
 	b.InRange(b.View(r, nil, shape), bits)
 	b.InRange(&Int{Shape: shape, Acc: d.Below, Min: 0, Max: most}, bits)

@@ -34,13 +34,12 @@ func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *I
 	scales := b.steppedTable("logarithm of the scale", DigitBits/2, pieces)
 	front := b.Mapped("logarithm of the scale", b.View(scale, nil, shape), scales, 0, 0, pieces[len(pieces)-1].Offset)
 
-	e := &Int{Shape: shape, Frac: LogBits}
-	e.Acc.Linear = []model.Linear{{Coef: 1, Src: leadingLog}, {Coef: -1, Src: front}}
+	e := b.Of(leadingLog).Minus(b.Of(front))
 	for i, f := range first {
 		at := DigitBits*i + DigitBits - leadBits - unit
-		e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: ln(float64(at) * math.Ln2), Src: f})
+		e = e.Plus(b.Of(f).Times(ln(float64(at) * math.Ln2)))
 	}
-	return e
+	return e.On(LogBits)
 }
 
 // LogPower is the logarithm of the sum of the squares of the rows of a tensor, and
@@ -63,8 +62,7 @@ func (b *Builder) LogPower(r Rows, id model.TensorID, epsilon float64) model.Ten
 		x, _ := new(big.Float).SetInt(n).Float64()
 		return int64(math.Round((elementary.Log(x) - float64(float64(unit)*math.Ln2)) * (1 << LogBits)))
 	}
-	e.Min, e.Max = bound(p.least)-logSlack, bound(p.most)+logSlack
-	return b.Exact("logarithm of the power", e)
+	return b.Exact("logarithm of the power", e.Within(bound(p.least)-logSlack, bound(p.most)+logSlack))
 }
 
 const (

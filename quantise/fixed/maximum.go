@@ -114,10 +114,11 @@ func (b *Builder) top(id model.TensorID, width int, spread, lo, hi int64) (top, 
 	last := len(t.Shape) - 1
 	rows := t.Shape[:last:last]
 	top = b.Witness("maximum", rows, t.Frac, lo, hi)
-	step := model.Step{Kind: model.StepMax, Name: b.StepName, Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: id}
+	step := b.step(model.StepMax, rows, model.Acc{})
+	step.Out, step.Den = top, id
 	is = b.Witness("is the maximum", t.Shape, 0, 0, 1)
 	c := b.Circuit.Maximum(&step, is)
-	b.Circuit.Steps = append(b.Circuit.Steps, step)
+	b.addStep(step)
 
 	bits := model.Log2Ceil(int(spread) + 1)
 	if bits > model.MaxTableBits {

@@ -121,16 +121,16 @@ func (b *Builder) sumOfLimbs(
 	all := AllLabels(r.of)
 	sum := &Int{Shape: r.of}
 	add := func(x model.TensorID, i int, holds func(from int) bool) {
-		e := &Int{Shape: r.Shape, Max: model.Bound - 1}
+		e := &Int{Shape: r.Shape}
 		for digit, is := range first {
 			if t := shift(i, digit); holds(from(digit)) && t < normStep*len(factor) {
 				p := b.rowProduct(r.Shape, b.suffix("factor", factor, max(0, t/normStep), normStep), is, 0)
-				e.Acc.Products = append(e.Acc.Products, p.Times(1<<max(0, -t)).Acc.Products...)
+				e = e.Plus(p.Times(1 << max(0, -t)))
 			}
 		}
-		if len(e.Acc.Products) > 0 {
-			c := b.Exact(fmt.Sprintf("factor of limb %d", i), e)
-			sum.Acc.Products = append(sum.Acc.Products, model.Product{Coef: 1, A: x, B: c, LabelsA: all, LabelsB: r.labels})
+		if !e.Linear() {
+			c := b.Exact(fmt.Sprintf("factor of limb %d", i), e.Within(0, model.Bound-1))
+			sum = sum.Plus(b.Product(r.of, x, all, c, r.labels, 1))
 		}
 	}
 	for i := range limbs {

@@ -84,10 +84,8 @@ func (b *Builder) OneHot(name string, e *Int) model.TensorID {
 	out := b.Mapped(name, e, b.ZeroTable(directBits), 0, 0, 1)
 	last := len(e.Shape) - 1
 	sum, _ := SumView(e.Shape, []int{last}, false)
-	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
-		Kind: model.StepZero, Name: b.StepName, Shape: e.Shape[:last:last], Out: model.None, Lo: model.None, Table: model.None, Den: model.None,
-		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: out, View: sum}}},
-	})
+	all := model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: out, View: sum}}}
+	b.addStep(b.step(model.StepZero, e.Shape[:last:last], all))
 	b.RowSums[out], b.RowNorms[out] = 1, 1
 	return out
 }

@@ -178,7 +178,7 @@ func (b *Builder) FuncTable(name string, first int64, of *Column) model.TableID 
 	if id, ok := b.replay.function(bits, first, c.rows); ok {
 		return id
 	}
-	id := b.Fixed("table "+name, []int{len(c.rows)}, 0, of.Least, of.Greatest, func(dst []int32, from int) { copy(dst, c.rows[from:]) })
+	id := b.Fixed("table "+name, []int{len(c.rows)}, 0, of.Least, of.Greatest, Listed(c.rows))
 	return b.newTable(c.name, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
 }
 

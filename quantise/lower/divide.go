@@ -41,7 +41,8 @@ const fewBits = 14
 // of which calibration found to be near 0 beside the others: then a table of reciprocals
 // costs less than divisions, and is as exact.
 func (l *lowering) fewDivisors(v, b *value) bool {
-	return 64*l.Entries(b.shape) <= l.Entries(v.shape) && b.rng.Least > 0 && b.rng.Abs() <= 16*b.rng.Least && (b.rng.Min > 0 || b.rng.Max < 0)
+	r := b.rng
+	return 64*l.Entries(b.shape) <= l.Entries(v.shape) && r.Least > 0 && r.Abs() <= 16*r.Least && (r.Min > 0 || r.Max < 0)
 }
 
 // constantValue makes a constant an operand like a computed one.

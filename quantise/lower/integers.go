@@ -189,11 +189,11 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 func (l *lowering) timesConstants(v *value, id model.TensorID, name string, shape []int, values []float64) *fixed.Int {
 	ida, la := l.Squeezed(id, v.shape)
 	labels, kept := fixed.BroadcastLabels(shape, v.shape)
-	c := l.Fixed(name, kept, 0, int64(slices.Min(values)), int64(slices.Max(values)), func(dst []int32, from int) {
-		for i := range dst {
-			dst[i] = int32(values[from+i])
-		}
-	})
+	list := make([]int32, len(values))
+	for i, x := range values {
+		list[i] = int32(x)
+	}
+	c := l.Fixed(name, kept, 0, int64(slices.Min(values)), int64(slices.Max(values)), fixed.Listed(list))
 	return l.Product(v.shape, ida, la, c, labels, 1)
 }
 

@@ -291,7 +291,9 @@ func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 
 // precise reports whether every step has enough bits.
 func (l *lowering) precise() bool {
-	return !slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool { return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits) })
+	return !slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool {
+		return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits)
+	})
 }
 
 // choose chooses what all look-ups share and lowers the model with that. A first

@@ -123,7 +123,8 @@ func (o Options) WithDefaults() (Options, error) {
 	default:
 		return o, fmt.Errorf("unknown quantisation mode %q: use auto, exact or w8a8", o.Mode)
 	}
-	o.WeightBits, o.ActBits, o.MaxTableBits = cmp.Or(o.WeightBits, bits), cmp.Or(o.ActBits, bits), cmp.Or(o.MaxTableBits, model.MaxTableBits)
+	o.WeightBits, o.ActBits = cmp.Or(o.WeightBits, bits), cmp.Or(o.ActBits, bits)
+	o.MaxTableBits = cmp.Or(o.MaxTableBits, model.MaxTableBits)
 	o.Headroom, o.Target = cmp.Or(o.Headroom, 2), cmp.Or(o.Target, Target)
 	for name, f := range o.Formats {
 		if err := f.check(); err != nil {

@@ -108,7 +108,8 @@ func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool
 			return l.VirtualOf(v.name, e), true
 		}
 	}
-	whole := v.node != nil && l.integers(v.name) && e.Frac <= 0 && float64(e.Abs()) <= math.Max(8*l.reachOf(v.rng)*fixed.Pow2(e.Frac), 1<<10)
+	near := float64(e.Abs()) <= math.Max(8*l.reachOf(v.rng)*fixed.Pow2(e.Frac), 1<<10)
+	whole := v.node != nil && l.integers(v.name) && e.Frac <= 0 && near
 	if v.final() && !l.rounds(v, e) || whole {
 		return l.Exact(v.name, e), true
 	}

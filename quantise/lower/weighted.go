@@ -157,9 +157,7 @@ func (m *meeting) accumulator() *fixed.Int {
 // product is Σ x·w, of a tensor and a fixed tensor of the weights, which goes so far.
 func (w *weighting) product(l *lowering, id, wid model.TensorID, reach weights.Reach) *fixed.Int {
 	other, labels := w.operand(id)
-	e := &fixed.Int{Shape: w.out, Frac: l.Circuit.Tensors[id].Frac + l.Circuit.Tensors[wid].Frac}
-	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
-	return e.Within(-int64(math.Ceil(reach.Down)), int64(math.Ceil(reach.Up)))
+	return l.Product(w.out, other, labels, wid, w.labels, 1).Within(-int64(math.Ceil(reach.Down)), int64(math.Ceil(reach.Up)))
 }
 
 // restBits are as many bits, at most those given, of what rounding took from weights as an accumulator has room for
