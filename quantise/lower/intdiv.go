@@ -96,7 +96,7 @@ func (l *lowering) exactConstant(name string) *value {
 func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
 	e := l.notFiner(l.operandFlat(l.values[n.Inputs[0]]))
 	factor := op.Factor * fixed.Pow2(-e.Frac) // of e's integers
-	e = &fixed.Int{Acc: e.Acc, Shape: e.Shape, Min: e.Min, Max: e.Max}
+	e = e.On(0)
 	most := math.Max(float64(e.Abs()), 1)
 	reach := math.Ceil(most*factor) + 1 // of the result
 	// The division's range and quotient, and its numerator, fit in 30 bits.

@@ -115,22 +115,17 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 		}
 	}
 	e := l.align(terms, most, v)
-	// Entries come from one part each.
-	e.Min, e.Max = 0, 0
-	widen := func(lo, hi int64) { e.Min, e.Max = min(e.Min, lo), max(e.Max, hi) }
-	for i := range e.Acc.Linear {
-		t := &e.Acc.Linear[i]
-		s := &l.Circuit.Tensors[t.Src]
-		widen(s.Min*t.Coef, s.Max*t.Coef)
-	}
 	for part, name := range n.Inputs {
 		if t := l.fg.Consts[name]; t != nil {
-			id := l.constantOf(name, t.Shape, l.numbersOf(t), e.Frac)
-			e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: 1, Src: id, View: views[part]})
-			widen(l.Circuit.Tensors[id].Min, l.Circuit.Tensors[id].Max)
+			e = e.Plus(l.View(l.constantOf(name, t.Shape, l.numbersOf(t), e.Frac), views[part], v.shape))
 		}
 	}
-	v.acc = e
+	var lo, hi int64 // entries come from one part each
+	for _, t := range e.Acc.Linear {
+		s := &l.Circuit.Tensors[t.Src]
+		lo, hi = min(lo, s.Min*t.Coef), max(hi, s.Max*t.Coef)
+	}
+	v.acc = e.Within(lo, hi)
 }
 
 func lowerExpand(l *lowering, n *graph.Node, _ graph.Expand, v *value) {
