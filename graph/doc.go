@@ -33,7 +33,8 @@
 //   - Numbers are finite, but of inputs that say so ([Input.Numbers]), which
 //     Finite and Class alone read, and of outputs that an Extend makes.
 //   - No node has only constant inputs, except an Identity or an Extend. No Div has
-//     a constant divisor, and the factors of a Gemm are 1 beside constants.
+//     a constant divisor. The factors of a Gemm are 1, and a third operand is constant
+//     beside a constant matrix.
 //   - Axes are non-negative, indices are in range, operands have the shapes that
 //     the operator asks for.
 //

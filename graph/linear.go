@@ -8,7 +8,8 @@ import (
 )
 
 // Gemm is Alpha·A'·B' + Beta·C, where A' is A, transposed with TransA, and so on.
-// A and B have two axes; the optional C broadcasts to the result.
+// A and B have two axes; the optional C broadcasts to the result. In a graph Alpha and
+// Beta are 1, and C is a constant beside a constant A or B.
 type Gemm struct {
 	TransA, TransB bool
 	Alpha, Beta    float64
@@ -49,43 +50,40 @@ func (g Gemm) eval(in []operand, shape []int) operand {
 	} else {
 		multiply(out, a, in[1], 0, shape[0], k, shape[1], g.TransB)
 	}
-	if g.Alpha != 1 {
-		for i := range out {
-			out[i] *= g.Alpha
-		}
-	}
 	if len(in) > 2 {
 		c := in[2].float64s()
 		t := broadcastTables(in[2].shape, shape)
-		walk(shape, t, t, func(i, j, _ int) { out[i] += float64(g.Beta * c[j]) })
+		walk(shape, t, t, func(i, j, _ int) { out[i] += c[j] })
 	}
 	return operand{shape: shape, f: out}
 }
 
-// Gemm applies g to x, y and, if there is one, z. The factors Alpha and Beta are
-// multiplied into y and z if these are constant.
+// Gemm applies g to x, y and, if there is one, z. The factors Alpha and Beta are multiplied into what is
+// constant of x, y and z, or what they go with; a z that is no bias of weights is added to their product.
 func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) (made Value) {
 	defer b.refused(&made)
 	in := append([]Value{x, y}, z...)
 	b.need(in...)
 	inferred(g, b.operandTypes(in...)) // the shapes are checked before anything is scaled
-	if b.Tensor(y) != nil {
-		in[1], g.Alpha = b.scaled(y, g.Alpha), 1
+	alpha, beta := g.Alpha, g.Beta
+	g.Alpha, g.Beta = 1, 1
+	weighs := true
+	switch {
+	case b.Tensor(y) != nil:
+		y, alpha = b.scaled(y, alpha), 1
+	case b.Tensor(x) != nil:
+		x, alpha = b.scaled(x, alpha), 1
+	default:
+		weighs = false
 	}
-	if len(z) == 0 || g.Beta == 0 {
-		in, g.Beta = in[:2], 1
-	} else if b.Tensor(z[0]) != nil {
-		in[2], g.Beta = b.scaled(z[0], g.Beta), 1
+	if len(z) == 0 || beta == 0 {
+		return b.scaled(b.emit(g, x, y), alpha)
 	}
-	if b.Tensor(x) != nil && b.Tensor(y) != nil && len(in) == 3 && b.Tensor(in[2]) == nil {
-		sum := in[2] // of a constant product and what is computed
-		if g.Beta != 1 {
-			sum = b.Mul(sum, b.number("beta", g.Beta))
-		}
-		g.Beta = 1
-		return b.Add(b.emit(g, in[:2]...), sum)
+	c := b.scaled(z[0], beta)
+	if weighs && b.Tensor(c) != nil {
+		return b.emit(g, x, y, c)
 	}
-	return b.emit(g, in...)
+	return b.Add(b.scaled(b.emit(g, x, y), alpha), c)
 }
 
 // scaled returns v times factor; the factor is mostly 1.

@@ -108,7 +108,7 @@ func (v validation) node(n *Node) {
 	case n.Op == Op(Div) && in[1].value != nil:
 		refuse.With("divides by a constant, in place of a product with the reciprocal")
 	case scaledApart(n.Op, in):
-		refuse.With("has a factor beside a constant, in place of a constant with the factor")
+		refuse.With("has a factor, or a third operand that is no bias of weights")
 	case foldOnly(n.Op):
 		refuse.With("serves constants only")
 	}
@@ -121,10 +121,10 @@ func (v validation) node(n *Node) {
 		"gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
 }
 
-// scaledApart reports whether an operator is a Gemm whose constant operands do not have its factors in them.
+// scaledApart reports whether an operator is a Gemm with factors, or with a C that is not constant beside a constant matrix.
 func scaledApart(op Op, in []operandType) bool {
 	g, ok := op.(Gemm)
-	return ok && (in[1].value != nil && g.Alpha != 1 || (len(in) < 3 || in[2].value != nil) && g.Beta != 1)
+	return ok && (g.Alpha != 1 || g.Beta != 1 || len(in) > 2 && (in[2].value == nil || in[0].value == nil && in[1].value == nil))
 }
 
 // numbers checks that operators which ask for numbers that are not finite read inputs that

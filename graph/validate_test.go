@@ -47,8 +47,8 @@ func TestValidate(t *testing.T) {
 		"jump":           {func(g *Graph) { g.Nodes[1].Op = Scalar{Func: Sign} }, "constants only"},
 		"constant node":  {func(g *Graph) { g.Nodes[0].Inputs[0] = "w" }, "constant operands"},
 		"quotient":       {func(g *Graph) { g.Nodes[0].Op = Div }, "divides by a constant"},
-		"scaled weights": {func(g *Graph) { g.Nodes[0].Op = Gemm{Alpha: 2, Beta: 1} }, "a factor beside a constant"},
-		"scaled nothing": {func(g *Graph) { g.Nodes[0].Op = Gemm{Alpha: 1, Beta: 2} }, "a factor beside a constant"},
+		"scaled weights": {func(g *Graph) { g.Nodes[0].Op = Gemm{Alpha: 2, Beta: 1} }, "has a factor"},
+		"scaled nothing": {func(g *Graph) { g.Nodes[0].Op = Gemm{Alpha: 1, Beta: 2} }, "has a factor"},
 	} {
 		g := make()
 		c.change(g)

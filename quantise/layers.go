@@ -25,13 +25,10 @@ type Layer struct {
 // Layers describes a run of a model, node by node. fg is the float graph in the size of the run,
 // and values what RunFloat gave on the same input.
 func Layers(m *Model, fg *graph.Graph, values map[string][]float64, w *forward.Witness) []Layer {
-	lookUps, committed := map[string]int{}, map[string]int{}
+	lookUps, _ := m.LookUps()
+	committed := map[string]int{}
 	for i := range m.Graph.Steps {
-		s := &m.Graph.Steps[i]
-		if s.Kind == model.StepLookup {
-			lookUps[s.Name] += model.Size(s.Shape)
-		}
-		if s.Out != model.None && m.Graph.Tensors[s.Out].Kind == model.Witness {
+		if s := &m.Graph.Steps[i]; s.Out != model.None && m.Graph.Tensors[s.Out].Kind == model.Witness {
 			committed[s.Name] += model.Size(m.Graph.Tensors[s.Out].Shape)
 		}
 	}

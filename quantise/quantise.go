@@ -1,3 +1,14 @@
+// Package quantise turns a floating-point graph (package graph) into a
+// quantised one (package model): integers with a power-of-two scale per
+// tensor, static bounds proved from the actual weights, every rounding and
+// clamp a table look-up (docs/quantisation.md).
+//
+// It is a package apart from model because the verifier imports model and
+// must not import float models.
+//
+// What other packages call is here: Quantise with given formats, Choose to search for them, and reports. Package
+// precision searches, lower lowers operators, weights rounds constants, and fixed makes the
+// circuit.
 package quantise
 
 import (
@@ -7,6 +18,12 @@ import (
 	"github.com/prove-model/prove-model/quantise/lower"
 	"github.com/prove-model/prove-model/quantise/precision"
 )
+
+// Version changes whenever Quantise makes another graph or other weights of a
+// model, its ranges and its options than before: a key names it, so that whoever
+// has the model knows whether quantising it again can be expected to give the
+// same.
+const Version = 14
 
 // Model is a quantised model: the public circuit, the weights that the key
 // commits to, and what is needed to move inputs and outputs between real
@@ -25,11 +42,7 @@ type Model = lower.Result
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
-	m, err := lower.Quantise(fg, ranges, opts)
-	if err == nil && opts.Base != nil {
-		err = lower.Graft(m, opts.Base, fg)
-	}
-	return m, err
+	return lower.Quantise(fg, ranges, opts)
 }
 
 // Choose chooses the formats with which the integer model is within opts.Target on the
@@ -39,9 +52,5 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 // transformers have few attempts, and begin with formats that suit most of them. What it
 // chooses depends on its arguments alone.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]Range, opts Options) (*Model, *Choice, error) {
-	m, c, err := precision.Choose(ctx, fg, samples, ranges, opts)
-	if err == nil && opts.Base != nil {
-		err = lower.Graft(m, opts.Base, fg)
-	}
-	return m, c, err
+	return precision.Choose(ctx, fg, samples, ranges, opts)
 }

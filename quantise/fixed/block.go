@@ -123,7 +123,8 @@ func ParseBlocks(b []byte) ([]Block, error) {
 			break
 		}
 		blocks = append(blocks, Block{
-			Kind: BlockKind(next(math.MaxUint8)), Tensors: number(), Tables: number(), Steps: number(), TableBits: number(), ActBits: number(), Of: model.TensorID(number()),
+			Kind: BlockKind(next(math.MaxUint8)), Tensors: number(), Tables: number(), Steps: number(),
+			TableBits: number(), ActBits: number(), Of: model.TensorID(number()),
 			Axes: list(), Sum: next(1) == 1, Epsilon: math.Float64frombits(next(math.MaxUint64)), Times: number(),
 			Mask: model.TensorID(number()) - 1, Labels: list(), Summed: number(), Bits: number(),
 		})

@@ -1,3 +1,10 @@
+// Package fixed makes circuits of integers with a power-of-two scale per tensor: sums and
+// products in accumulators with static bounds, rounding and clamping by look-ups, digits of wide
+// integers, and what is made of these: division, comparison, maximum, mean, norm, logarithm and
+// Softmax.
+//
+// It knows neither float models nor proofs. A certificate replays blocks of steps with it
+// (Block.Replay).
 package fixed
 
 import (
@@ -77,12 +84,21 @@ func (b *Builder) TensorOf(name string, e *Int) model.TensorID {
 
 // Exact makes a tensor of an accumulator as it is.
 func (b *Builder) Exact(name string, e *Int) model.TensorID {
-	id := b.Witness(name, e.Shape, e.Frac, e.Min, e.Max)
-	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
-		Kind: model.StepExact, Name: b.StepName, Shape: e.Shape, Acc: e.Acc, Out: id, Lo: model.None, Table: model.None, Den: model.None,
-	})
-	return id
+	step := b.step(model.StepExact, e.Shape, e.Acc)
+	step.Out = b.Witness(name, e.Shape, e.Frac, e.Min, e.Max)
+	b.addStep(step)
+	return step.Out
 }
+
+// step is a step of the present node, which has no tensors and no table yet.
+func (b *Builder) step(kind model.StepKind, shape []int, acc model.Acc) model.Step {
+	return model.Step{
+		Kind: kind, Name: b.StepName, Shape: shape, Acc: acc,
+		Lo: model.None, Table: model.None, Out: model.None, Den: model.None,
+	}
+}
+
+func (b *Builder) addStep(s model.Step) { b.Circuit.Steps = append(b.Circuit.Steps, s) }
 
 // FloorLog2 is log2 of a positive number, rounded down; of others it is far below all of them.
 func FloorLog2(x float64) int {

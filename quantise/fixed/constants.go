@@ -122,11 +122,7 @@ func (b *Builder) byFormula(name string, shape []int, values []float64, frac int
 		if f == nil {
 			return 0, false
 		}
-		id := b.Formula(name, shape, 0, f, 0, 1)
-		if x == 1 && frac == 0 {
-			return id, true
-		}
-		return b.VirtualOf(name, b.Of(id).Times(x).On(frac)), true
+		return b.VirtualOf(name, b.Of(b.Formula(name, shape, 0, f, 0, 1)).Times(x).On(frac)), true
 	}
 	return 0, false
 }
@@ -150,6 +146,9 @@ type FixedTensor struct {
 // Filler sets dst to the entries of a fixed tensor from the given one on. It may
 // be called for several parts at once.
 type Filler func(dst []int32, from int)
+
+// Listed has the entries of a list.
+func Listed(list []int32) Filler { return func(dst []int32, from int) { copy(dst, list[from:]) } }
 
 // Fixed adds a fixed tensor.
 func (b *Builder) Fixed(name string, shape []int, frac int, lo, hi int64, fill Filler) model.TensorID {

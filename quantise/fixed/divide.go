@@ -2,7 +2,6 @@ package fixed
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -29,11 +28,11 @@ func (b *Builder) RoundedQuotient(name string, num *Int, den model.TensorID, vie
 func (b *Builder) Division(acc model.Acc, den, q model.TensorID, most int64) *Int {
 	shape := b.Circuit.Tensors[den].Shape
 	r := b.Witness("remainder", shape, 0, 0, most)
-	step := model.Step{Kind: model.StepDivide, Name: b.StepName, Shape: shape, Acc: acc, Lo: r, Table: model.None, Out: q, Den: den}
+	step := b.step(model.StepDivide, shape, acc)
+	step.Lo, step.Out, step.Den = r, q, den
 	d := b.Circuit.Division(&step)
-	zero := step
-	zero.Kind, zero.Acc, zero.Lo, zero.Out, zero.Den = model.StepZero, d.Equation, model.None, model.None, model.None
-	b.Circuit.Steps = append(b.Circuit.Steps, step, zero)
+	b.addStep(step)
+	b.addStep(b.step(model.StepZero, shape, d.Equation))
 	bits := model.Log2Ceil(int(most) + 1)
 	b.InRange(b.View(r, nil, shape), bits)
 	b.InRange(&Int{Shape: shape, Acc: d.Below, Min: 0, Max: most}, bits)
@@ -59,21 +58,24 @@ type IntegerDivision struct {
 // mostDigit bounds the digits of quotients, in bits: tables of ranges are no larger.
 const mostDigit = 14
 
-// LongDivision is ⌊num/den⌋ and what that leaves, for numerators of any sign: digit by
-// digit, from the highest one on, each with the remainder of the one before. The first
-// takes ⌊num/2^s⌋, for some s, and is of any sign; the others are not negative.
+// LongDivision is ⌊num/den⌋ and what that leaves, for numerators of any sign: in one division where its quotient is a digit,
+// and else digit by digit, from the highest one on, each with the remainder of the one before. The
+// first takes ⌊num/2^s⌋, for some s, and is of any sign; the others are not negative.
 func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *Int) {
 	e, shape := d.Num, d.Num.Shape
 	den := b.Repeated(d.Den, shape)
-	least := b.Circuit.Tensors[d.Den].Min
-	step := min(29-model.Log2Ceil(int(d.Most)), mostDigit)
-	if step < 1 || e.Abs() >= model.Bound/2 {
-		refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
+	least, remainder, count := b.Circuit.Tensors[d.Den].Min, model.Log2Ceil(int(d.Most)), 0
+	step := min(29-remainder, mostDigit)
+	quotients := func() int {
+		return TableBits(FloorDiv(e.Min>>(step*count), least), FloorDiv(e.Max>>(step*count), least))
 	}
-	// As many digits below the first as leave its quotient no more bits than they have.
-	count := 0
-	for TableBits(FloorDiv(e.Min>>(step*count), least), FloorDiv(e.Max>>(step*count), least)) > step {
-		count++
+	if n := quotients(); n > mostDigit || n+remainder > 30 || e.Abs() >= model.Bound {
+		if step < 1 || e.Abs() >= model.Bound/2 {
+			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
+		}
+		for quotients() > step { // as many digits below the first as leave its quotient no more bits than they have
+			count++
+		}
 	}
 	low := make([]*Int, count)
 	if count > 0 {
@@ -104,17 +106,4 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 	}
 	rest.Frac = d.Num.Frac
 	return quotient, rest
-}
-
-// LeastQuotients is the least size of a table that quotients are looked up in.
-const LeastQuotients = 8
-
-// Quotients bounds ⌊e/den⌋ and 0, and says whether one division has them.
-func (b *Builder) Quotients(e *Int, den model.TensorID, most int64) (first, last int64, fits bool) {
-	least := b.Circuit.Tensors[den].Min
-	first, last = min(FloorDiv(e.Min, least), 0), max(FloorDiv(e.Max, least), 0)
-	bits := max(TableBits(first, last), LeastQuotients)
-	remainder := model.Log2Ceil(int(most))
-	fits = bits <= model.MaxTableBits && math.Ldexp(1, bits+1+remainder) <= math.Ldexp(1, 31) && e.Abs() < model.Bound
-	return first, last, fits
 }

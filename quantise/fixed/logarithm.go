@@ -28,19 +28,18 @@ func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *I
 	scale, leadingLog := b.leadingBits(shape, lead, next, "logarithm", c)
 	// What brought the leading bits to the front, squared, is in it too much.
 	var pieces []model.Piece
-	for i := range digitBits / 2 {
+	for i := range DigitBits / 2 {
 		pieces = append(pieces, model.Piece{End: 2 << i, Offset: ln(float64(2*i) * math.Ln2)})
 	}
-	scales := b.steppedTable("logarithm of the scale", digitBits/2, pieces)
+	scales := b.steppedTable("logarithm of the scale", DigitBits/2, pieces)
 	front := b.Mapped("logarithm of the scale", b.View(scale, nil, shape), scales, 0, 0, pieces[len(pieces)-1].Offset)
 
-	e := &Int{Shape: shape, Frac: LogBits}
-	e.Acc.Linear = []model.Linear{{Coef: 1, Src: leadingLog}, {Coef: -1, Src: front}}
+	e := b.Of(leadingLog).Minus(b.Of(front))
 	for i, f := range first {
-		at := digitBits*i + digitBits - leadBits - unit
-		e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: ln(float64(at) * math.Ln2), Src: f})
+		at := DigitBits*i + DigitBits - leadBits - unit
+		e = e.Plus(b.Of(f).Times(ln(float64(at) * math.Ln2)))
 	}
-	return e
+	return e.On(LogBits)
 }
 
 // LogPower is the logarithm of the sum of the squares of the rows of a tensor, and
@@ -51,10 +50,10 @@ func (b *Builder) LogPower(r Rows, id model.TensorID, epsilon float64) model.Ten
 	// place is nothing beside a unit's square.
 	up, most := 0, mostUp
 	if epsilon == 0 {
-		most = digitBits / 2
+		most = DigitBits / 2
 	}
 	for eps := float64(epsilon * Pow2(2*t.Frac)); eps*Pow2(2*up) < 1<<leadBits && up < most; {
-		up += digitBits / 2
+		up += DigitBits / 2
 	}
 	unit := 2 * (t.Frac + up)
 	p := b.powerOf("power", r, id, 2*up, epsilon*Pow2(unit))
@@ -63,8 +62,7 @@ func (b *Builder) LogPower(r Rows, id model.TensorID, epsilon float64) model.Ten
 		x, _ := new(big.Float).SetInt(n).Float64()
 		return int64(math.Round((elementary.Log(x) - float64(float64(unit)*math.Ln2)) * (1 << LogBits)))
 	}
-	e.Min, e.Max = bound(p.least)-logSlack, bound(p.most)+logSlack
-	return b.Exact("logarithm of the power", e)
+	return b.Exact("logarithm of the power", e.Within(bound(p.least)-logSlack, bound(p.most)+logSlack))
 }
 
 const (
@@ -82,7 +80,7 @@ func (b *Builder) PowerDigits(name string, r Rows, id model.TensorID) []model.Te
 	p := b.SplitMoved(id)
 	digits := b.digits(name, b.squares(r, []model.TensorID{p.Low, p.High}, p.Bits, 0, new(big.Int)), most)
 	for _, d := range digits {
-		b.InRange(b.View(d, nil, r.Shape), digitBits)
+		b.InRange(b.View(d, nil, r.Shape), DigitBits)
 	}
 	return digits
 }
@@ -107,25 +105,16 @@ func (b *Builder) PowerExcess(id model.TensorID, count int) (over int) {
 	return over
 }
 
-// DigitSum is a sum with the digits of a wide integer: term i counts 2^(12·i + Up) times.
-type DigitSum struct {
-	Terms []*Int
-	Up    int
-}
-
-// LogOfSum is log(N·2^−unit) with LogBits bits of fraction, N being the sum of what is given and of
-// a number, which is not negative; and that of least where N is 0.
+// LogOfSum is log(N·2^−unit) with LogBits bits of fraction, N being the sum of terms, none of them negative, and of
+// a number, which is not negative either; and that of least where N is 0.
 //
 // It is the logarithm of N's leading bits, and of their octave: so right to 2^−13 and two roundings
 // for N of any size. Both are results of look-ups, so that intervals bound the sum.
-func (b *Builder) LogOfSum(name string, shape []int, sums []DigitSum, number float64, unit int, least float64) *Int {
+func (b *Builder) LogOfSum(name string, shape []int, terms []WideTerm, number float64, unit int, least float64) *Int {
 	constant, _ := new(big.Float).SetFloat64(math.Round(number * Pow2(unit))).Int(nil)
-	w, most := wide{shape: shape, constant: constant}, new(big.Int).Set(constant)
-	for _, s := range sums {
-		for i, e := range s.Terms {
-			w.terms = append(w.terms, wideTerm{e, digitBits*i + s.Up})
-			most.Add(most, new(big.Int).Lsh(big.NewInt(e.Max), uint(digitBits*i+s.Up)))
-		}
+	w, most := wide{shape, terms, constant}, new(big.Int).Set(constant)
+	for _, t := range terms {
+		most.Add(most, new(big.Int).Lsh(big.NewInt(t.E.Max), uint(t.Exp)))
 	}
 	m, octave := b.leadingOctave(name, shape, b.digits(name, w, most))
 	look := func(what string, key *Int, c *Column) *Int {
@@ -133,7 +122,7 @@ func (b *Builder) LogOfSum(name string, shape []int, sums []DigitSum, number flo
 	}
 	beside := float64(unit) * math.Ln2
 	integers := fmt.Sprint("logarithms of integers, ", unit, least)
-	e := look("logarithm", b.View(m, nil, shape), b.Tabulated(integers, 1<<(digitBits+1), LogBits, func(i int) float64 {
+	e := look("logarithm", b.View(m, nil, shape), b.Tabulated(integers, 1<<(DigitBits+1), LogBits, func(i int) float64 {
 		switch {
 		case i == 0:
 			return (elementary.Log(least) + beside) * (1 << LogBits)

@@ -55,7 +55,8 @@ func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
 // the model has already, or else the smallest.
 func (b *Builder) ReluTable(spread int64) model.TableID {
 	top := int64(1)<<b.Plan.Bits - 1
-	if b.hasTable(piecewiseName(Keep, 0, top, b.Plan.TableBits)) && spread <= top {
+	usual := piecewiseName(Keep, 0, top, b.Plan.TableBits)
+	if _, have := b.tables[usual]; spread <= top && (have || b.replay.named(usual)) {
 		return b.PiecewiseOf(Keep, 0, top, b.Plan.TableBits)
 	}
 	bits := model.Log2Ceil(int(spread+1)) + 1
@@ -113,10 +114,11 @@ func (b *Builder) top(id model.TensorID, width int, spread, lo, hi int64) (top, 
 	last := len(t.Shape) - 1
 	rows := t.Shape[:last:last]
 	top = b.Witness("maximum", rows, t.Frac, lo, hi)
-	step := model.Step{Kind: model.StepMax, Name: b.StepName, Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: id}
+	step := b.step(model.StepMax, rows, model.Acc{})
+	step.Out, step.Den = top, id
 	is = b.Witness("is the maximum", t.Shape, 0, 0, 1)
 	c := b.Circuit.Maximum(&step, is)
-	b.Circuit.Steps = append(b.Circuit.Steps, step)
+	b.addStep(step)
 
 	bits := model.Log2Ceil(int(spread) + 1)
 	if bits > model.MaxTableBits {

@@ -9,7 +9,7 @@ import (
 
 // octaveKeys is how many keys an octave of integers has: each of their leading bits, of which
 // there are one less than in a digit, has one.
-const octaveKeys = 1 << (digitBits - 1)
+const octaveKeys = 1 << (DigitBits - 1)
 
 // OctaveError is the most that rounding an integer to its octave's key changes it by, in units
 // of the integer.
@@ -24,19 +24,15 @@ const OctaveError = 1.0 / (2 * octaveKeys)
 // so that keys rise with x: twelve bits of it, and where they are. OctaveAt is the inverse.
 func (b *Builder) Octaves(name string, id model.TensorID) *Int {
 	t := &b.Circuit.Tensors[id]
-	w := wide{shape: t.Shape, terms: []wideTerm{{b.Of(id), 0}}, constant: new(big.Int)}
-	return b.octaves(name, t.Shape, b.digits(name, w, big.NewInt(t.Max)))
-}
-
-// octaves are those of a wide integer with these digits, which it forces to be digits.
-func (b *Builder) octaves(name string, shape []int, digits []model.TensorID) *Int {
-	m, octave := b.leadingOctave(name, shape, digits)
-	key := b.View(m, nil, shape)
+	w := wide{shape: t.Shape, terms: []WideTerm{{b.Of(id), 0}}, constant: new(big.Int)}
+	digits := b.digits(name, w, big.NewInt(t.Max))
+	m, octave := b.leadingOctave(name, t.Shape, digits)
+	key := b.View(m, nil, t.Shape)
 	if octave != nil {
 		key = key.Plus(octave.Times(octaveKeys))
 	}
-	key.Shape, key.Frac, key.Min = shape, 0, 0
-	key.Max = 1<<(digitBits+1) - 1 + octaveKeys*digitBits*int64(len(digits)-1)
+	key.Frac, key.Min = 0, 0
+	key.Max = 1<<(DigitBits+1) - 1 + octaveKeys*DigitBits*int64(len(digits)-1)
 	return key
 }
 
@@ -49,7 +45,7 @@ func (b *Builder) octaves(name string, shape []int, digits []model.TensorID) *In
 // whatever the digits are, so that intervals show that nothing wraps.
 func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorID) (m model.TensorID, octave *Int) {
 	for _, d := range digits[:min(len(digits), 2)] {
-		b.InRange(b.View(d, nil, shape), digitBits)
+		b.InRange(b.View(d, nil, shape), DigitBits)
 	}
 	if len(digits) == 1 {
 		return digits[0], nil
@@ -62,26 +58,26 @@ func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorI
 		scales = append(scales, model.Piece{End: int64(end), Offset: scale})
 		bits = append(bits, model.Piece{End: int64(end), Offset: e})
 	}
-	add(1, 0, 1<<digitBits, 0)
-	for i := range digitBits {
-		up := int64(1) << (digitBits - 1 - i)
+	add(1, 0, 1<<DigitBits, 0)
+	for i := range DigitBits {
+		up := int64(1) << (DigitBits - 1 - i)
 		add(2<<i, up, up, int64(i+1))
 	}
 	column := func(what string, most int64, pieces []model.Piece) model.TensorID {
-		return b.Mapped(name+", "+what, b.View(h, nil, shape), b.steppedTable("octave, "+what, digitBits, pieces), 0, 0, most)
+		return b.Mapped(name+", "+what, b.View(h, nil, shape), b.steppedTable("octave, "+what, DigitBits, pieces), 0, 0, most)
 	}
-	high := column("normalised", 1<<digitBits-1, normal)
-	scale := column("scale", 1<<digitBits, scales)
-	of := column("octave", digitBits, bits)
+	high := column("normalised", 1<<DigitBits-1, normal)
+	scale := column("scale", 1<<DigitBits, scales)
+	of := column("octave", DigitBits, bits)
 
-	e := b.View(high, nil, shape).Times(1 << digitBits).Plus(b.rowProduct(shape, l, scale, (1<<digitBits-1)<<digitBits))
-	m, rest := b.Cut(name+", leading bits", e, digitBits, b.ShiftedTable(digitBits+1, 0), 0, 1<<(digitBits+1)-1)
-	b.InRange(rest, digitBits)
+	e := b.View(high, nil, shape).Times(1 << DigitBits).Plus(b.rowProduct(shape, l, scale, (1<<DigitBits-1)<<DigitBits))
+	m, rest := b.Cut(name+", leading bits", e, DigitBits, b.ShiftedTable(DigitBits+1, 0), 0, 1<<(DigitBits+1)-1)
+	b.InRange(rest, DigitBits)
 
 	octave = b.View(of, nil, shape)
 	for i, d := range above { // each is 0 or 1, and one at most is 1
 		if d != model.None {
-			octave = octave.Plus(b.View(d, nil, shape).Times(digitBits * int64(i-1)))
+			octave = octave.Plus(b.View(d, nil, shape).Times(DigitBits * int64(i-1)))
 		}
 	}
 	return m, octave
@@ -95,7 +91,7 @@ func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID)
 	if len(digits) == 2 {
 		return digits[1], digits[0], first
 	}
-	isZero := b.steppedTable("octave, zero", digitBits, []model.Piece{{End: 1, Offset: 1}, {End: 1 << digitBits}})
+	isZero := b.steppedTable("octave, zero", DigitBits, []model.Piece{{End: 1, Offset: 1}, {End: 1 << DigitBits}})
 	high, low := &Int{Shape: shape}, &Int{Shape: shape}
 	add := func(by model.TensorID, i int) {
 		high, low = high.Plus(b.EntryProduct(shape, by, digits[i])), low.Plus(b.EntryProduct(shape, by, digits[i-1]))
@@ -115,8 +111,8 @@ func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID)
 		add(first[i], i)
 	}
 	add(none, 1)
-	h = b.Exact(name+", first digit", high.Within(0, 1<<digitBits-1))
-	return h, b.Exact(name+", next digit", low.Within(0, 1<<digitBits-1)), first
+	h = b.Exact(name+", first digit", high.Within(0, 1<<DigitBits-1))
+	return h, b.Exact(name+", next digit", low.Within(0, 1<<DigitBits-1)), first
 }
 
 // OctaveAt is the middle of the integers that have a key.

@@ -49,7 +49,8 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	l.Plan, l.Batch = Plan{TableBits: b.TableBits, Bits: b.ActBits}, batch
 	l.replay = &replayContext{tables: g.Tables[:b.Tables], columns: columns, of: g, from: b.Steps}
 	l.Circuit.Tensors, l.Circuit.Tables = slices.Clone(g.Tensors[:b.Tensors]), slices.Clone(g.Tables[:b.Tables])
-	a = &static.Argument{Given: map[model.TensorID]static.Interval{}, Results: map[model.TensorID]static.Interval{}, RowSums: map[model.TensorID]int64{}}
+	type intervals = map[model.TensorID]static.Interval
+	a = &static.Argument{Given: intervals{}, Results: intervals{}, RowSums: map[model.TensorID]int64{}}
 	of := &l.Circuit.Tensors[b.Of]
 	a.Given[b.Of] = static.Interval{Min: of.Min, Max: of.Max}
 	// The steps of numbers that make no sense are refused.

@@ -8,9 +8,9 @@ import (
 // look adds the look-up out = table(⌊e/2^shift⌋), of which low has the remainder; None of a
 // shift of 0.
 func (b *Builder) look(e *Int, shift int, low model.TensorID, table model.TableID, out model.TensorID) {
-	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
-		Kind: model.StepLookup, Name: b.StepName, Shape: e.Shape, Acc: e.Acc, Shift: shift, Lo: low, Table: table, Out: out, Den: model.None,
-	})
+	step := b.step(model.StepLookup, e.Shape, e.Acc)
+	step.Shift, step.Lo, step.Table, step.Out = shift, low, table, out
+	b.addStep(step)
 }
 
 // Mapped is table(e), a tensor on a scale whose entries are in [lo, hi].

@@ -30,7 +30,8 @@ func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorI
 			of = b.VirtualOf(name+", left", left)
 		}
 		_, z := b.top(of, n, 2*spread+1, t.Min, t.Max)
-		all = append(all, model.Linear{Coef: 1, Src: z, View: &model.View{Groups: []model.Group{Axis(0, 0), {Out: []int{1}, Base: -c, Strides: []int{1}}, Axis(2, 1)}}})
+		place := model.Group{Out: []int{1}, Base: -c, Strides: []int{1}}
+		all = append(all, model.Linear{Coef: 1, Src: z, View: &model.View{Groups: []model.Group{Axis(0, 0), place, Axis(2, 1)}}})
 		if c == count-1 {
 			break
 		}
@@ -83,10 +84,8 @@ func (b *Builder) OneHot(name string, e *Int) model.TensorID {
 	out := b.Mapped(name, e, b.ZeroTable(directBits), 0, 0, 1)
 	last := len(e.Shape) - 1
 	sum, _ := SumView(e.Shape, []int{last}, false)
-	b.Circuit.Steps = append(b.Circuit.Steps, model.Step{
-		Kind: model.StepZero, Name: b.StepName, Shape: e.Shape[:last:last], Out: model.None, Lo: model.None, Table: model.None, Den: model.None,
-		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: out, View: sum}}},
-	})
+	all := model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: out, View: sum}}}
+	b.addStep(b.step(model.StepZero, e.Shape[:last:last], all))
 	b.RowSums[out], b.RowNorms[out] = 1, 1
 	return out
 }

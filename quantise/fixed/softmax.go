@@ -226,26 +226,23 @@ func (b *Builder) Scores(of *Block) Scores {
 func (b *Builder) maskedScores(m Scores, mask model.TensorID, labels []int) Scores {
 	t := b.Circuit.Tensors[m.ID]
 	e := b.Product(m.Shape, m.ID, AllLabels(m.Shape), mask, labels, 1)
-	e.Acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: LabelView(labels, m.Shape)}}
-	e.Min, e.Max, e.Frac = 0, t.Max-t.Min, t.Frac
+	e = e.Minus(b.View(mask, LabelView(labels, m.Shape), m.Shape).Times(t.Min)).On(t.Frac).Within(0, t.Max-t.Min)
 	m.ID, m.Mask, m.labels = b.Exact("scores, masked", e), mask, labels
 	return m
 }
 
 // less is 2^fine·x less a tensor of one number a row, which is at least as large: it
 // is not below least, which it is where x is masked.
-func (s Scores) less(l *Builder, row model.TensorID, fine, frac int, least int64) *Int {
-	e := &Int{Shape: s.Shape, Frac: frac, Min: least, Max: 0}
-	e.Acc.Linear = []model.Linear{{Coef: 1 << fine, Src: s.ID}}
+func (s Scores) less(b *Builder, row model.TensorID, fine, frac int, least int64) *Int {
+	e := b.View(s.ID, nil, s.Shape).Finer(fine)
 	if s.Mask == model.None {
-		e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: -1, Src: row, View: BroadcastView(l.Circuit.Tensors[row].Shape, s.Shape)})
-		return e
+		e = e.Minus(b.View(row, BroadcastView(b.Circuit.Tensors[row].Shape, s.Shape), s.Shape))
+	} else {
+		row, labels := b.Squeezed(row, s.Shape)
+		e = e.Minus(b.Product(s.Shape, row, labels, s.Mask, s.labels, 1)).PlusConst(least)
+		e = e.Minus(b.View(s.Mask, LabelView(s.labels, s.Shape), s.Shape).Times(least))
 	}
-	row, labels := l.Squeezed(row, s.Shape)
-	e.Acc.Products = []model.Product{{Coef: -1, A: row, B: s.Mask, LabelsA: labels, LabelsB: s.labels}}
-	e.Acc.Const = least
-	e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: -least, Src: s.Mask, View: LabelView(s.labels, s.Shape)})
-	return e
+	return e.On(frac).Within(least, 0)
 }
 
 // logOfSum is the logarithm of the sums along the last axis, which they keep, of
@@ -265,7 +262,7 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 		})}
 		e := b.View(exp, view, w.shape)
 		e.Max *= int64(min(size, width-from))
-		w.terms = append(w.terms, wideTerm{e, 0})
+		w.terms = append(w.terms, WideTerm{e, 0})
 	}
 	digits := b.digits("sum", w, big.NewInt(int64(width)*t.Max))
 	// Rounded to the scale of keys.
@@ -274,14 +271,12 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 		refuse.With("logarithms on a scale of %d bits", frac)
 	}
 	e := b.logOfDigits(w.shape, digits, expBits)
-	e.Max = max(most, 8) << shift
 	if shift == 0 {
 		return e.Acc.Linear
 	}
-	e.Acc.Const = 1 << (shift - 1)
 	var log []model.Linear
-	for i, p := range b.pieces("logarithm", e, shift)[1:] {
-		log = append(log, p.Times(1<<(digitBits*i)).Acc.Linear...)
+	for i, p := range b.pieces("logarithm", e.PlusConst(1<<(shift-1)).Within(0, max(most, 8)<<shift), shift)[1:] {
+		log = append(log, p.Times(1<<(DigitBits*i)).Acc.Linear...)
 	}
 	return log
 }

@@ -11,7 +11,8 @@ import (
 // is cut instead.
 func (b *Builder) SplitMoved(id model.TensorID) Split {
 	t := b.Circuit.Tensors[id]
-	if _, known := b.Splits[id]; known || t.Kind != model.Virtual || len(t.Def) != 1 || t.Def[0].Coef != 1 || t.Def[0].View.Sums() {
+	moved := t.Kind == model.Virtual && len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums()
+	if _, known := b.Splits[id]; known || !moved {
 		return b.SplitOf(id)
 	}
 	p := b.SplitMoved(t.Def[0].Src)

@@ -11,7 +11,7 @@ import (
 )
 
 // add lowers Add and Sub: operands are brought to a common scale by
-// powers of two and added in the accumulator.
+// powers of two and added in the accumulator. Integers are on one scale.
 func (l *lowering) add(n *graph.Node, op graph.Arithmetic, v, a, b *value) {
 	sign := 1.0
 	if op == graph.Sub {
@@ -20,18 +20,19 @@ func (l *lowering) add(n *graph.Node, op graph.Arithmetic, v, a, b *value) {
 	switch {
 	case b == nil:
 		l.addConstant(v, a, 1, n.Inputs[1], sign)
+		return
 	case a == nil:
 		l.addConstant(v, b, sign, n.Inputs[0], 1)
-	default:
-		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
-		if sign < 0 {
-			terms[1].e = terms[1].e.Times(-1)
-		}
-		if frac, ok := l.stream[v.name]; ok {
-			v.acc = l.sumOnScale(v, terms, frac)
-			return
-		}
-		v.acc = l.align(terms, 0, v)
+		return
+	}
+	terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape).Times(int64(sign))}}
+	if frac, ok := l.stream[v.name]; ok {
+		v.acc = l.sumOnScale(v, terms, frac)
+		return
+	}
+	if v.acc = l.align(terms, 0, v); l.integers(v.name) && v.acc.Abs() >= model.Bound/2 {
+		ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] + s[1] })
+		v.acc = l.broadcastOf(ids[0], v.shape).Plus(l.broadcastOf(ids[1], v.shape).Times(int64(sign)))
 	}
 }
 
@@ -62,8 +63,11 @@ func (l *lowering) firstRoot(x *value) (*value, curve) {
 	}
 }
 
-// broadcast returns the value as an expression of the given shape.
+// broadcast returns the value as an expression of the given shape: one of an integer type on scale 0.
 func (l *lowering) broadcast(x *value, shape []int) *fixed.Int {
+	if x.acc != nil && x.acc.Frac != 0 && l.integers(x.name) {
+		l.tensor(x)
+	}
 	if slices.Equal(x.shape, shape) {
 		return l.operand(x)
 	}
@@ -77,6 +81,10 @@ func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
 
 // addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
 func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
+	if l.integers(v.name) {
+		v.acc = l.plusIntegers(l.broadcast(x, v.shape).Times(int64(xs)), name, cs)
+		return
+	}
 	if c := x.channels; c != nil { // which foldMul has made for it
 		v.channels = &perChannel{c.of, c.mul, name}
 		return
@@ -87,18 +95,15 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		c = float64(c * cs)
 		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
 			base, f := l.root(x)
-			v.fn = &function{name: graph.Kind(l.node.Op), base: base, curve: f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })}
+			f = f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })
+			v.fn = &function{name: graph.Kind(l.node.Op), base: base, curve: f}
 			return
 		}
 		if slices.Equal(x.shape, v.shape) {
 			l.setAffine(v, x, xs, c)
 		}
 	}
-	values := l.numbersOf(t)
-	if rng, ok := l.softenMask(v, values, x.rng); ok {
-		v.rng = rng
-	}
-	values = values.times(cs)
+	values := l.softenMask(v, l.numbersOf(t).times(cs), x.rng)
 	most := values.most()
 	e := l.align([]term{{x, l.broadcast(x, v.shape).Times(int64(xs))}}, most, v)
 	e = l.refine(v, e, values, most, v.rng)

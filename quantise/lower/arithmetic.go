@@ -21,11 +21,9 @@ func allBroadcast(operand, axis, rank int) bool { return true }
 
 // lowerArithmetic lowers the four operators on two values.
 func lowerArithmetic(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
-	if l.integerArithmetic(n, op, v) {
-		return
-	}
 	a, b, sums := l.values[n.Inputs[0]], l.values[n.Inputs[1]], TraitsOf(op).Sums
-	if a != nil && b != nil {
+	exact := l.integers(v.name) && op != graph.Div
+	if a != nil && b != nil && !exact {
 		if base, fa, fb, ok := l.common(v, a, b); ok && (!sums || a.nonlinear() || b.nonlinear()) {
 			v.fn = &function{name: graph.Kind(op), base: base, curve: both(fa, fb, graph.Kind(op), op.Of())}
 			return
@@ -35,6 +33,8 @@ func lowerArithmetic(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) 
 	switch {
 	case sums:
 		l.add(n, op, v, a, b)
+	case exact:
+		l.integerProduct(n, v, a, b)
 	case op == graph.Mul && x != nil:
 		t, part := l.whole(name)
 		l.mulConstant(v, x, name, t, part)

@@ -61,14 +61,13 @@ func (b *Base) knows(name string, shape []int) bool {
 }
 
 // baseScales are the scales that the weights have in the base.
-func (l *lowering) baseScales(w weighting) []int {
-	stats := l.statsOf(w)
-	if stats.Most == 0 {
+func (m *meeting) baseScales() []int {
+	if m.stats.Most == 0 {
 		return nil
 	}
-	return l.opts.Base.scalesOf(w.name, w.shape, func(frac int, most int64) bool {
-		r := l.scaledBy(stats, frac).Rounded()
-		return most == int64(r.Size) || r.Whole && w.t.Factors == nil && w.part == nil
+	return m.opts.Base.scalesOf(m.name, m.shape, func(frac int, most int64) bool {
+		r := m.scaledBy(m.stats, frac).Rounded()
+		return most == int64(r.Size) || r.Whole && m.t.Factors == nil && m.part == nil
 	})
 }
 
@@ -108,43 +107,42 @@ func (b *Base) Formats(fg *graph.Graph) Formats {
 	return f
 }
 
-// based is the scale of weights that meet the tensor: the one given, or if they are the base's the finest of theirs for which
-// the accumulator has room. It is false if that is none.
-func (l *lowering) based(v *value, id model.TensorID, w weighting, frac int) (int, bool) {
-	if !l.opts.Base.knows(w.name, w.shape) {
-		return frac, true
+// based takes the finest scale that the weights have in the base and for which the accumulator has room; the one that there is if
+// they are not the base's. It is false if there is none.
+func (m *meeting) based() bool {
+	if !m.opts.Base.knows(m.name, m.shape) {
+		return true
 	}
-	scales := l.baseScales(w)
-	for _, f := range scales {
-		if l.hasRoom(v, id, l.statsOf(w), w, w.bias.most(), f) {
-			return f, true
+	for _, frac := range m.baseScales() {
+		if m.hasRoom(m.bias.most(), frac) {
+			m.frac = frac
+			return true
 		}
 	}
-	return frac, false
+	return false
 }
 
-// basedOn is the product's operand, and the scale of its weights, which are the base's: the operand has fewer bits if
-// the weights leave it no more.
-func (l *lowering) basedOn(v, x *value, id model.TensorID, w weighting, frac int) (model.TensorID, int) {
-	most := model.Log2Ceil(int(l.Magnitude(id)))
+// basedOn has the product's weights, which are the base's, on a scale of theirs: the operand has fewer bits if they leave it no
+// more.
+func (m *meeting) basedOn() {
+	most := model.Log2Ceil(int(m.Magnitude(m.id)))
 	for bits := most; bits > max(0, most-minWeightBits); bits-- {
 		if bits < most {
-			id = l.narrowed(x, bits)
+			m.id = m.narrowed(m.x, bits)
 		}
-		if f, ok := l.based(v, id, w, frac); ok {
-			return id, f
-		}
-		if !isMatrix(w.t.Tensor) { // the adapter's tree has it on another scale
-			return id, frac
+		if m.based() || !isMatrix(m.t.Tensor) { // the adapter's tree has others on another scale
+			return
 		}
 	}
-	refuse.With("weights %s of the base leave no room for what they multiply, which reaches further with the adapter", graph.Quote(w.name))
-	return id, frac
+	refuse.With("weights %s of the base leave no room for what they multiply, which reaches further with the adapter", graph.Quote(m.name))
 }
 
-// Graft gives a model the base: fixed tensors that are the base's are under its tree, and those that it alone has stand behind
-// all others. fg is the float model.
-func Graft(m *Result, b *Base, fg *graph.Graph) error {
+// graft gives a model the base, if it is not nil: fixed tensors that are the base's are under its tree, and those that it alone
+// has stand behind all others. fg is the float model.
+func (b *Base) graft(m *Result, fg *graph.Graph) error {
+	if b == nil {
+		return nil
+	}
 	of, g := b.of.Circuit.Graph, m.Circuit.Graph
 	byKey := map[string][]model.TensorID{}
 	for _, id := range g.FixedIDs() {

@@ -58,17 +58,13 @@ func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory
 		memory.variants = &variants{of: fg, list: rebind(fg, batch, fewSizes, manySizes)}
 	}
 	list := memory.variants.list
-	if opts.Trial {
-		list = list[:len(fewSizes)]
-	}
 	t, first := lowerAll(list, []model.FreeDim{{Name: batch, Bound: 1}}, func(i int, _ *lowering) *lowering {
 		l := newLowering(list[i].graph, withMoves(list[i].graph, ranges), opts, memory)
 		l.Batch = list[i].sizes[0]
 		return l
 	})
-	if t.Free[0].Bound = maxBatch; !opts.Trial { // of which it is not known
-		bound(t, fewSizes[0])
-	}
+	t.Free[0].Bound = maxBatch
+	bound(t, fewSizes[0])
 	return first.finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
 }
 

@@ -23,7 +23,8 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 	// A key's ranges are rounded outwards: the float model refuses what is beyond.
 	if e.Frac < 0 || x.rng.Min < 0 || x.rng.Max > float64(top)*(1+1./(1<<15)) {
 		zero := float64(op.Zero)
-		refuse.With("bits of integers from %.10g to %.10g: exact ones from %d to %d are taken apart", x.rng.Min+zero, x.rng.Max+zero, op.Zero, top+op.Zero)
+		refuse.With("bits of integers from %.10g to %.10g: exact ones from %d to %d are taken apart",
+			x.rng.Min+zero, x.rng.Max+zero, op.Zero, top+op.Zero)
 	}
 	if e.Min < 0 || e.Max > top {
 		if bits := max(fixed.TableBits(e.Min, e.Max), fixed.FormatTable); bits > model.MaxTableBits {

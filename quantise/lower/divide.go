@@ -41,7 +41,8 @@ const fewBits = 14
 // of which calibration found to be near 0 beside the others: then a table of reciprocals
 // costs less than divisions, and is as exact.
 func (l *lowering) fewDivisors(v, b *value) bool {
-	return 64*l.Entries(b.shape) <= l.Entries(v.shape) && b.rng.Least > 0 && b.rng.Abs() <= 16*b.rng.Least && (b.rng.Min > 0 || b.rng.Max < 0)
+	r := b.rng
+	return 64*l.Entries(b.shape) <= l.Entries(v.shape) && r.Least > 0 && r.Abs() <= 16*r.Least && (r.Min > 0 || r.Max < 0)
 }
 
 // constantValue makes a constant an operand like a computed one.
@@ -53,14 +54,14 @@ func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 		frac = fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1) / r.Abs())
 	}
 	id := l.constantOf(name, t.Shape, values, frac)
-	return &value{name: name, shape: t.Shape, rng: r, id: id, shaped: id}
+	return heldIn(id, value{name: name, shape: t.Shape, rng: r})
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
 // finer than other activations, of up to 16 bits.
 func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
 	base, f := l.root(b)
-	r := &value{name: "1/" + b.name, shape: b.shape, uses: 1, id: model.None, shaped: model.None}
+	r := pending(value{name: "1/" + b.name, shape: b.shape, uses: 1})
 	// The calibrated range of the reciprocal.
 	if least := b.rng.Least; least > 0 {
 		r.rng = Range{Min: 1 / b.rng.Abs(), Max: 1 / least}
@@ -101,7 +102,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	l.Clamped(magnitudes, fixed.Absolute, lo, top, true, true)
 	l.Lookup(divisor, frac, magnitudes, magnitude)
 	// The quotient's keys: as many as the model's table has, if the product
-	// with twice the divisor fits.
+	// with twice the divisor fits. So neither side of RoundedQuotient's equation wraps.
 	table := min(l.Plan.TableBits, 30-(bits+1))
 	fits := func(magnitude int64, shift int) bool {
 		num := float64(fixed.Pow2(shift+1)*float64(magnitude)) + float64(top)
@@ -154,32 +155,9 @@ func (l *lowering) divComputed(v, a, b *value) {
 	den, labels := l.Squeezed(magnitude, v.shape)
 	qFrac := tn.Frac - frac + shift
 	out := l.Witness(v.name, v.shape, qFrac, max(-limit, -top-1), min(limit, top))
-	keys := l.PiecewiseOf(fixed.Keep, -top-1, top, table)
-	numExpr = numExpr.Times(1 << shift)
-	first, last := l.quotients(numExpr, l.Circuit.Tensors[den], table)
-	q := l.RoundedQuotient("quotient", numExpr, den, fixed.LabelView(labels, v.shape), qFrac, first, last)
+	keys, half := l.PiecewiseOf(fixed.Keep, -top-1, top, table), int64(1)<<(table-1)
+	q := l.RoundedQuotient("quotient", numExpr.Times(1<<shift), den, fixed.LabelView(labels, v.shape), qFrac, -half, half-1)
 	l.Clamped(keys, fixed.Keep, -top-1, top, limit > top, limit > top)
 	l.LookupDirect(l.View(q, nil, v.shape), keys, out)
 	v.id = out
-}
-
-// quotients are the keys of a table of 2^bits rows around 0, which is to have all rounded quotients num/den,
-// so that neither side of 2·num + den = 2·den·q + r wraps.
-func (l *lowering) quotients(num *fixed.Int, den model.Tensor, bits int) (first, last int64) {
-	if den.Min < 1 {
-		refuse.With("a divisor may be %d", den.Min)
-	}
-	first, last = -int64(1)<<(bits-1), int64(1)<<(bits-1)-1
-	most := 2*float64(num.Abs()) + float64(den.Max)
-	if spread := 2 * float64(den.Max) * float64(-first); max(most, spread) >= model.Bound || model.Log2Ceil(int(2*den.Max))+bits > 30 {
-		refuse.With("a division of up to %.10g by up to %d does not fit in 30 bits", most, den.Max)
-	}
-	for _, n := range []int64{num.Min, num.Max} {
-		for _, by := range []int64{den.Min, den.Max} {
-			if q := fixed.FloorDiv(2*n+by, 2*by); q < first || q > last {
-				refuse.With("a quotient may be %d, outside of [%d, %d]", q, first, last)
-			}
-		}
-	}
-	return first, last
 }

@@ -15,22 +15,25 @@ func init() {
 }
 
 // classes are where an extended input has the codes of NaN, +∞ and −∞: tensors of 0 and 1,
-// or None of codes that it has not.
-type classes struct{ nan, pos, neg model.TensorID }
+// for the codes that it has.
+type classes map[graph.Class]model.TensorID
 
-// classesOf tests an extended input for its codes, once. The greatest integer is NaN, the
+// codes are those of numbers that are not finite, of integers from lo to hi: the greatest integer is NaN, the
 // one before it +∞, the least one −∞.
+func codes(lo, hi int64) map[graph.Class]int64 {
+	return map[graph.Class]int64{graph.ClassNaN: hi, graph.ClassPosInf: hi - 1, graph.ClassNegInf: lo}
+}
+
+// classesOf tests an extended input for its codes, once.
 func (l *lowering) classesOf(v *value) classes {
 	return fixed.Remember(&l.classes, v.id, func() classes {
-		t := l.Circuit.Tensors[v.id]
-		x := l.View(v.id, nil, t.Shape)
-		c := classes{nan: model.None, pos: model.None, neg: l.NotNegative(v.name+", -Inf", x.Times(-1).PlusConst(t.Min))}
-		if t.Numbers == model.MaskingNumbers {
-			return c
+		t, x := l.Circuit.Tensors[v.id], l.Of(v.id)
+		c := classes{graph.ClassNegInf: l.NotNegative(v.name+", -Inf", x.Times(-1).PlusConst(t.Min))}
+		if t.Numbers == model.AllNumbers {
+			nan := l.NotNegative(v.name+", NaN", x.PlusConst(-t.Max))
+			pos := l.Of(l.NotNegative(v.name+", from +Inf on", x.PlusConst(1-t.Max)))
+			c[graph.ClassNaN], c[graph.ClassPosInf] = nan, l.VirtualOf(v.name+", +Inf", pos.Minus(l.Of(nan)).Within(0, 1))
 		}
-		c.nan = l.NotNegative(v.name+", NaN", x.PlusConst(-t.Max))
-		pos := l.Of(l.NotNegative(v.name+", from +Inf on", x.PlusConst(1-t.Max)))
-		c.pos = l.VirtualOf(v.name+", +Inf", pos.Minus(l.Of(c.nan)).Within(0, 1))
 		return c
 	})
 }
@@ -39,11 +42,10 @@ func (l *lowering) classesOf(v *value) classes {
 func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
 	x := l.values[n.Inputs[0]]
 	t, c := l.Circuit.Tensors[x.id], l.classesOf(x)
-	e := l.View(x.id, nil, t.Shape)
-	codes := []int64{t.Max, t.Max - 1, t.Min}
-	for i, is := range []model.TensorID{c.nan, c.pos, c.neg} {
-		if is != model.None {
-			e = e.Minus(l.Of(is).Times(codes[i]))
+	e := l.Of(x.id)
+	for _, class := range []graph.Class{graph.ClassNaN, graph.ClassPosInf, graph.ClassNegInf} {
+		if is, ok := c[class]; ok {
+			e = e.Minus(l.Of(is).Times(codes(t.Min, t.Max)[class]))
 		}
 	}
 	lo, hi := t.Finite()
@@ -51,8 +53,7 @@ func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
 }
 
 func lowerClass(l *lowering, n *graph.Node, op graph.Class, v *value) {
-	c := l.classesOf(l.values[n.Inputs[0]])
-	v.id = map[graph.Class]model.TensorID{graph.ClassNaN: c.nan, graph.ClassPosInf: c.pos, graph.ClassNegInf: c.neg}[op]
+	v.id = l.classesOf(l.values[n.Inputs[0]])[op]
 	if v.output { // under its own name
 		v.id = l.VirtualOf(v.name, l.View(v.id, nil, v.shape))
 	}
@@ -78,8 +79,7 @@ func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
 		} else {
 			is = l.constantOf(name, v.shape, l.numbersOf(l.fg.Consts[name]), 0)
 		}
-		code := map[graph.Class]int64{graph.ClassNaN: hi, graph.ClassPosInf: hi - 1, graph.ClassNegInf: lo}[class]
-		e = e.Plus(l.View(is, nil, v.shape).Times(code))
+		e = e.Plus(l.View(is, nil, v.shape).Times(codes(lo, hi)[class]))
 	}
 	v.id = l.TensorOf(v.name, e.Within(lo, hi))
 	l.Circuit.Tensors[v.id].Numbers = model.AllNumbers
@@ -103,7 +103,7 @@ func (l *lowering) constantOutput(of, name string) model.TensorID {
 // numbers apart; 0 if there is none.
 func (l *lowering) usefulReach(name string) float64 {
 	reach := 0.0
-	for _, r := range l.uses.readers[name] {
+	for _, r := range l.uses.Readers[name] {
 		if f, ok := r.Op.(graph.Finite); ok && f.Reach == 0 {
 			return 0
 		} else if ok {
@@ -115,11 +115,11 @@ func (l *lowering) usefulReach(name string) float64 {
 
 // branches says whether thresholds are held against an extended input.
 func (l *lowering) branches(name string) bool {
-	for _, r := range l.uses.readers[name] {
+	for _, r := range l.uses.Readers[name] {
 		if _, ok := r.Op.(graph.Finite); !ok {
 			continue
 		}
-		for _, r := range l.uses.readers[r.Output] {
+		for _, r := range l.uses.Readers[r.Output] {
 			if _, ok := r.Op.(graph.Exceeds); ok {
 				return true
 			}

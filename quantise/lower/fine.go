@@ -115,7 +115,8 @@ func (p curvePieces) columns(k, out int) *lineColumns {
 		return frac
 	}
 	largest, steepest := p.reach()
-	if frac = fit(largest+steepest, frac); frac < out+k-3 && p.bend != nil { // a slope is rounded to half of 2^−frac, and off by 2^k times as much
+	// A slope is rounded to half of 2^−frac, and off by 2^k times as much.
+	if frac = fit(largest+steepest, frac); frac < out+k-3 && p.bend != nil {
 		rise = fit(steepest, rise)
 	} else {
 		rise = frac

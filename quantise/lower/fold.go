@@ -20,8 +20,8 @@ type perChannel struct {
 
 // foldMul makes v = x·t such a value, if it can be: of a norm that nothing else reads.
 func (l *lowering) foldMul(v, x *value, name string, t *graph.Tensor) bool {
-	e := x.acc
-	if l.opts.Mode == modeW8A8 || x.uses != 1 || x.id != model.None || e == nil || e.Norm == 0 || !lastAxis(t, v.shape) || !slices.Equal(x.shape, v.shape) {
+	normed := x.acc != nil && x.acc.Norm != 0 && x.uses == 1 && x.id == model.None
+	if l.opts.Mode == modeW8A8 || !normed || !lastAxis(t, v.shape) || !slices.Equal(x.shape, v.shape) {
 		return false
 	}
 	if c := l.consumer(v); c != nil && c.Op == graph.Add && !v.output {
@@ -56,8 +56,8 @@ func (l *lowering) folds(name string, added bool) bool {
 	if l.uses.outputs[name] > 0 {
 		return false
 	}
-	for _, r := range l.uses.readers[name] {
-		if r.operand > 0 || !TraitsOf(r.Op).rows {
+	for _, r := range l.uses.Readers[name] {
+		if r.Inputs[0] != name || !TraitsOf(r.Op).rows {
 			return false
 		}
 		if w := l.fg.Consts[r.Inputs[1]]; w == nil || added && len(w.Shape) != 2 {

@@ -3,6 +3,7 @@ package lower
 import (
 	"math"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
@@ -107,12 +108,14 @@ func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fi
 	if rng.Abs() > 0 {
 		frac = l.fracFor(bits, rng)
 	}
-	if frac = max(min(frac, e.Frac), e.Frac-fixed.MaxRounding); v.low > 0 && bits > fixed.NarrowBits && f == fixed.WholeLine && fixed.TableBits(fixed.Keys(e, frac)) > fixed.NarrowBits {
+	frac = max(min(frac, e.Frac), e.Frac-fixed.MaxRounding)
+	keys, line := fixed.TableBits(fixed.Keys(e, frac)), f == fixed.WholeLine
+	if line && v.low > 0 && min(bits, keys) > fixed.NarrowBits {
 		l.Reported(e, frac, bits)
 		return l.RoundSplit(v.name, e, frac, bits, v.low, f)
 	}
-	if bits <= fixed.NarrowBits && f == fixed.WholeLine && l.scored(v) {
-		if table := max(fixed.TableBits(fixed.Keys(e, frac)), fixed.FormatTable); table <= model.MaxTableBits {
+	if line && bits <= fixed.NarrowBits && l.scored(v) {
+		if table := max(keys, fixed.FormatTable); table <= model.MaxTableBits {
 			l.Reported(e, frac, bits)
 			if frac <= fixed.LeastKey {
 				bits = max(bits, frac+sharedScores)
@@ -136,4 +139,72 @@ func (l *lowering) roundAt(v *value, e *fixed.Int, frac int) model.TensorID {
 		bits = min(max(fixed.FloorLog2(r)+1, 4), bits)
 	}
 	return l.RoundOn(v.name, e, frac, bits, fixed.WholeLine)
+}
+
+// roomFor returns the bits that a value has use for, as far as what reads it tells: the
+// factors of a product of two computed values share what the accumulator leaves, and
+// would be rounded once more if they had more. It is noBound for what is read by
+// anything else.
+func (l *lowering) roomFor(v *value) int {
+	if v.output {
+		return noBound
+	}
+	return max(l.roomOf(v.name), leastFactor) // with which fitProduct finds a way, or none
+}
+
+// roomAfter is roomFor for a value or the sum that it is a term of.
+func (l *lowering) roomAfter(v *value) int {
+	if c := l.consumer(v); c != nil && TraitsOf(c.Op).Sums {
+		return max(l.roomOf(c.Output), leastFactor)
+	}
+	return l.roomFor(v)
+}
+
+const (
+	noBound     = math.MaxInt32
+	leastFactor = 8
+)
+
+// roomOf is roomFor without the least.
+func (l *lowering) roomOf(name string) int {
+	if l.uses.outputs[name] > 0 || len(l.uses.Readers[name]) == 0 {
+		return noBound
+	}
+	bits := 0
+	for _, r := range l.uses.Readers[name] {
+		bits = max(bits, l.roomAt(r))
+	}
+	return bits
+}
+
+// roomAt is roomOf for one reader.
+func (l *lowering) roomAt(n *graph.Node) int {
+	switch t := TraitsOf(n.Op); {
+	case t.moves == rearranges:
+		return l.roomOf(n.Output)
+	case t.Product == MatMulProduct:
+		a, b := n.Inputs[0], n.Inputs[1]
+		if l.fg.Consts[a] != nil || l.fg.Consts[b] != nil || l.ofSoftmax(a) || l.ofSoftmax(b) || l.opts.Formats[n.Output].Weights > 0 {
+			return noBound // of which the sums of rows are known
+		}
+		shape := l.fg.Shapes[a]
+		v := &value{name: n.Output}
+		return fixed.FloorLog2(float64(l.limitOf(v))/float64(shape[len(shape)-1])) / 2
+	}
+	return noBound
+}
+
+// ofSoftmax reports whether a value is the result of a Softmax, maybe with its entries moved.
+func (l *lowering) ofSoftmax(name string) bool {
+	n := l.uses.By[name]
+	for n != nil && TraitsOf(n.Op).moves == rearranges {
+		n = l.uses.By[n.Inputs[0]]
+	}
+	return n != nil && IsSoftmax(n.Op)
+}
+
+// IsSoftmax reports whether an operator is a Softmax.
+func IsSoftmax(op graph.Op) bool {
+	_, is := op.(graph.Softmax)
+	return is
 }

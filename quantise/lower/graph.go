@@ -42,24 +42,19 @@ func discontinuous(fg *graph.Graph) map[string]bool {
 // OnlyMoves reports whether a node only moves the entries of values.
 func OnlyMoves(n *graph.Node) bool { return TraitsOf(n.Op).moves != computes }
 
-// uses says how the values of a graph hang together.
-type uses struct {
-	by      map[string]*graph.Node // the node that computes a value
-	readers map[string][]reader    // in the order of the nodes
-	outputs map[string]int         // how many outputs of the graph a value is
+// Uses says how the values of a graph hang together.
+type Uses struct {
+	By      map[string]*graph.Node   // the node that computes a value
+	Readers map[string][]*graph.Node // in the order of the nodes, once for each time that one reads a value
+	outputs map[string]int           // how many outputs of the graph a value is
 }
 
-// reader is a node and the number of the operand as which it reads a value.
-type reader struct {
-	*graph.Node
-	operand int
-}
-
-func usesOf(fg *graph.Graph) uses {
-	u := uses{fg.Makers(), map[string][]reader{}, map[string]int{}}
+// UsesOf returns the uses of a graph's values.
+func UsesOf(fg *graph.Graph) Uses {
+	u := Uses{fg.Makers(), map[string][]*graph.Node{}, map[string]int{}}
 	for _, n := range fg.Nodes {
-		for i, in := range n.Inputs {
-			u.readers[in] = append(u.readers[in], reader{n, i})
+		for _, in := range n.Inputs {
+			u.Readers[in] = append(u.Readers[in], n)
 		}
 	}
 	for _, o := range fg.Outputs {
@@ -68,15 +63,20 @@ func usesOf(fg *graph.Graph) uses {
 	return u
 }
 
+// OnlySummed reports whether all that reads a value are sums, and what takes operands of any width.
+func (u *Uses) OnlySummed(name string) bool {
+	return !slices.ContainsFunc(u.Readers[name], func(n *graph.Node) bool { t := TraitsOf(n.Op); return !t.Sums && !t.Means })
+}
+
 // number is how often a value is read or given out.
-func (u *uses) number(name string) int { return len(u.readers[name]) + u.outputs[name] }
+func (u *Uses) number(name string) int { return len(u.Readers[name]) + u.outputs[name] }
 
 // only is the one node that reads a value which is no output; nil if there is none.
-func (u *uses) only(name string) *graph.Node {
+func (u *Uses) only(name string) *graph.Node {
 	if u.number(name) != 1 || u.outputs[name] > 0 {
 		return nil
 	}
-	return u.readers[name][0].Node
+	return u.Readers[name][0]
 }
 
 // OfPower reports whether a node is the logarithm of a power, or of powers of bands.

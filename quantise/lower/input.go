@@ -85,9 +85,9 @@ const coarsestKey = 7
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	bits, finest = l.Plan.Bits, math.MaxInt
 	norms, softmaxes := 0, 0
-	for _, r := range l.uses.readers[v.name] {
+	for _, r := range l.uses.Readers[v.name] {
 		switch t := TraitsOf(r.Op); {
-		case r.operand > 0:
+		case r.Inputs[0] != v.name:
 		case t.Norm:
 			norms++
 		case t.Softmax:

@@ -13,6 +13,7 @@ import (
 func init() {
 	register(lowerFloorDiv, always[graph.FloorDiv](Traits{jumps: true}))
 	register(lowerFloorMod, always[graph.FloorMod](Traits{jumps: true}))
+	register(lowerRescale, always[graph.Rescale](Traits{jumps: true}))
 }
 
 // IntegerDivision prepares the division that a node is. A divisor that is 0 in spite of
@@ -26,7 +27,8 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	}
 	a, b := operand(0), operand(1)
 	var e *fixed.Int
-	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) && p.Abs() < model.Bound/4 {
+	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && p.Abs() < model.Bound/4 &&
+		slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) {
 		e = p // as it is, before anything is rounded
 	} else {
 		e = l.broadcastOf(l.tensor(a), v.shape)
@@ -62,15 +64,10 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	return fixed.IntegerDivision{Num: e, Den: wid, Most: den.Max}
 }
 
-// lowerFloorDiv lowers ⌊a/b⌋, b > 0: in one division if the quotient fits, and in
-// digits otherwise.
+// lowerFloorDiv lowers ⌊a/b⌋, b > 0.
 func lowerFloorDiv(l *lowering, n *graph.Node, _ graph.FloorDiv, v *value) {
-	d := l.integerDivision(n, v)
-	if _, _, fits := l.Quotients(d.Num, d.Den, d.Most); !fits {
-		v.acc, _ = l.LongDivision(v.name, d)
-		return
-	}
-	v.id = l.quotientOf(v, d.Num, d.Den, d.Most)
+	quotient, _ := l.LongDivision(v.name, l.integerDivision(n, v))
+	v.id = l.TensorOf(v.name, quotient)
 }
 
 // lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.
@@ -90,5 +87,59 @@ func (l *lowering) exactConstant(name string) *value {
 		}
 	}
 	id := l.Constant(name, t.Shape, values, frac)
-	return &value{name: name, shape: t.Shape, rng: NewRange(values).plusNone(), id: id, shaped: id}
+	return heldIn(id, value{name: name, shape: t.Shape, rng: NewRange(values).plusNone()})
+}
+
+// lowerRescale lowers round(x·factor) for whole numbers x: as the quotient of
+// 2·num·x + den and 2·den for a fraction num/den that is as close to the factor as
+// the bounds allow.
+func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
+	e := l.notFiner(l.operandFlat(l.values[n.Inputs[0]]))
+	factor := op.Factor * fixed.Pow2(-e.Frac) // of e's integers
+	e = e.On(0)
+	most := math.Max(float64(e.Abs()), 1)
+	reach := math.Ceil(most*factor) + 1 // of the result
+	// The division's range and quotient, and its numerator, fit in 30 bits.
+	limit := math.Min(fixed.Pow2(28)/reach, fixed.Pow2(26-model.Log2Ceil(int(math.Min(reach, fixed.Pow2(26))))))
+	if limit < 16 {
+		refuse.With("results of up to %g are too large", reach)
+	}
+	num, den := fraction(factor, int64(math.Min(limit, 1<<18)), int64((model.Bound/2-1)/most))
+	if num == 0 {
+		v.acc = &fixed.Int{Shape: e.Shape}
+		return
+	}
+	d := fixed.IntegerDivision{Num: e.Times(2 * num).PlusConst(den), Den: l.Scalar("divisor", 2*den), Most: 2 * den}
+	quotient, _ := l.LongDivision(v.name, d)
+	v.id = l.TensorOf(v.name, quotient)
+}
+
+// fraction returns the best fraction num/den of those with den ≤ most and num ≤
+// mostNum that continued fractions give.
+func fraction(x float64, most, mostNum int64) (num, den int64) {
+	n0, d0, n1, d1 := int64(0), int64(1), int64(1), int64(0)
+	for range 40 {
+		a := math.Min(math.Floor(x), 1<<31)
+		n2, d2 := int64(a)*n1+n0, int64(a)*d1+d0
+		if d2 > most || n2 > mostNum {
+			// As much of this step as fits, if that is more than half of it.
+			part := (most - d0) / max(d1, 1)
+			if n1 > 0 {
+				part = min(part, (mostNum-n0)/n1)
+			}
+			if 2*part > int64(a) {
+				n1, d1 = part*n1+n0, part*d1+d0
+			}
+			break
+		}
+		n0, d0, n1, d1 = n1, d1, n2, d2
+		if x -= a; x < 1e-12 {
+			break
+		}
+		x = 1 / x
+	}
+	if d1 == 0 {
+		return 0, 1
+	}
+	return n1, d1
 }

@@ -31,7 +31,8 @@ func (l *lowering) commitInteger(v *value, e *fixed.Int) model.TensorID {
 }
 
 func refuseInteger(most float64) {
-	refuse.With("its integers may be as large as %.10g, by the ranges of what they are computed from: a circuit holds exact ones within ±2^30", most)
+	refuse.With("its integers may be as large as %.10g, by the ranges of what they are computed from: "+
+		"a circuit holds exact ones within ±2^30", most)
 }
 
 // keepInteger checks what an operator has made of a value of integer type.
@@ -47,15 +48,6 @@ func (l *lowering) keepInteger(v *value) {
 	case v.acc != nil && v.acc.Frac == 0 && v.acc.Abs() >= model.Bound:
 		refuseInteger(float64(v.acc.Abs()))
 	}
-}
-
-// integer is a value of integer type as an accumulator on scale 0, of a shape that it
-// broadcasts to.
-func (l *lowering) integer(x *value, shape []int) *fixed.Int {
-	if x.id == model.None && x.acc != nil && x.acc.Frac != 0 {
-		l.tensor(x)
-	}
-	return l.broadcast(x, shape)
 }
 
 // bitsOfRange is the least n such that the calibrated range is within ±(2^n − 1).
@@ -116,41 +108,10 @@ func (l *lowering) clampsFor(xs []*value, limit float64, reach func(sizes []floa
 	return bits, 0
 }
 
-// integerArithmetic lowers sums, differences and products of integers. It leaves to the
-// general ones what a function's table takes in.
-func (l *lowering) integerArithmetic(n *graph.Node, op graph.Arithmetic, v *value) bool {
-	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
-	switch {
-	case !l.integers(v.name) || op == graph.Div:
-		return false
-	case op == graph.Mul:
-		l.integerProduct(n, v, a, b)
-		return true
-	}
-	sign := int64(1)
-	if op == graph.Sub {
-		sign = -1
-	}
-	switch {
-	case b == nil:
-		v.acc = l.plusIntegers(l.integer(a, v.shape), n.Inputs[1], sign)
-	case a == nil:
-		v.acc = l.plusIntegers(l.integer(b, v.shape).Times(sign), n.Inputs[0], 1)
-	default:
-		v.acc = l.integer(a, v.shape).Plus(l.integer(b, v.shape).Times(sign))
-		if v.acc.Abs() < model.Bound/2 {
-			break
-		}
-		ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] + s[1] })
-		v.acc = l.broadcastOf(ids[0], v.shape).Plus(l.broadcastOf(ids[1], v.shape).Times(sign))
-	}
-	return true
-}
-
 // plusIntegers is e plus or minus a constant.
-func (l *lowering) plusIntegers(e *fixed.Int, name string, sign int64) *fixed.Int {
+func (l *lowering) plusIntegers(e *fixed.Int, name string, sign float64) *fixed.Int {
 	t, part := l.whole(name)
-	values := numbers{shown: t.Float64s()}.times(float64(sign))
+	values := numbers{shown: t.Float64s()}.times(sign)
 	if most := values.most(); most >= model.Bound-1 {
 		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
 	}
@@ -203,7 +164,7 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 		if most >= 2 {
 			l.tensor(x) // which others may read
 		}
-		e := l.integer(x, v.shape)
+		e := l.broadcast(x, v.shape)
 		if float64(e.Abs())*most >= model.Bound/2 {
 			id := l.fitIntegers([]*value{x}, func(s []float64) float64 { return s[0] * most })[0]
 			e = l.broadcastOf(id, v.shape)
@@ -228,11 +189,11 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 func (l *lowering) timesConstants(v *value, id model.TensorID, name string, shape []int, values []float64) *fixed.Int {
 	ida, la := l.Squeezed(id, v.shape)
 	labels, kept := fixed.BroadcastLabels(shape, v.shape)
-	c := l.Fixed(name, kept, 0, int64(slices.Min(values)), int64(slices.Max(values)), func(dst []int32, from int) {
-		for i := range dst {
-			dst[i] = int32(values[from+i])
-		}
-	})
+	list := make([]int32, len(values))
+	for i, x := range values {
+		list[i] = int32(x)
+	}
+	c := l.Fixed(name, kept, 0, int64(slices.Min(values)), int64(slices.Max(values)), fixed.Listed(list))
 	return l.Product(v.shape, ida, la, c, labels, 1)
 }
 
@@ -249,7 +210,7 @@ func (l *lowering) wrapsTo(v *value) int {
 
 // integerClamp lowers a clamp of integers, or their magnitude.
 func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
-	e := l.integer(x, x.shape)
+	e := l.broadcast(x, x.shape)
 	lo, hi := b.At(0)
 	if b.Kind == fixed.Absolute && e.Min >= 0 {
 		b.Kind = fixed.Keep
@@ -312,7 +273,7 @@ func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
 // or floats.
 func (l *lowering) wholeNumbers(x *value) *fixed.Int {
 	if l.integers(x.name) {
-		return l.integer(x, x.shape)
+		return l.broadcast(x, x.shape)
 	}
 	return scaledUp(l.notFiner(l.operandFlat(x)))
 }

@@ -29,7 +29,8 @@ func Length(fg *graph.Graph) string {
 				continue
 			}
 		}
-		if len(in.Symbols) != 2 || in.Symbols[0] != "" || in.Symbols[1] == "" || in.Shape[0] != 1 || in.DType.IsFloat() || i > 0 && in.Symbols[1] != symbol {
+		s := in.Symbols
+		if len(s) != 2 || s[0] != "" || s[1] == "" || in.Shape[0] != 1 || in.DType.IsFloat() || i > 0 && s[1] != symbol {
 			return ""
 		}
 		symbol = in.Symbols[1]

@@ -40,25 +40,25 @@ func lowerLogBands(l *lowering, n *graph.Node, op graph.LogBands, v *value) {
 		name: name, t: l.constant(t), shape: shape, labels: kept, channels: t.Shape[1], inner: 1, count: t.Shape[0], out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, labels, v.shape) },
 	}
-	sums, frac := l.digitSums(&w, digits)
+	terms, frac := l.digitTerms(&w, digits)
 	unit := 2*l.Circuit.Tensors[id].Frac + frac
 	// An epsilon keeps its leading bits.
 	for op.Epsilon > 0 && op.Epsilon*fixed.Pow2(unit) < 1<<12 {
 		unit++
-		for i := range sums {
-			sums[i].Up++
+		for i := range terms {
+			terms[i].Exp++
 		}
 	}
-	e := l.LogOfSum(v.name, v.shape, sums, op.Epsilon, unit, math.Max(op.Least, op.Epsilon))
+	e := l.LogOfSum(v.name, v.shape, terms, op.Epsilon, unit, math.Max(op.Least, op.Epsilon))
 	if !v.output {
 		e = l.View(l.roundTerm(v, e), nil, v.shape) // it is not right to more bits than one table has
 	}
 	v.acc = e
 }
 
-// digitSums are the sums of digits with weights, which have the scale frac: those with the weights
+// digitTerms are the products of digits with weights, which have the scale frac: those with the weights
 // as far as one accumulator holds the sums, and those with what rounding took from them.
-func (l *lowering) digitSums(w *weighting, digits []model.TensorID) (sums []fixed.DigitSum, frac int) {
+func (l *lowering) digitTerms(w *weighting, digits []model.TensorID) (terms []fixed.WideTerm, frac int) {
 	stats := l.statsOf(*w)
 	bounds := weights.OperandBounds{Count: w.count}
 	for _, id := range digits {
@@ -78,17 +78,16 @@ func (l *lowering) digitSums(w *weighting, digits []model.TensorID) (sums []fixe
 	if all := scaled.ReachOfAll(bounds); all.Most() < model.Bound/2 {
 		reach = all
 	}
-	sum := func(wid model.TensorID, reach weights.Reach) (list []*fixed.Int) {
-		for _, id := range digits {
-			list = append(list, w.product(l, id, wid, reach))
+	add := func(wid model.TensorID, reach weights.Reach, up int) {
+		for i, id := range digits {
+			terms = append(terms, fixed.WideTerm{E: w.product(l, id, wid, reach), Exp: fixed.DigitBits*i + up})
 		}
-		return list
 	}
-	whole, most := sum(w.fixed(l, frac), reach), float64(w.count)*bounds.Hi
+	most := float64(w.count) * bounds.Hi
 	fine := restBits(bandParts, most)
-	if fine == 0 {
-		return []fixed.DigitSum{{Terms: whole}}, frac
+	if add(w.fixed(l, frac), reach, fine); fine > 0 {
+		rest, each := l.restOf(w, frac, fine)
+		add(rest, weights.Around(most*float64(each)), 0)
 	}
-	rest, each := l.restOf(w, frac, fine)
-	return []fixed.DigitSum{{Terms: whole, Up: fine}, {Terms: sum(rest, weights.Around(most*float64(each)))}}, frac + fine
+	return terms, frac + fine
 }

@@ -1,3 +1,11 @@
+// Package lower lowers a float graph to a circuit of integers, operator by operator, with the
+// number formats that it is given. A family of operators is a file with their lowerings and
+// their entries in the table (register); nothing else goes by the type of an operator.
+//
+// Lowering is lazy. The value of a node is at first an accumulator, or a function of an earlier
+// value. It becomes a tensor only when something needs its entries: so a convolution, its bias and
+// the activation after it are one look-up, and a chain of element-wise functions of one value
+// is one table.
 package lower
 
 import (
@@ -27,7 +35,7 @@ type lowering struct {
 	memory *Memory
 	length *length                  // nil if none is free
 	wholes map[string]*graph.Tensor // constants for the bound of a free length
-	uses   uses                     // of the graph's values
+	uses   Uses                     // of the graph's values
 
 	values map[string]*value
 	node   *graph.Node // being lowered
@@ -94,12 +102,24 @@ type value struct {
 	clamped map[int]model.TensorID
 }
 
+// pending is a value that no tensor holds yet.
+func pending(v value) *value {
+	v.id, v.shaped = model.None, model.None
+	return &v
+}
+
+// heldIn is a value that a tensor holds, in its shape.
+func heldIn(id model.TensorID, v value) *value {
+	v.id, v.shaped = id, id
+	return &v
+}
+
 func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) *lowering {
 	given := opts.Formats
 	opts.Formats = maps.Clone(given)
 	maps.DeleteFunc(opts.Formats, func(name string, _ Format) bool { return isInteger(fg, name) }) // which are exact
 	l := &lowering{
-		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: usesOf(fg),
+		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: UsesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
 		chains: map[string]*scaling{},
 		asked:  map[model.TensorID][][]graph.Split{}, maxBits: 15,
@@ -124,7 +144,7 @@ func (l *lowering) nextPass(p fixed.Plan) *lowering {
 func (l *lowering) run() {
 	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
-		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name), id: model.None, shaped: model.None}
+		v := pending(value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name)})
 		if model.Size(v.shape) == 0 {
 			v.id = l.empty(v)
 			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
@@ -137,7 +157,8 @@ func (l *lowering) run() {
 	for _, n := range l.fg.Nodes {
 		l.at(n)
 		out := n.Output
-		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out), output: l.uses.outputs[out] > 0, id: model.None, shaped: model.None}
+		v := pending(value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out)})
+		v.output = l.uses.outputs[out] > 0
 		ok, err := l.lower(n, v)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.atFault(n)))
@@ -218,8 +239,8 @@ func (l *lowering) outputTensor(name string) (id model.TensorID) {
 
 // consumer returns the one node that reads the value; nil if there are more.
 func (l *lowering) consumer(v *value) *graph.Node {
-	if readers := l.uses.readers[v.name]; v.uses == 1 && len(readers) > 0 {
-		return readers[0].Node
+	if readers := l.uses.Readers[v.name]; v.uses == 1 && len(readers) > 0 {
+		return readers[0]
 	}
 	return nil
 }
@@ -270,7 +291,9 @@ func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 
 // precise reports whether every step has enough bits.
 func (l *lowering) precise() bool {
-	return !slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool { return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits) })
+	return !slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool {
+		return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits)
+	})
 }
 
 // choose chooses what all look-ups share and lowers the model with that. A first

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -43,34 +44,36 @@ func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
 	})
 }
 
-// softenMask replaces the huge negative entries with which models mask scores
-// before a Softmax by ones that are just far enough below the others, so that
-// they do not set the scale: 10 below the least score, e^−10 of its weight. It
-// returns the range that the masked scores v should have; below it they are
-// clamped, which says nothing.
-func (l *lowering) softenMask(v *value, numbers numbers, scores Range) (Range, bool) {
-	c, values := l.consumer(v), numbers.shown
-	if c == nil || numbers.secret != nil {
-		return Range{}, false
-	}
-	if _, ok := c.Op.(graph.Softmax); !ok {
-		return Range{}, false
-	}
+// softenMask replaces the huge negative numbers with which models mask scores before a
+// Softmax, and which v is the sum with, by ones that are just far enough below the others,
+// so that they do not set the scale: 10 below the least score, e^−10 of its weight. It
+// sets the range that the masked scores v should have; below it they are clamped, which
+// says nothing. Of secret numbers it is enough that some may be as small.
+func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
 	const below = 10
 	widest := scores.Abs()
 	floor := float64(-2*widest) - below
-	changed := false
-	for i, x := range values {
-		if x < 4*floor {
-			values[i], changed = floor, true
+	least := slices.Min(values.shown)
+	if values.secret != nil {
+		least = -values.most()
+	}
+	if c := l.consumer(v); c == nil || !IsSoftmax(c.Op) || least >= 4*floor {
+		return values
+	}
+	most := math.Max(-4*floor, v.rng.Max+widest) // of what is left
+	soft := madeOf(len(values.shown), most, func(from ...[]float64) []float64 {
+		out := slices.Clone(from[0])
+		for i, x := range out {
+			if x < 4*floor {
+				out[i] = floor
+			}
 		}
-	}
-	if !changed {
-		return Range{}, false
-	}
+		return out
+	}, values)
 	v.unreported = true
 	widest = math.Max(widest, (widest+below)/l.opts.Headroom)
-	return Range{Min: -widest, Max: widest}, true
+	v.rng = Range{Min: -widest, Max: widest}
+	return soft
 }
 
 // leavesSome reports whether a constant mask leaves an entry in each row of a text of any

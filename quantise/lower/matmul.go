@@ -17,7 +17,7 @@ func init() {
 	}))
 }
 
-// lowerGemm lowers alpha·A'·B' + beta·C. Constants B and C have these factors in them.
+// lowerGemm lowers A'·B', plus the bias C of a product with weights.
 func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 	la, lb := []int{0, 2}, []int{2, 1}
 	if op.TransA {
@@ -26,37 +26,11 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 	if op.TransB {
 		lb = []int{1, 2}
 	}
-	added, bias := "", "" // C, and that if it is constant and added to the product as it is
+	bias := ""
 	if len(n.Inputs) > 2 {
-		added = n.Inputs[2]
+		bias = n.Inputs[2]
 	}
-	c := l.fg.Consts[added]
-	if c != nil && op.Alpha == 1 {
-		bias = added
-	}
-	p := &value{
-		name: v.name, shape: v.shape, rng: v.rng, uses: v.uses, output: v.output && added == bias && op.Alpha == 1,
-		id: model.None, shaped: model.None,
-	}
-	l.contract(p, n.Inputs[0], la, n.Inputs[1], lb, bias)
-	v.acc = p.acc
-	if op.Alpha != 1 {
-		p.uses = 1
-		v.acc = l.scale(p, p.acc, op.Alpha, v.rng)
-	}
-	switch sum := []term{{p, v.acc}}; {
-	case added == bias:
-	case c != nil:
-		values := l.numbersOf(c)
-		v.acc = l.plusConstant(l.align(sum, values.most(), v), added, c.Shape, values, nil)
-	default:
-		x := l.values[added]
-		e := l.broadcast(x, v.shape)
-		if op.Beta != 1 {
-			e = l.scale(x, e, op.Beta, x.rng)
-		}
-		v.acc = l.align(append(sum, term{x, e}), 0, v)
-	}
+	l.contract(v, n.Inputs[0], la, n.Inputs[1], lb, bias)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
@@ -75,9 +49,9 @@ func lowerMatMul(l *lowering, n *graph.Node, _ graph.MatMul, v *value) {
 	l.contract(v, n.Inputs[0], la, n.Inputs[1], lb, "")
 }
 
-// contract lowers v = Σ a·b (+ a constant bias that broadcasts), with one label
-// an axis as in model.Product; axes that broadcast have the label of the
-// output's axis.
+// contract lowers v = Σ a·b, with one label an axis as in model.Product; axes that
+// broadcast have the label of the output's axis. To a product with weights it adds a
+// constant bias, which broadcasts, if there is one.
 func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, add string) {
 	va, vb := l.values[a], l.values[b]
 	k := 1 // contracted
@@ -99,11 +73,6 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 		if v.acc = l.productLimbs(v, va, vb, c, sum); v.acc == nil {
 			v.acc = sum(l.fitProduct(va, vb, c))
 		}
-		if add != "" {
-			c := l.fg.Consts[add]
-			values := l.numbersOf(c)
-			v.acc = l.plusConstant(l.align([]term{{v, v.acc}}, values.most(), v), add, c.Shape, values, nil)
-		}
 		return
 	}
 	x, name, lw := va, b, lb
@@ -122,7 +91,8 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 		channels, inner = t.Len()/k, k
 	}
 	w := weighting{
-		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
+		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k,
+		rows: la[len(la)-1] >= len(v.shape), out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, la, v.shape) },
 	}
 	if add != "" {

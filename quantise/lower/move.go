@@ -2,11 +2,13 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
 )
 
 func init() {
@@ -23,6 +25,7 @@ func init() {
 	register(lowerConcat, func(op graph.Concat) Traits {
 		return Traits{moves: joins, broadcasts: func(_, axis, _ int) bool { return axis != op.Axis }}
 	})
+	register(lowerTake, always[graph.Take](Traits{}))
 }
 
 // lowerReshape lowers what keeps the entries in their order: nothing is
@@ -112,22 +115,17 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 		}
 	}
 	e := l.align(terms, most, v)
-	// Entries come from one part each.
-	e.Min, e.Max = 0, 0
-	widen := func(lo, hi int64) { e.Min, e.Max = min(e.Min, lo), max(e.Max, hi) }
-	for i := range e.Acc.Linear {
-		t := &e.Acc.Linear[i]
-		s := &l.Circuit.Tensors[t.Src]
-		widen(s.Min*t.Coef, s.Max*t.Coef)
-	}
 	for part, name := range n.Inputs {
 		if t := l.fg.Consts[name]; t != nil {
-			id := l.constantOf(name, t.Shape, l.numbersOf(t), e.Frac)
-			e.Acc.Linear = append(e.Acc.Linear, model.Linear{Coef: 1, Src: id, View: views[part]})
-			widen(l.Circuit.Tensors[id].Min, l.Circuit.Tensors[id].Max)
+			e = e.Plus(l.View(l.constantOf(name, t.Shape, l.numbersOf(t), e.Frac), views[part], v.shape))
 		}
 	}
-	v.acc = e
+	var lo, hi int64 // entries come from one part each
+	for _, t := range e.Acc.Linear {
+		s := &l.Circuit.Tensors[t.Src]
+		lo, hi = min(lo, s.Min*t.Coef), max(hi, s.Max*t.Coef)
+	}
+	v.acc = e.Within(lo, hi)
 }
 
 func lowerExpand(l *lowering, n *graph.Node, _ graph.Expand, v *value) {
@@ -148,4 +146,79 @@ func lowerTile(l *lowering, n *graph.Node, _ graph.Tile, v *value) {
 		}
 	}
 	l.view(v, x, w)
+}
+
+// lowerTake lowers Take at indices that are an input of the model: a view that the
+// statement wires. Of a constant, such as an embedding, it takes rows as they are
+// committed, without rounding.
+func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
+	at := l.values[n.Inputs[1]]
+	if at == nil {
+		refuse.With("its indices are constant, and its operand is not") // a Gather
+	}
+	ids := l.raw(at)
+	if t := &l.Circuit.Tensors[ids]; t.Kind != model.Input {
+		refuse.With("its indices %s must be an input of the model, possibly reshaped; they are computed", graph.Quote(n.Inputs[1]))
+	}
+	var id model.TensorID
+	var rank int
+	if x := l.values[n.Inputs[0]]; x != nil {
+		id, rank = l.tensor(x), len(x.shape)
+		if l.open(n.Inputs[0], op.Axis) {
+			id = l.extended(id, op.Axis)
+		}
+	} else {
+		t := l.fg.Consts[n.Inputs[0]]
+		id, rank = l.rows(v, n.Inputs[0], t), len(t.Shape)
+	}
+	span := len(at.shape) // of the output, in the place of the axis
+	w := &model.View{}
+	for i := range rank {
+		switch {
+		case i < op.Axis:
+			w.Groups = append(w.Groups, fixed.Axis(i, i))
+		case i > op.Axis:
+			w.Groups = append(w.Groups, fixed.Axis(i-1+span, i))
+		default:
+			g := model.Group{In: []int{i}, Map: model.MapPublic, Ids: ids}
+			for j := range span {
+				g.Out = append(g.Out, i+j)
+			}
+			w.Groups = append(w.Groups, g)
+		}
+	}
+	v.id = l.Viewed(v.name, id, w, v.shape)
+}
+
+// extended is a tensor as long along an axis of free length as that can be, with zeros
+// after its entries: public indexes are in one range for every length.
+func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
+	t := l.Circuit.Tensors[id]
+	shape := slices.Clone(t.Shape)
+	shape[axis] = l.length.bound
+	e := l.View(id, model.SameIndexes(len(shape)), shape)
+	return l.VirtualOf(t.Name, e.Within(min(t.Min, 0), max(t.Max, 0)))
+}
+
+// rows adds a constant of which rows are read, as precise as weights are, or as the
+// value's own format asks for. Whole numbers stay what they are.
+func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
+	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
+	w := l.constant(t)
+	most := l.memory.weights.Largest(w)
+	frac := 0
+	if most > 0 {
+		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)
+	}
+	reachOn := func(frac int) int64 { return int64(math.Round(most * fixed.Pow2(frac))) }
+	scales := l.opts.Base.scalesOf(name, t.Shape, func(frac int, reach int64) bool { return reach == reachOn(frac) })
+	if len(scales) > 0 && !slices.Contains(scales, frac) {
+		frac = scales[0]
+	}
+	if !t.DType.IsFloat() {
+		if frac = 0; most >= model.Bound {
+			refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+		}
+	}
+	return l.rounded(name, w, t.Shape, frac, reachOn(frac), weights.RoundedTo(most, frac, 0))
 }

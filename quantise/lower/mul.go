@@ -57,7 +57,8 @@ func (l *lowering) mulScalar(v, x *value, c float64) {
 	same := model.Size(x.shape) == model.Size(v.shape)
 	if x.nonlinear() && same {
 		base, f := l.root(x)
-		v.fn = &function{name: "Mul", base: base, curve: f.then(keyOf("times", c), func(y float64) float64 { return c * y })}
+		f = f.then(keyOf("times", c), func(y float64) float64 { return c * y })
+		v.fn = &function{name: "Mul", base: base, curve: f}
 		return
 	}
 	if !same {

@@ -177,11 +177,10 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 	const wide = 1 << (RelativeBits - 12)
 	if r := x.rng; x.fn != nil && x.fn.piecewise == nil && r.Min > 0 && (x.nonlinear() || l.reachOf(r) > wide*r.Least) {
 		most := math.Max(math.Abs(elementary.Log(r.Min)), math.Abs(elementary.Log(r.Max)))
-		y := &value{
+		y := pending(value{
 			name: x.name + ", logarithm", node: x.node, shape: x.shape, rng: Range{Min: -most, Max: most}, uses: 1, own: logBits,
-			id: model.None, shaped: model.None,
 			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then("log", elementary.Log)},
-		}
+		})
 		e := l.View(l.tensor(y), nil, y.shape)
 		if up := logFrac - e.Frac; up >= 0 {
 			return l.VirtualOf(y.name, e.Finer(up)), model.None

@@ -95,8 +95,6 @@ type Options struct {
 	// Searched says that the formats are those of a search, which no caller can change:
 	// messages do not ask for others.
 	Searched bool
-	// Trial says that the circuit will not be used: of a free batch it is enough that two sizes agree.
-	Trial bool
 	// Hide has the circuit tell nothing of the weights but the statistics of secret
 	// constants that weights.Channels has, on a grid of powers of two; ranges are rounded
 	// outwards to it. Constants are secret unless they are graph.Tensor.Public.
@@ -125,7 +123,8 @@ func (o Options) WithDefaults() (Options, error) {
 	default:
 		return o, fmt.Errorf("unknown quantisation mode %q: use auto, exact or w8a8", o.Mode)
 	}
-	o.WeightBits, o.ActBits, o.MaxTableBits = cmp.Or(o.WeightBits, bits), cmp.Or(o.ActBits, bits), cmp.Or(o.MaxTableBits, model.MaxTableBits)
+	o.WeightBits, o.ActBits = cmp.Or(o.WeightBits, bits), cmp.Or(o.ActBits, bits)
+	o.MaxTableBits = cmp.Or(o.MaxTableBits, model.MaxTableBits)
 	o.Headroom, o.Target = cmp.Or(o.Headroom, 2), cmp.Or(o.Target, Target)
 	for name, f := range o.Formats {
 		if err := f.check(); err != nil {

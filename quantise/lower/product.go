@@ -31,18 +31,16 @@ func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b mod
 	}
 	bits := (model.Log2Ceil(int(l.Magnitude(idb))+1) + 1) / 2
 	if room := c.limit / int64(2*c.count); l.rowSum(ida, c)<<bits > c.limit/2 {
-		if one && l.finestOf(v) && l.wide(a) && l.wide(b) {
-			if e := l.entryLimbs(v, ida, idb, sum); e != nil {
-				return e
-			}
+		var e *fixed.Int
+		both := l.wide(a) && l.wide(b)
+		if both && one && l.finestOf(v) {
+			e = l.entryLimbs(v, ida, idb, sum)
 		}
-		if l.wide(a) && l.wide(b) && l.opts.Formats[v.name].Weights > 0 {
-			if e := l.bothLimbs(v, ida, idb, c, sum); e != nil {
-				return e
-			}
+		if both && e == nil && l.opts.Formats[v.name].Weights > 0 {
+			e = l.bothLimbs(v, ida, idb, c, sum)
 		}
-		if !one {
-			return nil
+		if e != nil || !one {
+			return e
 		}
 		ida = l.narrowed(a, fixed.FloorLog2(float64(room))-bits)
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
 )
 
 // held lists the tensors that hold values of the float graph.
@@ -94,14 +96,44 @@ func domain(op graph.Op) string {
 
 func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, graph.Kind(n.Op)) }
 
-// Quantise is quantise with the weights.
+// Quantise is Lower with the weights.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, error) {
 	memory := &Memory{}
 	r, err := Lower(fg, ranges, opts, memory)
 	if err != nil {
 		return nil, err
 	}
-	memory.Fill(r)
-	r.Making = nil
-	return r, nil
+	return r, memory.Finish(r, opts.Base, fg)
+}
+
+// Memory is what passes over one float graph remember for those that follow: large weights,
+// columns and masks are not gone through again.
+type Memory struct {
+	weights  weights.Store
+	columns  fixed.Recall[*fixed.Column]
+	bands    map[*graph.Tensor]*fixed.Band // of masks
+	variants *variants                     // of the graph that is quantised
+	// Of functions, by all that they depend on:
+	lines  fixed.Recall[*lineColumns]
+	closer fixed.Recall[bool]    // whether lines are closer than a table
+	useful fixed.Recall[float64] // the magnitude beyond which a function is flat
+	most   fixed.Recall[float64] // that of its values
+}
+
+// Fill gives a model its weights, unless it has them (weights.Store).
+func (m *Memory) Fill(of *Result) {
+	if of.Making.Done {
+		return
+	}
+	m.weights.Fill(of.Making)
+	for _, of := range []interface{ Next() }{&m.columns, &m.lines, &m.closer, &m.useful, &m.most} {
+		of.Next()
+	}
+}
+
+// Finish is Fill for a model whose weights stay: if it is an adapter to a base, it has that one's.
+func (m *Memory) Finish(of *Result, base *Base, fg *graph.Graph) error {
+	m.Fill(of)
+	of.Making = nil
+	return base.graft(of, fg)
 }

@@ -121,7 +121,7 @@ func RangeOf(codes [3]uint32) (Range, error) {
 		x[i] = math.Float64frombits(uint64(c) << codeShift)
 	}
 	r := Range{x[0], x[1], x[2]}
-	if !(r.Min <= r.Max && r.Least >= 0 && r.Least <= r.Abs()) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) || r.Rounded().Codes() != codes {
+	if !(r.Min <= r.Max && r.Least >= 0 && r.Least <= r.Abs()) || math.IsInf(r.Abs(), 0) || r.Rounded().Codes() != codes {
 		return r, fmt.Errorf("no range: %v", x)
 	}
 	return r, nil

@@ -15,6 +15,7 @@ func init() {
 		return Traits{Means: op.Func == graph.Mean, jumps: op.Func == graph.MaxOf}
 	})
 	register(lowerAveragePool, always[graph.AveragePool](Traits{}))
+	register(lowerMaxPool, always[graph.MaxPool](Traits{}))
 }
 
 // lowerReduce lowers ReduceMean and ReduceSum: a summing view, and for the
@@ -101,8 +102,11 @@ const meanGuard = 4
 func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	id, e := l.openSum(x, w, v.shape, count, model.Bound>>3)
 	t := l.Circuit.Tensors[id]
+	fits := func(shift int) bool {
+		return float64(e.Abs())*fixed.Pow2(shift+2) < model.Bound && fixed.TableBits(t.Min<<shift, t.Max<<shift) <= fixed.WideTable
+	}
 	shift := 0
-	for shift < meanGuard && float64(e.Abs())*fixed.Pow2(shift+3) < model.Bound && fixed.TableBits(t.Min<<(shift+1), t.Max<<(shift+1)) <= fixed.WideTable {
+	for shift < meanGuard && fits(shift+1) {
 		shift++
 	}
 	n := x.shape[axis]
@@ -137,4 +141,54 @@ func (l *lowering) lowerOpenReduce(v, x *value, w *model.View, op graph.Reduce, 
 		return
 	}
 	_, v.acc = l.openSum(x, w, v.shape, count, math.Min(float64(l.Plan.Limit()), model.Bound/2))
+}
+
+// mostSpread is the largest difference that a table of max(x, 0) is made for.
+const mostSpread = 1 << 14
+
+// lowerGreatest lowers ReduceMax: the axes become the last, and a tournament along
+// it says which element is the greatest. It is exact.
+func lowerGreatest(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
+	id := l.tensor(l.values[n.Inputs[0]])
+	t := l.Circuit.Tensors[id]
+	var perm, shape []int
+	count := 1
+	for i, d := range t.Shape {
+		if slices.Contains(op.Axes, i) {
+			count *= d
+		} else {
+			perm, shape = append(perm, i), append(shape, d)
+		}
+	}
+	perm = append(perm, op.Axes...)
+	if !slices.IsSorted(perm) {
+		moved := slices.Clone(shape)
+		for _, i := range op.Axes {
+			moved = append(moved, t.Shape[i])
+		}
+		id = l.Viewed(t.Name, id, fixed.Permuted(perm), moved)
+	}
+	v.id = l.Greatest(v.name, l.Reshaped(t.Name, id, append(shape, count)), t.Max-t.Min > mostSpread)
+}
+
+// lowerMaxPool lowers MaxPool: the maximum along each spatial axis in turn,
+// tap by tap.
+func lowerMaxPool(l *lowering, n *graph.Node, op graph.MaxPool, v *value) {
+	id := l.comparable(l.values[n.Inputs[0]])
+	for i, w := range windows(op.Window) {
+		id = l.WindowMax(v.name, id, 2+i, w, v.shape[2+i])
+	}
+	v.id = id
+}
+
+// comparable returns the value's tensor narrow enough for a difference table.
+func (l *lowering) comparable(x *value) model.TensorID { return l.within(x, l.narrowBitsOf(x)) }
+
+// within is comparable with a table for differences of values of so many bits.
+func (l *lowering) within(x *value, bits int) model.TensorID {
+	id := l.tensor(x)
+	if l.Circuit.Tensors[id].Max-l.Circuit.Tensors[id].Min >= 1<<(bits+2) {
+		return l.narrowed(x, bits)
+	}
+	return id
 }

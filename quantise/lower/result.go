@@ -84,21 +84,25 @@ type Chosen struct {
 	LookUps, TableRows int
 }
 
+// LookUps counts the entries that steps look up by their name, and returns for every table the names of the steps
+// that look it up.
+func (m *Result) LookUps() (entries map[string]int, users []map[string]bool) {
+	entries, users = map[string]int{}, make([]map[string]bool, len(m.Graph.Tables))
+	for i := range m.Graph.Steps {
+		if s := &m.Graph.Steps[i]; s.Kind == model.StepLookup {
+			entries[s.Name] += model.Size(s.Shape)
+			if users[s.Table] == nil {
+				users[s.Table] = map[string]bool{}
+			}
+			users[s.Table][s.Name] = true
+		}
+	}
+	return entries, users
+}
+
 // Chosen lists the values with formats of their own, in the order of Values.
 func (m *Result) Chosen() []Chosen {
-	users := make([]map[string]bool, len(m.Graph.Tables))
-	lookUps := map[string]int{}
-	for i := range m.Graph.Steps {
-		s := &m.Graph.Steps[i]
-		if s.Kind != model.StepLookup {
-			continue
-		}
-		lookUps[s.Name] += model.Size(s.Shape)
-		if users[s.Table] == nil {
-			users[s.Table] = map[string]bool{}
-		}
-		users[s.Table][s.Name] = true
-	}
+	lookUps, users := m.LookUps()
 	var list []Chosen
 	for _, name := range m.Values {
 		f, ok := m.Formats[name]

@@ -30,7 +30,7 @@ func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 	x := l.values[n.Inputs[0]]
 	switch {
 	case op.Func == graph.Neg && l.integers(v.name):
-		v.acc = l.integer(x, v.shape).Times(-1)
+		v.acc = l.broadcast(x, v.shape).Times(-1)
 	case op.Func == graph.Neg:
 		l.mulScalar(v, x, -1)
 	case l.integers(v.name) && op.Func.Clamp != nil:

@@ -145,7 +145,9 @@ func (l *lowering) hideable(n *graph.Node) {
 		refuse.With("its thresholds would be part of the circuit, which is public, and not of what is hidden")
 	}
 	for _, name := range n.Inputs {
-		if t := l.fg.Consts[name]; t != nil && !t.DType.IsFloat() && t.DType != graph.Bool && t.Len() > 1 && !t.Public && !slices.Contains(l.opts.Public, name) {
+		t := l.fg.Consts[name]
+		whole := t != nil && !t.DType.IsFloat() && t.DType != graph.Bool && t.Len() > 1
+		if whole && !t.Public && !slices.Contains(l.opts.Public, name) {
 			refuse.With("its constant %s has whole numbers, which would be public: they are not hidden", graph.Quote(name))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 func init() {
 	register(lowerPRelu, always[graph.PRelu](Traits{}))
 	register(lowerWhere, always[graph.Where](Traits{broadcasts: allBroadcast}))
+	register(lowerTest, always[graph.Test](Traits{jumps: true}))
 }
 
 // lowerPRelu lowers relu(x) + slope·(x − relu(x)).
@@ -28,10 +29,10 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	t := l.Circuit.Tensors[id]
 	relu := l.Mapped("positive part", l.Of(id), l.ReluTable(l.Magnitude(id)), t.Frac, 0, max(t.Max, 0))
 	neg := l.VirtualOf("negative part", l.Of(id).Minus(l.Of(relu)).Within(min(t.Min, 0), 0))
-	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
-	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
+	part := heldIn(neg, value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}})
+	below := pending(value{name: v.name, shape: v.shape, rng: v.rng, uses: 1})
 	l.mulConstant(below, part, n.Inputs[1], slope, nil)
-	above := &value{name: v.name, shape: x.shape, rng: v.rng, id: relu, shaped: relu}
+	above := heldIn(relu, value{name: v.name, shape: x.shape, rng: v.rng})
 	v.acc = l.align([]term{{below, below.acc}, {above, l.broadcast(above, v.shape)}}, 0, v)
 }
 
@@ -64,10 +65,7 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 	}
 	name := n.Inputs[1+constant]
 	t := l.fg.Consts[name]
-	values := l.numbersOf(t)
-	if r, ok := l.softenMask(v, values, terms[0].v.rng); ok {
-		v.rng = r
-	}
+	values := l.softenMask(v, l.numbersOf(t), terms[0].v.rng)
 	// mask·constant over the shape that both broadcast to.
 	shape, _ := graph.Broadcast(cond.Shape, t.Shape) // they do: the graph is valid
 	most := values.most()
@@ -96,4 +94,23 @@ func broadcastIndex(i int, out, in []int) int {
 		i /= out[j]
 	}
 	return at
+}
+
+// lowerTest lowers a comparison with 0, which is exact: of the accumulator of the
+// operand, before anything is rounded, or in the table of the function that this is.
+func lowerTest(l *lowering, n *graph.Node, op graph.Test, v *value) {
+	x := l.values[n.Inputs[0]]
+	if x.nonlinear() {
+		l.apply(v, x, graph.Kind(op), curve{at: op.At}, nil)
+		return
+	}
+	e := l.operandFlat(x)
+	switch op {
+	case graph.IsPositive:
+		v.id = l.NotNegative(v.name, e.PlusConst(-1))
+	case graph.IsNotNegative:
+		v.id = l.NotNegative(v.name, e)
+	case graph.IsZero:
+		v.acc = l.IsZero(v.name, e)
+	}
 }

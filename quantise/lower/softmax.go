@@ -78,23 +78,22 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bo
 		bits = max(bits, l.Circuit.Tensors[l.tensor(x)].Frac+sharedScores) // as it has been clamped
 	}
 	last := len(v.shape) - 1
-	m := fixed.Scores{Shape: v.shape, Mask: model.None, Width: l.most(v.shape[last]), Open: l.open(v.name, last)}
-	m.Entries = l.Entries(v.shape)
-	id := l.tensor(x)
+	width, id := l.most(v.shape[last]), l.tensor(x)
 	if !fine {
 		id = l.within(x, bits)
 	}
 	t := l.Circuit.Tensors[id]
-	if !fine && t.Frac > fixed.FinestKey && (t.Frac > fixed.LogBits || t.Max-t.Min+fixed.MostLog(m.Width, t.Frac) > 1<<15-4) {
+	if !fine && t.Frac > fixed.FinestKey && (t.Frac > fixed.LogBits || t.Max-t.Min+fixed.MostLog(width, t.Frac) > 1<<15-4) {
 		id = l.RoundTo(x.name, l.View(id, nil, v.shape), fixed.FinestKey)
 	}
-	b.Of, b.Mask, m.ID = id, model.None, id
+	b.Of, b.Mask = id, model.None
 	if l.length != nil {
-		b.Kind, b.Entries = fixed.TextSoftmaxBlock, m.Entries
-		if m.Open {
-			b.Width = m.Width
+		b.Kind, b.Entries = fixed.TextSoftmaxBlock, l.Entries(v.shape)
+		if l.open(v.name, last) {
+			b.Width = width
 		}
 	}
+	m := l.Scores(&b) // without masks
 	for i, name := range n.Inputs[1:] {
 		mask, labels := l.maskOf(name, v.shape)
 		if i > 0 { // where all of them are 1
@@ -131,15 +130,17 @@ const (
 // those that count, as the logarithms of small probabilities do, the scores less their
 // maximum, clamped at −FarBelow: on a finer scale than all of them would have.
 func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
-	if len(n.Inputs) > 1 || l.length != nil || l.opts.Mode == modeW8A8 || l.formatted(x) <= fixed.NarrowBits || x.rng.Abs()*l.opts.Headroom < farScores {
+	wide := l.opts.Mode != modeW8A8 && l.formatted(x) > fixed.NarrowBits
+	if len(n.Inputs) > 1 || l.length != nil || !wide || l.reachOf(x.rng) < farScores {
 		return x
 	}
 	id := l.tensor(x)
 	t := l.Circuit.Tensors[id]
 	top := l.Greatest("maximum", id, true)
 	below := l.Of(id).Minus(l.broadcastOf(top, v.shape))
-	near := l.RoundOn("near the maximum", below, min(t.Frac, nearKey), fixed.NarrowBits, fixed.Piecewise{Kind: fixed.Keep, Lo: -fixed.FarBelow})
-	return &value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -fixed.FarBelow}, uses: 1, id: near, shaped: near}
+	clamp := fixed.Piecewise{Kind: fixed.Keep, Lo: -fixed.FarBelow}
+	near := l.RoundOn("near the maximum", below, min(t.Frac, nearKey), fixed.NarrowBits, clamp)
+	return heldIn(near, value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -fixed.FarBelow}, uses: 1})
 }
 
 // The scores of attention over a text are as many as the square of its length, so that of

@@ -21,7 +21,7 @@ func (l *lowering) splits(v *value) [][]graph.Split {
 		return nil
 	}
 	by, reads := make([][]graph.Split, v.shape[1]), 0
-	for _, r := range l.uses.readers[v.name] {
+	for _, r := range l.uses.Readers[v.name] {
 		if op, ok := r.Op.(graph.Exceeds); ok {
 			reads++
 			for _, s := range op.Splits {
@@ -112,15 +112,11 @@ func lowerExceeds(l *lowering, n *graph.Node, op graph.Exceeds, v *value) {
 		limits[i] = int32(at)
 		lo, hi = min(lo, at), max(hi, at)
 	}
-	thresholds := l.Fixed(v.name+", thresholds", []int{len(limits)}, 0, lo, hi, func(dst []int32, from int) { copy(dst, limits[from:]) })
-	e := &fixed.Int{Shape: v.shape, Min: t.Min - hi - 1, Max: t.Max - lo - 1}
+	thresholds := l.Fixed(v.name+", thresholds", []int{len(limits)}, 0, lo, hi, fixed.Listed(limits))
+	e := l.View(id, fixed.ColumnView(features), v.shape).On(0)
+	e = e.Minus(l.View(thresholds, fixed.LabelView([]int{1}, v.shape), v.shape)).PlusConst(-1)
 	if e.Abs() >= model.Bound {
 		refuse.With("features of up to %d cannot be compared with thresholds of up to %d", max(-t.Min, t.Max), max(-lo, hi))
-	}
-	e.Acc.Const = -1
-	e.Acc.Linear = []model.Linear{
-		{Coef: 1, Src: id, View: fixed.ColumnView(features)},
-		{Coef: -1, Src: thresholds, View: fixed.LabelView([]int{1}, v.shape)},
 	}
 	v.id = l.NotNegative(v.name, e)
 }
@@ -152,9 +148,7 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 			if !any {
 				return
 			}
-			in.Acc.Linear = append(in.Acc.Linear, model.Linear{Coef: coef, Src: bits, View: fixed.ColumnView(index)})
-			in.Min += min(coef*t.Min, coef*t.Max, 0)
-			in.Max += max(coef*t.Min, coef*t.Max, 0)
+			in = in.Plus(l.View(bits, fixed.ColumnView(index), in.Shape).Within(min(t.Min, 0), max(t.Max, 0)).Times(coef))
 		}
 	}
 	views(1, over)
@@ -165,9 +159,8 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 		most = max(most, counts[i])
 	}
 	if most > 0 {
-		number := l.Fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), func(dst []int32, from int) { copy(dst, counts[from:]) })
-		in.Acc.Linear = append(in.Acc.Linear, model.Linear{Coef: -1, Src: number, View: fixed.LabelView([]int{1}, in.Shape)})
-		in.Min -= int64(most)
+		number := l.Fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), fixed.Listed(counts))
+		in = in.Minus(l.View(number, fixed.LabelView([]int{1}, in.Shape), in.Shape))
 	}
 	leaves := l.Mapped(v.name+", leaves", in, l.ZeroTable(max(fixed.TableBits(in.Min, in.Max), leastForestTable)), 0, 0, 1)
 	weights, least, greatest := l.leafWeights(op, n.Inputs[1], v)
@@ -218,7 +211,7 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model
 			lo, hi = min(lo, int64(x)), max(hi, int64(x))
 		}
 	}
-	id = l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, func(dst []int32, from int) { copy(dst, whole[from:]) })
+	id = l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, fixed.Listed(whole))
 	for j := range targets {
 		var down, up int64 // whatever leaves it may end in: what a certificate shows
 		for i := range leaves {

@@ -12,11 +12,10 @@ import (
 // operand returns the value for an accumulator to include, in its shape: its own accumulator if
 // nothing else reads it, its tensor otherwise.
 func (l *lowering) operand(v *value) *fixed.Int {
-	if v.id == model.None && v.acc != nil && v.uses == 1 && slices.Equal(v.acc.Shape, v.shape) {
-		return v.acc
+	if e := l.operandFlat(v); slices.Equal(e.Shape, v.shape) {
+		return e
 	}
-	id := l.tensor(v)
-	return l.View(id, nil, v.shape)
+	return l.Of(l.tensor(v))
 }
 
 // operandFlat is operand for readers that work entry by entry and do not mind the shape.
@@ -24,8 +23,7 @@ func (l *lowering) operandFlat(v *value) *fixed.Int {
 	if v.id == model.None && v.acc != nil && v.uses == 1 {
 		return v.acc
 	}
-	id := l.raw(v)
-	return l.View(id, nil, l.Circuit.Tensors[id].Shape)
+	return l.Of(l.raw(v))
 }
 
 // tensor returns a tensor with the value's entries, in its shape.
@@ -110,7 +108,8 @@ func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool
 			return l.VirtualOf(v.name, e), true
 		}
 	}
-	whole := v.node != nil && l.integers(v.name) && e.Frac <= 0 && float64(e.Abs()) <= math.Max(8*l.reachOf(v.rng)*fixed.Pow2(e.Frac), 1<<10)
+	near := float64(e.Abs()) <= math.Max(8*l.reachOf(v.rng)*fixed.Pow2(e.Frac), 1<<10)
+	whole := v.node != nil && l.integers(v.name) && e.Frac <= 0 && near
 	if v.final() && !l.rounds(v, e) || whole {
 		return l.Exact(v.name, e), true
 	}
@@ -161,7 +160,7 @@ func (l *lowering) residual(v *value) bool {
 	if v.node == nil || v.node.Op != graph.Add || v.uses < 2 || v.output {
 		return false
 	}
-	return !slices.ContainsFunc(l.uses.readers[v.name], func(r reader) bool { t := TraitsOf(r.Op); return !t.Sums && !t.Means })
+	return l.uses.OnlySummed(v.name)
 }
 
 // usefulRange is the value's calibrated range, reduced towards what is useful

@@ -63,91 +63,101 @@ const (
 	mostLimbed = LimbedBits + 2
 )
 
+// meeting is a product v = x·weights + bias while it is lowered.
+type meeting struct {
+	*lowering
+	weighting
+	v, x  *value
+	stats *weights.Channels
+	id    model.TensorID // of x, as the weights multiply it
+	extra float64        // the real magnitude of what is added: the bias, and maybe what comes next
+	frac  int            // the scale of the weights
+	bits  int            // of the largest weight on that scale
+}
+
 // weighted lowers v = x·weights + bias as an accumulator with the finest
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
 	stats, bias := l.statsOf(w), w.bias.most()
-	id := l.tensor(x)
-	if sum := stats.Sum * float64(l.Magnitude(id)) * fixed.Pow2(-l.Circuit.Tensors[id].Frac); sum < bias*fixed.Pow2(-24) {
+	m := &meeting{lowering: l, weighting: w, v: v, x: x, stats: stats, id: l.tensor(x), extra: bias + l.upcoming(v)}
+	if sum := stats.Sum * float64(l.Magnitude(m.id)) * fixed.Pow2(-l.Circuit.Tensors[m.id].Frac); sum < bias*fixed.Pow2(-24) {
 		// As floats would have it, the sum is the bias.
 		v.acc = l.plusBias(&fixed.Int{Shape: w.out, Frac: fixed.FloorLog2(fixed.Pow2(24) / bias)}, w.bias)
 		return
 	}
 	// Room for what comes next is a wish, room for the bias is not.
-	extra := bias + l.upcoming(v)
-	frac, bits := l.weightFrac(v, id, stats, w, extra)
-	if bits < minWeightBits && extra > bias {
-		extra = bias
-		frac, bits = l.weightFrac(v, id, stats, w, extra)
+	if m.scaleWeights(); m.bits < minWeightBits && m.extra > bias {
+		m.extra = bias
+		m.scaleWeights()
 	}
-	if l.wantsLimbs(v, x, id, bits) {
-		if l.crowds(v, x, id, w, stats) {
-			id = l.narrowed(x, LimbedBits)
-			frac, bits = l.weightFrac(v, id, stats, w, extra)
+	if m.wantsLimbs() {
+		if m.crowds() {
+			m.narrow(LimbedBits)
 		}
-		if l.weightedLimbs(v, id, w, stats, bits) {
+		if m.weightedLimbs() {
 			return
 		}
 	}
 	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
-		l.shareBits(model.Log2Ceil(int(l.Magnitude(id))) + bits)
+		l.shareBits(model.Log2Ceil(int(l.Magnitude(m.id))) + m.bits)
 	}
 	if stats.Most > 0 {
-		id, frac = l.shared(v, x, id, w, stats, extra, frac, bits)
+		m.giveWay()
 	}
-	v.acc = l.weighs(v, id, w, stats, extra, frac)
+	v.acc = m.accumulator()
 }
 
-// shared returns the tensor of a value and the scale of the weights that multiply it, once the value has given way
-// to the weights where these have too few bits. bits are those of the largest weight on the scale frac.
-func (l *lowering) shared(v, x *value, id model.TensorID, w weighting, stats *weights.Channels, extra float64, frac, bits int) (model.TensorID, int) {
+// narrow has the value meet the weights with so many bits.
+func (m *meeting) narrow(bits int) {
+	m.id = m.narrowed(m.x, bits)
+	m.scaleWeights()
+}
+
+// giveWay makes the value coarser where the weights have too few bits.
+func (m *meeting) giveWay() {
 	coarser := func() {
-		id = l.coarser(x, id, minWeightBits-bits)
-		frac, bits = l.weightFrac(v, id, stats, w, extra)
+		m.id = m.coarser(m.x, m.id, minWeightBits-m.bits)
+		m.scaleWeights()
 	}
-	if bits < minWeightBits {
-		if xbits := model.Log2Ceil(int(l.Magnitude(id))); x.rng.Abs() == 0 {
+	if m.bits < minWeightBits {
+		if xbits := model.Log2Ceil(int(m.Magnitude(m.id))); m.x.rng.Abs() == 0 {
 			coarser() // calibration tells nothing about its scale
-		} else if bits >= 0 && xbits > bits+1 {
-			id = l.narrowed(x, max(1, xbits-(xbits-bits)/2))
-			frac, bits = l.weightFrac(v, id, stats, w, extra)
+		} else if m.bits >= 0 && xbits > m.bits+1 {
+			m.narrow(max(1, xbits-(xbits-m.bits)/2))
 		}
 		// The bias is what takes the bits: what is tiny beside it may become zero.
-		for n := 0; bits < 2 && n < 8; n++ {
+		for n := 0; m.bits < 2 && n < 8; n++ {
 			coarser()
 		}
 	}
-	if l.opts.Base != nil {
-		id, frac = l.basedOn(v, x, id, w, frac)
-		bits = fixed.FloorLog2(stats.Most*fixed.Pow2(frac)) + 1
+	if m.opts.Base != nil {
+		m.basedOn()
+		m.bits = fixed.FloorLog2(m.stats.Most*fixed.Pow2(m.frac)) + 1
 	}
-	if bits < 2 {
-		refuse.With("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
+	if m.bits < 2 {
+		refuse.With("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", m.count)
 	}
-	return id, frac
 }
 
-// weighs is the accumulator of a tensor's product with weights on a scale, and the bias.
-func (l *lowering) weighs(v *value, id model.TensorID, w weighting, stats *weights.Channels, extra float64, frac int) *fixed.Int {
-	bounds, scale := l.boundsOf(id, w), fixed.Pow2(l.Circuit.Tensors[id].Frac+frac)
+// accumulator is the product and the bias.
+func (m *meeting) accumulator() *fixed.Int {
+	bounds, scale := m.bounds(), fixed.Pow2(m.Circuit.Tensors[m.id].Frac+m.frac)
 	// Channels with larger weights keep WeightBits significant bits.
-	scaled := l.scaledBy(stats, frac)
+	scaled := m.scaledBy(m.stats, m.frac)
 	reach := scaled.Reach(bounds)
-	if all := scaled.ReachOfAll(bounds); bounds.Norm == 0 && all.Most()+float64(extra*scale)+1 <= float64(l.limitOf(v)) {
+	if all := scaled.ReachOfAll(bounds); bounds.Norm == 0 && all.Most()+float64(m.extra*scale)+1 <= float64(m.limitOf(m.v)) {
 		reach = all
 	}
 	if reach.Most() >= model.Bound || scaled.Rounded().Size >= model.Bound {
 		refuse.With("the accumulator does not fit in 30 bits")
 	}
-	return l.plusBias(w.product(l, id, w.fixed(l, frac), reach), w.bias)
+	return m.plusBias(m.product(m.lowering, m.id, m.fixed(m.lowering, m.frac), reach), m.bias)
 }
 
 // product is Σ x·w, of a tensor and a fixed tensor of the weights, which goes so far.
 func (w *weighting) product(l *lowering, id, wid model.TensorID, reach weights.Reach) *fixed.Int {
 	other, labels := w.operand(id)
-	e := &fixed.Int{Shape: w.out, Frac: l.Circuit.Tensors[id].Frac + l.Circuit.Tensors[wid].Frac}
-	e.Acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
-	return e.Within(-int64(math.Ceil(reach.Down)), int64(math.Ceil(reach.Up)))
+	return l.Product(w.out, other, labels, wid, w.labels, 1).Within(-int64(math.Ceil(reach.Down)), int64(math.Ceil(reach.Up)))
 }
 
 // restBits are as many bits, at most those given, of what rounding took from weights as an accumulator has room for
@@ -169,55 +179,51 @@ func (l *lowering) shareBits(total int) {
 	}
 }
 
-// boundsOf returns what is known of the entries of an operand.
-func (l *lowering) boundsOf(id model.TensorID, w weighting) weights.OperandBounds {
-	t := l.Circuit.Tensors[id]
-	b := weights.OperandBounds{Lo: math.Min(float64(t.Min), -1), Hi: math.Max(float64(t.Max), 1), Count: w.count}
+// bounds returns what is known of the entries of the operand.
+func (m *meeting) bounds() weights.OperandBounds {
+	t := m.Circuit.Tensors[m.id]
+	b := weights.OperandBounds{Lo: math.Min(float64(t.Min), -1), Hi: math.Max(float64(t.Max), 1), Count: m.count}
 	if t.Min >= 0 {
 		b.Lo = 0
 	}
-	if w.rows {
-		b.Norm = l.RowNorms[id]
+	if m.weighting.rows {
+		b.Norm = m.RowNorms[m.id]
 	}
 	return b
 }
 
-// weightFrac chooses the scale of weights that meet the tensor: the finest for
-// which every channel's accumulator, with extra (real) room for what is added
-// to it, can be rounded, but not finer than rounding with the model's common
-// shift makes use of if that leaves enough bits. It returns the bits of the
-// largest weight as well.
-func (l *lowering) weightFrac(v *value, id model.TensorID, stats *weights.Channels, w weighting, extra float64) (frac, bits int) {
-	t, most := &l.Circuit.Tensors[id], stats.Most
-	if most == 0 {
-		return 0, 0
+// scaleWeights chooses the scale of the weights: the finest for which every channel's
+// accumulator, with room for what is added to it, can be rounded, but not finer than
+// rounding with the model's common shift makes use of if that leaves enough bits.
+func (m *meeting) scaleWeights() {
+	t, most := &m.Circuit.Tensors[m.id], m.stats.Most
+	if m.frac, m.bits = 0, 0; most == 0 {
+		return
 	}
-	frac = 29 - fixed.FloorLog2(most)
-	for !l.hasRoom(v, id, stats, w, extra, frac) {
-		frac--
-		if frac < -fixed.FloorLog2(most)-2 {
+	m.frac = 29 - fixed.FloorLog2(most)
+	for !m.hasRoom(m.extra, m.frac) {
+		m.frac--
+		if m.frac < -fixed.FloorLog2(most)-2 {
 			break
 		}
 	}
-	bits = fixed.FloorLog2(most*fixed.Pow2(frac)) + 1
-	if useful, ok := l.usefulFrac(v); ok {
+	m.bits = fixed.FloorLog2(most*fixed.Pow2(m.frac)) + 1
+	if useful, ok := m.usefulFrac(m.v); ok {
 		least := minWeightBits + 1
-		if l.roundedItself(v) {
+		if m.roundedItself(m.v) {
 			least = usualWeightBits
 		}
-		if spare := frac - (useful - t.Frac); spare > 0 {
-			spare = max(0, min(spare, bits-least))
-			frac, bits = frac-spare, bits-spare
+		if spare := m.frac - (useful - t.Frac); spare > 0 {
+			spare = max(0, min(spare, m.bits-least))
+			m.frac, m.bits = m.frac-spare, m.bits-spare
 		}
 	}
-	return frac, bits
 }
 
 // hasRoom reports whether every channel's accumulator, of weights times 2^frac, can be rounded with extra room.
-func (l *lowering) hasRoom(v *value, id model.TensorID, stats *weights.Channels, w weighting, extra float64, frac int) bool {
-	bounds := l.boundsOf(id, w)
-	most := float64(extra * fixed.Pow2(l.Circuit.Tensors[id].Frac+frac))
-	return l.scaledBy(stats, frac).Reach(bounds).Most()+most+1 <= float64(l.limitOf(v))
+func (m *meeting) hasRoom(extra float64, frac int) bool {
+	most := float64(extra * fixed.Pow2(m.Circuit.Tensors[m.id].Frac+frac))
+	return m.scaledBy(m.stats, frac).Reach(m.bounds()).Most()+most+1 <= float64(m.limitOf(m.v))
 }
 
 // usefulFrac is the finest scale of an accumulator that rounding to the value makes

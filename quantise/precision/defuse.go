@@ -9,27 +9,18 @@ import (
 
 // defUse answers questions about how the values of a float graph hang together.
 type defUse struct {
-	fg      *graph.Graph
-	by      map[string]*graph.Node
-	readers map[string][]*graph.Node // once for each time that a node reads a value
+	fg *graph.Graph
+	lower.Uses
 }
 
-func newDefUse(fg *graph.Graph) *defUse {
-	a := &defUse{fg, fg.Makers(), map[string][]*graph.Node{}}
-	for _, n := range fg.Nodes {
-		for _, in := range n.Inputs {
-			a.readers[in] = append(a.readers[in], n)
-		}
-	}
-	return a
-}
+func newDefUse(fg *graph.Graph) *defUse { return &defUse{fg, lower.UsesOf(fg)} }
 
 // computed reports whether a value is no constant.
 func (a *defUse) computed(name string) bool { return a.fg.Consts[name] == nil }
 
 // unmoved returns the value whose entries a value has, through moves of one value.
 func (a *defUse) unmoved(name string) string {
-	for n := a.by[name]; n != nil && lower.OnlyMoves(n) && len(n.Inputs) == 1; n = a.by[name] {
+	for n := a.By[name]; n != nil && lower.OnlyMoves(n) && len(n.Inputs) == 1; n = a.By[name] {
 		name = n.Inputs[0]
 	}
 	return name
@@ -41,7 +32,7 @@ func (a *defUse) residual(n *graph.Node) bool {
 	sum := func(n *graph.Node) bool {
 		return n != nil && lower.TraitsOf(n.Op).Sums && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
 	}
-	return sum(n) && (sum(a.by[n.Inputs[0]]) || sum(a.by[n.Inputs[1]]) || slices.ContainsFunc(a.readers[n.Output], sum))
+	return sum(n) && (sum(a.By[n.Inputs[0]]) || sum(a.By[n.Inputs[1]]) || slices.ContainsFunc(a.Readers[n.Output], sum))
 }
 
 // ofTwo reports whether a product of two values is no function of one.
@@ -52,7 +43,7 @@ func (a *defUse) ofTwo(n *graph.Node) bool {
 // argument returns the value that a value is a function of, entry by entry; itself
 // if there is none.
 func (a *defUse) argument(name string) string {
-	n := a.by[name]
+	n := a.By[name]
 	if n == nil {
 		return name
 	}
@@ -83,7 +74,7 @@ func (a *defUse) weighs(n *graph.Node) string {
 
 // weighed reports whether weights multiply a value, maybe moved.
 func (a *defUse) weighed(name string) bool {
-	return slices.ContainsFunc(a.readers[name], func(n *graph.Node) bool {
+	return slices.ContainsFunc(a.Readers[name], func(n *graph.Node) bool {
 		return a.weighs(n) == name || lower.OnlyMoves(n) && a.weighed(n.Output)
 	})
 }
@@ -95,12 +86,12 @@ func (a *defUse) attends(n *graph.Node) bool {
 
 // scores reports whether a product of two computed matrices gives the scores of attention.
 func (a *defUse) scores(n *graph.Node) bool {
-	x := a.by[a.unmoved(n.Inputs[0])]
+	x := a.By[a.unmoved(n.Inputs[0])]
 	return x == nil || !lower.IsSoftmax(x.Op)
 }
 
 // softened reports whether a value is what a Softmax takes, and nothing else reads it.
 func (a *defUse) softened(name string) bool {
-	list := a.readers[name]
+	list := a.Readers[name]
 	return len(list) == 1 && lower.IsSoftmax(list[0].Op) && list[0].Inputs[0] == name
 }

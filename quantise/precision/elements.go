@@ -26,7 +26,9 @@ const (
 var errOneBatch = errors.New("the circuit is for one size of the batch")
 
 // chooseFree is Choose for a model whose batch is free: errOneBatch if it is not.
-func chooseFree(ctx context.Context, fg *graph.Graph, batch string, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (m *lower.Result, c *Choice, err error) {
+func chooseFree(
+	ctx context.Context, fg *graph.Graph, batch string, samples []Sample, ranges map[string]lower.Range, opts lower.Options,
+) (m *lower.Result, c *Choice, err error) {
 	defer must.Catch(&err)
 	pair, err := lower.Pair(fg)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/must"
-	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -32,8 +31,6 @@ func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) map[strin
 			last[in] = i
 		}
 	}
-	// Values are compared some at a time, on all cores.
-	var pairs []comparison
 	values, errors, sums := map[string][]float64{}, map[string]entered{}, w.Final()
 	for _, in := range fg.Inputs {
 		values[in.Name] = m.Dequantise(m.Held[in.Name], w.Tensor(m.Held[in.Name]))
@@ -43,12 +40,8 @@ func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) map[strin
 		values[n.Output] = want
 		if id, ok := m.Held[n.Output]; ok {
 			got := m.Dequantise(id, sums.Tensor(id))
-			pairs = append(pairs, comparison{n.Output, got, want, rowOf(fg.Shapes[n.Output], images), fixed.Pow2(-m.Graph.Tensors[id].Frac)})
+			errors[n.Output] = enteredError(got, want, rowOf(fg.Shapes[n.Output], images), fixed.Pow2(-m.Graph.Tensors[id].Frac))
 			values[n.Output] = got
-		}
-		if len(pairs) == comparedAtOnce || i == len(fg.Nodes)-1 {
-			compareAll(errors, pairs)
-			pairs = pairs[:0]
 		}
 		for _, in := range slices.Concat(n.Inputs, []string{n.Output}) {
 			if last[in] <= i {
@@ -57,30 +50,6 @@ func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) map[strin
 		}
 	}
 	return errors
-}
-
-// comparison is of the values that a tensor holds, and those that it should.
-type comparison struct {
-	name      string
-	got, want []float64
-	row       int
-	unit      float64
-}
-
-// comparedAtOnce is how many values wait to be compared together.
-const comparedAtOnce = 32
-
-func compareAll(errors map[string]entered, pairs []comparison) {
-	list := make([]entered, len(pairs))
-	parallel.For(len(pairs), 1, func(lo, hi int) {
-		for i, p := range pairs[lo:hi] {
-			list[lo+i] = enteredError(p.got, p.want, p.row, p.unit)
-		}
-	})
-	for i, p := range pairs {
-		errors[p.name] = list[i]
-	}
-	clear(pairs)
 }
 
 // hasImages says whether there are convolutions.

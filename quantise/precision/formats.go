@@ -41,7 +41,7 @@ func alike(fg *graph.Graph) []group {
 		key := fmt.Sprintf("%s %v", graph.Kind(n.Op), fg.Shapes[n.Output])
 		for _, in := range n.Inputs {
 			kind := ""
-			if by := a.by[in]; by != nil {
+			if by := a.By[in]; by != nil {
 				kind = graph.Kind(by.Op)
 			}
 			key += fmt.Sprintf(" (%s %v", kind, fg.Shapes[in])
@@ -50,7 +50,7 @@ func alike(fg *graph.Graph) []group {
 			}
 			key += ")"
 		}
-		for _, r := range a.readers[n.Output] {
+		for _, r := range a.Readers[n.Output] {
 			key += fmt.Sprintf(" > %s %v", graph.Kind(r.Op), fg.Shapes[r.Output])
 		}
 		byConstants := a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))

@@ -87,7 +87,7 @@ type FloatRun struct {
 
 // NewFloatRun returns the run of a graph, to which Add adds the values.
 func NewFloatRun(g *graph.Graph) *FloatRun {
-	return &FloatRun{graph: g, images: hasImages(g), outputs: make([][]float64, len(g.Outputs)), rounds: make(map[string]float64, len(g.Nodes))}
+	return &FloatRun{graph: g, images: hasImages(g), outputs: make([][]float64, len(g.Outputs)), rounds: map[string]float64{}}
 }
 
 // Add adds a value of the run (graph.VisitFloat). It may be called concurrently.
@@ -116,10 +116,9 @@ type sampleRun struct {
 // row of a table.
 func cost(m *lower.Result) int {
 	total := 0
-	for i := range m.Graph.Steps {
-		if s := &m.Graph.Steps[i]; s.Kind == model.StepLookup {
-			total += model.Size(s.Shape)
-		}
+	lookUps, _ := m.LookUps()
+	for _, n := range lookUps {
+		total += n
 	}
 	for i := range m.Graph.Tables {
 		total += 1 << m.Graph.Tables[i].Bits

@@ -46,7 +46,7 @@ func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
 	a, f := newDefUse(fg), lower.Formats{}
 	for _, in := range fg.Inputs {
 		f[in.Name] = lower.Format{Bits: hiddenBits + more}
-		if !slices.ContainsFunc(a.readers[in.Name], func(n *graph.Node) bool { t := lower.TraitsOf(n.Op); return !t.Sums && !t.Means }) {
+		if a.OnlySummed(in.Name) {
 			f[in.Name] = lower.Format{Bits: fixed.FormatBits - 4} // public values cost nothing
 		}
 	}
@@ -71,7 +71,7 @@ func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
 	}
 	for _, n := range fg.Nodes {
 		x := a.unmoved(a.weighs(n))
-		if by := a.by[x]; by != nil && (steps > 0 || f[x].Bits > fixed.NarrowBits || a.attends(by)) {
+		if by := a.By[x]; by != nil && (steps > 0 || f[x].Bits > fixed.NarrowBits || a.attends(by)) {
 			f[n.Output] = lower.Format{Bits: f[n.Output].Bits, Weights: usualWeights + more}
 		}
 	}
@@ -106,7 +106,7 @@ func (a *defUse) attention(f lower.Formats, n *graph.Node, more int, is needs) {
 
 // back sets the format of a factor and of what it is made of.
 func (a *defUse) back(f lower.Formats, name string, bits, more int, seen map[string]bool) {
-	n := a.by[name]
+	n := a.By[name]
 	if _, ok := f[name]; !ok || n == nil || seen[name] || a.residual(n) {
 		return
 	}
@@ -134,7 +134,7 @@ func (a *defUse) back(f lower.Formats, name string, bits, more int, seen map[str
 // ahead sets the format of a product and of what is made of it alone.
 func (a *defUse) ahead(f lower.Formats, name string, bits int) {
 	f[name] = lower.Format{Bits: bits}
-	for _, n := range a.readers[name] {
+	for _, n := range a.Readers[name] {
 		byConstant := lower.TraitsOf(n.Op).PerEntry && len(n.Inputs) == 2 && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
 		if lower.OnlyMoves(n) || byConstant {
 			a.ahead(f, n.Output, bits)

@@ -1,3 +1,6 @@
+// Package precision chooses number formats with which an integer model is within a target of
+// the float model on samples: priors by the role of a value, errors by where they enter, and
+// a search.
 package precision
 
 import (
@@ -28,8 +31,10 @@ type Choice struct {
 	Runs int
 }
 
-// Choose is Choose of package quantise, which says what it does, for a model that is not yet given its base.
-func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]lower.Range, opts lower.Options) (*lower.Result, *Choice, error) {
+// Choose is Choose of package quantise, which says what it does.
+func Choose(
+	ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]lower.Range, opts lower.Options,
+) (*lower.Result, *Choice, error) {
 	opts, err := opts.WithDefaults()
 	if err != nil {
 		return nil, nil, err
@@ -52,8 +57,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 func (s *search) choose() (m *lower.Result, c *Choice, err error) {
 	defer must.Catch(&err)
 	best, first := s.chosen()
-	s.memory.Fill(best.model)
-	best.model.Making = nil
+	must.OK(s.memory.Finish(best.model, s.opts.Base, s.fg))
 	return best.model, &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
 }
 
@@ -72,7 +76,7 @@ func (s *search) chosen() (best *attempt, first float64) {
 		best = s.widen(best)
 	}
 	if mode == lower.ModeAuto {
-		best = s.narrowed(best)
+		best = s.narrow(best)
 	}
 	return best, first
 }
@@ -102,7 +106,6 @@ type search struct {
 	runs    int
 	large   bool        // whether the model is
 	free    bool        // whether models are of one element of a free batch (chooseFree)
-	trial   bool        // whether models that are made only tell what others would be (lower.Options.Trial)
 	judged  bool        // whether the number of samples is known
 	worst   int         // sample, as far as is known
 	last    sampleRun   // of the only sample, of the last attempt
@@ -114,7 +117,7 @@ type attempt struct {
 	formats lower.Formats
 	model   *lower.Result
 	error   float64
-	spread  float64            // root mean square of the error of each output, in units of its own; and of those, the root of the sum of squares
+	spread  float64            // root of the sum of squares of each output's root mean square error, in units of its own
 	local   map[string]entered // of the first sample; nil if it is not known yet
 }
 
@@ -143,7 +146,7 @@ func (s *search) localErrors(a *attempt) map[string]entered {
 func (s *search) make(f lower.Formats) (*lower.Result, error) {
 	s.runs++
 	opts := s.opts
-	opts.Formats, opts.Searched, opts.Trial = f, true, s.trial
+	opts.Formats, opts.Searched = f, true
 	m, err := lower.Lower(s.fg, s.ranges, opts, &s.memory)
 	if err != nil || !s.free {
 		return m, err
@@ -277,7 +280,10 @@ const (
 )
 
 // levels are the formats of all values that are tried for that.
-var levels = []lower.Format{{Bits: 15, Weights: 13}, {Bits: 18, Weights: 16}, {Bits: 20, Weights: 16}, {Bits: 20, Weights: lower.FormatWeights}, {Bits: 22, Weights: lower.FormatWeights}}
+var levels = []lower.Format{
+	{Bits: 15, Weights: 13}, {Bits: 18, Weights: 16}, {Bits: 20, Weights: 16},
+	{Bits: 20, Weights: lower.FormatWeights}, {Bits: 22, Weights: lower.FormatWeights},
+}
 
 // start returns the first attempt, or one with the usual formats of transformers,
 // as fine as the target needs, with those of a spectrum before its logarithm, or of models
@@ -377,24 +383,6 @@ func (s *search) groupOf() map[string]int {
 		}
 	}
 	return of
-}
-
-// narrowed is narrow. With a free batch it tries models that are made for fewer sizes of it, and
-// makes the one that it has chosen; should that not be for any batch, all are made whole.
-func (s *search) narrowed(best *attempt) *attempt {
-	s.trial = s.free
-	a := s.narrow(best)
-	s.trial = false
-	if !s.free || a == best {
-		return a
-	}
-	if m, err := s.make(a.formats); err == nil {
-		s.runs-- // it was one before
-		a.model = m
-		return a
-	}
-	must.OK(s.ctx.Err())
-	return s.narrow(best)
 }
 
 // narrow takes back what is not needed for the target, in whole or in part, the

@@ -838,6 +838,24 @@ box_scores = np.array([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3], [0.2, 0.8, 0.8, 0.1, 0
 case("suppression_constant", 13, [node("NonMaxSuppression", ["b", "s", "most", "part", "least"], ["i"]), node("Cast", ["i"], ["f"], to=1), node("MatMul", ["f", "x"], ["y"])],
      {"x": rand(3, 2)}, {"b": boxes, "s": box_scores, "most": np.array([2], I), "part": np.array([0.5], F), "least": np.array([0.15], F)})
 
+# What no case above has: masks that are no infinity, third operands beside two computed ones, one slope, quotients of one number, a test of a
+# function, and products of 16 bits with numbers of as many.
+case("softmax_mask_of_thousand", 13, [node("Add", ["x", "m"], ["a"]), node("Softmax", ["a"], ["y"])], {"x": rand(4, 4)}, {"m": np.triu(np.full((4, 4), -1000, F), 1)})
+case("softmax_where_of_hundreds", 13, [node("Where", ["m", "x", "low"], ["a"]), node("Softmax", ["a"], ["y"])], {"x": rand(4, 4)},
+     {"m": np.tri(4, dtype=bool), "low": np.array(-500, F)})
+case("gemm_computed_bias", 13, node("Gemm", ["x", "z", "c"], ["y"], alpha=0.5, beta=2.0), {"x": rand(3, 4), "z": rand(4, 5)}, {"c": rand(5)})
+case("conv_computed_weights_bias", 13, node("Conv", ["x", "z", "c"], ["y"], pads=[1, 1, 1, 1]), {"x": rand(1, 2, 5, 5), "z": rand(3, 2, 3, 3)}, {"c": rand(3)})
+case("prelu_one", 13, node("PRelu", ["x", "s"], ["y"]), {"x": rand(2, 5)}, {"s": np.array([0.3], F)})
+case("div_of_number", 13, node("Div", ["c", "x"], ["y"]), {"x": rand(2, 5, lo=0.5)}, {"c": np.array(1.7, F)})
+case("greater_of_sigmoid", 13, [node("Sigmoid", ["x"], ["s"]), node("Greater", ["s", "c"], ["b"]), node("Cast", ["b"], ["y"], to=1)], {"x": rand(2, 5)}, {"c": np.array(0.6, F)})
+for name, by in (("number", np.array(30000, np.int16)), ("each", np.array([-32768, 30000, 32767, -29999], np.int16))):
+    floats("wrap_mul_16_large_" + name, 14, [node("Mul", ["x", "c"], ["r"])], {"x": np.array([32767, -32768, 25001, -31], np.int16)}, {"c": by})
+    LATER["wrap_mul_16_large_" + name] = [node("Cast", ["x"], ["xi"], to=6), node("Cast", ["c"], ["ci"], to=6), node("Mul", ["xi", "ci"], ["w"]),
+                                          node("Cast", ["w"], ["r"], to=5), node("Cast", ["r"], ["y"], to=1)]
+
+for name, by in (("below", np.triu(np.full((4, 4), 1000, F), 1)), ("above", np.diag(np.full(4, -1000, F)))):
+    case("softmax_of_difference_" + name, 13, [node("Sub", ["x", "m"], ["a"]), node("Softmax", ["a"], ["y"])], {"x": rand(4, 4)}, {"m": by})
+
 
 def main(folder, *names):
     os.makedirs(folder, exist_ok=True)
