@@ -80,7 +80,7 @@ func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) (made Value) {
 		return b.scaled(b.emit(g, x, y), alpha)
 	}
 	c := b.scaled(z[0], beta)
-	if weighs && b.Tensor(c) != nil {
+	if weighs && b.AllNumbers(c) != nil {
 		return b.emit(g, x, y, c)
 	}
 	return b.Add(b.scaled(b.emit(g, x, y), alpha), c)
