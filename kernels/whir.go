@@ -130,9 +130,10 @@ type PartList struct {
 	Long, Others bool
 }
 
-// nearVars is NEAR of weights.cuh, as what follows.
+// nearVars is NEAR of weights.cuh.
 const nearVars = 12
 
+// The lists of a row, by number; those of short parts are the last.
 const (
 	longList = iota
 	farList
@@ -144,8 +145,8 @@ const (
 // no short parts but those that may reach it.
 func PartLists(vars int) int { return nearLists + max(1, 1<<vars>>nearVars) }
 
-// ListParts lists parts of rows of 2^vars elements, of which `parts` gives the rows, the same whenever it is asked, with weights over
-// 2^weights[p.Part] indexes.
+// ListParts lists parts of rows of 2^vars elements, of which `parts` gives the rows, with weights over 2^weights[p.Part] indexes. It
+// goes through parts twice, which must be the same both times.
 func ListParts(rows, vars int, weights []int, parts iter.Seq2[int, RowPart]) *PartList {
 	each := PartLists(vars)
 	long := func(p *RowPart) bool { return p.Stride == 0 && weights[p.Part] >= nearVars }

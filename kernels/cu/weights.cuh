@@ -50,8 +50,8 @@ DEVICE void add_product(wide_qm31 &sum, qm31 x, const qm31_factor &y)
     sum.d += half_reduced((u64)x.a * y.d + (u64)x.b * y.c + (u64)x.c * y.b + (u64)x.d * y.a);
 }
 
-// The lists of parts that a row has: the long ones, of 2^NEAR entries or more next to each other, others that reach over more than 2^NEAR entries, and for each 2^NEAR entries
-// those that lie within them. List i has the parts from number lists[i] to lists[i + 1] - 1.
+// The lists of parts that a row has: the long ones, of 2^NEAR entries or more next to each other, others that reach over more than 2^NEAR
+// entries, and for each 2^NEAR entries those that lie within them. List i has the parts from number lists[i] to lists[i + 1] - 1.
 #define LONG_LIST 0
 #define FAR_LIST 1
 #define NEAR_LISTS 2
