@@ -15,9 +15,8 @@ import (
 
 // Transfers go through pinned memory, which alone the device reads and writes
 // by itself: chunks in turn, so that the processor fills or empties some
-// while the device is at others. Of a long transfer every core takes chunks of its own:
-// one alone copies at a fraction of what the bus takes, and to wait for all after each
-// chunk takes as long as the copies.
+// while the device is at others. A long transfer is the work of several cores: one alone
+// copies at a fraction of what the bus takes.
 const (
 	chunkBytes = 1 << 20
 	chunkCount = 16
@@ -166,9 +165,9 @@ func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
 	})
 }
 
-// long divides a transfer into pieces of up to a chunk, which several cores handle: do(i, at, n) moves
-// n bytes from byte `at` on through chunk i. Chunks are used in turn, so one can be filled while others
-// are still copied to or from the device. A chunk is used again only by the same core. The caller holds the lock.
+// long divides a transfer into pieces of up to a chunk, which several cores handle: do(i, at, n) moves n bytes from byte `at` on
+// through chunk i. A core takes the next piece whenever it is done with one, so that none waits for a slower one, and has two
+// chunks, so that the device is at one while the core is at the other. The caller holds the lock.
 func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) error {
 	release, err := e.Bind()
 	if err != nil {
@@ -179,34 +178,32 @@ func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) erro
 	if err != nil {
 		return e.note(err)
 	}
-	if s.filled > 0 { // the transfer begins with the chunk after that
+	if s.filled > 0 { // copies from the chunk are under way: record an event for the core that is to have it
 		if err := s.turn(e); err != nil {
 			return err
 		}
 	}
-	pieces, cores := (bytes+chunkBytes-1)/chunkBytes, 1
-	for 2*cores <= min(chunkCount, pieces, runtime.GOMAXPROCS(0)) { // a divisor of chunkCount
-		cores *= 2
-	}
-	first := s.next
-	s.next = (first + pieces) % chunkCount
-	var failed atomic.Bool
+	const each = 2 // chunks of a core
+	pieces := (bytes + chunkBytes - 1) / chunkBytes
+	var taken atomic.Int64
 	var all errgroup.Group
-	for core := range cores {
+	for core := range min(chunkCount/each, pieces, runtime.GOMAXPROCS(0)) {
 		all.Go(func() error {
 			release, err := e.Bind() // calls on events name no context
 			if err != nil {
 				return err
 			}
 			defer release()
-			for k := core; k < pieces && !failed.Load(); k += cores {
-				at := k * chunkBytes
-				if err := do((first+k)%chunkCount, at, min(chunkBytes, bytes-at)); err != nil {
-					failed.Store(true)
+			for turn := 0; ; turn++ {
+				at := int(taken.Add(1)-1) * chunkBytes
+				if at >= bytes {
+					return nil
+				}
+				if err := do(each*core+turn%each, at, min(chunkBytes, bytes-at)); err != nil {
+					taken.Store(int64(pieces)) // the others need not go on
 					return err
 				}
 			}
-			return nil
 		})
 	}
 	return e.note(all.Wait())

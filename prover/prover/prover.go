@@ -161,7 +161,7 @@ func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w 
 			continue
 		}
 		c := fixed[i].Commitment
-		c.Secrets = secrets
+		c.Secrets, c.Keep = secrets, true
 		tree, err := b.Commit(ctx, c)
 		if err == nil {
 			_, err = tree.Layers(ctx) // which makes it outlive the backend

@@ -128,6 +128,8 @@ type Commitment struct {
 	Parts []Part
 	// Secrets are those of a tree that hides (Layout.Salted), nil in a plan.
 	Secrets *Secrets
+	// Keep says that all digests will be asked for (whir.Nodes.Layers), so memory for them can be made ready beforehand.
+	Keep bool
 }
 
 // Part is a stack cut into rows of a tree's length, zero beyond the stack's end,

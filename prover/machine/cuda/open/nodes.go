@@ -3,6 +3,8 @@ package open
 import (
 	"context"
 	"errors"
+	"os"
+	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
@@ -18,14 +20,20 @@ type nodes struct {
 	s       *run.Stream
 	depth   int
 	root    hash.Digest
-	digests kernels.Ptr  // 0 when they are not on the device
-	local   *merkle.Tree // nil unless they are here
+	digests kernels.Ptr          // 0 when they are not on the device
+	local   *merkle.Tree         // nil unless they are here
+	room    func() []hash.Digest // memory for them here, the same each time
 }
 
 var _ whir.Nodes = (*nodes)(nil)
 
-// NewNodes returns the tree over 2^depth leaves, which fill writes.
-func NewNodes(s *run.Stream, suite hash.Suite, depth int, fill func(digests kernels.Ptr)) *nodes {
+// NewNodes returns the tree over 2^depth leaves, which fill writes. With keep, memory of this process is made ready for all digests in
+// the meantime.
+func NewNodes(s *run.Stream, suite hash.Suite, depth int, keep bool, fill func(digests kernels.Ptr)) *nodes {
+	room := sync.OnceValue(func() []hash.Digest { return touched(kernels.TreeDigests(depth)) })
+	if keep {
+		go room()
+	}
 	p := device.NewArray[hash.Digest](s.Dev, kernels.TreeDigests(depth))
 	made := false
 	defer func() {
@@ -37,7 +45,17 @@ func NewNodes(s *run.Stream, suite hash.Suite, depth int, fill func(digests kern
 	device.Check(kernels.MerkleTree(s.Dev, suite, p, depth))
 	root := device.Fetch[hash.Digest](s.Dev, p.Offset(kernels.TreeLayer(depth, depth), kernels.SizeDigest), 1)[0]
 	made = true
-	return &nodes{s: s, depth: depth, root: root, digests: p}
+	return &nodes{s: s, depth: depth, root: root, digests: p, room: room}
+}
+
+// touched returns memory for n digests with a write to each of its pages. The system gives a page when it is first written to, which
+// takes a microsecond or two: half a second for a gigabyte.
+func touched(n int) []hash.Digest {
+	digests := make([]hash.Digest, n)
+	for i := 0; i < n; i += os.Getpagesize() / kernels.SizeDigest {
+		digests[i] = hash.Digest{}
+	}
+	return digests
 }
 
 // free gives the device's memory back.
@@ -91,7 +109,8 @@ func (n *nodes) layers() [][]hash.Digest {
 		if n.digests == 0 || n.s.Closed {
 			device.Check(ErrClosed)
 		}
-		all := device.Fetch[hash.Digest](n.s.Dev, n.digests, kernels.TreeDigests(n.depth))
+		all := n.room()
+		device.Check(kernels.DownloadSlice(n.s.Dev, all, n.digests))
 		layers := make([][]hash.Digest, n.depth+1)
 		for l := range layers {
 			from := kernels.TreeLayer(n.depth, l)

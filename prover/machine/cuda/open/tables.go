@@ -113,7 +113,7 @@ func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) *FoldedRo
 	r := &FoldedRow{a: t.Mem, rows: n, domain: l.LogDomain(), words: t.Code.words(n, l.LogDomain())}
 	t.Code.encode(r.words, values, n, l.RowVars, r.domain)
 	groups := suite.Groups(n)
-	r.Nodes = NewNodes(t.Stream, suite, r.domain, func(leaves kernels.Ptr) {
+	r.Nodes = NewNodes(t.Stream, suite, r.domain, false, func(leaves kernels.Ptr) {
 		h, words := &LeafHasher{a: a, suite: suite, columns: 1 << r.domain, leaves: leaves, groups: len(groups)}, r.words
 		for _, n := range groups {
 			device.Check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, n, 0, n))

@@ -66,7 +66,7 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []int)
 		}
 	}()
 	columns := 1 << c.LogDomain()
-	return whir.NewTree(c.Layout, open.NewNodes(b.s, c.Hash, c.LogDomain(), func(leaves kernels.Ptr) {
+	return whir.NewTree(c.Layout, open.NewNodes(b.s, c.Hash, c.LogDomain(), c.Keep, func(leaves kernels.Ptr) {
 		if len(others) == 0 {
 			open.HashLeaves(ctx, b.s, a, come.all[0], &c, ahead.begun(b.s), leaves)
 			made = true
