@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
@@ -49,12 +50,14 @@ func NewNodes(s *run.Stream, suite hash.Suite, depth int, keep bool, fill func(d
 }
 
 // touched returns memory for n digests with a write to each of its pages. The system gives a page when it is first written to, which
-// takes a microsecond or two: half a second for a gigabyte.
+// takes a microsecond or two: half a second of processor time for a gigabyte.
 func touched(n int) []hash.Digest {
-	digests := make([]hash.Digest, n)
-	for i := 0; i < n; i += os.Getpagesize() / kernels.SizeDigest {
-		digests[i] = hash.Digest{}
-	}
+	digests, page := make([]hash.Digest, n), os.Getpagesize()/kernels.SizeDigest
+	parallel.For((n+page-1)/page, 1<<12, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			digests[i*page] = hash.Digest{}
+		}
+	})
 	return digests
 }
 

@@ -65,8 +65,8 @@ type arrivals struct {
 	left       []*device.Tensor        // of failed arrivals, which others may be reading
 }
 
-// transferBytes is how many bytes of a tensor come at a time.
-const transferBytes = 64 << 20
+// transferBytes is how many bytes of a tensor come at a time. Each upload ends with a wait for its slowest core, so they are long.
+const transferBytes = 256 << 20
 
 // transferTo has the fixed tensors come that the groups of a commitment read and that none of the
 // machines has, in pieces of so many bytes. Those are given by backends, and the groups by the number
