@@ -46,7 +46,7 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{program: p, memory: make([]memory, len(p.parts))}
+	r := newRun(p)
 	ok, err := r.execute(ctx, inputs, f.Watch)
 	if err != nil || !ok {
 		for _, part := range p.parts {
@@ -177,16 +177,17 @@ func (p *program) leave() {
 // A Run is a forward pass on devices and the values that it left there.
 type Run struct {
 	*program
-	memory  []memory // by part
-	watcher Watcher  // nil if nothing is told of the run
+	memory  map[*part]*memory
+	watcher Watcher // nil if nothing is told of the run
 	once    sync.Once
 
 	mu   sync.Mutex
-	made map[int]*recomputed // those whose values are there
+	made map[int]*recomputed // by segment, those whose values are there
 }
 
 // memory is that of a run on one machine.
 type memory struct {
+	*device.Scope
 	small, large, acc kernels.Ptr
 	again             kernels.Ptr // of the segment in hand, while the circuit is run
 	host              []byte      // what small holds, once the run is over
@@ -194,156 +195,81 @@ type memory struct {
 
 var _ forward.Kept = (*Run)(nil)
 
-func (r *Run) of(p *part) *memory { return &r.memory[slices.Index(r.parts, p)] }
+func newRun(p *program) *Run {
+	r := &Run{program: p, memory: map[*part]*memory{}, made: map[int]*recomputed{}}
+	for _, x := range p.parts {
+		r.memory[x] = &memory{Scope: device.NewScope(x.m.Dev)}
+	}
+	return r
+}
 
 func (r *Run) bases(p *part) *kernels.Bases {
-	m := r.of(p)
+	m := r.memory[p]
 	return &kernels.Bases{Code: p.code, Small: m.small, Large: m.large, Again: m.again}
 }
 
 // work is what the launches of the run itself work with.
 func (r *Run) work(p *part) *work {
-	m := r.of(p)
-	return &work{dev: p.m.Dev, bases: r.bases(p), acc: m.acc}
+	return &work{dev: p.m.Dev, bases: r.bases(p), acc: r.memory[p].acc}
 }
 
 // execute runs the program, and reports whether all numbers were in range.
 func (r *Run) execute(ctx context.Context, inputs [][]int32, watch func(*Run) Watcher) (ok bool, err error) {
+	defer device.Catch(&err)
 	for _, p := range r.parts {
-		if err := r.begin(p, inputs); err != nil {
-			return false, &device.Error{On: p.m, Err: err}
-		}
+		p.check(r.begin(p, inputs))
 	}
 	if watch != nil {
 		r.watcher = watch(r)
 	}
 	r.reached(ctx, 0)
 	for i, op := range r.ops {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		if err := op.do(r); errors.As(err, new(*device.Error)) {
-			return false, err
-		} else if err != nil {
-			return false, &device.Error{On: op.on.m, Err: err}
-		}
+		device.Check(ctx.Err())
+		op.on.check(op.do(r))
 		r.reached(ctx, i+1)
 	}
 	ok = true
 	for _, p := range r.parts {
-		m := r.of(p)
-		size := p.small
-		m.host = make([]byte, size)
-		if err := p.m.Dev.Download(m.host, m.small); err != nil {
-			return false, &device.Error{On: p.m, Err: err}
-		}
+		m := r.memory[p]
+		m.host = make([]byte, p.small)
+		p.check(p.m.Dev.Download(m.host, m.small))
 		ok = ok && m.host[0] == 0
-		p.m.Dev.Free(m.acc)
-		p.m.Dev.Free(m.again)
+		m.Free(m.acc)
+		m.Free(m.again)
 		m.acc, m.again = 0, 0
 	}
 	return ok, nil
 }
 
+// check gives up after an error, which is the machine's unless it says that it is another's.
+func (p *part) check(err error) {
+	if err != nil && !errors.As(err, new(*device.Error)) {
+		err = &device.Error{On: p.m, Err: err}
+	}
+	device.Check(err)
+}
+
 // begin makes the memory on one machine and puts in what the run begins with.
 func (r *Run) begin(p *part, inputs [][]int32) (err error) {
-	m, dev := r.of(p), p.m.Dev
+	defer device.Catch(&err)
+	m := r.memory[p]
 	for _, x := range []struct {
 		at           *kernels.Ptr
 		bytes, zeros int
-	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.again, p.again, 0}} {
-		if x.bytes == 0 {
-			continue
-		}
-		if *x.at, err = dev.Alloc(x.bytes); err != nil {
-			return err
-		}
-		if err := dev.Clear(*x.at, x.zeros); err != nil {
-			return err
+	}{{&m.small, p.small, p.smallZeros}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.again, p.again, 0}} {
+		if x.bytes > 0 {
+			*x.at = device.Get(m.Alloc(x.bytes))
+			device.Check(p.m.Dev.Clear(*x.at, x.zeros))
 		}
 	}
 	for _, x := range p.puts {
-		at := r.bases(p).Resolve(x.At)
 		values := x.values
 		if values == nil {
 			values = ints.Int32s(inputs[x.input])
 		}
-		if err := device.UploadAs(dev, at, values, x.Width); err != nil {
-			return err
-		}
+		device.Check(device.UploadAs(p.m.Dev, x.tensor(r.bases(p)).Ptr, values, x.Width))
 	}
 	return nil
-}
-
-// find returns where a tensor, or what else a slot has, lies on a machine, if it is kept.
-func (r *Run) find(m *device.Context, s func(*part) (slot, bool)) *device.Tensor {
-	p := r.part(m)
-	if p == nil {
-		return nil
-	}
-	x, ok := s(p)
-	if !ok || !x.kept() {
-		return nil
-	}
-	return r.tensorAt(p, &x, 0)
-}
-
-// tensorAt returns the tensor of a slot. Where it is not kept, again is the memory of its segment.
-func (r *Run) tensorAt(p *part, x *slot, again kernels.Ptr) *device.Tensor {
-	b := r.bases(p)
-	b.Again = again
-	return &device.Tensor{Ptr: b.Resolve(x.At), Len: x.n, Width: x.Width}
-}
-
-// ofTensor says where a part has a tensor, if it has.
-func ofTensor(id model.TensorID) func(*part) (slot, bool) {
-	return func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok }
-}
-
-// bring copies what a machine has of a run to memory of dev. It returns nil if none has it,
-// or can give it: then it is the host's to look for it.
-func (r *Run) bring(dev kernels.Device, s func(*part) (slot, bool)) (*device.Tensor, error) {
-	for _, p := range r.parts {
-		if there := r.find(p.m, s); there != nil {
-			if t, err := device.Copied(dev, there, p.m.Dev); t != nil || err != nil {
-				return t, err
-			}
-		}
-	}
-	return nil, nil
-}
-
-// Tensor implements forward.Kept.
-func (r *Run) Tensor(id model.TensorID) ([]int32, error) { return r.values(ofTensor(id)) }
-
-// values returns what is in a slot of the first part that has it.
-func (r *Run) values(find func(*part) (slot, bool)) ([]int32, error) {
-	for _, p := range r.parts {
-		s, ok := find(p)
-		if !ok {
-			continue
-		}
-		bytes := s.n * s.Width
-		if at := int(s.At &^ kernels.InLarge); s.At&kernels.InLarge == kernels.InSmall {
-			return slices.Clone(ints.All(ints.FromBytes(r.of(p).host[at:][:bytes], s.Width))), nil
-		}
-		var values []int32
-		err := r.with(p, &s, func(t *device.Tensor) (err error) {
-			values, err = p.download(t)
-			return err
-		})
-		return values, err
-	}
-	return nil, nil
-}
-
-// download returns the entries of a tensor on a part's machine.
-func (p *part) download(t *device.Tensor) ([]int32, error) {
-	data := make([]byte, t.Len*t.Width)
-	if err := p.m.Dev.Download(data, t.Ptr); err != nil {
-		return nil, err
-	}
-	return ints.All(ints.FromBytes(data, t.Width)), nil
 }
 
 // keptOf returns the run whose values a witness has, nil if they are the host's.
@@ -359,12 +285,11 @@ func keptOf(w backend.Witness) *Run {
 // done.
 func (r *Run) Close() {
 	r.once.Do(func() {
-		r.unwatch()
-		for i, p := range r.parts {
-			m := &r.memory[i]
-			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.again} {
-				p.m.Dev.Free(at)
-			}
+		if r.watcher != nil {
+			r.watcher.Close()
+		}
+		for p, m := range r.memory {
+			m.Close()
 			p.m.Drop(r)
 		}
 		r.dropSegments(true)

@@ -13,9 +13,8 @@ import (
 
 // mantissas are such copies, by the tensors that they are of.
 type mantissas struct {
-	memory kernels.Ptr
-	of     map[model.TensorID]*mantissa
-	order  []*mantissa
+	of    map[model.TensorID]*mantissa
+	order []*mantissa
 }
 
 // mantissa is a matrix of n rows of k entries at `at`, and its copy, at 0 if there is none.
@@ -44,58 +43,41 @@ func (y *mantissa) in(mm *kernels.MatMul) {
 	}
 }
 
-// make makes the copies, if they take no more than half of what is free, and there are any.
-func (x *mantissas) make(m *device.Context) (err error) {
+// make makes the copies in memory of the rows, if they take no more than half of what is free, and there are any.
+func (x *mantissas) make(m *device.Context, memory kernels.Device) {
 	if len(x.order) == 0 {
-		return nil
+		return
 	}
 	scope := device.NewScope(m.Dev)
 	defer scope.Close()
-	flags, err := kernels.NewSlice(scope, make([]uint32, len(x.order)))
-	if err != nil {
-		return err
-	}
-	rows := 0
+	flags, rows := device.NewCopy(scope, make([]uint32, len(x.order))), 0
 	for _, y := range x.order {
 		rows = max(rows, y.n)
 	}
-	shifts, err := scope.Alloc(rows)
-	if err != nil {
-		return err
-	}
+	shifts := device.Get(scope.Alloc(rows))
 	for i, y := range x.order {
-		if err := kernels.Mantissas(m.Dev, 0, shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k); err != nil {
-			return err
-		}
-	}
-	bad := make([]uint32, len(x.order))
-	if err := kernels.DownloadSlice(m.Dev, bad, flags); err != nil {
-		return err
+		device.Check(kernels.Mantissas(m.Dev, 0, shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k))
 	}
 	bytes := 0
+	bad := device.Fetch[uint32](m.Dev, flags, len(x.order))
 	for i, y := range x.order {
 		if bad[i] == 0 {
 			bytes += slotSize(y.n, y.k) + slotSize(y.n, 1)
 		}
 	}
 	if free := m.FreeBytes(); bytes == 0 || free > 0 && bytes > free/2 {
-		return nil
+		return
 	}
-	if x.memory, err = m.Dev.Alloc(bytes); errors.Is(err, kernels.ErrMemory) {
-		return nil
-	} else if err != nil {
-		return err
+	at, err := memory.Alloc(bytes)
+	if errors.Is(err, kernels.ErrMemory) {
+		return
 	}
-	at := x.memory
+	device.Check(err)
 	for i, y := range x.order {
-		if bad[i] != 0 {
-			continue
-		}
-		y.copied, y.shifts = at, at+kernels.Ptr(slotSize(y.n, y.k))
-		at = y.shifts + kernels.Ptr(slotSize(y.n, 1))
-		if err := kernels.Mantissas(m.Dev, y.copied, y.shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k); err != nil {
-			return err
+		if bad[i] == 0 {
+			y.copied, y.shifts = at, at+kernels.Ptr(slotSize(y.n, y.k))
+			at = y.shifts + kernels.Ptr(slotSize(y.n, 1))
+			device.Check(kernels.Mantissas(m.Dev, y.copied, y.shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k))
 		}
 	}
-	return nil
 }

@@ -46,21 +46,11 @@ type part struct {
 	again                  int // the most that a segment has
 	sums                   int // accumulators that products take
 	tensors                map[model.TensorID]slot
-	keys                   map[int]keyPlace
+	keys                   map[int]slot             // of look-ups, by step
 	answers                map[forward.KeyRange]int // where in small, of keys that are not kept
 	pieces                 map[model.TableID]kernels.Ptr
 	puts                   []put
 }
-
-// slot is where a tensor lies in a run's memory.
-type slot struct {
-	kernels.Integers
-	n       int
-	segment int // that recomputes it, if it is not kept
-}
-
-// kept says whether the tensor stays in the run's memory.
-func (s *slot) kept() bool { return s.At&kernels.InAgain != kernels.InAgain }
 
 // op is work in order, on a part.
 type op struct {
@@ -100,69 +90,84 @@ var MostByTerms, FewTerms = 1 << 20, 16
 // compiler makes a program.
 type compiler struct {
 	*program
-	machines []*device.Context // of the parts
-	unmade   []model.TensorID  // that are given behind the inputs
-	schedule *schedule         // of what comes before the step in hand, nil if nothing does
-	complete completion
-	reads    []read      // of that step
-	sums     int         // the most accumulators of a step
-	segment  int         // that it is in
-	used     int         // memory of the segment so far
-	asked    []question  // of its keys
-	row      *rowProgram // of a row circuit: what its program has besides; else nil
+	given    []model.TensorID // inputs, and what is imported behind them
+	schedule *schedule        // of what comes before the step in hand, nil if nothing does
+	open     []int            // chunks of steps in it
+	last     []int            // by chunk, the operations after which it is complete
+	reads    []read           // of that step
+	sums     int              // the most accumulators of a step
+	segment  int              // that it is in
+	used     int              // memory of the segment so far
+	asked    []question       // of its keys
+	row      *rowProgram      // of a row circuit: what its program has besides; else nil
 }
 
-func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
-	c := &compiler{program: &program{g: g, weights: weights, Contexts: homes, host: host}, unmade: g.Unmade()}
+// compile makes the program of a circuit whose chunks are at home on these machines.
+func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (*program, error) {
+	c := newCompiler(g, weights, homes, host)
+	return c.make(func() {
+		if p := c.parts[0]; p.mode.Values && len(c.parts) == 1 && InOrder(g) {
+			c.segments = NewSegments(g).keep(p.mode.Kept)
+			c.again = make([][]launch, c.segments.N)
+		}
+		c.counts()
+		for i := range g.Steps {
+			if k := g.Steps[i].Chunk; c.segments != nil && c.segments.Of[k] != c.segment {
+				c.flush() // memory of a segment is the next one's
+				c.segment, c.used = c.segments.Of[k], 0
+			}
+			c.step(i)
+		}
+	})
+}
+
+func newCompiler(g *model.Graph, weights model.Weights, homes []*device.Context, host int) *compiler {
+	c := &compiler{
+		program: &program{g: g, weights: weights, Contexts: homes, host: host},
+		given:   slices.Concat(g.Inputs, g.Unmade()), last: make([]int, g.Chunks),
+	}
+	for _, m := range homes {
+		if c.part(m) == nil {
+			c.parts = append(c.parts, &part{
+				m: m, age: m.Generation(), mode: m.Mode(), small: slotAlignment, smallZeros: slotAlignment, tensors: map[model.TensorID]slot{},
+				keys: map[int]slot{}, answers: map[forward.KeyRange]int{}, pieces: map[model.TableID]kernels.Ptr{},
+			})
+		}
+	}
+	return c
+}
+
+// make returns the program of the steps that f adds. The last part has the outputs.
+func (c *compiler) make(f func()) (_ *program, err error) {
 	defer func() {
 		if err != nil {
 			c.free()
 		}
 	}()
 	defer device.Catch(&err)
-	for _, m := range homes {
-		if c.part(m) == nil {
-			c.machines = append(c.machines, m)
-			c.parts = append(c.parts, &part{m: m, age: m.Generation(), mode: m.Mode(), small: slotAlignment, tensors: map[model.TensorID]slot{},
-				keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}})
-		}
-	}
-	if p := c.parts[0]; p.mode.Values && len(c.parts) == 1 && InOrder(g) {
-		c.segments = NewSegments(g).keep(p.mode.Kept)
-		c.again = make([][]launch, c.segments.N)
-	}
-	c.counts()
-	for i := range g.Steps {
-		if s := &g.Steps[i]; productsOf(g, s) {
+	for i := range c.g.Steps {
+		if s := &c.g.Steps[i]; slices.ContainsFunc(s.Acc.Products, func(q model.Product) bool { return c.byLaunch(&q, s.Shape) }) {
 			c.sums = max(c.sums, model.Size(s.Shape))
 		}
 	}
-	for i := range g.Steps {
-		if c.segments != nil && c.segments.Of[g.Steps[i].Chunk] != c.segment {
-			c.flush() // memory of a segment is the next one's
-			c.segment, c.used = c.segments.Of[g.Steps[i].Chunk], 0
-		}
-		c.step(i)
-	}
-	return c.program, c.finish(c.part(homes[len(homes)-1]))
-}
-
-// finish adds what is left to do, the outputs on the last part, and uploads the records.
-func (c *compiler) finish(last *part) (err error) {
+	f()
 	for _, id := range c.g.Outputs {
 		if c.g.Tensors[id].Kind == model.Virtual {
+			last := c.part(c.Contexts[len(c.Contexts)-1])
 			c.on(last)
 			c.source(last, id)
 		}
 	}
 	c.flush()
-	c.completed = c.complete.byCount(c.g.Chunks)
-	for _, p := range c.parts {
-		if p.code, err = kernels.NewSlice(p.m.Dev, p.records.Words()); err != nil {
-			return &device.Error{On: p.m, Err: err}
-		}
+	c.completed = map[int][]int{}
+	for chunk, n := range c.last {
+		c.completed[n] = append(c.completed[n], chunk)
 	}
-	return nil
+	for _, p := range c.parts {
+		p.code, err = kernels.NewSlice(p.m.Dev, p.records.Words())
+		p.check(err)
+	}
+	return c.program, nil
 }
 
 // free gives the records back.
@@ -187,9 +192,6 @@ func (c *compiler) counts() {
 	for _, m := range c.g.Mults {
 		p := c.part(c.Contexts[m.Chunk])
 		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4)
-	}
-	if c.segments != nil {
-		c.placeAnswers(c.parts[0])
 	}
 	for _, p := range c.parts {
 		p.smallZeros, p.largeZeros = p.small, p.large
@@ -221,7 +223,7 @@ func (c *compiler) value(p *part, id model.TensorID, width int) slot {
 
 // roomAgain returns a place for n entries in memory of the segment in hand.
 func (c *compiler) roomAgain(p *part, n, width int) slot {
-	s := slot{kernels.Integers{At: kernels.InAgain | kernels.Ptr(c.used), Width: width}, n, c.segment}
+	s := slot{Integers: kernels.Integers{At: kernels.InAgain | kernels.Ptr(c.used), Width: width}, n: n, segment: c.segment}
 	c.used += slotSize(n, width)
 	p.again = max(p.again, c.used)
 	return s
@@ -273,28 +275,26 @@ func (c *compiler) flush() {
 		}
 	}
 	c.answer(p)
-	c.schedule = nil
-	c.complete.flushed(len(c.ops))
+	for _, chunk := range c.open {
+		c.last[chunk] = len(c.ops)
+	}
+	c.schedule, c.open = nil, nil
 }
 
 // step adds step i.
 func (c *compiler) step(i int) {
 	s := &c.g.Steps[i]
-	p, n := c.part(c.Contexts[s.Chunk]), model.Size(s.Shape)
-	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
-	c.reads = nil
-	switch s.Kind {
-	case model.StepZero:
-		return
-	case model.StepMax:
-		c.on(p)
-		c.complete.add(s.Chunk)
-		c.maximum(p, s)
+	if s.Kind == model.StepZero {
 		return
 	}
+	p, n := c.part(c.Contexts[s.Chunk]), model.Size(s.Shape)
 	c.on(p)
-	c.complete.add(s.Chunk)
+	c.open, c.reads = append(c.open, s.Chunk), nil
+	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
 	switch s.Kind {
+	case model.StepMax:
+		c.maximum(p, s)
+		return
 	case model.StepLookup:
 		x.Kind, x.Table = kernels.LookUpStep, &c.g.Tables[s.Table]
 		c.lookUp(p, i, &x)
@@ -348,8 +348,9 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 		case x.N < c.host || c.segments == nil && !p.mode.Keys:
 			x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
 		case c.segments != nil:
-			x.Keys.Integers = c.roomAgain(p, x.N, x.Keys.Width).Integers
-			c.ask(i, x)
+			keys := c.roomAgain(p, x.N, x.Keys.Width)
+			x.Keys.Integers = keys.Integers
+			c.ask(i, keys)
 		}
 	}
 	switch {
@@ -416,9 +417,9 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 			launches = append(launches, m)
 			continue
 		}
-		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
-		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
-		if c.row == nil && !byLaunch(l, x.N) || c.row != nil && !vectorByLaunch(c.g, q, l, s.Shape) {
+		if !c.byLaunch(q, s.Shape) {
+			shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
+			l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
 			n := dims(l.Sum)
 			both := []kernels.Operand{c.operand(p, q.A, a, n), c.operand(p, q.B, b, n)}
@@ -430,20 +431,16 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 	return launches, factors
 }
 
-// ProductsOf says whether a step has products that are launches of their own.
-func productsOf(g *model.Graph, s *model.Step) bool {
-	for i := range s.Acc.Products {
-		q := &s.Acc.Products[i]
-		if isChosen(g, q) || byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
-			return true
-		}
+// byLaunch says whether a product of a step with such a result is a launch of its own.
+func (c *compiler) byLaunch(q *model.Product, out []int) bool {
+	if isChosen(c.g, q) {
+		return true
 	}
-	return false
-}
-
-// ByLaunch says whether a product of a step of n entries is a launch of its own.
-func byLaunch(l *model.Contraction, n int) bool {
-	k := dims(l.Sum)
+	l := model.NewContraction(q, c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape, out)
+	if c.row != nil {
+		return vectorByLaunch(c.g, q, l, out)
+	}
+	n, k := model.Size(out), dims(l.Sum)
 	return k > FewTerms && n*k > MostByTerms && dims(l.FreeA)*dims(l.FreeB) > 1
 }
 
@@ -478,7 +475,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	x := c.source(p, a)
 	var y kernels.Integers
 	var pieces ints.Ints
-	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.EnsureResident(c.weights[b], c.machines) {
+	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.EnsureResident(c.weights[b], c.Contexts) {
 		if c.row != nil {
 			device.Check(errRoom)
 		}
@@ -533,21 +530,19 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	n := model.Size(t.Shape)
 	switch t.Kind {
 	case model.Fixed:
-		x, err := p.m.ResidentOn(p.m.Dev, c.weights[id], c.machines)
+		x, err := p.m.ResidentOn(p.m.Dev, c.weights[id], c.Contexts)
 		if err == nil {
 			return x.Integers()
 		}
 		if !errors.Is(err, kernels.ErrMemory) {
-			device.Check(&device.Error{On: p.m, Err: err})
+			p.check(err)
 		}
-		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
+		return c.put(p, id, put{values: c.weights[id]})
 	case model.ByFormula:
-		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
-	case model.Input:
-		return c.put(p, id, put{slot: slot{n: n}, input: slices.Index(c.g.Inputs, id)})
-	case model.Witness:
-		if i := slices.Index(c.unmade, id); i >= 0 {
-			return c.put(p, id, put{slot: slot{n: n}, input: len(c.g.Inputs) + i})
+		return c.put(p, id, put{values: c.weights[id]})
+	case model.Input, model.Witness:
+		if i := slices.Index(c.given, id); i >= 0 {
+			return c.put(p, id, put{input: i})
 		}
 	case model.Virtual:
 		x := kernels.Step{Kind: kernels.SumStep, N: n}
@@ -560,23 +555,18 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		return p.tensors[id].Integers
 	}
 	// A value of another machine.
-	var from *part
-	for _, other := range c.parts {
-		if _, ok := other.tensors[id]; ok {
-			from = other
-			break
-		}
-	}
-	if from == nil {
+	at := slices.IndexFunc(c.parts, func(other *part) bool { _, ok := other.tensors[id]; return ok })
+	if at < 0 {
 		device.Check(errNot) // the graph is not valid
 	}
+	from := c.parts[at]
 	there := from.tensors[id]
 	here := c.room(p, n, there.Width)
 	p.tensors[id] = here
 	c.then(p, func(r *Run) error {
 		err := kernels.After(p.m.Dev, from.m.Dev)
 		if err == nil {
-			err = kernels.CopyFrom(p.m.Dev, r.bases(p).Resolve(here.At), from.m.Dev, r.bases(from).Resolve(there.At), n*there.Width)
+			err = kernels.CopyFrom(p.m.Dev, here.tensor(r.bases(p)).Ptr, from.m.Dev, there.tensor(r.bases(from)).Ptr, n*there.Width)
 		}
 		if errors.As(err, new(*kernels.SourceError)) {
 			return &device.Error{On: from.m, Err: err}
@@ -588,13 +578,12 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 
 // put adds what a run begins with.
 func (c *compiler) put(p *part, id model.TensorID, x put) kernels.Integers {
-	width := 0
+	t := &c.g.Tensors[id]
+	width := device.WidthOfRange(t.Min, t.Max)
 	if x.values != nil {
 		width = x.values.Width()
-	} else {
-		width = device.WidthOfRange(c.g.Tensors[id].Min, c.g.Tensors[id].Max)
 	}
-	x.slot = c.room(p, x.n, width)
+	x.slot = c.room(p, model.Size(t.Shape), width)
 	p.tensors[id] = x.slot
 	p.puts = append(p.puts, x)
 	return x.Integers

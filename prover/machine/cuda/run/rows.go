@@ -57,26 +57,15 @@ func vectorByLaunch(g *model.Graph, q *model.Product, l *model.Contraction, out 
 
 // NewRows prepares a row circuit on a device. begun has the values of the inputs of the circuit from the one after c.Rows on: of those that
 // do not change, and of the caches. An error is a device.Error, or says why the circuit is not for the device.
-func NewRows(m *device.Context, c *forward.RowCircuit, begun [][]int32) (*Rows, error) {
-	p, row, err := compileRows(m, c)
+func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows, error) {
+	c := newCompiler(rc.Graph, rc.Weights, []*device.Context{m}, 0)
+	c.row = &rowProgram{mantissas: mantissas{of: map[model.TensorID]*mantissa{}}}
+	p, err := c.compileRow(rc)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{circuit: c, on: p.parts[0], row: row, run: &Run{program: p, memory: make([]memory, 1)}}
-	first := make([][]int32, len(c.Rows))
-	for i := range first {
-		first[i] = make([]int32, model.Size(c.Graph.Tensors[c.Graph.Inputs[i]].Shape))
-	}
-	if err = r.run.begin(r.on, slices.Concat(first, begun)); err == nil {
-		err = row.mantissas.make(m)
-	}
-	if err == nil {
-		err = m.Dev.Sync() // other queues know nothing of what this one has yet to do
-	}
-	if err == nil {
-		r.dev, err = m.Dev.Stream(max(1, m.Streams))
-	}
-	if err != nil {
+	r := &Rows{circuit: rc, on: p.parts[0], row: c.row, run: newRun(p)}
+	if err := r.begin(begun); err != nil {
 		r.Close()
 		return nil, &device.Error{On: m, Err: err}
 	}
@@ -84,35 +73,35 @@ func NewRows(m *device.Context, c *forward.RowCircuit, begun [][]int32) (*Rows, 
 	return r, nil
 }
 
-// compileRows makes the program of a row circuit.
-func compileRows(m *device.Context, rc *forward.RowCircuit) (_ *program, row *rowProgram, err error) {
-	g := rc.Graph
-	p := &part{m: m, age: m.Generation(), mode: m.Mode(), small: slotAlignment, smallZeros: slotAlignment, tensors: map[model.TensorID]slot{},
-		keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}}
-	c := &compiler{
-		program:  &program{g: g, weights: rc.Weights, Contexts: []*device.Context{m}, parts: []*part{p}},
-		machines: []*device.Context{m}, row: &rowProgram{mantissas: mantissas{of: map[model.TensorID]*mantissa{}}},
-	}
-	defer func() {
-		if err != nil {
-			c.free()
-		}
-	}()
+// begin puts in what all rows begin with.
+func (r *Rows) begin(begun [][]int32) (err error) {
 	defer device.Catch(&err)
-	for i := range g.Steps {
-		if len(g.Steps[i].Acc.Products) > 0 {
-			c.sums = max(c.sums, 4*model.Size(g.Steps[i].Shape)) // products beside each other
+	var first [][]int32
+	for _, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
+		first = append(first, make([]int32, r.on.tensors[id].n))
+	}
+	m := r.on.m
+	device.Check(r.run.begin(r.on, slices.Concat(first, begun)))
+	r.row.mantissas.make(m, r.run.memory[r.on])
+	device.Check(m.Dev.Sync()) // other queues know nothing of what this one has yet to do
+	r.dev = device.Get(m.Dev.Stream(max(1, m.Streams)))
+	return nil
+}
+
+// compileRow makes the program of a row circuit.
+func (c *compiler) compileRow(rc *forward.RowCircuit) (*program, error) {
+	return c.make(func() {
+		c.sums *= 4 // products beside each other
+		p := c.parts[0]
+		for _, id := range c.g.Inputs[:len(rc.Rows)] {
+			c.source(p, id)
 		}
-	}
-	for _, id := range g.Inputs[:len(rc.Rows)] {
-		c.source(p, id)
-	}
-	c.keep(p, rc, -1)
-	for i := range g.Steps {
-		c.step(i)
-		c.keep(p, rc, i)
-	}
-	return c.program, c.row, c.finish(p)
+		c.keep(p, rc, -1)
+		for i := range c.g.Steps {
+			c.step(i)
+			c.keep(p, rc, i)
+		}
+	})
 }
 
 // keep adds the launches that put a step's rows in their caches.
@@ -165,7 +154,7 @@ func (r *Rows) Set(ctx context.Context, values [][]int32) error {
 func (r *Rows) upload(values [][]int32) error {
 	for i, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
 		s := r.on.tensors[id]
-		if err := device.UploadAs(r.dev, r.run.bases(r.on).Resolve(s.At), ints.Int32s(values[i]), s.Width); err != nil {
+		if err := device.UploadAs(r.dev, s.tensor(r.run.bases(r.on)).Ptr, ints.Int32s(values[i]), s.Width); err != nil {
 			return err
 		}
 	}
@@ -186,18 +175,10 @@ func (r *Rows) launch() error {
 
 // record makes one of the launches, where that is possible.
 func (r *Rows) record() {
-	for d := r.dev; ; {
-		if on, ok := d.(kernels.Recorder); ok {
-			if made, err := on.Record(r.launch); err == nil { // else they stay many
-				r.made = made
-			}
-			return
+	if on, ok := kernels.Base(r.dev).(kernels.Recorder); ok {
+		if made, err := on.Record(r.launch); err == nil { // else they stay many
+			r.made = made
 		}
-		w, ok := d.(kernels.Wrapper)
-		if !ok {
-			return
-		}
-		d = w.Beneath()
 	}
 }
 
@@ -211,9 +192,10 @@ func (r *Rows) Output(i int) ([]int32, error) {
 	}
 	s := r.on.tensors[r.circuit.Graph.Outputs[i]]
 	data, bad := make([]byte, s.n*s.Width), make([]byte, 4)
-	err := r.dev.Download(data, r.run.bases(r.on).Resolve(s.At))
+	bases := r.run.bases(r.on)
+	err := r.dev.Download(data, s.tensor(bases).Ptr)
 	if err == nil {
-		err = r.dev.Download(bad, r.run.memory[0].small)
+		err = r.dev.Download(bad, bases.Small)
 	}
 	switch {
 	case err != nil:
@@ -242,9 +224,7 @@ func (r *Rows) Close() {
 	if r.made != nil {
 		_ = r.made.Close()
 	}
-	for _, at := range []kernels.Ptr{r.run.memory[0].small, r.run.memory[0].large, r.run.memory[0].acc, r.row.mantissas.memory} {
-		m.Dev.Free(at)
-	}
+	r.run.memory[r.on].Close()
 	r.run.program.free()
 	m.Drop(r)
 }

@@ -98,10 +98,8 @@ func (s *Stream) Find(id model.TensorID) (*device.Tensor, error) {
 			return t, nil
 		}
 	}
-	if s.Run != nil {
-		if t := s.ofRun(ofTensor(id)); t != nil {
-			return t, nil
-		}
+	if t, _ := s.here(ofTensor(id)); t != nil {
+		return t, nil
 	}
 	if s.Graph.Tensors[id].Kind == model.Fixed {
 		return s.Context.ResidentOn(s.Dev.Device, s.Witness.Fixed(id), s.values.others())
