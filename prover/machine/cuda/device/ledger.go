@@ -50,31 +50,31 @@ func (l *ledger) Watch() {
 }
 
 // Watched returns the most bytes that were allocated at once since Watch.
-func (l *ledger) Watched() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.watched
-}
+func (l *ledger) Watched() int64 { return read(&l.mu, &l.watched) }
+
+// Peak returns the most bytes that were allocated at once.
+func (l *ledger) Peak() int64 { return read(&l.mu, &l.peak) }
+
+// Live returns the bytes that are allocated.
+func (l *ledger) Live() int64 { return read(&l.mu, &l.bytes) }
 
 // free frees what alloc gave.
 func (l *ledger) free(d kernels.Device, p kernels.Ptr) {
-	l.mu.Lock() // before the address can be another's
-	l.bytes -= int64(l.live[p])
-	delete(l.live, p)
-	l.mu.Unlock()
+	l.forget(p) // before the address can be another's
 	d.Free(p)
 }
 
-// Peak returns the most bytes that were allocated at once.
-func (l *ledger) Peak() int64 {
+// forget takes an allocation off the ledger.
+func (l *ledger) forget(p kernels.Ptr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.peak
+	l.bytes -= int64(l.live[p])
+	delete(l.live, p)
 }
 
-// Live returns the bytes that are allocated.
-func (l *ledger) Live() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.bytes
+// read returns a value that a mutex guards.
+func read[T any](mu *sync.Mutex, v *T) T {
+	mu.Lock()
+	defer mu.Unlock()
+	return *v
 }

@@ -42,11 +42,7 @@ func (m Mode) Recomputed() []string {
 }
 
 // Mode returns the mode that was set last.
-func (m *Context) Mode() Mode {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mode
-}
+func (m *Context) Mode() Mode { return read(&m.mu, &m.mode) }
 
 // SetMode sets the mode of forward passes, openings and estimates that begin later.
 func (m *Context) SetMode(mode Mode) {

@@ -13,29 +13,19 @@ type Results struct {
 
 // Read runs a launch that makes sums of that many words, and returns them.
 func (s Results) Read(words int, launch func(kernels.Post) error) []uint64 {
-	if words <= s.Box.Words() {
-		return s.posted(words, launch)
+	if words > s.Box.Words() {
+		p := NewWords(s.Dev, words)
+		defer s.Dev.Free(p)
+		Check(launch(kernels.Kept(p)))
+		return Fetch[uint64](s.Dev, p, words)
 	}
-	p := NewWords(s.Dev, words)
-	defer s.Dev.Free(p)
-	Check(launch(kernels.Kept(p)))
-	return Fetch[uint64](s.Dev, p, words)
-}
-
-// Elements runs a launch that writes n elements, and returns them.
-func (s Results) Elements(n int, launch func(kernels.Post) error) []field.QM31 {
-	if words := kernels.PostedWords(n); words <= s.Box.Words() {
-		return kernels.Posted(s.posted(words, launch))
-	}
-	p := NewArray[field.QM31](s.Dev, n)
-	defer s.Dev.Free(p)
-	Check(launch(kernels.Kept(p)))
-	return Fetch[field.QM31](s.Dev, p, n)
-}
-
-func (s Results) posted(words int, launch func(kernels.Post) error) []uint64 {
 	Check(launch(s.Box.Post()))
 	dst := make([]uint64, words)
 	Check(s.Box.Wait(dst))
 	return dst
+}
+
+// Elements runs a launch that writes n elements, and returns them.
+func (s Results) Elements(n int, launch func(kernels.Post) error) []field.QM31 {
+	return kernels.Posted(s.Read(kernels.PostedWords(n), launch))
 }

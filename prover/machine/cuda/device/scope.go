@@ -72,6 +72,9 @@ func (s *Scope) Free(p kernels.Ptr) {
 	}
 }
 
+// Release has an allocation, which is not one of Several, outlive the scope.
+func (s *Scope) Release(p kernels.Ptr) { s.forget(p) }
+
 // Close frees everything.
 func (s *Scope) Close() {
 	s.partsMu.Lock()

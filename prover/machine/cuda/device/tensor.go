@@ -20,36 +20,17 @@ type Tensor struct {
 
 // NewTensor uploads values, at least one.
 func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
+	a := NewScope(d) // frees it after an error, or a panic
+	defer a.Close()
 	t := &Tensor{Len: values.Len(), Width: Width(values)}
 	var err error
-	if t.Ptr, err = d.Alloc(t.Len * t.Width); err != nil {
-		return nil, err
-	}
-	kept := false
-	defer func() {
-		if !kept { // for an error, or a panic
-			t.Free(d)
-		}
-	}()
-	switch v := values.(type) {
-	case ints.Int8s:
-		err = kernels.UploadSlice(d, t.Ptr, v)
-	case ints.Int16s:
-		err = kernels.UploadSlice(d, t.Ptr, v)
-	case ints.Int32s:
-		switch t.Width {
-		case 1:
-			err = upload[int8](d, t.Ptr, v)
-		case 2:
-			err = upload[int16](d, t.Ptr, v)
-		default:
-			err = kernels.UploadSlice(d, t.Ptr, v)
-		}
+	if t.Ptr, err = a.Alloc(t.Len * t.Width); err == nil {
+		err = UploadAs(d, t.Ptr, values, t.Width)
 	}
 	if err != nil {
 		return nil, err
 	}
-	kept = true
+	a.Release(t.Ptr)
 	return t, nil
 }
 
@@ -57,21 +38,23 @@ func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
 // queue may read it and the other one may be freed. It returns nil if the other device
 // fails to give it.
 func Copied(dev kernels.Device, there *Tensor, from kernels.Device) (*Tensor, error) {
-	at, err := dev.Alloc(there.Len * there.Width)
-	if err != nil {
-		return nil, err
-	}
-	if err = kernels.CopyFrom(dev, at, from, there.Ptr, there.Len*there.Width); err == nil {
-		err = dev.Sync()
+	a, n := NewScope(dev), there.Len*there.Width
+	defer a.Close()
+	at, err := a.Alloc(n)
+	if err == nil {
+		err = kernels.CopyFrom(dev, at, from, there.Ptr, n)
 	}
 	if err == nil {
-		return &Tensor{at, there.Len, there.Width}, nil
+		err = dev.Sync()
 	}
-	dev.Free(at)
-	if errors.As(err, new(*kernels.SourceError)) {
-		err = nil
+	switch {
+	case errors.As(err, new(*kernels.SourceError)):
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return nil, err
+	a.Release(at)
+	return &Tensor{at, there.Len, there.Width}, nil
 }
 
 // UploadAs copies values, which fit, to dst in entries of that width.

@@ -156,7 +156,7 @@ func (p *program) current(weights model.Weights) bool {
 		}
 	}
 	for i := range p.g.Tensors {
-		if p.g.Tensors[i].Kind == model.Fixed && (p.weights[i].Len() != weights[i].Len() || device.Address(p.weights[i]) != device.Address(weights[i])) {
+		if p.g.Tensors[i].Kind == model.Fixed && !device.Same(p.weights[i], weights[i]) {
 			return false
 		}
 	}
