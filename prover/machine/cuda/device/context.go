@@ -4,7 +4,6 @@
 package device
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -266,15 +265,6 @@ func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Conte
 		}
 	}
 	return nil, nil
-}
-
-// EnsureResident uploads a fixed tensor, unless it is on the device, and says whether there was room.
-func (m *Context) EnsureResident(values ints.Ints, peers []*Context) bool {
-	_, err := m.ResidentOn(m.Dev, values, peers)
-	if err != nil && !errors.Is(err, kernels.ErrMemory) {
-		Check(&Error{m, err})
-	}
-	return err == nil
 }
 
 // Reserved returns the bytes of the tensors that are here or on their way.

@@ -136,14 +136,12 @@ func programsOf(m *device.Context) *programs {
 	return m.Cached(func() device.Closer { return &programs{} }).(*programs)
 }
 
-// Close implements Closer. Programs of runs that are not closed are freed when these are.
+// Close implements Closer. Runs, which have memory on the machine as well, are closed before.
 func (p *programs) Close() {
 	p.Lock()
 	defer p.Unlock()
 	for _, x := range p.list {
-		if x.users == 0 {
-			x.free()
-		}
+		x.free()
 	}
 	p.list = nil
 }
@@ -169,9 +167,6 @@ func (p *program) leave() {
 	known.Lock()
 	defer known.Unlock()
 	p.users--
-	if p.users == 0 && !slices.Contains(known.list, p) { // the machine was closed
-		p.free()
-	}
 }
 
 // A Run is a forward pass on devices and the values that it left there.
@@ -188,6 +183,7 @@ type Run struct {
 // memory is that of a run on one machine.
 type memory struct {
 	*device.Scope
+	queue             kernels.Device // of launches
 	small, large, acc kernels.Ptr
 	again             kernels.Ptr // of the segment in hand, while the circuit is run
 	host              []byte      // what small holds, once the run is over
@@ -198,7 +194,7 @@ var _ forward.Kept = (*Run)(nil)
 func newRun(p *program) *Run {
 	r := &Run{program: p, memory: map[*part]*memory{}, made: map[int]*recomputed{}}
 	for _, x := range p.parts {
-		r.memory[x] = &memory{Scope: device.NewScope(x.m.Dev)}
+		r.memory[x] = &memory{Scope: device.NewScope(x.m.Dev), queue: x.m.Dev}
 	}
 	return r
 }
@@ -210,7 +206,7 @@ func (r *Run) bases(p *part) *kernels.Bases {
 
 // work is what the launches of the run itself work with.
 func (r *Run) work(p *part) *work {
-	return &work{dev: p.m.Dev, bases: r.bases(p), acc: r.memory[p].acc}
+	return &work{dev: r.memory[p].queue, bases: r.bases(p), acc: r.memory[p].acc}
 }
 
 // execute runs the program, and reports whether all numbers were in range.

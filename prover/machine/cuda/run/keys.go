@@ -32,31 +32,40 @@ func keyTensor(g *model.Graph, step int) (id model.TensorID, plus int64, ok bool
 // WidthOfKeys returns the bytes of a key of a table.
 func widthOfKeys(t *model.Table) int { return device.WidthOfRange(t.Min, t.Min+1<<t.Bits-1) }
 
-// keys notes where the keys of a look-up are, and how they are recomputed: with its products, in
-// room of their own.
-func (c *compiler) keys(p *part, i int, x *kernels.Step, products []multiplication) {
-	k := slot{Integers: x.Keys.Integers, n: x.N, segment: c.segment}
-	// Of a segment that keeps its values the keys are there until they are counted.
-	counted := !k.kept() && c.segment < c.segments.kept
-	if id, plus, ok := keyTensor(c.g, i); ok {
+// looksUp notes where the keys of look-up i are, or what makes them, and has them counted where they lie. It says whether there is
+// more to the step: a tensor that only has to have rows in a table is none then.
+func (c *compiler) looksUp(p *part, i int, x *kernels.Step, products []multiplication) bool {
+	s, k := &c.g.Steps[i], slot{Integers: x.Keys.Integers, n: x.N, segment: c.segment}
+	id, plus, isTensor := keyTensor(c.g, i)
+	if isTensor {
 		k = p.tensors[id]
 		k.plus = plus
-	} else if x.Keys.At == 0 || counted {
+	}
+	if k.At != 0 {
+		c.schedule.tally(x.Table, x.Counts, kernels.TallyKeys{Integers: k.Integers, N: x.N, Plus: plus})
+		x.Counts = 0
+	}
+	// Of a segment that keeps its values the keys are there until they are counted.
+	counted := !k.kept() && c.segment < c.segments.kept
+	if !isTensor && (k.At == 0 || counted) {
+		k.makes, k.sums = c.keys(p, x, products)
 		k.At = 0
-		alone := *x
-		alone.Keys.At = 0
-		if len(products) > 0 {
-			alone.Acc, k.sums = kernels.AccOfLaunch, x.N
-			k.makes = append(k.makes, func(w *work) error { return w.dev.Clear(w.acc, 8*x.N) })
-			k.makes = append(k.makes, multiplied(products, make([]int, len(products)))...)
-		}
-		l, err := p.records.Add(kernels.Chain{&alone})
-		if err != nil {
-			device.Check(errNot)
-		}
-		k.makes = append(k.makes, func(w *work) error { return kernels.MakeKeys(w.dev, w.keys, l, w.bases, w.acc) })
 	}
 	p.keys[i] = k
+	return !isTensor || s.Out != model.None || s.Lo != model.None
+}
+
+// keys returns what makes the keys of a look-up: with its products, in so many accumulators of their own.
+func (c *compiler) keys(p *part, x *kernels.Step, products []multiplication) (all []launch, sums int) {
+	alone := *x
+	alone.Keys.At = 0
+	if len(products) > 0 {
+		alone.Acc, sums = kernels.AccOfLaunch, x.N
+		all = append(all, func(w *work) error { return w.dev.Clear(w.acc, 8*x.N) })
+		all = append(all, multiplied(products)...)
+	}
+	l := recorded(p.records.Add(kernels.Chain{&alone}))
+	return append(all, func(w *work) error { return kernels.MakeKeys(w.dev, w.keys, l, w.bases, w.acc) }), sums
 }
 
 // keyColumn are the keys of a look-up step on the device, less a constant.

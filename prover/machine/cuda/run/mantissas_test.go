@@ -81,7 +81,7 @@ func TestMantissas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copied := func(i model.TensorID) bool { return r.row.mantissas.of[i].copied != 0 }
+		copied := func(i model.TensorID) bool { return r.mantissas.of[i].copied != 0 }
 		if copied(1) != s.copies || copied(2) {
 			t.Errorf("%d bytes free, none for %d: copies %t and %t", s.free, s.without, copied(1), copied(2))
 		}

@@ -99,7 +99,7 @@ type compiler struct {
 	segment  int              // that it is in
 	used     int              // memory of the segment so far
 	asked    []question       // of its keys
-	row      *rowProgram      // of a row circuit: what its program has besides; else nil
+	row      *mantissas       // of a row circuit: copies of its matrices; else nil
 }
 
 // compile makes the program of a circuit whose chunks are at home on these machines.
@@ -191,43 +191,29 @@ func (p *program) part(m *device.Context) *part {
 func (c *compiler) counts() {
 	for _, m := range c.g.Mults {
 		p := c.part(c.Contexts[m.Chunk])
-		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4)
+		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4, false)
 	}
 	for _, p := range c.parts {
 		p.smallZeros, p.largeZeros = p.small, p.large
 	}
 }
 
-// room returns a place for n entries.
-func (c *compiler) room(p *part, n, width int) slot {
+// room returns a place for n entries: in memory of the segment in hand, if there is one, for what nothing else wants.
+func (c *compiler) room(p *part, n, width int, inner bool) slot {
 	size, base := &p.large, kernels.Ptr(kernels.InLarge)
-	if n < c.host {
+	switch {
+	case n < c.host:
 		size, base = &p.small, kernels.InSmall
+	case inner && c.segments != nil:
+		size, base = &c.used, kernels.InAgain
 	}
-	s := slot{Integers: kernels.Integers{At: base | kernels.Ptr(*size), Width: width}, n: n}
+	s := slot{Integers: kernels.Integers{At: base | kernels.Ptr(*size), Width: width}, n: n, segment: c.segment}
 	*size += slotSize(n, width)
+	p.again = max(p.again, c.used)
 	return s
 }
 
 func slotSize(n, width int) int { return (n*width + slotAlignment - 1) &^ (slotAlignment - 1) }
-
-// value returns a place for a tensor that is computed: in memory of the segment in hand if nothing
-// else wants it.
-func (c *compiler) value(p *part, id model.TensorID, width int) slot {
-	n := model.Size(c.g.Tensors[id].Shape)
-	if c.segments == nil || c.segments.inner[id] < 0 || n < c.host {
-		return c.room(p, n, width)
-	}
-	return c.roomAgain(p, n, width)
-}
-
-// roomAgain returns a place for n entries in memory of the segment in hand.
-func (c *compiler) roomAgain(p *part, n, width int) slot {
-	s := slot{Integers: kernels.Integers{At: kernels.InAgain | kernels.Ptr(c.used), Width: width}, n: n, segment: c.segment}
-	c.used += slotSize(n, width)
-	p.again = max(p.again, c.used)
-	return s
-}
 
 // result gives a tensor that is computed its place.
 func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
@@ -239,7 +225,7 @@ func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 	if t.Min != 0 || t.Max != 0 {
 		r.Min, r.Max = max(r.Min, t.Min), min(r.Max, t.Max)
 	}
-	s := c.value(p, id, device.WidthOfRange(t.Min, t.Max))
+	s := c.room(p, model.Size(t.Shape), device.WidthOfRange(t.Min, t.Max), c.segments != nil && c.segments.inner[id] >= 0)
 	p.tensors[id] = s
 	r.Integers = s.Integers
 	return r
@@ -252,7 +238,7 @@ func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, 
 func (c *compiler) on(p *part) *schedule {
 	if c.schedule == nil || c.schedule.on != p {
 		c.flush()
-		c.schedule = newSchedule(p, c.row != nil)
+		c.schedule = newSchedule(p, c.row != nil, c.sums)
 	}
 	return c.schedule
 }
@@ -265,10 +251,6 @@ func (c *compiler) flush() {
 	p := c.schedule.on
 	p.sums = max(p.sums, c.schedule.extent())
 	for _, l := range c.schedule.launches() {
-		if c.row != nil {
-			c.row.launches = append(c.row.launches, l)
-			continue
-		}
 		c.then(p, func(r *Run) error { return l(r.work(p)) })
 		if c.segments != nil && c.segment >= c.segments.kept {
 			c.again[c.segment] = append(c.again[c.segment], l)
@@ -305,33 +287,11 @@ func (c *compiler) step(i int) {
 		c.reads = append(c.reads, read{s.Den, true})
 	}
 	c.terms(p, &x, s.Acc.Linear, s.Shape)
-	launches, factors := c.products(p, &x, s)
+	products := c.products(p, &x, s)
 	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
-	if s.Kind != model.StepLookup || c.looksUp(i, &x) {
-		c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
+	if s.Kind != model.StepLookup || c.row != nil || c.looksUp(p, i, &x, products) {
+		c.schedule.step(&x, c.reads, products, s.Out, s.Lo)
 	}
-	if s.Kind == model.StepLookup && c.row == nil {
-		c.keys(p, i, &x, launches)
-	}
-}
-
-// looksUp has look-up i counted when its keys lie in memory, if they do, and says whether there is
-// more to it: a tensor that only has to have rows in a table is no step then.
-func (c *compiler) looksUp(i int, x *kernels.Step) bool {
-	if c.row != nil { // nothing is counted
-		return true
-	}
-	s, keys := &c.g.Steps[i], kernels.TallyKeys{Integers: x.Keys.Integers, N: x.N}
-	_, plus, isTensor := keyTensor(c.g, i)
-	if isTensor {
-		keys.Integers, keys.Plus = x.Terms[0].Operands[0].Integers, plus
-	}
-	if keys.At == 0 {
-		return true
-	}
-	c.schedule.tally(x.Table, x.Counts, keys)
-	x.Counts = 0
-	return !isTensor || s.Out != model.None || s.Lo != model.None
 }
 
 // lookUp fills in what a look-up has of its table.
@@ -343,13 +303,10 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 		}
 	}
 	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
-	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil {
-		switch {
-		case x.N < c.host || c.segments == nil && !p.mode.Keys:
-			x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
-		case c.segments != nil:
-			keys := c.roomAgain(p, x.N, x.Keys.Width)
-			x.Keys.Integers = keys.Integers
+	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil && (x.N < c.host || c.segments != nil || !p.mode.Keys) {
+		keys := c.room(p, x.N, x.Keys.Width, true)
+		x.Keys.Integers = keys.Integers
+		if !keys.kept() {
 			c.ask(i, keys)
 		}
 	}
@@ -374,7 +331,7 @@ func (c *compiler) maximum(p *part, s *model.Step) {
 		to, from := out, x
 		to.At, from.At = w.bases.Resolve(out.At), w.bases.Resolve(x.At)
 		return kernels.RowMaxima(w.dev, w.bases.Small, to, from, n, row)
-	}, []read{{id: s.Den}}, s.Out)
+	}, s.Den, s.Out)
 }
 
 // terms adds linear summands over an index space.
@@ -401,34 +358,33 @@ func (c *compiler) operand(p *part, id model.TensorID, w wiring, summands int) k
 // multiplication is a product that is a launch of its own: it adds to accumulators of the work from
 // one on. Of one with the same matrix as the one before, b has what that was made into.
 type multiplication struct {
-	by  model.TensorID // the matrix
-	do  func(w *work, at int, b *kernels.Planes) error
-	set func(w *work, at int) kernels.MatMul // of a row's: what kernels.MultiplyRows takes instead, which adds nothing; nil if it cannot
+	by    model.TensorID // the matrix
+	reads []model.TensorID
+	do    func(w *work, at int, b *kernels.Planes) error
+	set   func(w *work, at int) kernels.MatMul // of a row's: what kernels.MultiplyRows takes instead, which adds nothing; nil if it cannot
+	at    int                                  // the accumulators, once it is scheduled
 }
 
 // products adds the products of a step as terms, or returns launches before it that add to an
-// accumulator, and what they read.
-func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication, factors []read) {
+// accumulator.
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
-		if isChosen(c.g, q) {
-			var m multiplication
-			m, factors = c.chosen(p, q, s.Shape, factors)
-			launches = append(launches, m)
-			continue
-		}
-		if !c.byLaunch(q, s.Shape) {
+		switch {
+		case isChosen(c.g, q):
+			launches = append(launches, c.chosen(p, q, s.Shape))
+		case c.byLaunch(q, s.Shape):
+			launches = append(launches, c.multiply(p, q, s.Shape))
+		default:
 			shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
 			l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
 			n := dims(l.Sum)
 			both := []kernels.Operand{c.operand(p, q.A, a, n), c.operand(p, q.B, b, n)}
 			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: n, Operands: both})
-			continue
 		}
-		launches, factors = append(launches, c.multiply(p, q, s.Shape)), append(factors, read{id: q.A}, read{id: q.B})
 	}
-	return launches, factors
+	return launches
 }
 
 // byLaunch says whether a product of a step with such a result is a launch of its own.
@@ -475,7 +431,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	x := c.source(p, a)
 	var y kernels.Integers
 	var pieces ints.Ints
-	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.EnsureResident(c.weights[b], c.Contexts) {
+	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && c.resident(p, b) == nil {
 		if c.row != nil {
 			device.Check(errRoom)
 		}
@@ -490,7 +446,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 		mm.Tables.Resolve(w.bases)
 		return mm
 	}
-	m := multiplication{by: b, do: func(w *work, at int, kept *kernels.Planes) error {
+	m := multiplication{by: b, reads: []model.TensorID{a, b}, do: func(w *work, at int, kept *kernels.Planes) error {
 		mm := located(w, at)
 		if pieces != nil {
 			return multiplyPieces(device.NewScope(w.dev), mm, pieces, p.m.Piece)
@@ -498,7 +454,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 		return kernels.MultiplyAddWith(w.dev, mm, kept)
 	}}
 	if c.row != nil && mm.Sets() && mm.N == model.Size(out) {
-		copied := c.row.mantissas.want(b, &mm, y.At)
+		copied := c.row.want(b, &mm, y.At)
 		m.set = func(w *work, at int) kernels.MatMul {
 			mm := located(w, at)
 			copied.in(&mm)
@@ -529,16 +485,12 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	t := &c.g.Tensors[id]
 	n := model.Size(t.Shape)
 	switch t.Kind {
-	case model.Fixed:
-		x, err := p.m.ResidentOn(p.m.Dev, c.weights[id], c.Contexts)
-		if err == nil {
-			return x.Integers()
+	case model.Fixed, model.ByFormula:
+		if t.Kind == model.Fixed {
+			if x := c.resident(p, id); x != nil {
+				return x.Integers()
+			}
 		}
-		if !errors.Is(err, kernels.ErrMemory) {
-			p.check(err)
-		}
-		return c.put(p, id, put{values: c.weights[id]})
-	case model.ByFormula:
 		return c.put(p, id, put{values: c.weights[id]})
 	case model.Input, model.Witness:
 		if i := slices.Index(c.given, id); i >= 0 {
@@ -550,7 +502,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		c.reads = nil
 		c.terms(p, &x, t.Def, t.Shape)
 		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
-		c.schedule.step(&x, c.reads, nil, nil, 0, id)
+		c.schedule.step(&x, c.reads, nil, id)
 		c.reads = reads
 		return p.tensors[id].Integers
 	}
@@ -561,7 +513,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	}
 	from := c.parts[at]
 	there := from.tensors[id]
-	here := c.room(p, n, there.Width)
+	here := c.room(p, n, there.Width, false)
 	p.tensors[id] = here
 	c.then(p, func(r *Run) error {
 		err := kernels.After(p.m.Dev, from.m.Dev)
@@ -576,6 +528,15 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	return here.Integers
 }
 
+// resident returns a fixed tensor that stays on the machine of a part, nil if there is no room for it.
+func (c *compiler) resident(p *part, id model.TensorID) *device.Tensor {
+	t, err := p.m.ResidentOn(p.m.Dev, c.weights[id], c.Contexts)
+	if err != nil && !errors.Is(err, kernels.ErrMemory) {
+		p.check(err)
+	}
+	return t
+}
+
 // put adds what a run begins with.
 func (c *compiler) put(p *part, id model.TensorID, x put) kernels.Integers {
 	t := &c.g.Tensors[id]
@@ -583,7 +544,7 @@ func (c *compiler) put(p *part, id model.TensorID, x put) kernels.Integers {
 	if x.values != nil {
 		width = x.values.Width()
 	}
-	x.slot = c.room(p, model.Size(t.Shape), width)
+	x.slot = c.room(p, model.Size(t.Shape), width, false)
 	p.tensors[id] = x.slot
 	p.puts = append(p.puts, x)
 	return x.Integers

@@ -19,17 +19,12 @@ type Rows struct {
 	circuit *forward.RowCircuit
 	run     *Run
 	on      *part
-	row     *rowProgram
 	dev     kernels.Device // a queue of its own
 	rows    int            // that have been run
 	made    kernels.Recording
 	closed  bool
-}
 
-// rowProgram is what the program of a row circuit has besides.
-type rowProgram struct {
-	launches  []launch
-	mantissas mantissas
+	mantissas *mantissas
 }
 
 // errRoom is the reason why a row circuit is not for a device that has too little memory.
@@ -59,12 +54,12 @@ func vectorByLaunch(g *model.Graph, q *model.Product, l *model.Contraction, out 
 // do not change, and of the caches. An error is a device.Error, or says why the circuit is not for the device.
 func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows, error) {
 	c := newCompiler(rc.Graph, rc.Weights, []*device.Context{m}, 0)
-	c.row = &rowProgram{mantissas: mantissas{of: map[model.TensorID]*mantissa{}}}
+	c.row = &mantissas{of: map[model.TensorID]*mantissa{}}
 	p, err := c.compileRow(rc)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{circuit: rc, on: p.parts[0], row: c.row, run: newRun(p)}
+	r := &Rows{circuit: rc, on: p.parts[0], mantissas: c.row, run: newRun(p)}
 	if err := r.begin(begun); err != nil {
 		r.Close()
 		return nil, &device.Error{On: m, Err: err}
@@ -82,9 +77,10 @@ func (r *Rows) begin(begun [][]int32) (err error) {
 	}
 	m := r.on.m
 	device.Check(r.run.begin(r.on, slices.Concat(first, begun)))
-	r.row.mantissas.make(m, r.run.memory[r.on])
+	r.mantissas.make(m, r.run.memory[r.on])
 	device.Check(m.Dev.Sync()) // other queues know nothing of what this one has yet to do
 	r.dev = device.Get(m.Dev.Stream(max(1, m.Streams)))
+	r.run.memory[r.on].queue = r.dev
 	return nil
 }
 
@@ -117,7 +113,7 @@ func (c *compiler) keep(p *part, rc *forward.RowCircuit, step int) {
 		schedule.single(func(w *work) error {
 			of := func(v kernels.Integers) kernels.Integers { v.At = w.bases.Resolve(v.At); return v }
 			return kernels.PutRow(w.dev, of(whole), of(row), of(at), before, rows, after)
-		}, []read{{id: x.Row}}, x.Whole)
+		}, x.Row, x.Whole)
 	}
 }
 
@@ -163,10 +159,8 @@ func (r *Rows) upload(values [][]int32) error {
 
 // launch enqueues the launches of a row.
 func (r *Rows) launch() error {
-	w := r.run.work(r.on)
-	w.dev = r.dev
-	for _, l := range r.row.launches {
-		if err := l(w); err != nil {
+	for _, op := range r.run.ops {
+		if err := op.do(r.run); err != nil {
 			return err
 		}
 	}
@@ -207,7 +201,7 @@ func (r *Rows) Output(i int) ([]int32, error) {
 }
 
 // Launches returns how many launches a row is, when it is not one.
-func (r *Rows) Launches() int { return len(r.row.launches) }
+func (r *Rows) Launches() int { return len(r.run.ops) }
 
 // Close gives the memory back. It may be called again.
 func (r *Rows) Close() {

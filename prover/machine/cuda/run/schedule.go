@@ -18,6 +18,7 @@ import (
 type schedule struct {
 	on    *part
 	row   bool // the steps are those of a row
+	room  int  // for accumulators
 	turns []turn
 	made  map[model.TensorID]maker
 	sums  []sumSpan
@@ -27,11 +28,10 @@ type schedule struct {
 }
 
 // turn is a launch of chains, and before it launches of their own, and products that add to
-// accumulators, at these, that are cleared first.
+// accumulators, which are cleared first.
 type turn struct {
 	clears   []sumSpan
 	products []multiplication
-	at       []int
 	single   []launch
 	chains   []*chain
 }
@@ -59,15 +59,15 @@ type read struct {
 // sumSpan are n accumulators from one on, which are in use in some turns.
 type sumSpan struct{ at, n, from, to int }
 
-func newSchedule(on *part, row bool) *schedule {
-	return &schedule{on: on, row: row, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
+func newSchedule(on *part, row bool, room int) *schedule {
+	return &schedule{on: on, row: row, room: room, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
 }
 
 // after returns the first turn in which all tensors can be read.
-func (s *schedule) after(reads []read) int {
+func (s *schedule) after(reads []model.TensorID) int {
 	turn := 0
-	for _, r := range reads {
-		if m, ok := s.made[r.id]; ok {
+	for _, id := range reads {
+		if m, ok := s.made[id]; ok {
 			turn = max(turn, m.turn+1)
 		}
 	}
@@ -82,9 +82,9 @@ func (s *schedule) at(k int) *turn {
 	return &s.turns[k]
 }
 
-// single adds a launch of its own that makes a tensor.
-func (s *schedule) single(l launch, reads []read, makes model.TensorID) {
-	k := s.after(reads)
+// single adds a launch of its own that reads a tensor and makes one.
+func (s *schedule) single(l launch, reads, makes model.TensorID) {
+	k := s.after([]model.TensorID{reads})
 	t := s.at(k)
 	t.single = append(t.single, l)
 	s.made[makes] = maker{turn: k}
@@ -101,9 +101,9 @@ const (
 	mostRowWords = 4096
 )
 
-// room returns the turn of a step that runs after a turn, and the chains that it continues, if any:
+// place returns the turn of a step that runs after a turn, and the chains that it continues, if any:
 // they become one.
-func (s *schedule) room(x *chain, reads []read, after int) (turn int, join []*chain) {
+func (s *schedule) place(x *chain, reads []read, after int) (turn int, join []*chain) {
 	last := after
 	for _, r := range reads {
 		if m, ok := s.made[r.id]; ok {
@@ -143,26 +143,30 @@ func (s *schedule) room(x *chain, reads []read, after int) (turn int, join []*ch
 }
 
 // step adds a step that makes tensors, with launches before it that add products of other tensors
-// to its accumulators. There is room for so many of these.
-func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication, factors []read, room int, makes ...model.TensorID) {
+// to its accumulators.
+func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication, makes ...model.TensorID) {
 	c := &chain{Chain: kernels.Chain{x}}
 	c.words, c.wide = x.Size()
 	after := -1
 	var join []*chain
 	if len(products) == 0 {
-		c.turn, join = s.room(c, reads, after)
+		c.turn, join = s.place(c, reads, after)
 	} else {
-		for after = s.after(factors); ; after++ {
-			if c.turn, join = s.room(c, reads, after); c.turn > after+1 {
+		for _, m := range products {
+			after = max(after, s.after(m.reads))
+		}
+		for ; ; after++ {
+			if c.turn, join = s.place(c, reads, after); c.turn > after+1 {
 				after = c.turn - 1 // no sooner than they are wanted
 			}
-			if at, ok := s.spanFor(x.N, room, after, c.turn); ok {
+			if at, ok := s.spanFor(x.N, after, c.turn); ok {
 				x.Acc = kernels.AccOfLaunch + kernels.Ptr(8*at)
 				t := s.at(after)
 				span := sumSpan{at, x.N, after, c.turn}
 				s.sums, t.clears = append(s.sums, span), append(t.clears, span)
 				for _, m := range products {
-					t.products, t.at = append(t.products, m), append(t.at, at)
+					m.at = at
+					t.products = append(t.products, m)
 				}
 				break
 			}
@@ -197,8 +201,8 @@ func (s *schedule) tally(table *model.Table, counts kernels.Ptr, keys kernels.Ta
 	s.tallies[i].Keys = append(s.tallies[i].Keys, keys)
 }
 
-// spanFor returns where n accumulators of room ones are free from one turn to another.
-func (s *schedule) spanFor(n, room, from, to int) (at int, ok bool) {
+// spanFor returns where n accumulators are free from one turn to another.
+func (s *schedule) spanFor(n, from, to int) (at int, ok bool) {
 	var used []sumSpan
 	for _, x := range s.sums {
 		if x.from <= to && from <= x.to {
@@ -212,7 +216,7 @@ func (s *schedule) spanFor(n, room, from, to int) (at int, ok bool) {
 		}
 		at = max(at, x.at+x.n)
 	}
-	return at, at+n <= room
+	return at, at+n <= s.room
 }
 
 // extent returns how many accumulators are used.
@@ -230,50 +234,35 @@ func (s *schedule) launches() []launch {
 	var all []launch
 	for i := range s.turns {
 		t := &s.turns[i]
-		clears, products, at := t.clears, t.products, t.at
 		if s.row {
-			var set launch
-			if set, clears, products, at = t.sets(); set != nil {
-				all = append(all, set)
-			}
+			all = append(all, t.sets()...)
 		}
-		for _, x := range joined(clears) {
+		for _, x := range joined(t.clears) {
 			all = append(all, func(w *work) error { return w.dev.Clear(kernels.At[int64](w.acc, x.at), 8*x.n) })
 		}
-		all = append(all, multiplied(products, at)...)
-		all = append(all, t.single...)
+		all = append(append(all, multiplied(t.products)...), t.single...)
 		var chains []kernels.Chain
 		for _, c := range t.chains {
 			if c.into == nil {
 				chains = append(chains, c.Chain)
 			}
 		}
-		if len(chains) == 0 {
-			continue
-		}
-		if s.row {
-			l, err := s.on.records.AddRow(chains...)
-			if err != nil {
-				device.Check(errNot)
-			}
+		switch {
+		case len(chains) == 0:
+		case s.row:
+			l := recorded(s.on.records.AddRow(chains...))
 			all = append(all, func(w *work) error { return kernels.RunRow(w.dev, l, w.bases, w.acc) })
-			continue
+		default:
+			l := recorded(s.on.records.Add(chains...))
+			all = append(all, func(w *work) error {
+				if w.again {
+					return kernels.RunStepsAgain(w.dev, l, w.bases, w.acc)
+				}
+				return kernels.RunSteps(w.dev, l, w.bases, w.acc)
+			})
 		}
-		l, err := s.on.records.Add(chains...)
-		if err != nil {
-			device.Check(errNot)
-		}
-		all = append(all, func(w *work) error {
-			if w.again {
-				return kernels.RunStepsAgain(w.dev, l, w.bases, w.acc)
-			}
-			return kernels.RunSteps(w.dev, l, w.bases, w.acc)
-		})
 	}
-	l, err := s.on.records.AddTallies(s.tallies)
-	if err != nil {
-		device.Check(errNot)
-	}
+	l := recorded(s.on.records.AddTallies(s.tallies))
 	return append(all, func(w *work) error {
 		if w.again {
 			return nil
@@ -282,55 +271,62 @@ func (s *schedule) launches() []launch {
 	})
 }
 
-// sets returns a launch of the products of a row's turn that can be the first ones of their accumulators, if there are any, and what is
-// left: those to be cleared, and the other products.
-func (t *turn) sets() (set launch, clears []sumSpan, products []multiplication, at []int) {
-	var first []multiplication
-	var to []int
-	for i, m := range t.products {
-		if m.set != nil && !slices.Contains(t.at[:i], t.at[i]) {
-			first, to = append(first, m), append(to, t.at[i])
-		} else {
-			products, at = append(products, m), append(at, t.at[i])
-		}
+// recorded returns a launch that was added to records, and gives up if that was not possible.
+func recorded[T any](l T, err error) T {
+	if err != nil {
+		device.Check(errNot)
 	}
-	for _, x := range t.clears {
-		if !slices.Contains(to, x.at) {
-			clears = append(clears, x)
+	return l
+}
+
+// sets takes out of a row's turn the products that can be the first ones of their accumulators, which need not be cleared then, and
+// returns the launch that they are, if there are any.
+func (t *turn) sets() []launch {
+	var first, others []multiplication
+	set := map[int]bool{} // whether the first product of accumulators sets them
+	for _, m := range t.products {
+		_, later := set[m.at]
+		if !later {
+			set[m.at] = m.set != nil
+		}
+		if !later && m.set != nil {
+			first = append(first, m)
+		} else {
+			others = append(others, m)
 		}
 	}
 	if len(first) == 0 {
-		return nil, clears, products, at
+		return nil
 	}
-	return func(w *work) error {
-		list := make([]kernels.MatMul, len(first))
-		for i, m := range first {
-			list[i] = m.set(w, to[i])
+	t.products = others
+	t.clears = slices.DeleteFunc(t.clears, func(x sumSpan) bool { return set[x.at] })
+	return []launch{func(w *work) error {
+		var list []kernels.MatMul
+		for _, m := range first {
+			list = append(list, m.set(w, m.at))
 		}
 		return kernels.MultiplyRows(w.dev, list)
-	}, clears, products, at
+	}}
 }
 
-// multiplied returns the launches of products that add to accumulators from some on, one for all
+// multiplied returns the launches of products that add to accumulators, one for all
 // with the same matrix.
-func multiplied(products []multiplication, at []int) []launch {
+func multiplied(products []multiplication) []launch {
+	var order []model.TensorID
+	by := map[model.TensorID][]multiplication{}
+	for _, m := range products {
+		if by[m.by] == nil {
+			order = append(order, m.by)
+		}
+		by[m.by] = append(by[m.by], m)
+	}
 	var all []launch
-	done := make([]bool, len(products))
-	for i, m := range products {
-		if done[i] {
-			continue
-		}
-		var same []int
-		for j := i; j < len(products); j++ {
-			if products[j].by == m.by {
-				same, done[j] = append(same, j), true
-			}
-		}
+	for _, id := range order {
 		all = append(all, func(w *work) error {
 			var b kernels.Planes
 			defer b.Free(w.dev)
-			for _, j := range same {
-				if err := products[j].do(w, at[j], &b); err != nil {
+			for _, m := range by[id] {
+				if err := m.do(w, m.at, &b); err != nil {
 					return err
 				}
 			}

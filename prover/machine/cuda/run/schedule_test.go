@@ -11,8 +11,9 @@ import (
 
 // scheduled is a step as it was given to a schedule.
 type scheduled struct {
-	reads, factors []read
-	makes          model.TensorID
+	reads   []read
+	factors []model.TensorID
+	makes   model.TensorID
 }
 
 // integersOf stands for a tensor.
@@ -40,39 +41,42 @@ func TestSchedule(t *testing.T) {
 	joined, merged, shared := 0, 0, 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		s := newSchedule(nil, false)
 		const room = 100
+		s := newSchedule(nil, false, room)
 		steps := map[*kernels.Step]scheduled{}
 		maxima := map[model.TensorID][]read{}
 		var sizes []int // by tensor
 		for id := range model.TensorID(60) {
 			n := []int{8, 8, 8, 40, 1 << 14}[rng.IntN(5)]
 			var x scheduled
-			draw := func(list *[]read, most int, inPlace bool) {
+			draw := func(most int, inPlace bool) (list []read) {
 				for range rng.IntN(most) {
 					if id > 0 {
 						of := model.TensorID(rng.IntN(min(int(id), 9)))
 						of = id - 1 - of
-						*list = append(*list, read{of, inPlace && sizes[of] == n && rng.IntN(4) > 0})
+						list = append(list, read{of, inPlace && sizes[of] == n && rng.IntN(4) > 0})
 					}
 				}
+				return list
 			}
-			draw(&x.reads, 4, true)
+			x.reads = draw(4, true)
 			x.makes = id
 			sizes = append(sizes, n)
-			if rng.IntN(12) == 0 {
-				maxima[id] = x.reads
-				s.single(func(*work) error { return nil }, x.reads, id)
+			if rng.IntN(12) == 0 && len(x.reads) > 0 {
+				maxima[id] = x.reads[:1]
+				s.single(func(*work) error { return nil }, x.reads[0].id, id)
 				continue
 			}
 			var products []multiplication
 			if n <= room && rng.IntN(4) == 0 {
-				products = []multiplication{{by: id}}
-				draw(&x.factors, 3, false)
+				for _, r := range draw(3, false) {
+					x.factors = append(x.factors, r.id)
+				}
+				products = []multiplication{{by: id, reads: x.factors}}
 			}
 			step := stepOf(n, x.reads)
 			steps[step] = x
-			s.step(step, x.reads, products, x.factors, room, id, model.None)
+			s.step(step, x.reads, products, id, model.None)
 		}
 		turn, place := map[model.TensorID]int{}, map[model.TensorID]int{}
 		chain := map[model.TensorID]*chain{}
@@ -122,9 +126,9 @@ func TestSchedule(t *testing.T) {
 			if i < 0 || s.sums[i].from >= turn[id] {
 				t.Fatalf("seed %d: no accumulators for tensor %d", seed, id)
 			}
-			for _, r := range step.factors {
-				if turn[r.id] >= s.sums[i].from {
-					t.Fatalf("seed %d: tensor %d of turn %d is multiplied in turn %d", seed, r.id, turn[r.id], s.sums[i].from)
+			for _, id := range step.factors {
+				if turn[id] >= s.sums[i].from {
+					t.Fatalf("seed %d: tensor %d of turn %d is multiplied in turn %d", seed, id, turn[id], s.sums[i].from)
 				}
 			}
 		}
@@ -157,7 +161,7 @@ func TestSchedule(t *testing.T) {
 // TestScheduleNorm: what a norm is made of takes a launch for each time that entries of others are
 // wanted, and no more.
 func TestScheduleNorm(t *testing.T) {
-	s := newSchedule(nil, false)
+	s := newSchedule(nil, false, 0)
 	id := model.TensorID(0) // made before
 	next := func(n int, inPlace bool, of ...model.TensorID) model.TensorID {
 		var reads []read
@@ -165,7 +169,7 @@ func TestScheduleNorm(t *testing.T) {
 			reads = append(reads, read{r, inPlace})
 		}
 		id++
-		s.step(stepOf(n, reads), reads, nil, nil, 0, id)
+		s.step(stepOf(n, reads), reads, nil, id)
 		return id
 	}
 	const tokens, width = 16, 16 * 64
