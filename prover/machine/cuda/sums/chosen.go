@@ -18,17 +18,13 @@ func (b *Passes) restrictProduct(ctx context.Context, r backend.Restriction) tab
 	t := &b.s.Graph.Tensors[r.Tensor]
 	rows := len(t.Shape) - 2
 	c, ok := run.ChosenOf(b.s.Graph, t.Product)
-	if ok = ok && slices.Equal(r.Keep, []int{rows, rows + 1}); !ok {
-		tables, err := b.Backend.Restrict(ctx, []backend.Restriction{r})
-		device.Check(err)
+	if !ok || !slices.Equal(r.Keep, []int{rows, rows + 1}) {
+		tables := device.Get(b.Backend.Restrict(ctx, []backend.Restriction{r}))
 		values := tables[0].([]field.QM31)
 		return table{device.NewCopy(b.s.Dev, values), model.Log2Ceil(len(values))}
 	}
 	c.By, c.X = b.s.Tensor(t.Product.A).Integers(), b.s.Tensor(t.Product.B).Integers()
-	var coords []field.QM31
-	for _, part := range r.Bound[:rows] {
-		coords = append(coords, part...)
-	}
+	coords := slices.Concat(r.Bound[:rows]...)
 	out := table{device.NewArray[field.QM31](b.s.Dev, kernels.PaddedSize([]int{c.Experts, c.K})), model.Log2Ceil(c.Experts) + model.Log2Ceil(c.K)}
 	points := device.NewArray[field.QM31](b.s.Dev, len(coords)+c.Rows)
 	if len(coords) > 0 {

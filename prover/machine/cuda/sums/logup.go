@@ -88,16 +88,8 @@ func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.Q
 	}
 	defer device.Catch(&err)
 	device.Check(ctx.Err())
-	t.beginLayer(k, eq, lambda)
-	return nil
-}
-
-// BeginLayer is Begin for a layer on the device.
-func (t *tree) beginLayer(k int, eq []field.QM31, lambda field.QM31) {
-	heaps, err := kernels.NewEqHeaps(t.Dev, eq)
-	device.Check(err)
 	n := 1 << k
-	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n, InLanes: inLanes}
+	t.rounds = kernels.LogUpRounds{Vars: k, Eq: device.Get(kernels.NewEqHeaps(t.Dev, eq)), Lambda: lambda, Stored: n, InLanes: inLanes}
 	t.eq, t.pending, t.ahead, t.tail = eq, nil, nil, nil
 	last := 0 // where the layer above the leaves lies
 	if !t.lean {
@@ -108,7 +100,7 @@ func (t *tree) beginLayer(k int, eq []field.QM31, lambda field.QM31) {
 		// elements of K.
 		t.rounds.Stored = t.n - n
 		t.rounds.LeafNum, t.rounds.N0, t.rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, last), t.leafDen
-		return
+		return nil
 	}
 	at := 2 * n
 	if k+2 == t.vars && t.lean {
@@ -117,6 +109,7 @@ func (t *tree) beginLayer(k int, eq []field.QM31, lambda field.QM31) {
 	}
 	t.rounds.N0, t.rounds.N1 = kernels.At[field.QM31](t.num, at), kernels.At[field.QM31](t.num, at+n)
 	t.rounds.D0, t.rounds.D1 = kernels.At[field.QM31](t.den, at), kernels.At[field.QM31](t.den, at+n)
+	return nil
 }
 
 // Round implements logup.Tree.

@@ -1,6 +1,8 @@
 package sums
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
@@ -63,14 +65,12 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 	points := device.NewArray[field.QM31](dev, len(coords)+most)
 	device.Check(kernels.UploadSlice(dev, points, coords))
 	weights := kernels.At[field.QM31](points, len(coords))
-	at := kernels.Ptr(0) // the elements of K so far, not the result's
-	for {
-		next := largestBound(gs)
+	at := kernels.Ptr(0) // the elements of K so far
+	for next := largestBound(gs); next >= 0; next = largestBound(gs) {
 		g, b := gs[next], binding(gs, next)
-		gs = append(gs[:next:next], gs[next+1:]...)
-		n := b.Outer * b.Inner
-		out := result.at
-		if last := largestBound(gs) < 0; !last || !inOrder {
+		gs = slices.Concat(gs[:next], gs[next+1:])
+		n, out := b.Outer*b.Inner, result.at
+		if !inOrder || largestBound(gs) >= 0 {
 			out = device.NewArray[field.QM31](dev, n)
 		} else if n < size {
 			device.Check(dev.Clear(kernels.At[field.QM31](out, n), (size-n)*device.ElementBytes))
@@ -83,15 +83,11 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 			device.Check(kernels.RestrictField(dev, out, at, b))
 			dev.Free(at)
 		}
-		if out == result.at {
-			break
-		}
 		at = out
-		if largestBound(gs) < 0 {
-			device.Check(kernels.ArrangeField(dev, result.at, at, layout))
-			dev.Free(at)
-			break
-		}
+	}
+	if at != result.at {
+		device.Check(kernels.ArrangeField(dev, result.at, at, layout))
+		dev.Free(at)
 	}
 	dev.Free(points)
 	return result

@@ -51,8 +51,7 @@ func (s *smallTables) make(dev *device.Scope) {
 			sizes = append(sizes, device.ElementBytes*kernels.PaddedSize(s.jobs[n].Layout.Dims))
 			n++
 		}
-		at, err := dev.Several(sizes)
-		device.Check(err)
+		at := device.Get(dev.Several(sizes))
 		for i := range n {
 			s.jobs[i].Out = at[i]
 			*s.to[i] = table{at[i], model.Log2Ceil(kernels.PaddedSize(s.jobs[i].Layout.Dims))}
