@@ -47,11 +47,9 @@ func (c *compiler) chosen(p *part, q *model.Product, out []int) multiplication {
 	}
 	x.N = c.g.Tensors[w].Shape[1]
 	x.By, x.X, x.W = c.source(p, of.A), c.source(p, of.B), c.source(p, w)
-	return multiplication{by: w, reads: []model.TensorID{of.A, of.B, w}, do: func(k *work, at int, _ *kernels.Planes) error {
+	return multiplication{by: w, reads: []kernels.Ptr{x.By.At, x.X.At, x.W.At}, do: func(k *work, at int, _ *kernels.Planes) error {
 		x := x
-		for _, v := range []*kernels.Integers{&x.By, &x.X, &x.W} {
-			v.At = k.bases.Resolve(v.At)
-		}
+		x.By, x.X, x.W = k.at(x.By), k.at(x.X), k.at(x.W)
 		return kernels.ChosenAdd(k.dev, kernels.At[int64](k.acc, at), x, q.Coef)
 	}}
 }

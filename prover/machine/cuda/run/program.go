@@ -70,6 +70,11 @@ type work struct {
 	again bool        // what is made has been made before
 }
 
+// at returns integers of a record where they lie on the device.
+func (w *work) at(v kernels.Integers) kernels.Integers {
+	return kernels.Integers{At: w.bases.Resolve(v.At), Width: v.Width}
+}
+
 // put is a tensor that a run begins with: an input, or what is imported behind the inputs, if values is nil.
 type put struct {
 	slot
@@ -94,8 +99,7 @@ type compiler struct {
 	schedule *schedule        // of what comes before the step in hand, nil if nothing does
 	open     []int            // chunks of steps in it
 	last     []int            // by chunk, the operations after which it is complete
-	reads    []read           // of that step
-	sums     int              // the most accumulators of a step
+	sums     int              // the most accumulators of that step
 	segment  int              // that it is in
 	used     int              // memory of the segment so far
 	asked    []question       // of its keys
@@ -271,7 +275,7 @@ func (c *compiler) step(i int) {
 	}
 	p, n := c.part(c.Contexts[s.Chunk]), model.Size(s.Shape)
 	c.on(p)
-	c.open, c.reads = append(c.open, s.Chunk), nil
+	c.open = append(c.open, s.Chunk)
 	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
 	switch s.Kind {
 	case model.StepMax:
@@ -284,13 +288,12 @@ func (c *compiler) step(i int) {
 		x.Kind = kernels.ExactStep
 	case model.StepDivide:
 		x.Kind, x.Den = kernels.DivideStep, c.source(p, s.Den)
-		c.reads = append(c.reads, read{s.Den, true})
 	}
 	c.terms(p, &x, s.Acc.Linear, s.Shape)
 	products := c.products(p, &x, s)
 	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
 	if s.Kind != model.StepLookup || c.row != nil || c.looksUp(p, i, &x, products) {
-		c.schedule.step(&x, c.reads, products, s.Out, s.Lo)
+		c.schedule.step(&x, products)
 	}
 }
 
@@ -328,10 +331,10 @@ func (c *compiler) maximum(p *part, s *model.Step) {
 	row := model.Size(c.g.Tensors[s.Den].Shape) / n
 	out := c.result(p, s.Out)
 	c.schedule.single(func(w *work) error {
-		to, from := out, x
-		to.At, from.At = w.bases.Resolve(out.At), w.bases.Resolve(x.At)
-		return kernels.RowMaxima(w.dev, w.bases.Small, to, from, n, row)
-	}, s.Den, s.Out)
+		to := out
+		to.Integers = w.at(out.Integers)
+		return kernels.RowMaxima(w.dev, w.bases.Small, to, w.at(x), n, row)
+	}, x.At, out.At)
 }
 
 // terms adds linear summands over an index space.
@@ -339,7 +342,7 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	for i := range linear {
 		l := &linear[i]
 		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
-		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w, w.summands)}}
+		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{{Integers: c.source(p, l.Src), Groups: w.groups}}}
 		if l.View != nil {
 			t.Fill = l.View.Fill
 		}
@@ -347,19 +350,11 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	}
 }
 
-// operand is a tensor that the step in hand reads, in a term of so many summands: of a row's steps one of several reads no other step of
-// its chain.
-func (c *compiler) operand(p *part, id model.TensorID, w wiring, summands int) kernels.Operand {
-	o := kernels.Operand{Integers: c.source(p, id), Groups: w.groups}
-	c.reads = append(c.reads, read{id, o.InPlace() && (c.row == nil || summands == 1)})
-	return o
-}
-
 // multiplication is a product that is a launch of its own: it adds to accumulators of the work from
 // one on. Of one with the same matrix as the one before, b has what that was made into.
 type multiplication struct {
 	by    model.TensorID // the matrix
-	reads []model.TensorID
+	reads []kernels.Ptr
 	do    func(w *work, at int, b *kernels.Planes) error
 	set   func(w *work, at int) kernels.MatMul // of a row's: what kernels.MultiplyRows takes instead, which adds nothing; nil if it cannot
 	at    int                                  // the accumulators, once it is scheduled
@@ -380,7 +375,7 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 			l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
 			n := dims(l.Sum)
-			both := []kernels.Operand{c.operand(p, q.A, a, n), c.operand(p, q.B, b, n)}
+			both := []kernels.Operand{{Integers: c.source(p, q.A), Groups: a.groups}, {Integers: c.source(p, q.B), Groups: b.groups}}
 			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: n, Operands: both})
 		}
 	}
@@ -423,10 +418,8 @@ func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) k
 func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication {
 	mm, a, b := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
-	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
-		if !strided && model.Size(shape) >= math.MaxInt32 {
-			device.Check(errNot)
-		}
+	if most := max(model.Size(c.g.Tensors[a].Shape), model.Size(c.g.Tensors[b].Shape)); !strided && most >= math.MaxInt32 {
+		device.Check(errNot)
 	}
 	x := c.source(p, a)
 	var y kernels.Integers
@@ -446,7 +439,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 		mm.Tables.Resolve(w.bases)
 		return mm
 	}
-	m := multiplication{by: b, reads: []model.TensorID{a, b}, do: func(w *work, at int, kept *kernels.Planes) error {
+	m := multiplication{by: b, reads: []kernels.Ptr{x.At, y.At}, do: func(w *work, at int, kept *kernels.Planes) error {
 		mm := located(w, at)
 		if pieces != nil {
 			return multiplyPieces(device.NewScope(w.dev), mm, pieces, p.m.Piece)
@@ -498,12 +491,9 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		}
 	case model.Virtual:
 		x := kernels.Step{Kind: kernels.SumStep, N: n}
-		reads := c.reads // of the step that reads it
-		c.reads = nil
 		c.terms(p, &x, t.Def, t.Shape)
 		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
-		c.schedule.step(&x, c.reads, nil, id)
-		c.reads = reads
+		c.schedule.step(&x, nil)
 		return p.tensors[id].Integers
 	}
 	// A value of another machine.

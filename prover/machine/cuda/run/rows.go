@@ -111,9 +111,8 @@ func (c *compiler) keep(p *part, rc *forward.RowCircuit, step int) {
 		shape := c.g.Tensors[x.Whole].Shape
 		before, rows, after := model.Size(shape[:x.Axis]), shape[x.Axis], model.Size(shape[x.Axis+1:])
 		schedule.single(func(w *work) error {
-			of := func(v kernels.Integers) kernels.Integers { v.At = w.bases.Resolve(v.At); return v }
-			return kernels.PutRow(w.dev, of(whole), of(row), of(at), before, rows, after)
-		}, x.Row, x.Whole)
+			return kernels.PutRow(w.dev, w.at(whole), w.at(row), w.at(at), before, rows, after)
+		}, row.At, whole.At)
 	}
 }
 

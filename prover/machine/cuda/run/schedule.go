@@ -14,17 +14,16 @@ import (
 // chains that depend on none of each other are one launch.
 
 // schedule are steps of one part, in turns: what a turn reads was made in turns before it, or
-// outside of the schedule.
+// outside of the schedule. Tensors are known by their addresses.
 type schedule struct {
 	on    *part
 	row   bool // the steps are those of a row
 	room  int  // for accumulators
 	turns []turn
-	made  map[model.TensorID]maker
+	made  map[kernels.Ptr]*chain
 	sums  []sumSpan
 
-	tallies []kernels.Tally     // of look-ups, when all turns are over
-	counts  map[kernels.Ptr]int // the tallies' numbers
+	tallies []kernels.Tally // of look-ups, when all turns are over
 }
 
 // turn is a launch of chains, and before it launches of their own, and products that add to
@@ -36,7 +35,7 @@ type turn struct {
 	chains   []*chain
 }
 
-// chain is one that is not complete.
+// chain is one that is not complete, or a launch of its own, which has no steps.
 type chain struct {
 	kernels.Chain
 	turn, words int
@@ -44,31 +43,28 @@ type chain struct {
 	into        *chain // that it has become part of
 }
 
-// maker says what makes a tensor: a chain, or a launch of its own.
-type maker struct {
-	turn  int
-	chain *chain
-}
-
-// read is a tensor that a step reads; inPlace if only where its own entry is.
-type read struct {
-	id      model.TensorID
-	inPlace bool
-}
-
 // sumSpan are n accumulators from one on, which are in use in some turns.
 type sumSpan struct{ at, n, from, to int }
 
 func newSchedule(on *part, row bool, room int) *schedule {
-	return &schedule{on: on, row: row, room: room, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
+	return &schedule{on: on, row: row, room: room, made: map[kernels.Ptr]*chain{}}
+}
+
+// maker returns what makes a tensor, nil if nothing in the schedule does.
+func (s *schedule) maker(of kernels.Ptr) *chain {
+	c := s.made[of]
+	for c != nil && c.into != nil {
+		c = c.into
+	}
+	return c
 }
 
 // after returns the first turn in which all tensors can be read.
-func (s *schedule) after(reads []model.TensorID) int {
+func (s *schedule) after(reads ...kernels.Ptr) int {
 	turn := 0
-	for _, id := range reads {
-		if m, ok := s.made[id]; ok {
-			turn = max(turn, m.turn+1)
+	for _, of := range reads {
+		if c := s.maker(of); c != nil {
+			turn = max(turn, c.turn+1)
 		}
 	}
 	return turn
@@ -83,11 +79,11 @@ func (s *schedule) at(k int) *turn {
 }
 
 // single adds a launch of its own that reads a tensor and makes one.
-func (s *schedule) single(l launch, reads, makes model.TensorID) {
-	k := s.after([]model.TensorID{reads})
+func (s *schedule) single(l launch, reads, makes kernels.Ptr) {
+	k := s.after(reads)
 	t := s.at(k)
 	t.single = append(t.single, l)
-	s.made[makes] = maker{turn: k}
+	s.made[makes] = &chain{turn: k}
 }
 
 const (
@@ -101,36 +97,44 @@ const (
 	mostRowWords = 4096
 )
 
+// read is a tensor that a step reads; inPlace if only where its own entry is.
+type read struct {
+	at      kernels.Ptr
+	inPlace bool
+}
+
+// reads returns what a step reads itself. Of a row's steps one of several summands reads no other step of its chain.
+func (s *schedule) reads(x *kernels.Step) (all []read) {
+	if x.Kind == kernels.DivideStep {
+		all = append(all, read{x.Den.At, true})
+	}
+	for _, t := range x.Terms {
+		for _, o := range t.Operands {
+			all = append(all, read{o.At, o.InPlace() && (!s.row || t.Summands == 1)})
+		}
+	}
+	return all
+}
+
 // place returns the turn of a step that runs after a turn, and the chains that it continues, if any:
 // they become one.
 func (s *schedule) place(x *chain, reads []read, after int) (turn int, join []*chain) {
-	last := after
+	last, n := after, x.Chain[0].N
 	for _, r := range reads {
-		if m, ok := s.made[r.id]; ok {
-			last = max(last, m.turn)
+		if c := s.maker(r.at); c != nil {
+			last = max(last, c.turn)
 		}
 	}
 	words, steps, longest := x.words, 0, 0
 	for _, r := range reads {
-		m, ok := s.made[r.id]
-		if !ok || m.turn < last {
-			continue
-		}
-		if m.chain == nil || !r.inPlace {
+		switch c := s.maker(r.at); {
+		case c == nil || c.turn < last:
+		case len(c.Chain) == 0 || !r.inPlace || c.Chain[0].N != n || c.wide != x.wide && n > mostWide:
 			return last + 1, nil
+		case !slices.Contains(join, c):
+			words, steps, longest = words+c.words, steps+len(c.Chain), max(longest, len(c.Chain))
+			join = append(join, c)
 		}
-		c := m.chain
-		for c.into != nil {
-			c = c.into
-		}
-		if slices.Contains(join, c) {
-			continue
-		}
-		words, steps, longest = words+c.words, steps+len(c.Chain), max(longest, len(c.Chain))
-		if c.Chain[0].N != x.Chain[0].N || c.wide != x.wide && x.Chain[0].N > mostWide {
-			return last + 1, nil
-		}
-		join = append(join, c)
 	}
 	full := words > kernels.MostWords || steps-longest > mostMerged
 	if s.row { // whose steps are at one time if they do not depend on each other
@@ -142,10 +146,10 @@ func (s *schedule) place(x *chain, reads []read, after int) (turn int, join []*c
 	return last, join
 }
 
-// step adds a step that makes tensors, with launches before it that add products of other tensors
+// step adds a step, with launches before it that add products of other tensors
 // to its accumulators.
-func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication, makes ...model.TensorID) {
-	c := &chain{Chain: kernels.Chain{x}}
+func (s *schedule) step(x *kernels.Step, products []multiplication) {
+	c, reads := &chain{Chain: kernels.Chain{x}}, s.reads(x)
 	c.words, c.wide = x.Size()
 	after := -1
 	var join []*chain
@@ -153,7 +157,7 @@ func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication
 		c.turn, join = s.place(c, reads, after)
 	} else {
 		for _, m := range products {
-			after = max(after, s.after(m.reads))
+			after = max(after, s.after(m.reads...))
 		}
 		for ; ; after++ {
 			if c.turn, join = s.place(c, reads, after); c.turn > after+1 {
@@ -183,19 +187,18 @@ func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication
 		t := s.at(c.turn)
 		t.chains = append(t.chains, c)
 	}
-	for _, id := range makes {
-		if id != model.None {
-			s.made[id] = maker{c.turn, c}
+	for _, out := range []kernels.Ptr{x.Out.At, x.Lo.At} {
+		if out != 0 {
+			s.made[out] = c
 		}
 	}
 }
 
 // tally counts look-ups whose keys lie in memory, when all turns are over.
 func (s *schedule) tally(table *model.Table, counts kernels.Ptr, keys kernels.TallyKeys) {
-	i, ok := s.counts[counts]
-	if !ok {
+	i := slices.IndexFunc(s.tallies, func(t kernels.Tally) bool { return t.Counts == counts })
+	if i < 0 {
 		i = len(s.tallies)
-		s.counts[counts] = i
 		s.tallies = append(s.tallies, kernels.Tally{Table: table, Counts: counts})
 	}
 	s.tallies[i].Keys = append(s.tallies[i].Keys, keys)
