@@ -146,15 +146,9 @@ func (m *Context) Traffic() Traffic { return m.Dev.traffic() }
 
 // Resident returns a fixed tensor, not empty, on the device, where it stays
 // until Close. values must not change from now on; a later call for the same
-// list finds it there. Where there is no room for it, the error wraps
-// kernels.ErrMemory.
-func (m *Context) Resident(values ints.Ints) (*Tensor, error) {
-	return m.ResidentOn(m.Dev, values, nil)
-}
-
-// ResidentOn is Resident through a stream, with a copy from another device if one of the peers
-// has the tensor.
-func (m *Context) ResidentOn(dev kernels.Device, values ints.Ints, peers []*Context) (t *Tensor, err error) {
+// list finds it there. It comes through a stream, from another device if one of the peers
+// has it. Where there is no room for it, the error wraps kernels.ErrMemory.
+func (m *Context) Resident(dev kernels.Device, values ints.Ints, peers []*Context) (t *Tensor, err error) {
 	if t := m.Known(values); t != nil { // of which the width need not be found
 		return t, nil
 	}

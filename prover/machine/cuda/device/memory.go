@@ -6,16 +6,12 @@ import (
 
 // NewArray returns memory for n ≥ 1 elements.
 func NewArray[T kernels.Element](d kernels.Device, n int) kernels.Ptr {
-	p, err := kernels.AllocSlice[T](d, n)
-	Check(err)
-	return p
+	return Get(kernels.AllocSlice[T](d, n))
 }
 
 // NewCopy returns a copy of a slice that is not empty.
 func NewCopy[T kernels.Element](d kernels.Device, s []T) kernels.Ptr {
-	p, err := kernels.NewSlice(d, s)
-	Check(err)
-	return p
+	return Get(kernels.NewSlice(d, s))
 }
 
 // NewWords returns n ≥ 1 words of zeros.

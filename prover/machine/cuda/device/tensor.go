@@ -2,7 +2,6 @@ package device
 
 import (
 	"errors"
-	"math"
 	"math/bits"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -109,16 +108,10 @@ func upload[T int8 | int16](d kernels.Device, dst kernels.Ptr, values []int32) e
 
 // WidthOfRange returns the bytes of the narrowest type for a range.
 func WidthOfRange(lo, hi int64) int {
-	switch {
-	case lo == 0 && hi == 0: // not stated
-		return 4
-	case lo >= math.MinInt8 && hi <= math.MaxInt8:
-		return 1
-	case lo >= math.MinInt16 && hi <= math.MaxInt16:
-		return 2
-	default:
+	if lo == 0 && hi == 0 { // not stated
 		return 4
 	}
+	return ints.WidthFor(max(hi, -1-lo))
 }
 
 // DefaultPiece is the size of a piece, in bytes, where no other is set.

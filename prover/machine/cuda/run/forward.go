@@ -26,9 +26,7 @@ type Forward struct {
 	Watch func(*Run) Watcher
 }
 
-var (
-	_ forward.Machine = (*Forward)(nil)
-)
+var _ forward.Machine = (*Forward)(nil)
 
 // Run implements forward.Machine. An error is the context's, or a device.Error.
 func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
@@ -148,10 +146,8 @@ func (p *programs) Close() {
 
 // current says whether the weights are those of the program, and where they were.
 func (p *program) current(weights model.Weights) bool {
-	for _, part := range p.parts {
-		if part.age != part.m.Generation() || part.mode.Forward() != part.m.Mode().Forward() {
-			return false
-		}
+	if slices.ContainsFunc(p.parts, func(x *part) bool { return x.age != x.m.Generation() || x.mode.Forward() != x.m.Mode().Forward() }) {
+		return false
 	}
 	for i := range p.g.Tensors {
 		if p.g.Tensors[i].Kind == model.Fixed && !device.Same(p.weights[i], weights[i]) {

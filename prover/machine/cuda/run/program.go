@@ -520,7 +520,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 
 // resident returns a fixed tensor that stays on the machine of a part, nil if there is no room for it.
 func (c *compiler) resident(p *part, id model.TensorID) *device.Tensor {
-	t, err := p.m.ResidentOn(p.m.Dev, c.weights[id], c.Contexts)
+	t, err := p.m.Resident(p.m.Dev, c.weights[id], c.Contexts)
 	if err != nil && !errors.Is(err, kernels.ErrMemory) {
 		p.check(err)
 	}

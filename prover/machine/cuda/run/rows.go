@@ -19,12 +19,11 @@ type Rows struct {
 	circuit *forward.RowCircuit
 	run     *Run
 	on      *part
-	dev     kernels.Device // a queue of its own
-	rows    int            // that have been run
-	made    kernels.Recording
-	closed  bool
+	memory  *memory // its queue is the rows' own
 
-	mantissas *mantissas
+	launched bool              // a row has been
+	made     kernels.Recording // nil: none
+	closed   bool
 }
 
 // errRoom is the reason why a row circuit is not for a device that has too little memory.
@@ -55,12 +54,23 @@ func vectorByLaunch(g *model.Graph, q *model.Product, l *model.Contraction, out 
 func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows, error) {
 	c := newCompiler(rc.Graph, rc.Weights, []*device.Context{m}, 0)
 	c.row = &mantissas{of: map[model.TensorID]*mantissa{}}
-	p, err := c.compileRow(rc)
+	p, err := c.make(func() {
+		c.sums *= 4 // products beside each other
+		for _, id := range c.g.Inputs[:len(rc.Rows)] {
+			c.source(c.parts[0], id)
+		}
+		c.keep(c.parts[0], rc, -1)
+		for i := range c.g.Steps {
+			c.step(i)
+			c.keep(c.parts[0], rc, i)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{circuit: rc, on: p.parts[0], mantissas: c.row, run: newRun(p)}
-	if err := r.begin(begun); err != nil {
+	r := &Rows{circuit: rc, on: p.parts[0], run: newRun(p)}
+	r.memory = r.run.memory[r.on]
+	if err := r.begin(begun, c.row); err != nil {
 		r.Close()
 		return nil, &device.Error{On: m, Err: err}
 	}
@@ -69,7 +79,7 @@ func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows,
 }
 
 // begin puts in what all rows begin with.
-func (r *Rows) begin(begun [][]int32) (err error) {
+func (r *Rows) begin(begun [][]int32, copies *mantissas) (err error) {
 	defer device.Catch(&err)
 	var first [][]int32
 	for _, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
@@ -77,27 +87,10 @@ func (r *Rows) begin(begun [][]int32) (err error) {
 	}
 	m := r.on.m
 	device.Check(r.run.begin(r.on, slices.Concat(first, begun)))
-	r.mantissas.make(m, r.run.memory[r.on])
+	copies.make(m, r.memory)
 	device.Check(m.Dev.Sync()) // other queues know nothing of what this one has yet to do
-	r.dev = device.Get(m.Dev.Stream(max(1, m.Streams)))
-	r.run.memory[r.on].queue = r.dev
+	r.memory.queue = device.Get(m.Dev.Stream(max(1, m.Streams)))
 	return nil
-}
-
-// compileRow makes the program of a row circuit.
-func (c *compiler) compileRow(rc *forward.RowCircuit) (*program, error) {
-	return c.make(func() {
-		c.sums *= 4 // products beside each other
-		p := c.parts[0]
-		for _, id := range c.g.Inputs[:len(rc.Rows)] {
-			c.source(p, id)
-		}
-		c.keep(p, rc, -1)
-		for i := range c.g.Steps {
-			c.step(i)
-			c.keep(p, rc, i)
-		}
-	})
 }
 
 // keep adds the launches that put a step's rows in their caches.
@@ -121,39 +114,23 @@ func (r *Rows) Set(ctx context.Context, values [][]int32) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m := r.on.m
-	m.Rows.Lock()
-	defer m.Rows.Unlock()
-	if r.closed || r.on.age != m.Generation() {
-		return ErrClosed
-	}
-	err := r.upload(values)
-	switch {
-	case err != nil:
-	case r.made != nil:
-		err = r.made.Launch()
-	default:
-		err = r.launch()
-	}
-	if err == nil && r.rows == 0 {
-		r.record() // all that it launches has been launched
-	}
-	r.rows++
-	if err != nil {
-		return &device.Error{On: m, Err: err}
-	}
-	return nil
-}
-
-// upload puts a row's inputs in.
-func (r *Rows) upload(values [][]int32) error {
-	for i, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
-		s := r.on.tensors[id]
-		if err := device.UploadAs(r.dev, s.tensor(r.run.bases(r.on)).Ptr, ints.Int32s(values[i]), s.Width); err != nil {
-			return err
+	return r.use(func(bases *kernels.Bases) {
+		for i, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
+			s := r.on.tensors[id]
+			device.Check(device.UploadAs(r.memory.queue, s.tensor(bases).Ptr, ints.Int32s(values[i]), s.Width))
 		}
-	}
-	return nil
+		if r.made != nil {
+			device.Check(r.made.Launch())
+			return
+		}
+		device.Check(r.launch())
+		if on, ok := kernels.Base(r.memory.queue).(kernels.Recorder); ok && !r.launched {
+			if made, err := on.Record(r.launch); err == nil { // else they stay many
+				r.made = made
+			}
+		}
+		r.launched = true
+	})
 }
 
 // launch enqueues the launches of a row.
@@ -166,41 +143,40 @@ func (r *Rows) launch() error {
 	return nil
 }
 
-// record makes one of the launches, where that is possible.
-func (r *Rows) record() {
-	if on, ok := kernels.Base(r.dev).(kernels.Recorder); ok {
-		if made, err := on.Record(r.launch); err == nil { // else they stay many
-			r.made = made
-		}
+// use calls f while nobody else uses the rows, if they have not been closed, and returns the error of the device with which it gives up.
+func (r *Rows) use(f func(bases *kernels.Bases)) (err error) {
+	m := r.on.m
+	m.Rows.Lock()
+	defer m.Rows.Unlock()
+	if r.closed || r.on.age != m.Generation() {
+		return ErrClosed
 	}
+	defer func() {
+		if err != nil {
+			err = &device.Error{On: m, Err: err}
+		}
+	}()
+	defer device.Catch(&err)
+	f(r.run.bases(r.on))
+	return nil
 }
 
 // Output returns the new row of output i. The error wraps ErrRange if a number has left its range in this row or one before.
 func (r *Rows) Output(i int) ([]int32, error) {
-	m := r.on.m
-	m.Rows.Lock()
-	defer m.Rows.Unlock()
-	if r.closed {
-		return nil, ErrClosed
-	}
 	s := r.on.tensors[r.circuit.Graph.Outputs[i]]
 	data, bad := make([]byte, s.n*s.Width), make([]byte, 4)
-	bases := r.run.bases(r.on)
-	err := r.dev.Download(data, s.tensor(bases).Ptr)
-	if err == nil {
-		err = r.dev.Download(bad, bases.Small)
+	err := r.use(func(bases *kernels.Bases) {
+		device.Check(r.memory.queue.Download(data, s.tensor(bases).Ptr))
+		device.Check(r.memory.queue.Download(bad, bases.Small))
+	})
+	if err == nil && bad[0] != 0 {
+		err = ErrRange
 	}
-	switch {
-	case err != nil:
-		return nil, &device.Error{On: m, Err: err}
-	case bad[0] != 0:
-		return nil, ErrRange
+	if err != nil {
+		return nil, err
 	}
 	return ints.All(ints.FromBytes(data, s.Width)), nil
 }
-
-// Launches returns how many launches a row is, when it is not one.
-func (r *Rows) Launches() int { return len(r.run.ops) }
 
 // Close gives the memory back. It may be called again.
 func (r *Rows) Close() {
@@ -211,13 +187,11 @@ func (r *Rows) Close() {
 		return
 	}
 	r.closed = true
-	if r.dev != nil {
-		_ = r.dev.Sync() // what failed has been reported
-	}
+	_ = r.memory.queue.Sync() // what failed has been reported
 	if r.made != nil {
 		_ = r.made.Close()
 	}
-	r.run.memory[r.on].Close()
+	r.memory.Close()
 	r.run.program.free()
 	m.Drop(r)
 }

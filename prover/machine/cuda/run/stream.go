@@ -102,7 +102,7 @@ func (s *Stream) Find(id model.TensorID) (*device.Tensor, error) {
 		return t, nil
 	}
 	if s.Graph.Tensors[id].Kind == model.Fixed {
-		return s.Context.ResidentOn(s.Dev.Device, s.Witness.Fixed(id), s.values.others())
+		return s.Context.Resident(s.Dev.Device, s.Witness.Fixed(id), s.values.others())
 	}
 	return s.bring(id)
 }
