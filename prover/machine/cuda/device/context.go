@@ -5,9 +5,8 @@ package device
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/ints"
@@ -34,16 +33,17 @@ type Context struct {
 	// Dry says that the device only counts its memory: nothing is moved to the host to be done there.
 	Dry bool
 
+	closers sync.Map     // what else has memory here (Keep)
+	spare   atomic.Int64 // (SetSpare)
+	ahead   atomic.Int64 // of it, for rows that are packed while tasks run
+
 	mu      sync.Mutex
 	tensors map[identity]*resident
 	bytes   int                                       // of the fixed tensors that are here or on their way
 	boxes   map[kernels.Device][]kernels.ResultBuffer // not in use, by stream
 	age     int                                       // counts the tensors that were given back
-	closers map[Closer]struct{}                       // what else has memory here (Keep)
 	cache   Closer                                    // nil until wanted (Cached)
 	mode    Mode
-	spare   int64
-	ahead   int64 // of spare, for rows that are packed while tasks run
 }
 
 // A Closer has memory of a device.
@@ -63,48 +63,36 @@ func New(dev kernels.Device) *Context {
 	return &Context{
 		Dev: newCounted(dev), tensors: map[identity]*resident{},
 		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, LowVars: 11, ThreeRounds: 1e6, MostMoved: 4 * ElementBytes,
-		boxes: map[kernels.Device][]kernels.ResultBuffer{}, closers: map[Closer]struct{}{},
+		boxes: map[kernels.Device][]kernels.ResultBuffer{},
 	}
 }
 
 // Spare returns the bytes that tasks and openings may take at once, less those that an opening has been prepared with (Ahead); 0 if
 // nothing bounds them.
 func (m *Context) Spare() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.spare == 0 {
-		return 0
+	if all := m.spare.Load(); all > 0 {
+		return max(1, all-m.ahead.Load())
 	}
-	return max(1, m.spare-m.ahead)
+	return 0
 }
 
 // Ahead takes bytes off what is spare for an opening that is prepared while tasks run, or gives them back if negative.
-func (m *Context) Ahead(bytes int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ahead += bytes
-}
+func (m *Context) Ahead(bytes int64) { m.ahead.Add(bytes) }
 
 // SetSpare sets what Spare returns.
-func (m *Context) SetSpare(bytes int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.spare = bytes
-}
+func (m *Context) SetSpare(bytes int64) { m.spare.Store(bytes) }
 
 // FreeBytes returns the bytes of the device that nothing takes now, 0 if it does not tell.
 func (m *Context) FreeBytes() int {
 	d, ok := m.Dev.Device.(interface {
 		Available() (free, total int64, err error)
 	})
-	if !ok {
-		return 0
+	if ok {
+		if n, _, err := d.Available(); err == nil {
+			return int(n)
+		}
 	}
-	n, _, err := d.Available()
-	if err != nil {
-		return 0
-	}
-	return int(n)
+	return 0
 }
 
 // Trim waits for all queues and gives memory that its pool keeps unused back to the device, which makes other blocks of it. It returns
@@ -137,9 +125,6 @@ func (m *Context) NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, erro
 	a.Release(t.Ptr)
 	return t, nil
 }
-
-// Device returns the machine's device.
-func (m *Context) Device() kernels.Device { return m.Dev.Device }
 
 // Traffic returns what the device has been used for by the machine.
 func (m *Context) Traffic() Traffic { return m.Dev.traffic() }
@@ -268,24 +253,18 @@ func (m *Context) Reserved() int { return read(&m.mu, &m.bytes) }
 func (m *Context) Generation() int { return read(&m.mu, &m.age) }
 
 // Keep notes what has memory here, for Close to close it.
-func (m *Context) Keep(c Closer) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closers[c] = struct{}{}
-}
-
-// Busy says whether anything has noted that it has memory here.
-func (m *Context) Busy() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.closers) > 0
-}
+func (m *Context) Keep(c Closer) { m.closers.Store(c, true) }
 
 // Drop notes that something has none any more.
-func (m *Context) Drop(c Closer) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.closers, c)
+func (m *Context) Drop(c Closer) { m.closers.Delete(c) }
+
+// Busy says whether anything has noted that it has memory here.
+func (m *Context) Busy() (busy bool) {
+	m.closers.Range(func(any, any) bool {
+		busy = true
+		return false
+	})
+	return busy
 }
 
 // Cached returns the value that is kept on the device from proof to proof beside the tensors. The first call makes it with
@@ -322,14 +301,12 @@ func Same(x, y ints.Ints) bool { return identityOf(x) == identityOf(y) }
 
 // Close frees the tensors, and closes what else has memory here. The context may be used again.
 func (m *Context) Close() {
-	m.mu.Lock()
-	all := slices.Collect(maps.Keys(m.closers))
-	if m.cache != nil {
-		all = append(all, m.cache)
-	}
-	m.mu.Unlock()
-	for _, c := range all {
-		c.Close()
+	m.closers.Range(func(c, _ any) bool {
+		c.(Closer).Close()
+		return true
+	})
+	if cache := read(&m.mu, &m.cache); cache != nil {
+		cache.Close()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -43,7 +43,7 @@ func (c *compiler) answer(p *part) {
 		defer device.Catch(&err)
 		bases, list := r.bases(p), make([]kernels.KeyCount, len(asked))
 		for i, q := range asked {
-			list[i] = keyCount(q.keys.tensor(bases).Integers(), q.keys.n, q.Min, q.Max)
+			list[i] = keyCount(q.keys.tensor(bases), q.Min, q.Max)
 		}
 		to := bases.Small.Offset(at, 1)
 		device.Check(p.m.Dev.Clear(to, 8*len(list)))
@@ -52,9 +52,9 @@ func (c *compiler) answer(p *part) {
 	})
 }
 
-// keyCount asks how many of n keys are in [least, most].
-func keyCount(keys kernels.Integers, n int, least, most int64) kernels.KeyCount {
-	return kernels.KeyCount{Keys: keys.At, Width: uint64(keys.Width), N: uint64(n), Min: least, Max: most}
+// keyCount asks how many keys are in [least, most].
+func keyCount(keys *device.Tensor, least, most int64) kernels.KeyCount {
+	return kernels.KeyCount{Keys: keys.Ptr, Width: uint64(keys.Width), N: uint64(keys.Len), Min: least, Max: most}
 }
 
 // mostQuestions is how many are asked at once.
@@ -110,7 +110,7 @@ func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
 			list := make([]kernels.KeyCount, len(asked[of]))
 			for n, i := range asked[of] {
 				k := s.column(questions[i].Step)
-				list[n] = keyCount(k.Integers, k.n, questions[i].Min-k.plus, questions[i].Max-k.plus)
+				list[n] = keyCount(k.Tensor, questions[i].Min-k.plus, questions[i].Max-k.plus)
 			}
 			sums := device.NewWords(s.Dev, len(list))
 			countKeys(s.Dev, sums, list)

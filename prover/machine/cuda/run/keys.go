@@ -70,8 +70,7 @@ func (c *compiler) keys(p *part, x *kernels.Step, products []multiplication) (al
 
 // keyColumn are the keys of a look-up step on the device, less a constant.
 type keyColumn struct {
-	kernels.Integers
-	n    int
+	*device.Tensor
 	plus int64
 }
 
@@ -80,17 +79,13 @@ func (k *keyColumn) Offset() field.M31 { return field.FromInt64(k.plus) }
 
 // column returns the keys of a look-up step, which stay on the device until they are dropped.
 func (b *Stream) column(step int) keyColumn {
-	id, plus, ok := keyTensor(b.Graph, step)
-	if ok {
-		t := b.Tensor(id)
-		return keyColumn{t.Integers(), t.Len, plus}
+	if id, plus, ok := keyTensor(b.Graph, step); ok {
+		return keyColumn{b.Tensor(id), plus}
 	}
-	t := b.keys[step]
-	if t == nil {
-		t = b.loadKeys(step)
-		b.keys[step] = t
+	if b.keys[step] == nil {
+		b.keys[step] = b.loadKeys(step)
 	}
-	return keyColumn{t.Integers(), t.Len, 0}
+	return keyColumn{b.keys[step].Tensor, 0}
 }
 
 // Columns returns the keys and outs of a look-up step, outs at address 0 if it has

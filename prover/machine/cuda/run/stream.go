@@ -75,29 +75,12 @@ func (s *Stream) Stream(n int) (*Stream, error) {
 	return newStream(s.Context, s.Graph, s.Witness, dev, s.values, true), nil
 }
 
-// DeviceWitness is a witness that has tensors on the device already.
-type DeviceWitness interface {
-	backend.Witness
-	// DeviceTensor returns a tensor, or nil for one that is not there. It stays
-	// the witness's own.
-	DeviceTensor(id model.TensorID) *device.Tensor
-}
-
-// Tensor is find, and gives up after an error.
-func (s *Stream) Tensor(id model.TensorID) *device.Tensor {
-	t, err := s.Find(id)
-	device.Check(err)
-	return t
-}
+// Tensor is Find, and gives up after an error.
+func (s *Stream) Tensor(id model.TensorID) *device.Tensor { return device.Get(s.Find(id)) }
 
 // Find returns a tensor of any kind on the device: fixed tensors those of the context, others uploaded once for all
 // streams. Where there is no room for it, the error wraps kernels.ErrMemory.
 func (s *Stream) Find(id model.TensorID) (*device.Tensor, error) {
-	if w, ok := s.Witness.(DeviceWitness); ok {
-		if t := w.DeviceTensor(id); t != nil {
-			return t, nil
-		}
-	}
 	if t, _ := s.here(ofTensor(id)); t != nil {
 		return t, nil
 	}
@@ -134,9 +117,7 @@ func (s *Stream) bring(id model.TensorID) (*device.Tensor, error) {
 // ResultBuffer returns the stream's result buffer.
 func (s *Stream) ResultBuffer() kernels.ResultBuffer {
 	if s.box == nil {
-		var err error
-		s.box, err = s.Context.TakeBox(s.Dev.Device)
-		device.Check(err)
+		s.box = device.Get(s.Context.TakeBox(s.Dev.Device))
 	}
 	return s.box
 }

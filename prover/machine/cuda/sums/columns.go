@@ -33,7 +33,7 @@ func (b *Passes) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.
 			r.Ends = kernels.At[field.QM31](r.Weights, len(job.Weights))
 			r.Order = kernels.At[uint64](r.Ends, len(job.Ends))
 			plus[i] = keys.Offset()
-			device.Check(list.Add(keys.Integers, outs, r, job.Beta))
+			device.Check(list.Add(keys.Integers(), outs, r, job.Beta))
 		}
 		out := device.NewArray[field.QM31](a, list.Sums)
 		device.Check(kernels.LogUpRowSums(a, out, &list, device.NewCopy(a, list.Jobs)))
@@ -148,7 +148,7 @@ func (b *Passes) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]
 			mine := kernels.At[field.QM31](at, own[i])
 			plus[i] = keys.Offset()
 			sizes[i] = model.Size(b.s.Graph.Steps[job.Step].Shape) / job.Rows
-			device.Check(list.Add(keys.Integers, outs, rows, sizes[i], mine, kernels.At[field.QM31](mine, rows)))
+			device.Check(list.Add(keys.Integers(), outs, rows, sizes[i], mine, kernels.At[field.QM31](mine, rows)))
 		}
 		out := device.NewArray[field.QM31](a, list.Sums)
 		device.Check(kernels.LogUpColumnSums(a, out, &list, device.NewCopy(a, list.Jobs)))

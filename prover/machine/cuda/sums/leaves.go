@@ -62,7 +62,7 @@ func (b *Passes) leaves(ctx context.Context, a *device.Scope, l backend.Leaves) 
 		keys, outs := b.s.Columns(s.Step)
 		// Keys that are a tensor lack a constant.
 		own := base(s.Table).Sub(field.FromM31(keys.Offset()))
-		device.Check(jobs.Step(keys.Integers, outs, kernels.At[uint64](at, places), b.s.Graph.Steps[s.Step].Shape, own))
+		device.Check(jobs.Step(keys.Integers(), outs, kernels.At[uint64](at, places), b.s.Graph.Steps[s.Step].Shape, own))
 		places += len(s.Blocks)
 	}
 	for i := range l.Tables {
