@@ -111,21 +111,6 @@ func (m *Context) Drain(stream int) error {
 	return dev.Sync()
 }
 
-// NewTensor uploads values through one stream, for all streams to read.
-func (m *Context) NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
-	a := NewScope(dev)
-	defer a.Close()
-	t, err := NewTensor(a, values)
-	if err == nil && (m.Streams > 1 || dev != kernels.Device(m.Dev)) {
-		err = dev.Sync() // other queues know nothing of what this one has yet to do
-	}
-	if err != nil {
-		return nil, err
-	}
-	a.Release(t.Ptr)
-	return t, nil
-}
-
 // Traffic returns what the device has been used for by the machine.
 func (m *Context) Traffic() Traffic { return m.Dev.traffic() }
 

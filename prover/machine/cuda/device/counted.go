@@ -74,12 +74,7 @@ func (c *Counted) Download(dst []byte, src kernels.Ptr) error {
 func (c *Counted) Beneath() kernels.Device { return c.Device }
 
 // After is described at kernels.Peer, as CopyFrom is.
-func (c *Counted) After(other kernels.Device) error {
-	if p := kernels.PeerOf(c.Device); p != nil {
-		return p.After(other)
-	}
-	return kernels.ErrNoPeer
-}
+func (c *Counted) After(other kernels.Device) error { return kernels.After(c.Device, other) }
 
 func (c *Counted) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Ptr, bytes int) error {
 	p := kernels.PeerOf(c.Device)

@@ -17,43 +17,53 @@ type Tensor struct {
 	Width int // bytes an entry: 1, 2 or 4
 }
 
-// NewTensor uploads values, at least one.
-func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
-	a := NewScope(d) // frees it after an error, or a panic
+// newTensor returns a tensor of that length and width, which fill fills. After an error, or a panic, nothing is left of it.
+func newTensor(dev kernels.Device, t Tensor, fill func(at kernels.Ptr) error) (*Tensor, error) {
+	a := NewScope(dev)
 	defer a.Close()
-	t := &Tensor{Len: values.Len(), Width: Width(values)}
 	var err error
 	if t.Ptr, err = a.Alloc(t.Len * t.Width); err == nil {
-		err = UploadAs(d, t.Ptr, values, t.Width)
+		err = fill(t.Ptr)
 	}
 	if err != nil {
 		return nil, err
 	}
 	a.Release(t.Ptr)
-	return t, nil
+	return &t, nil
+}
+
+// NewTensor uploads values, at least one.
+func NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
+	t := Tensor{Len: values.Len(), Width: Width(values)}
+	return newTensor(dev, t, func(at kernels.Ptr) error { return UploadAs(dev, at, values, t.Width) })
+}
+
+// NewTensor uploads values through one stream, for all streams to read.
+func (m *Context) NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
+	t := Tensor{Len: values.Len(), Width: Width(values)}
+	return newTensor(dev, t, func(at kernels.Ptr) error {
+		err := UploadAs(dev, at, values, t.Width)
+		if err == nil && (m.Streams > 1 || dev != kernels.Device(m.Dev)) {
+			err = dev.Sync() // other queues know nothing of what this one has yet to do
+		}
+		return err
+	})
 }
 
 // Copied copies a tensor of another device to memory of dev, and waits for that, so that every
 // queue may read it and the other one may be freed. It returns nil if the other device
 // fails to give it.
 func Copied(dev kernels.Device, there *Tensor, from kernels.Device) (*Tensor, error) {
-	a, n := NewScope(dev), there.Len*there.Width
-	defer a.Close()
-	at, err := a.Alloc(n)
-	if err == nil {
-		err = kernels.CopyFrom(dev, at, from, there.Ptr, n)
-	}
-	if err == nil {
-		err = dev.Sync()
-	}
-	switch {
-	case errors.As(err, new(*kernels.SourceError)):
+	t, err := newTensor(dev, *there, func(at kernels.Ptr) error {
+		if err := kernels.CopyFrom(dev, at, from, there.Ptr, there.Len*there.Width); err != nil {
+			return err
+		}
+		return dev.Sync()
+	})
+	if errors.As(err, new(*kernels.SourceError)) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	a.Release(at)
-	return &Tensor{at, there.Len, there.Width}, nil
+	return t, err
 }
 
 // UploadAs copies values, which fit, to dst in entries of that width.

@@ -129,27 +129,34 @@ func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
 // is no other step that they count, or nothing in the range. It keeps them in rows.
 func (r *Run) counted(q forward.KeyRange, rows map[model.TensorID][]int32) (n int, ok bool, err error) {
 	s := &r.g.Steps[q.Step]
-	for _, m := range r.g.Mults {
-		if m.Chunk != s.Chunk || m.Table != s.Table {
-			continue
-		}
-		if rows[m.Tensor] == nil {
-			if rows[m.Tensor], err = r.Tensor(m.Tensor); err != nil {
-				return 0, false, err
-			}
-		}
-		least := r.g.Tables[s.Table].Min
-		all := rows[m.Tensor]
-		for row := max(0, q.Min-least); row < int64(len(all)) && row <= q.Max-least; row++ {
-			n += int(all[row])
-		}
-		users := 0
-		for i := range r.g.Steps {
-			if x := &r.g.Steps[i]; x.Kind == model.StepLookup && x.Chunk == s.Chunk && x.Table == s.Table {
-				users++
-			}
-		}
-		return n, n == 0 || users == 1, nil
+	id, ok := countsOf(r.g, s)
+	if !ok {
+		return 0, false, nil
 	}
-	return 0, false, nil
+	if rows[id] == nil {
+		if rows[id], err = r.Tensor(id); err != nil {
+			return 0, false, err
+		}
+	}
+	least := r.g.Tables[s.Table].Min
+	for row := max(0, q.Min-least); row < int64(len(rows[id])) && row <= q.Max-least; row++ {
+		n += int(rows[id][row])
+	}
+	users := 0
+	for i := range r.g.Steps {
+		if x := &r.g.Steps[i]; x.Kind == model.StepLookup && x.Chunk == s.Chunk && x.Table == s.Table {
+			users++
+		}
+	}
+	return n, n == 0 || users == 1, nil
+}
+
+// countsOf returns the multiplicities of the table of a look-up in its chunk.
+func countsOf(g *model.Graph, s *model.Step) (id model.TensorID, ok bool) {
+	for _, m := range g.Mults {
+		if m.Chunk == s.Chunk && m.Table == s.Table {
+			return m.Tensor, true
+		}
+	}
+	return model.None, false
 }

@@ -300,10 +300,8 @@ func (c *compiler) step(i int) {
 // lookUp fills in what a look-up has of its table.
 func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 	s, t := &c.g.Steps[i], x.Table
-	for _, m := range c.g.Mults {
-		if m.Chunk == s.Chunk && m.Table == s.Table {
-			x.Counts = p.tensors[m.Tensor].At
-		}
+	if id, ok := countsOf(c.g, s); ok {
+		x.Counts = p.tensors[id].At
 	}
 	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
 	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil && (x.N < c.host || c.segments != nil || !p.mode.Keys) {

@@ -41,15 +41,12 @@ func ofKeys(step int) finder {
 // On returns a tensor that a run computes on a machine, nil if it is not there: one that is not kept is only there until all that the run
 // computes in its segment has been told of.
 func (r *Run) On(m *device.Context, id model.TensorID) *device.Tensor {
-	p := r.part(m)
-	if p == nil {
-		return nil
+	if p := r.part(m); p != nil {
+		if x, ok := p.tensors[id]; ok {
+			return x.tensor(r.bases(p))
+		}
 	}
-	x, ok := p.tensors[id]
-	if !ok {
-		return nil
-	}
-	return x.tensor(r.bases(p))
+	return nil
 }
 
 // part returns the part of the run on the stream's machine, nil if there is none.

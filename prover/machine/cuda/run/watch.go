@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
@@ -52,7 +51,5 @@ func (r *Run) Stream(m *device.Context, queue int) (*Stream, error) {
 
 // stream returns a stream that finds values of a run, and nothing else.
 func (r *Run) stream(m *device.Context, dev kernels.Device) *Stream {
-	s := newStream(m, r.g, nil, dev, &tensorSet{tensors: map[model.TensorID]*value{}}, true)
-	s.Run = r
-	return s
+	return newStream(&shared{Context: m, Graph: r.g, Run: r}, dev)
 }

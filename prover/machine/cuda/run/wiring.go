@@ -147,14 +147,14 @@ func staysInside(g kernels.OperandGroup) bool {
 
 // isOutput says whether the index of a group is that of the output, of n entries, itself.
 func isOutput(g kernels.OperandGroup, n int) bool {
-	if g.Base != 0 {
-		return false
+	switch len(g.Axes) {
+	case 0:
+		return g.Base == 0 && n == 1
+	case 1:
+		a := g.Axes[0]
+		return g.Base == 0 && !a.Sum && a.Div == 1 && a.Stride == 1 && a.Dim == n
 	}
-	if len(g.Axes) == 0 {
-		return n == 1
-	}
-	a := g.Axes[0]
-	return len(g.Axes) == 1 && !a.Sum && a.Div == 1 && a.Stride == 1 && a.Dim == n
+	return false
 }
 
 // openLast drops the lengths of axes that no other one is above: what is divided by Div is below them in any case.
@@ -176,13 +176,13 @@ func (w *wiring) openLast(n int) {
 // merged makes one axis of those that lie behind each other.
 func merged(axes []kernels.OperandAxis) []kernels.OperandAxis {
 	slices.SortStableFunc(axes, func(a, b kernels.OperandAxis) int {
-		if a.Sum != b.Sum {
-			if b.Sum {
-				return -1
-			}
-			return 1
+		switch {
+		case a.Sum == b.Sum:
+			return cmp.Compare(b.Div, a.Div)
+		case b.Sum:
+			return -1
 		}
-		return cmp.Compare(b.Div, a.Div)
+		return 1
 	})
 	var out []kernels.OperandAxis
 	for _, b := range axes {

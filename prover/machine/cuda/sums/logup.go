@@ -164,17 +164,15 @@ func (t *tree) End(ctx context.Context, r field.QM31) (logup.Fractions, error) {
 	if t.inHost {
 		return t.upper.End(ctx, r)
 	}
-	return device.Pass(ctx, func() logup.Fractions { return t.end(r) })
-}
-
-func (t *tree) end(r field.QM31) logup.Fractions {
-	if t.tail != nil {
-		return t.tail.End(r)
-	}
-	t.pending = append(t.pending, r)
-	v := t.tables(t.rounds.Vars)
-	t.rounds.Eq.Free(t.Dev)
-	return logup.Fractions{N0: v[0][0], N1: v[1][0], D0: v[2][0], D1: v[3][0]}
+	return device.Pass(ctx, func() logup.Fractions {
+		if t.tail != nil {
+			return t.tail.End(r)
+		}
+		t.pending = append(t.pending, r)
+		v := t.tables(t.rounds.Vars)
+		t.rounds.Eq.Free(t.Dev)
+		return logup.Fractions{N0: v[0][0], N1: v[1][0], D0: v[2][0], D1: v[3][0]}
+	})
 }
 
 // Close implements logup.Tree.

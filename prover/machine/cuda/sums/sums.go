@@ -137,14 +137,12 @@ func (b *Passes) Download(ctx context.Context, t backend.Table) ([]field.QM31, e
 
 // Copy implements backend.Backend.
 func (b *Passes) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {
-	return device.Pass(ctx, func() backend.Table { return copyOf(b.s.Dev, t.(table)) })
-}
-
-// copyOf returns a copy of a table.
-func copyOf(dev kernels.Device, t table) table {
-	at := device.NewArray[field.QM31](dev, 1<<t.vars)
-	device.Check(dev.Copy(at, t.at, device.ElementBytes<<t.vars))
-	return table{at, t.vars}
+	x := t.(table)
+	return device.Pass(ctx, func() backend.Table {
+		at := device.NewArray[field.QM31](b.s.Dev, 1<<x.vars)
+		device.Check(b.s.Dev.Copy(at, x.at, device.ElementBytes<<x.vars))
+		return table{at, x.vars}
+	})
 }
 
 // Inner implements backend.Backend.
