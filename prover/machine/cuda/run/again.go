@@ -32,7 +32,7 @@ func (r *Run) enter(dev kernels.Device, p *part, segment int) kernels.Ptr {
 		}()
 		// The memory is of the machine's first queue.
 		device.Check(p.m.Dev.Sync())
-		w := &work{bases: r.bases(p), again: true}
+		w := &work{bases: *r.bases(p), again: true}
 		w.bases.Again = at
 		w.do(dev, p.sums, r.again[segment])
 		device.Check(dev.Sync())

@@ -97,34 +97,41 @@ func Worth(g *model.Graph, threshold int) bool {
 // mostPrograms is how many programs a machine remembers.
 const mostPrograms = 4
 
-// takeProgram returns the program of a circuit, which the first of its machines may
-// remember, for a run.
-func takeProgram(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (*program, error) {
+// takeProgram returns the program of a circuit for a run alone, which the first of its machines may
+// remember, until leave.
+func takeProgram(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
 	known := programsOf(homes[0])
 	known.Lock()
-	defer known.Unlock()
-	list := &known.list
-	for i := len(*list) - 1; i >= 0; i-- {
-		p := (*list)[i]
+	known.list = slices.DeleteFunc(known.list, func(x *program) bool {
 		switch {
-		case p.g == g && p.host == host && slices.Equal(p.Contexts, homes) && p.current(weights):
-			p.users++
-			return p, nil
-		case p.users == 0 && (p.g == g || len(*list) >= mostPrograms):
-			p.free()
-			*list = slices.Delete(*list, i, i+1)
+		case x.g != g || p != nil:
+			return false
+		case x.host == host && slices.Equal(x.Contexts, homes) && x.current(weights):
+			p = x
+		default:
+			x.free()
 		}
+		return true
+	})
+	known.Unlock()
+	if p == nil {
+		return compile(g, weights, homes, host)
 	}
-	p, err := compile(g, weights, homes, host)
-	if err != nil {
-		return nil, err
-	}
-	p.users++
-	*list = append(*list, p)
 	return p, nil
 }
 
-// programs are those that a machine remembers.
+// leave says that a run with the program is over.
+func (p *program) leave() {
+	known := programsOf(p.Contexts[0])
+	known.Lock()
+	defer known.Unlock()
+	if known.list = append(known.list, p); len(known.list) > mostPrograms {
+		known.list[0].free()
+		known.list = slices.Delete(known.list, 0, 1)
+	}
+}
+
+// programs are those that a machine remembers, and no run has.
 type programs struct {
 	sync.Mutex
 	list []*program
@@ -157,14 +164,6 @@ func (p *program) current(weights model.Weights) bool {
 	return true
 }
 
-// leave says that a run with the program is over.
-func (p *program) leave() {
-	known := programsOf(p.Contexts[0])
-	known.Lock()
-	defer known.Unlock()
-	p.users--
-}
-
 // A Run is a forward pass on devices and the values that it left there.
 type Run struct {
 	*program
@@ -176,13 +175,11 @@ type Run struct {
 	made map[int]*recomputed // by segment, those whose values are there
 }
 
-// memory is that of a run on one machine.
+// memory is that of a run on one machine, and what the launches of the run itself work with there.
 type memory struct {
 	*device.Scope
-	queue             kernels.Device // of launches
-	small, large, acc kernels.Ptr
-	again             kernels.Ptr // of the segment in hand, while the circuit is run
-	host              []byte      // what small holds, once the run is over
+	work
+	host []byte // what the small part holds, once the run is over
 }
 
 var _ forward.Kept = (*Run)(nil)
@@ -190,20 +187,13 @@ var _ forward.Kept = (*Run)(nil)
 func newRun(p *program) *Run {
 	r := &Run{program: p, memory: map[*part]*memory{}, made: map[int]*recomputed{}}
 	for _, x := range p.parts {
-		r.memory[x] = &memory{Scope: device.NewScope(x.m.Dev), queue: x.m.Dev}
+		r.memory[x] = &memory{Scope: device.NewScope(x.m.Dev), work: work{dev: x.m.Dev, bases: kernels.Bases{Code: x.code}}}
 	}
 	return r
 }
 
-func (r *Run) bases(p *part) *kernels.Bases {
-	m := r.memory[p]
-	return &kernels.Bases{Code: p.code, Small: m.small, Large: m.large, Again: m.again}
-}
-
-// work is what the launches of the run itself work with.
-func (r *Run) work(p *part) *work {
-	return &work{dev: r.memory[p].queue, bases: r.bases(p), acc: r.memory[p].acc}
-}
+// bases are where the run's memory is on a machine; that of a segment only while the circuit is run.
+func (r *Run) bases(p *part) *kernels.Bases { return &r.memory[p].bases }
 
 // execute runs the program, and reports whether all numbers were in range.
 func (r *Run) execute(ctx context.Context, inputs [][]int32, watch func(*Run) Watcher) (ok bool, err error) {
@@ -224,11 +214,11 @@ func (r *Run) execute(ctx context.Context, inputs [][]int32, watch func(*Run) Wa
 	for _, p := range r.parts {
 		m := r.memory[p]
 		m.host = make([]byte, p.small)
-		p.check(p.m.Dev.Download(m.host, m.small))
+		p.check(p.m.Dev.Download(m.host, m.bases.Small))
 		ok = ok && m.host[0] == 0
 		m.Free(m.acc)
-		m.Free(m.again)
-		m.acc, m.again = 0, 0
+		m.Free(m.bases.Again)
+		m.acc, m.bases.Again = 0, 0
 	}
 	return ok, nil
 }
@@ -248,7 +238,7 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	for _, x := range []struct {
 		at           *kernels.Ptr
 		bytes, zeros int
-	}{{&m.small, p.small, p.smallZeros}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.again, p.again, 0}} {
+	}{{&m.bases.Small, p.small, p.smallZeros}, {&m.bases.Large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.bases.Again, p.again, 0}} {
 		if x.bytes > 0 {
 			*x.at = device.Get(m.Alloc(x.bytes))
 			device.Check(p.m.Dev.Clear(*x.at, x.zeros))

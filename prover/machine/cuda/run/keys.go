@@ -65,7 +65,7 @@ func (c *compiler) keys(p *part, x *kernels.Step, products []multiplication) (al
 		all = append(all, multiplied(products)...)
 	}
 	l := recorded(p.records.Add(kernels.Chain{&alone}))
-	return append(all, func(w *work) error { return kernels.MakeKeys(w.dev, w.keys, l, w.bases, w.acc) }), sums
+	return append(all, func(w *work) error { return kernels.MakeKeys(w.dev, w.keys, l, &w.bases, w.acc) }), sums
 }
 
 // keyColumn are the keys of a look-up step on the device, less a constant.

@@ -24,7 +24,6 @@ type program struct {
 	ops      []op
 	// completed are the chunks of which all is computed after each number of operations.
 	completed map[int][]int
-	users     int // runs that are not closed, under the machine's lock
 
 	segments *segments  // nil where all values are kept
 	again    [][]launch // of a segment
@@ -64,7 +63,7 @@ type launch func(w *work) error
 // work is what a launch works with: a queue, the memory of the run, and room of its own.
 type work struct {
 	dev   kernels.Device
-	bases *kernels.Bases
+	bases kernels.Bases
 	acc   kernels.Ptr
 	keys  kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
 	again bool        // what is made has been made before
@@ -255,7 +254,7 @@ func (c *compiler) flush() {
 	p := c.schedule.on
 	p.sums = max(p.sums, c.schedule.extent())
 	for _, l := range c.schedule.launches() {
-		c.then(p, func(r *Run) error { return l(r.work(p)) })
+		c.then(p, func(r *Run) error { return l(&r.memory[p].work) })
 		if c.segments != nil && c.segment >= c.segments.kept {
 			c.again[c.segment] = append(c.again[c.segment], l)
 		}
@@ -434,7 +433,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	located := func(w *work, at int) kernels.MatMul {
 		mm := mm
 		mm.Acc, mm.A.Ptr, mm.B.Ptr = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), w.bases.Resolve(y.At)
-		mm.Tables.Resolve(w.bases)
+		mm.Tables.Resolve(&w.bases)
 		return mm
 	}
 	m := multiplication{by: b, reads: []kernels.Ptr{x.At, y.At}, do: func(w *work, at int, kept *kernels.Planes) error {

@@ -89,7 +89,7 @@ func (r *Rows) begin(begun [][]int32, copies *mantissas) (err error) {
 	device.Check(r.run.begin(r.on, slices.Concat(first, begun)))
 	copies.make(m, r.memory)
 	device.Check(m.Dev.Sync()) // other queues know nothing of what this one has yet to do
-	r.memory.queue = device.Get(m.Dev.Stream(max(1, m.Streams)))
+	r.memory.dev = device.Get(m.Dev.Stream(max(1, m.Streams)))
 	return nil
 }
 
@@ -117,14 +117,14 @@ func (r *Rows) Set(ctx context.Context, values [][]int32) error {
 	return r.use(func(bases *kernels.Bases) {
 		for i, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
 			s := r.on.tensors[id]
-			device.Check(device.UploadAs(r.memory.queue, s.tensor(bases).Ptr, ints.Int32s(values[i]), s.Width))
+			device.Check(device.UploadAs(r.memory.dev, s.tensor(bases).Ptr, ints.Int32s(values[i]), s.Width))
 		}
 		if r.made != nil {
 			device.Check(r.made.Launch())
 			return
 		}
 		device.Check(r.launch())
-		if on, ok := kernels.Base(r.memory.queue).(kernels.Recorder); ok && !r.launched {
+		if on, ok := kernels.Base(r.memory.dev).(kernels.Recorder); ok && !r.launched {
 			if made, err := on.Record(r.launch); err == nil { // else they stay many
 				r.made = made
 			}
@@ -166,8 +166,8 @@ func (r *Rows) Output(i int) ([]int32, error) {
 	s := r.on.tensors[r.circuit.Graph.Outputs[i]]
 	data, bad := make([]byte, s.n*s.Width), make([]byte, 4)
 	err := r.use(func(bases *kernels.Bases) {
-		device.Check(r.memory.queue.Download(data, s.tensor(bases).Ptr))
-		device.Check(r.memory.queue.Download(bad, bases.Small))
+		device.Check(r.memory.dev.Download(data, s.tensor(bases).Ptr))
+		device.Check(r.memory.dev.Download(bad, bases.Small))
 	})
 	if err == nil && bad[0] != 0 {
 		err = ErrRange
@@ -187,7 +187,7 @@ func (r *Rows) Close() {
 		return
 	}
 	r.closed = true
-	_ = r.memory.queue.Sync() // what failed has been reported
+	_ = r.memory.dev.Sync() // what failed has been reported
 	if r.made != nil {
 		_ = r.made.Close()
 	}

@@ -254,14 +254,14 @@ func (s *schedule) launches() []launch {
 		case len(chains) == 0:
 		case s.row:
 			l := recorded(s.on.records.AddRow(chains...))
-			all = append(all, func(w *work) error { return kernels.RunRow(w.dev, l, w.bases, w.acc) })
+			all = append(all, func(w *work) error { return kernels.RunRow(w.dev, l, &w.bases, w.acc) })
 		default:
 			l := recorded(s.on.records.Add(chains...))
 			all = append(all, func(w *work) error {
 				if w.again {
-					return kernels.RunStepsAgain(w.dev, l, w.bases, w.acc)
+					return kernels.RunStepsAgain(w.dev, l, &w.bases, w.acc)
 				}
-				return kernels.RunSteps(w.dev, l, w.bases, w.acc)
+				return kernels.RunSteps(w.dev, l, &w.bases, w.acc)
 			})
 		}
 	}
@@ -270,7 +270,7 @@ func (s *schedule) launches() []launch {
 		if w.again {
 			return nil
 		}
-		return kernels.RunTallies(w.dev, l, w.bases)
+		return kernels.RunTallies(w.dev, l, &w.bases)
 	})
 }
 

@@ -69,12 +69,12 @@ func (s *Stream) here(find finder) (t *device.Tensor, own bool) {
 	if !ok {
 		return nil, false
 	}
-	w := &work{bases: s.Run.bases(p)}
+	w := &work{bases: *s.Run.bases(p)}
 	if !x.kept() {
 		w.bases.Again = s.enter(p, x.segment)
 	}
 	if x.makes == nil {
-		return x.tensor(w.bases), false
+		return x.tensor(&w.bases), false
 	}
 	w.keys = device.Get(s.Dev.Alloc(x.n * x.Width))
 	w.do(s.Dev, x.sums, x.makes)
