@@ -112,7 +112,10 @@ func (m *Context) Drain(stream int) error {
 }
 
 // Traffic returns what the device has been used for by the machine.
-func (m *Context) Traffic() Traffic { return m.Dev.traffic() }
+func (m *Context) Traffic() Traffic {
+	c := m.Dev.counters
+	return Traffic{c.up.Load(), c.down.Load(), c.copied.Load(), c.Live(), c.Peak()}
+}
 
 // Resident returns a fixed tensor, not empty, on the device, where it stays
 // until Close. values must not change from now on; a later call for the same
@@ -200,18 +203,6 @@ func (m *Context) uploading(values ints.Ints) {
 	m.tensors[identityOf(values)].upload = true
 }
 
-// soon is Known for a machine to which a tensor may be on its way from the host, for which it waits.
-func (m *Context) soon(values ints.Ints) *Tensor {
-	m.mu.Lock()
-	r := m.tensors[identityOf(values)]
-	wait := r != nil && r.upload
-	m.mu.Unlock()
-	if wait {
-		<-r.over
-	}
-	return m.Known(values)
-}
-
 // fromPeers copies a fixed tensor from a machine that has it, or to which it is on its way, nil
 // if none can give it.
 func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Context) (*Tensor, error) {
@@ -219,7 +210,14 @@ func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Conte
 		if p == m {
 			continue
 		}
-		there := p.soon(values)
+		p.mu.Lock()
+		r := p.tensors[identityOf(values)]
+		wait := r != nil && r.upload
+		p.mu.Unlock()
+		if wait {
+			<-r.over
+		}
+		there := p.Known(values)
 		// One stream's queue has it, sooner or later.
 		if there == nil || p.Streams == 1 && kernels.After(dev, p.Dev) != nil {
 			continue

@@ -34,7 +34,7 @@ var (
 )
 
 func newCounted(d kernels.Device) *Counted {
-	c := &Counted{d, &counters{ledger: newLedger(), streams: map[int]*Counted{}}}
+	c := &Counted{d, &counters{ledger: ledger{live: map[kernels.Ptr]int{}}, streams: map[int]*Counted{}}}
 	c.streams[0] = c
 	return c
 }
@@ -86,10 +86,4 @@ func (c *Counted) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 		c.copied.Add(int64(bytes))
 	}
 	return err
-}
-
-func (c *counters) traffic() Traffic {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return Traffic{c.up.Load(), c.down.Load(), c.copied.Load(), c.bytes, c.peak}
 }

@@ -17,8 +17,6 @@ type ledger struct {
 	watched     int64 // at most since Watch
 }
 
-func newLedger() ledger { return ledger{live: map[kernels.Ptr]int{}} }
-
 // alloc allocates on a device.
 func (l *ledger) alloc(d kernels.Device, bytes int) (kernels.Ptr, error) {
 	p, err := d.Alloc(bytes)

@@ -18,7 +18,7 @@ type area struct {
 }
 
 func NewScope(d kernels.Device) *Scope {
-	return &Scope{Device: d, ledger: newLedger(), parts: map[kernels.Ptr]*area{}}
+	return &Scope{Device: d, ledger: ledger{live: map[kernels.Ptr]int{}}, parts: map[kernels.Ptr]*area{}}
 }
 
 // Beneath is described at kernels.Wrapper.

@@ -45,9 +45,12 @@ func (c *compiler) looksUp(p *part, i int, x *kernels.Step, products []multiplic
 		c.schedule.tally(x.Table, x.Counts, kernels.TallyKeys{Integers: k.Integers, N: x.N, Plus: plus})
 		x.Counts = 0
 	}
+	dropped := !isTensor && !k.kept() // when the run leaves the segment
+	if dropped {
+		c.ask(i, k)
+	}
 	// Of a segment that keeps its values the keys are there until they are counted.
-	counted := !k.kept() && c.segment < c.segments.kept
-	if !isTensor && (k.At == 0 || counted) {
+	if !isTensor && k.At == 0 || dropped && c.segment < c.segments.kept {
 		k.makes, k.sums = c.keys(p, x, products)
 		k.At = 0
 	}

@@ -93,11 +93,16 @@ func flatten(axes []axis) (x axis, ok bool) {
 	return x, ok
 }
 
-// swapped is the product with the operands exchanged.
-func swapped(p kernels.MatMul) kernels.MatMul {
-	p.A, p.B, p.M, p.N, p.OutRow, p.OutColumn = p.B, p.A, p.N, p.M, p.OutColumn, p.OutRow
-	t := &p.Tables
+// operands describes a product of matrices as matMul does, with the operands that its are: a
+// vector is the first.
+func operands(g *model.Graph, p *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
+	mm = matMul(g, p, out, lists)
+	if mm.N > 1 || mm.M == 1 {
+		return mm, p.A, p.B
+	}
+	mm.A, mm.B, mm.M, mm.N, mm.OutRow, mm.OutColumn = mm.B, mm.A, mm.N, mm.M, mm.OutColumn, mm.OutRow
+	t := &mm.Tables
 	t.ABatch, t.BBatch, t.ARow, t.BRow, t.AColumn, t.BColumn = t.BBatch, t.ABatch, t.BRow, t.ARow, t.BColumn, t.AColumn
 	t.OutRow, t.OutColumn = t.OutColumn, t.OutRow
-	return p
+	return mm, p.B, p.A
 }

@@ -110,7 +110,7 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 	c := newCompiler(g, weights, homes, host)
 	return c.make(func() {
 		if p := c.parts[0]; p.mode.Values && len(c.parts) == 1 && InOrder(g) {
-			c.segments = NewSegments(g).keep(p.mode.Kept)
+			c.segments = NewSegments(g, p.mode.Kept)
 			c.again = make([][]launch, c.segments.N)
 		}
 		c.counts()
@@ -241,7 +241,7 @@ func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, 
 func (c *compiler) on(p *part) *schedule {
 	if c.schedule == nil || c.schedule.on != p {
 		c.flush()
-		c.schedule = newSchedule(p, c.row != nil, c.sums)
+		c.schedule = &schedule{on: p, row: c.row != nil, room: c.sums, made: map[kernels.Ptr]*chain{}}
 	}
 	return c.schedule
 }
@@ -304,11 +304,7 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 	}
 	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
 	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil && (x.N < c.host || c.segments != nil || !p.mode.Keys) {
-		keys := c.room(p, x.N, x.Keys.Width, true)
-		x.Keys.Integers = keys.Integers
-		if !keys.kept() {
-			c.ask(i, keys)
-		}
+		x.Keys.Integers = c.room(p, x.N, x.Keys.Width, true).Integers
 	}
 	switch {
 	case s.Out == model.None:
@@ -399,16 +395,6 @@ func dims(labels []model.Label) int {
 		n *= l.Dim
 	}
 	return n
-}
-
-// Operands describes a product of matrices as matMul does, with the operands that its are: a
-// vector is the first.
-func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
-	mm, a, b = matMul(g, q, out, lists), q.A, q.B
-	if mm.N == 1 && mm.M > 1 {
-		mm, a, b = swapped(mm), q.B, q.A
-	}
-	return mm, a, b
 }
 
 // multiply returns the launch of a product of matrices.

@@ -46,10 +46,6 @@ type chain struct {
 // sumSpan are n accumulators from one on, which are in use in some turns.
 type sumSpan struct{ at, n, from, to int }
 
-func newSchedule(on *part, row bool, room int) *schedule {
-	return &schedule{on: on, row: row, room: room, made: map[kernels.Ptr]*chain{}}
-}
-
 // maker returns what makes a tensor, nil if nothing in the schedule does.
 func (s *schedule) maker(of kernels.Ptr) *chain {
 	c := s.made[of]

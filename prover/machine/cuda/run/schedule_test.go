@@ -45,7 +45,7 @@ func TestSchedule(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		const room = 100
-		s := newSchedule(nil, false, room)
+		s := &schedule{room: room, made: map[kernels.Ptr]*chain{}}
 		steps := map[*kernels.Step]scheduled{}
 		maxima := map[model.TensorID][]read{}
 		var sizes []int // by tensor
@@ -165,7 +165,7 @@ func TestSchedule(t *testing.T) {
 // TestScheduleNorm: what a norm is made of takes a launch for each time that entries of others are
 // wanted, and no more.
 func TestScheduleNorm(t *testing.T) {
-	s := newSchedule(nil, false, 0)
+	s := &schedule{made: map[kernels.Ptr]*chain{}}
 	id := model.TensorID(0) // made before
 	next := func(n int, inPlace bool, of ...model.TensorID) model.TensorID {
 		var reads []read

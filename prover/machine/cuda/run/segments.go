@@ -17,26 +17,15 @@ type segments struct {
 	Of    []int // by chunk, increasing
 	inner []int // by tensor: the segment that alone reads and writes it, −1 where it is kept
 	N     int
-	kept  int // the first so many, whose values are kept all the same (keep)
-}
-
-// keep has the first so many segments keep their values.
-func (s *segments) keep(n int) *segments {
-	s.kept = min(n, s.N)
-	for i, k := range s.inner {
-		if k < s.kept {
-			s.inner[i] = -1
-		}
-	}
-	return s
+	kept  int // the first so many, whose values are kept all the same
 }
 
 // leastSegments is how many there are about, at least: the values of one are on a device at a
 // time.
 const leastSegments = 48
 
-// NewSegments divides the chunks of a circuit: where little is read beyond.
-func NewSegments(g *model.Graph) *segments {
+// NewSegments divides the chunks of a circuit: where little is read beyond. The first so many segments keep their values.
+func NewSegments(g *model.Graph, keeping int) *segments {
 	first, last := users(g)
 	kept := make([]bool, len(g.Tensors))
 	for _, m := range g.Mults { // counted once
@@ -59,13 +48,14 @@ func NewSegments(g *model.Graph) *segments {
 		}
 		from = to
 	}
+	s.kept = min(keeping, s.N)
 	for i := range g.Tensors {
 		s.inner[i] = -1
 		if k := g.Tensors[i].Kind; k != model.Witness && k != model.Virtual || kept[i] || last[i] < 0 {
 			continue
 		}
-		if s.Of[first[i]] == s.Of[last[i]] {
-			s.inner[i] = s.Of[first[i]]
+		if k := s.Of[first[i]]; k == s.Of[last[i]] && k >= s.kept {
+			s.inner[i] = k
 		}
 	}
 	return s
@@ -226,7 +216,7 @@ type Least struct {
 
 // NewLeast returns the bounds of a circuit.
 func NewLeast(g *model.Graph) *Least {
-	s := NewSegments(g)
+	s := NewSegments(g, 0)
 	l := &Least{inner: make([]int64, s.N), inOrder: InOrder(g)}
 	for i := range g.Tensors {
 		if t := &g.Tensors[i]; t.Kind != model.Fixed {

@@ -73,7 +73,8 @@ func rowSumsLists(jobs []backend.RowSum) (at []int, lists []field.QM31) {
 	}
 	at, own, all := places(len(jobs), func(i int) (key, int) {
 		job := &jobs[i]
-		return key{&job.Order[0], &job.Weights[0]}, rowSumsRoom(len(job.Order), len(job.Ends))
+		words := 8*len(job.Ends) + 4*len(job.Order)
+		return key{&job.Order[0], &job.Weights[0]}, len(job.Order) + (words+device.ElementBytes-1)/device.ElementBytes
 	})
 	lists = make([]field.QM31, all)
 	parallel.For(len(own), 1, func(from, to int) {
@@ -108,12 +109,6 @@ func addConstant(sums, weights []field.QM31, ends []int, v field.M31) {
 		}
 		from = end
 	}
-}
-
-// rowSumsRoom is the memory, in elements of K, of the lists of a job with so many columns
-// and parts: weights, ends of 64 bits, and an order of 32 bits.
-func rowSumsRoom(columns, parts int) int {
-	return columns + (8*parts+4*columns+device.ElementBytes-1)/device.ElementBytes
 }
 
 // ColumnSums implements backend.Backend. It is a step's last pass, as package join
