@@ -30,14 +30,14 @@ func (m Mode) Forward() Mode {
 // Recomputed names what is: "rows", "keys", "values". Nil if everything is kept.
 func (m Mode) Recomputed() []string {
 	var all []string
-	for _, x := range []struct {
-		is   bool
-		what string
-	}{{m.Rows, "rows"}, {m.Forward().Keys, "keys"}, {m.Values, "values"}} {
-		if x.is {
-			all = append(all, x.what)
+	add := func(is bool, what string) {
+		if is {
+			all = append(all, what)
 		}
 	}
+	add(m.Rows, "rows")
+	add(m.Forward().Keys, "keys")
+	add(m.Values, "values")
 	return all
 }
 

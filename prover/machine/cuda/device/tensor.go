@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
@@ -102,16 +103,16 @@ const uploadPiece = 1 << 22
 // upload narrows values to T piece by piece and copies them to dst.
 func upload[T int8 | int16](d kernels.Device, dst kernels.Ptr, values []int32) error {
 	buf := make([]T, min(len(values), uploadPiece))
-	for from := 0; from < len(values); from += len(buf) {
-		part := values[from:min(from+len(buf), len(values))]
+	for part := range slices.Chunk(values, uploadPiece) {
 		parallel.For(len(part), tensorGrain, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				buf[i] = T(part[i])
 			}
 		})
-		if err := kernels.UploadSlice(d, kernels.At[T](dst, from), buf[:len(part)]); err != nil {
+		if err := kernels.UploadSlice(d, dst, buf[:len(part)]); err != nil {
 			return err
 		}
+		dst = kernels.At[T](dst, len(part))
 	}
 	return nil
 }

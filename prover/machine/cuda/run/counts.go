@@ -106,7 +106,7 @@ func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
 	}
 	byStep := func(x, y together) int { return cmp.Compare(x.step, y.step) }
 	for _, of := range slices.SortedFunc(maps.Keys(asked), byStep) {
-		err := r.on(of.p, func(s *Stream) {
+		err := r.through(of.p, func(s *Stream) {
 			list := make([]kernels.KeyCount, len(asked[of]))
 			for n, i := range asked[of] {
 				k := s.column(questions[i].Step)

@@ -204,11 +204,17 @@ func (r *Run) execute(ctx context.Context, inputs [][]int32, watch func(*Run) Wa
 	if watch != nil {
 		r.watcher = watch(r)
 	}
-	r.reached(ctx, 0)
-	for i, op := range r.ops {
-		device.Check(ctx.Err())
-		op.on.check(op.do(r))
-		r.reached(ctx, i+1)
+	for n := range len(r.ops) + 1 { // after n operations
+		if n > 0 {
+			device.Check(ctx.Err())
+			op := r.ops[n-1]
+			op.on.check(op.do(r))
+		}
+		for _, chunk := range r.completed[n] {
+			if r.watcher != nil {
+				r.watcher.Reached(ctx, r, chunk)
+			}
+		}
 	}
 	ok = true
 	for _, p := range r.parts {

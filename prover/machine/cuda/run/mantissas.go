@@ -11,14 +11,12 @@ import (
 // Matrices of 16 bits whose rows are bytes times powers of two, as those of w8a8 are, take a row's time twice over: it goes by the bytes
 // that are read. So rows have copies of them with a byte an entry, beside those of the proof, where there is room.
 
-// mantissas are such copies, by the tensors that they are of.
-type mantissas struct {
-	of    map[model.TensorID]*mantissa
-	order []*mantissa
-}
+// mantissas are such copies.
+type mantissas []*mantissa
 
 // mantissa is a matrix of n rows of k entries at `at`, and its copy, at 0 if there is none.
 type mantissa struct {
+	of             model.TensorID
 	n, k           int
 	at             kernels.Ptr
 	copied, shifts kernels.Ptr
@@ -29,11 +27,14 @@ func (x *mantissas) want(id model.TensorID, mm *kernels.MatMul, at kernels.Ptr) 
 	if mm.B.Width != 2 || at>>61 != 0 { // one that does not stay on the device
 		return nil
 	}
-	if x.of[id] == nil {
-		y := &mantissa{n: mm.N, k: mm.K, at: at}
-		x.of[id], x.order = y, append(x.order, y)
+	for _, y := range *x {
+		if y.of == id {
+			return y
+		}
 	}
-	return x.of[id]
+	y := &mantissa{of: id, n: mm.N, k: mm.K, at: at}
+	*x = append(*x, y)
+	return y
 }
 
 // in puts a copy in a product.
@@ -44,23 +45,23 @@ func (y *mantissa) in(mm *kernels.MatMul) {
 }
 
 // make makes the copies in memory of the rows, if they take no more than half of what is free, and there are any.
-func (x *mantissas) make(m *device.Context, memory kernels.Device) {
-	if len(x.order) == 0 {
+func (x mantissas) make(m *device.Context, memory kernels.Device) {
+	if len(x) == 0 {
 		return
 	}
 	scope := device.NewScope(m.Dev)
 	defer scope.Close()
-	flags, rows := device.NewCopy(scope, make([]uint32, len(x.order))), 0
-	for _, y := range x.order {
+	flags, rows := device.NewCopy(scope, make([]uint32, len(x))), 0
+	for _, y := range x {
 		rows = max(rows, y.n)
 	}
 	shifts := device.Get(scope.Alloc(rows))
-	for i, y := range x.order {
+	for i, y := range x {
 		device.Check(kernels.Mantissas(m.Dev, 0, shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k))
 	}
 	bytes := 0
-	bad := device.Fetch[uint32](m.Dev, flags, len(x.order))
-	for i, y := range x.order {
+	bad := device.Fetch[uint32](m.Dev, flags, len(x))
+	for i, y := range x {
 		if bad[i] == 0 {
 			bytes += slotSize(y.n, y.k) + slotSize(y.n, 1)
 		}
@@ -73,7 +74,7 @@ func (x *mantissas) make(m *device.Context, memory kernels.Device) {
 		return
 	}
 	device.Check(err)
-	for i, y := range x.order {
+	for i, y := range x {
 		if bad[i] == 0 {
 			y.copied, y.shifts = at, at+kernels.Ptr(slotSize(y.n, y.k))
 			at = y.shifts + kernels.Ptr(slotSize(y.n, 1))

@@ -113,7 +113,11 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 			c.segments = NewSegments(g, p.mode.Kept)
 			c.again = make([][]launch, c.segments.N)
 		}
-		c.counts()
+		for _, m := range g.Mults { // in memory that is cleared
+			p := c.part(homes[m.Chunk])
+			p.tensors[m.Tensor] = c.room(p, 1<<g.Tables[m.Table].Bits, 4, false)
+			p.smallZeros, p.largeZeros = p.small, p.large
+		}
 		for i := range g.Steps {
 			if k := g.Steps[i].Chunk; c.segments != nil && c.segments.Of[k] != c.segment {
 				c.flush() // memory of a segment is the next one's
@@ -177,7 +181,6 @@ func (c *compiler) make(f func()) (_ *program, err error) {
 func (p *program) free() {
 	for _, part := range p.parts {
 		part.m.Dev.Free(part.code)
-		part.code = 0
 	}
 }
 
@@ -188,17 +191,6 @@ func (p *program) part(m *device.Context) *part {
 		}
 	}
 	return nil
-}
-
-// counts gives the multiplicities their places, in memory that is cleared.
-func (c *compiler) counts() {
-	for _, m := range c.g.Mults {
-		p := c.part(c.Contexts[m.Chunk])
-		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4, false)
-	}
-	for _, p := range c.parts {
-		p.smallZeros, p.largeZeros = p.small, p.large
-	}
 }
 
 // room returns a place for n entries: in memory of the segment in hand, if there is one, for what nothing else wants.

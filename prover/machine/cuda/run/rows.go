@@ -53,7 +53,7 @@ func vectorByLaunch(g *model.Graph, q *model.Product, l *model.Contraction, out 
 // do not change, and of the caches. An error is a device.Error, or says why the circuit is not for the device.
 func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows, error) {
 	c := newCompiler(rc.Graph, rc.Weights, []*device.Context{m}, 0)
-	c.row = &mantissas{of: map[model.TensorID]*mantissa{}}
+	c.row = &mantissas{}
 	p, err := c.make(func() {
 		c.sums *= 4 // products beside each other
 		for _, id := range c.g.Inputs[:len(rc.Rows)] {
@@ -70,7 +70,7 @@ func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows,
 	}
 	r := &Rows{circuit: rc, on: p.parts[0], run: newRun(p)}
 	r.memory = r.run.memory[r.on]
-	if err := r.begin(begun, c.row); err != nil {
+	if err := r.begin(begun, *c.row); err != nil {
 		r.Close()
 		return nil, &device.Error{On: m, Err: err}
 	}
@@ -79,7 +79,7 @@ func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows,
 }
 
 // begin puts in what all rows begin with.
-func (r *Rows) begin(begun [][]int32, copies *mantissas) (err error) {
+func (r *Rows) begin(begun [][]int32, copies mantissas) (err error) {
 	defer device.Catch(&err)
 	var first [][]int32
 	for _, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {

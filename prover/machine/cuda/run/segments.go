@@ -184,16 +184,13 @@ func (p *part) recomputing(c *backend.Commitment, group int) int {
 	if part.Kind != backend.Tensors {
 		return -1
 	}
-	from, blocks := uint64(part.First)<<c.RowVars, part.Stack.Blocks
+	from := uint64(part.First) << c.RowVars
 	to := from + uint64(c.Groups[group].Rows)<<c.RowVars
-	for i := range blocks {
-		if blocks[i].Offset >= to {
-			break
-		}
-		if i+1 < len(blocks) && blocks[i+1].Offset <= from {
+	for _, b := range part.Stack.Blocks {
+		if b.Offset >= to || b.Offset+1<<b.Bits <= from {
 			continue
 		}
-		if s, ok := p.tensors[blocks[i].Tensor]; ok && !s.kept() {
+		if s, ok := p.tensors[b.Tensor]; ok && !s.kept() {
 			return s.segment
 		}
 	}

@@ -92,8 +92,8 @@ func (s *Stream) enter(p *part, segment int) kernels.Ptr {
 	return at
 }
 
-// on calls f with a stream of a part's machine, and returns the error with which that gives up.
-func (r *Run) on(p *part, f func(s *Stream)) (err error) {
+// through calls f with a stream of a part's machine, and returns the error with which that gives up.
+func (r *Run) through(p *part, f func(s *Stream)) (err error) {
 	defer device.Catch(&err)
 	s := r.stream(p.m, p.m.Dev)
 	defer s.Close()
@@ -105,7 +105,7 @@ func (r *Run) on(p *part, f func(s *Stream)) (err error) {
 // or can give it: then it is the host's to look for it.
 func (r *Run) bring(dev kernels.Device, find finder) (t *device.Tensor, err error) {
 	for _, p := range r.parts {
-		failed := r.on(p, func(s *Stream) {
+		failed := r.through(p, func(s *Stream) {
 			there, own := s.here(find)
 			if own {
 				device.Check(s.Dev.Sync())
@@ -132,7 +132,7 @@ func (r *Run) values(find finder) (values []int32, err error) {
 		if at := int(x.At &^ kernels.InLarge); x.At&kernels.InLarge == kernels.InSmall {
 			copy(data, r.memory[p].host[at:])
 		} else {
-			err = r.on(p, func(s *Stream) {
+			err = r.through(p, func(s *Stream) {
 				t, _ := s.here(find)
 				device.Check(s.Dev.Download(data, t.Ptr))
 			})

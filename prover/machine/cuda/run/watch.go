@@ -20,16 +20,6 @@ type Watcher interface {
 // Watcher returns what was told of the run, nil if nothing was.
 func (r *Run) Watcher() Watcher { return r.watcher }
 
-// reached tells of the chunks that n operations have completed.
-func (r *Run) reached(ctx context.Context, n int) {
-	if r.watcher == nil {
-		return
-	}
-	for _, chunk := range r.completed[n] {
-		r.watcher.Reached(ctx, r, chunk)
-	}
-}
-
 // Drops says whether a run does not keep all values of a commitment.
 func (r *Run) Drops(c *backend.Commitment) bool {
 	for i := range c.Groups {

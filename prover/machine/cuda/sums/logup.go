@@ -41,8 +41,9 @@ type tree struct {
 
 	lean   bool       // the layer above the leaves is not in the heaps, but made in their place
 	dry    bool       // as little as can be is done in the host's memory
-	upper  logup.Tree // layers up to upperVars
-	inHost bool       // the layer in hand is one of them
+	upper  logup.Tree // layers up to that of `hosts` variables
+	hosts  int
+	inHost bool // the layer in hand is one of them
 	rounds kernels.LogUpRounds
 	eq     []field.QM31
 	// pending are the challenges that the tables have not been bound to yet; ahead are the sums of
@@ -62,19 +63,14 @@ func newTree(a *device.Scope, box kernels.ResultBuffer, leafNum, leafDen kernels
 	if t.lean = vars >= leanVars; t.lean {
 		size /= 2
 	}
+	if t.hosts = min(upperVars, vars-1); dry {
+		t.hosts = leastUpperVars
+	}
 	t.num, t.den = device.NewArray[field.QM31](a, size), device.NewArray[field.QM31](a, size)
 	device.Check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n, !t.lean))
-	heap := 2 << t.upperLayer()
+	heap := 2 << t.hosts
 	t.upper = logup.UpperTree(device.Fetch[field.QM31](a, t.num, heap), device.Fetch[field.QM31](a, t.den, heap))
 	return t
-}
-
-// UpperLayer is the largest layer that the host has.
-func (t *tree) upperLayer() int {
-	if t.dry {
-		return leastUpperVars
-	}
-	return min(upperVars, t.vars-1)
 }
 
 // Top implements logup.Tree.
@@ -82,7 +78,7 @@ func (t *tree) Top(ctx context.Context) (logup.Fractions, error) { return t.uppe
 
 // Begin implements logup.Tree.
 func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.QM31) (err error) {
-	t.inHost = k+1 <= t.upperLayer()
+	t.inHost = k+1 <= t.hosts
 	if t.inHost {
 		return t.upper.Begin(ctx, k, eq, lambda)
 	}
