@@ -61,6 +61,18 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	return r, nil
 }
 
+// A Watcher works on what a run has computed while the run goes on.
+type Watcher interface {
+	// Reached is called, by the goroutine that enqueues the run, when all that the run computes in a chunk is enqueued on the
+	// queue of the chunk's device, the counts of its look-ups included. What is enqueued behind that reads the chunk's values.
+	Reached(ctx context.Context, r *Run, chunk int)
+	// Close is called before the values are given back. Nothing that was enqueued may read them then.
+	Close()
+}
+
+// Watcher returns what was told of the run, nil if nothing was.
+func (r *Run) Watcher() Watcher { return r.watcher }
+
 // Worth estimates whether a forward pass takes less time on a GPU than on a processor of many
 // cores. threshold is the least number of leaves of a look-up tree that is built on the GPU: if
 // there are so many look-ups, then a pass on the processor has to upload what was looked up. Only

@@ -244,7 +244,7 @@ func (c *compiler) flush() {
 		return
 	}
 	p := c.schedule.on
-	p.sums = max(p.sums, c.schedule.extent())
+	p.sums = max(p.sums, c.schedule.most)
 	for _, l := range c.schedule.launches() {
 		c.then(p, func(r *Run) error { return l(&r.memory[p].work) })
 		if c.segments != nil && c.segment >= c.segments.kept {
@@ -373,11 +373,16 @@ func (c *compiler) byLaunch(q *model.Product, out []int) bool {
 		return true
 	}
 	l := model.NewContraction(q, c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape, out)
-	if c.row != nil {
-		return vectorByLaunch(c.g, q, l, out)
+	n, k, free := model.Size(out), dims(l.Sum), dims(l.FreeA)*dims(l.FreeB)
+	if c.row == nil {
+		return k > FewTerms && n*k > MostByTerms && free > 1
 	}
-	n, k := model.Size(out), dims(l.Sum)
-	return k > FewTerms && n*k > MostByTerms && dims(l.FreeA)*dims(l.FreeB) > 1
+	// Of a row, one of a vector with a fixed matrix that lies so that the launch needs no memory besides.
+	if free < 2 || k <= FewTerms || free*k < rowTerms {
+		return false
+	}
+	mm, _, b := operands(c.g, q, out, func([]int32) kernels.Ptr { return 1 })
+	return c.g.Tensors[b].Kind == model.Fixed && mm.Vector()
 }
 
 // dims returns the product of labels' dimensions.

@@ -38,17 +38,6 @@ var ErrClosed = errors.New("cuda: the weights are not on the device any more")
 // rowTerms is the least number of multiplications of a product of a row with a matrix that is worth a launch.
 const rowTerms = 1 << 14
 
-// vectorByLaunch says whether a product of a row is a launch of its own: if it is one of a vector with a fixed matrix that lies so that
-// the launch needs no memory besides.
-func vectorByLaunch(g *model.Graph, q *model.Product, l *model.Contraction, out []int) bool {
-	k, n := dims(l.Sum), dims(l.FreeA)*dims(l.FreeB)
-	if n < 2 || k <= FewTerms || n*k < rowTerms {
-		return false
-	}
-	mm, _, b := operands(g, q, out, func([]int32) kernels.Ptr { return 1 })
-	return g.Tensors[b].Kind == model.Fixed && mm.Vector()
-}
-
 // NewRows prepares a row circuit on a device. begun has the values of the inputs of the circuit from the one after c.Rows on: of those that
 // do not change, and of the caches. An error is a device.Error, or says why the circuit is not for the device.
 func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows, error) {

@@ -22,6 +22,7 @@ type schedule struct {
 	turns []turn
 	made  map[kernels.Ptr]*chain
 	sums  []sumSpan
+	most  int // accumulators that are used
 
 	tallies []kernels.Tally // of look-ups, when all turns are over
 }
@@ -163,7 +164,7 @@ func (s *schedule) step(x *kernels.Step, products []multiplication) {
 				x.Acc = kernels.AccOfLaunch + kernels.Ptr(8*at)
 				t := s.at(after)
 				span := sumSpan{at, x.N, after, c.turn}
-				s.sums, t.clears = append(s.sums, span), append(t.clears, span)
+				s.sums, t.clears, s.most = append(s.sums, span), append(t.clears, span), max(s.most, at+x.N)
 				for _, m := range products {
 					m.at = at
 					t.products = append(t.products, m)
@@ -216,15 +217,6 @@ func (s *schedule) spanFor(n, from, to int) (at int, ok bool) {
 		at = max(at, x.at+x.n)
 	}
 	return at, at+n <= s.room
-}
-
-// extent returns how many accumulators are used.
-func (s *schedule) extent() int {
-	n := 0
-	for _, x := range s.sums {
-		n = max(n, x.at+x.n)
-	}
-	return n
 }
 
 // launches returns those of all turns, and the one that counts, and adds what they go by to the

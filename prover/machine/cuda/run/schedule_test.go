@@ -144,7 +144,7 @@ func TestSchedule(t *testing.T) {
 			}
 		}
 		for i, a := range s.sums {
-			if a.at+a.n > room || a.at+a.n > s.extent() {
+			if a.at+a.n > room || a.at+a.n > s.most {
 				t.Fatalf("seed %d: accumulators beyond the room", seed)
 			}
 			for _, b := range s.sums[:i] {

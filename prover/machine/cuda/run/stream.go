@@ -78,6 +78,20 @@ func (s *Stream) Stream(n int) (*Stream, error) {
 	return other, nil
 }
 
+// Stream returns a queue of a machine, of that number, through which values of a run are found while it goes on.
+func (r *Run) Stream(m *device.Context, queue int) (*Stream, error) {
+	dev, err := kernels.StreamOf(m.Dev, queue)
+	if err != nil {
+		return nil, err
+	}
+	return r.stream(m, dev), nil
+}
+
+// stream returns a stream that finds values of a run, and nothing else.
+func (r *Run) stream(m *device.Context, dev kernels.Device) *Stream {
+	return newStream(&shared{Context: m, Graph: r.g, Run: r}, dev)
+}
+
 // Tensor is Find, and gives up after an error.
 func (s *Stream) Tensor(id model.TensorID) *device.Tensor { return device.Get(s.Find(id)) }
 

@@ -75,10 +75,7 @@ func viewWiring(v *model.View, in, out []int, lists func([]int32) kernels.Ptr, i
 // labelWiring returns that of an operand of a product: labels below the rank of out are
 // its axes, others are summed over, in the order of sums.
 func labelWiring(shape, labels, out []int, sums []model.Label) wiring {
-	w := wiring{summands: 1}
-	for _, l := range sums {
-		w.summands *= l.Dim
-	}
+	w := wiring{summands: dims(sums)}
 	x := kernels.OperandGroup{Step: 1}
 	for a, label := range labels {
 		s := stride(shape, a)
@@ -87,11 +84,7 @@ func labelWiring(shape, labels, out []int, sums []model.Label) wiring {
 			continue
 		}
 		at := slices.IndexFunc(sums, func(l model.Label) bool { return l.ID == label })
-		div := 1
-		for _, l := range sums[at+1:] {
-			div *= l.Dim
-		}
-		x.Axes = append(x.Axes, kernels.OperandAxis{Sum: true, Div: div, Dim: shape[a], Stride: s})
+		x.Axes = append(x.Axes, kernels.OperandAxis{Sum: true, Div: dims(sums[at+1:]), Dim: shape[a], Stride: s})
 	}
 	w.groups = []kernels.OperandGroup{x}
 	w.simplify(model.Size(out))
@@ -110,6 +103,7 @@ func (w *wiring) simplify(n int) {
 	for _, g := range w.groups {
 		g.Axes = slices.DeleteFunc(g.Axes, func(a kernels.OperandAxis) bool { return a.Dim == 1 || a.Stride == 0 })
 		if !staysInside(g) {
+			g.Axes = merged(g.Axes)
 			others = append(others, g)
 			continue
 		}
@@ -128,10 +122,7 @@ func (w *wiring) simplify(n int) {
 	if len(others) == 0 || len(all.Axes) > 0 || all.Base != 0 {
 		w.groups = append(w.groups, all)
 	}
-	for _, g := range others {
-		g.Axes = merged(g.Axes)
-		w.groups = append(w.groups, g)
-	}
+	w.groups = append(w.groups, others...)
 	w.openLast(n)
 }
 
