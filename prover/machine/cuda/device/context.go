@@ -62,7 +62,7 @@ type resident struct {
 func New(dev kernels.Device) *Context {
 	return &Context{
 		Dev: newCounted(dev), tensors: map[identity]*resident{},
-		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, LowVars: 11, ThreeRounds: 1e6, MostMoved: 4 * ElementBytes,
+		Piece: DefaultPiece, Streams: 1, HostPair: 1 << 13, ShortRow: 19, LowVars: 11, ThreeRounds: 1e6, MostMoved: 4 * ElementBytes,
 		boxes: map[kernels.Device][]kernels.ResultBuffer{},
 	}
 }
@@ -309,9 +309,6 @@ func (m *Context) Close() {
 	}
 	clear(m.boxes)
 }
-
-// smallPair is how many entries tables of the first rounds have at most for the rounds to be made in the host's memory.
-const smallPair = 1 << 13
 
 // ResultWords is the size of the machine's result buffers: sums of a thousand
 // instances, or what is left of thirty.

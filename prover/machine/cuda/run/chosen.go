@@ -41,7 +41,8 @@ func (c *compiler) chosen(p *part, q *model.Product, out []int) multiplication {
 	}
 	of := c.g.Tensors[z].Product
 	x, ok := ChosenOf(c.g, of)
-	if rows := len(c.g.Tensors[z].Shape) - 2; !ok || len(out) != rows+1 || !ordered(labels[:rows]) || labels[rows] <= rows || labels[rows+1] <= rows ||
+	rows := len(c.g.Tensors[z].Shape) - 2
+	if !ok || len(out) != rows+1 || !ordered(labels[:rows]) || labels[rows] <= rows || labels[rows+1] <= rows ||
 		!slices.Equal(others, []int{labels[rows], rows, labels[rows+1]}) {
 		device.Check(errNot)
 	}

@@ -256,7 +256,9 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	for _, x := range []struct {
 		at           *kernels.Ptr
 		bytes, zeros int
-	}{{&m.bases.Small, p.small, p.smallZeros}, {&m.bases.Large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.bases.Again, p.again, 0}} {
+	}{
+		{&m.bases.Small, p.small, p.smallZeros}, {&m.bases.Large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.bases.Again, p.again, 0},
+	} {
 		if x.bytes > 0 {
 			*x.at = device.Get(m.Alloc(x.bytes))
 			device.Check(p.m.Dev.Clear(*x.at, x.zeros))

@@ -37,13 +37,6 @@ func (x *mantissas) want(id model.TensorID, mm *kernels.MatMul, at kernels.Ptr) 
 	return y
 }
 
-// in puts a copy in a product.
-func (y *mantissa) in(mm *kernels.MatMul) {
-	if y != nil && y.copied != 0 {
-		mm.B.Ptr, mm.B.Width, mm.Shifts = y.copied, 1, y.shifts
-	}
-}
-
 // make makes the copies in memory of the rows, if they take no more than half of what is free, and there are any.
 func (x mantissas) make(m *device.Context, memory kernels.Device) {
 	if len(x) == 0 {

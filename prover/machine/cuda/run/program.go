@@ -326,7 +326,8 @@ func (c *compiler) maximum(p *part, s *model.Step) {
 func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape []int) {
 	for i := range linear {
 		l := &linear[i]
-		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
+		ids := func(id model.TensorID) kernels.Integers { return c.source(p, id) }
+		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, ids)
 		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{{Integers: c.source(p, l.Src), Groups: w.groups}}}
 		if l.View != nil {
 			t.Fill = l.View.Fill
@@ -430,7 +431,9 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 		copied := c.row.want(b, &mm, y.At)
 		m.set = func(w *work, at int) kernels.MatMul {
 			mm := located(w, at)
-			copied.in(&mm)
+			if copied != nil && copied.copied != 0 {
+				mm.B.Ptr, mm.B.Width, mm.Shifts = copied.copied, 1, copied.shifts
+			}
 			return mm
 		}
 	}

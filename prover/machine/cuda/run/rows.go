@@ -59,27 +59,22 @@ func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows,
 	}
 	r := &Rows{circuit: rc, on: p.parts[0], run: newRun(p)}
 	r.memory = r.run.memory[r.on]
-	if err := r.begin(begun, *c.row); err != nil {
+	err = r.use(func(*kernels.Bases) {
+		var first [][]int32
+		for _, id := range rc.Graph.Inputs[:len(rc.Rows)] {
+			first = append(first, make([]int32, r.on.tensors[id].n))
+		}
+		device.Check(r.run.begin(r.on, slices.Concat(first, begun)))
+		c.row.make(m, r.memory)
+		device.Check(m.Dev.Sync()) // other queues know nothing of what this one has yet to do
+		r.memory.dev = device.Get(m.Dev.Stream(max(1, m.Streams)))
+	})
+	if err != nil {
 		r.Close()
-		return nil, &device.Error{On: m, Err: err}
+		return nil, err
 	}
 	m.Keep(r)
 	return r, nil
-}
-
-// begin puts in what all rows begin with.
-func (r *Rows) begin(begun [][]int32, copies mantissas) (err error) {
-	defer device.Catch(&err)
-	var first [][]int32
-	for _, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
-		first = append(first, make([]int32, r.on.tensors[id].n))
-	}
-	m := r.on.m
-	device.Check(r.run.begin(r.on, slices.Concat(first, begun)))
-	copies.make(m, r.memory)
-	device.Check(m.Dev.Sync()) // other queues know nothing of what this one has yet to do
-	r.memory.dev = device.Get(m.Dev.Stream(max(1, m.Streams)))
-	return nil
 }
 
 // keep adds the launches that put a step's rows in their caches.
