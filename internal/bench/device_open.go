@@ -106,16 +106,21 @@ type weightStack struct {
 	terms      whir.List
 }
 
-// newWeightStack returns one of 2^vars random weights.
-func newWeightStack(vars int) *weightStack {
-	s := &weightStack{graph: &model.Graph{Tensors: []model.Tensor{{Name: "weights", Shape: []int{1 << (vars / 2), 1 << ((vars + 1) / 2)}, Kind: model.Fixed}}}}
-	values := make(ints.Int8s, 1<<vars)
-	parallel.For(len(values), 1<<16, func(lo, hi int) {
+// randomBytes returns n random weights.
+func randomBytes(n int) ints.Int8s {
+	values := make(ints.Int8s, n)
+	parallel.For(n, 1<<16, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			values[i] = int8(splitmix(uint64(i)) >> 56)
 		}
 	})
-	s.witness = fixedOnly{values}
+	return values
+}
+
+// newWeightStack returns one of 2^vars random weights.
+func newWeightStack(vars int) *weightStack {
+	s := &weightStack{graph: &model.Graph{Tensors: []model.Tensor{{Name: "weights", Shape: []int{1 << (vars / 2), 1 << ((vars + 1) / 2)}, Kind: model.Fixed}}}}
+	s.witness = fixedOnly{randomBytes(1 << vars)}
 	layout := model.NewStack(s.graph, []model.TensorID{0})
 	c := soundness.DefaultConfig
 	rowVars := must.Get(soundness.ChooseRowVars(c, []uint64{layout.Size}))

@@ -9,7 +9,6 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda"
-	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
 	"github.com/prove-model/prove-model/prover/math/transcript"
@@ -121,28 +120,16 @@ func logupKernels(b *deviceBench) {
 	b.kernel("two folds + two rounds from 2^24 leaves", "leaf", leaves, leaves*(20+8), two(leafLayer, 2))
 }
 
-// operands is a witness of int8 matrices that are on the device.
-type operands struct {
-	fixedOnly // none
-	tensors   []*device.Tensor
-}
-
-// DeviceTensor implements cuda.DeviceWitness.
-func (o operands) DeviceTensor(id model.TensorID) *device.Tensor { return o.tensors[id] }
-
 // sumcheckSteps are whole sumchecks and one whole product, transcript included.
 func sumcheckSteps(b *deviceBench) {
 	const k, n = 1 << 14, 1 << 12
 	g := &model.Graph{Tensors: []model.Tensor{
-		{Name: "activations", Kind: model.Witness, Shape: []int{1, k}},
+		{Name: "activations", Kind: model.Fixed, Shape: []int{1, k}},
 		{Name: "weights", Kind: model.Fixed, Shape: []int{k, n}},
 	}}
 	machine := cuda.NewMachine(b.dev)
 	defer machine.Close()
-	on := machine.Backend(g, operands{tensors: []*device.Tensor{
-		{Ptr: b.random(k / 8), Len: k, Width: 1},
-		{Ptr: b.random(k * n / 8), Len: k * n, Width: 1},
-	}})
+	on := machine.Backend(g, fixedOnly{randomBytes(k), randomBytes(k * n)})
 	defer on.Close()
 	column := extensions(12, 3)
 	nothing := func() {}

@@ -443,5 +443,5 @@ func (m *Machine) Segments(p *plan.Plan) (of []int, together int) {
 	if !how.Values || !run.InOrder(p.Graph) {
 		return nil, 0
 	}
-	return run.NewSegments(p.Graph).Of, how.Together()
+	return run.NewSegments(p.Graph, 0).Of, how.Together()
 }

@@ -4,11 +4,9 @@
 package device
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/math/ints"
@@ -35,77 +33,66 @@ type Context struct {
 	// Dry says that the device only counts its memory: nothing is moved to the host to be done there.
 	Dry bool
 
+	closers sync.Map     // what else has memory here (Keep)
+	spare   atomic.Int64 // (SetSpare)
+	ahead   atomic.Int64 // of it, for rows that are packed while tasks run
+
 	mu      sync.Mutex
-	tensors map[any]resident                          // by the address of the first entry
-	coming  map[any]chan struct{}                     // of those that are on their way, closed when that is over
-	uploads map[any]chan struct{}                     // of those of them that come from the host, for other devices
+	tensors map[identity]*resident
 	bytes   int                                       // of the fixed tensors that are here or on their way
 	boxes   map[kernels.Device][]kernels.ResultBuffer // not in use, by stream
 	age     int                                       // counts the tensors that were given back
-	closers map[Closer]struct{}                       // what else has memory here (Keep)
 	cache   Closer                                    // nil until wanted (Cached)
 	mode    Mode
-	spare   int64
-	ahead   int64 // of spare, for rows that are packed while tasks run
 }
 
 // A Closer has memory of a device.
 type Closer interface{ Close() }
 
-// resident is a fixed tensor on the device. The host's copy is kept, so that
+// resident is a fixed tensor on the device, or on its way there. The host's copy is kept, so that
 // its address stays its own.
 type resident struct {
 	host   ints.Ints
-	tensor *Tensor
+	tensor *Tensor       // nil while it is on its way
+	over   chan struct{} // closed when it has come, or will not
+	upload bool          // it comes from the host: other devices wait for it, and copy it
 }
 
 // New returns a context without tensors on dev.
 func New(dev kernels.Device) *Context {
 	return &Context{
-		Dev: newCounted(dev), tensors: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{},
-		Piece: DefaultPiece, Streams: 1, HostPair: smallPair, ShortRow: 19, LowVars: 11, ThreeRounds: 1e6, MostMoved: 4 * ElementBytes,
-		boxes: map[kernels.Device][]kernels.ResultBuffer{}, closers: map[Closer]struct{}{},
+		Dev: newCounted(dev), tensors: map[identity]*resident{},
+		Piece: DefaultPiece, Streams: 1, HostPair: 1 << 13, ShortRow: 19, LowVars: 11, ThreeRounds: 1e6, MostMoved: 4 * ElementBytes,
+		boxes: map[kernels.Device][]kernels.ResultBuffer{},
 	}
 }
 
 // Spare returns the bytes that tasks and openings may take at once, less those that an opening has been prepared with (Ahead); 0 if
 // nothing bounds them.
 func (m *Context) Spare() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.spare == 0 {
-		return 0
+	if all := m.spare.Load(); all > 0 {
+		return max(1, all-m.ahead.Load())
 	}
-	return max(1, m.spare-m.ahead)
+	return 0
 }
 
 // Ahead takes bytes off what is spare for an opening that is prepared while tasks run, or gives them back if negative.
-func (m *Context) Ahead(bytes int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ahead += bytes
-}
+func (m *Context) Ahead(bytes int64) { m.ahead.Add(bytes) }
 
 // SetSpare sets what Spare returns.
-func (m *Context) SetSpare(bytes int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.spare = bytes
-}
+func (m *Context) SetSpare(bytes int64) { m.spare.Store(bytes) }
 
 // FreeBytes returns the bytes of the device that nothing takes now, 0 if it does not tell.
 func (m *Context) FreeBytes() int {
 	d, ok := m.Dev.Device.(interface {
 		Available() (free, total int64, err error)
 	})
-	if !ok {
-		return 0
+	if ok {
+		if n, _, err := d.Available(); err == nil {
+			return int(n)
+		}
 	}
-	n, _, err := d.Available()
-	if err != nil {
-		return 0
-	}
-	return int(n)
+	return 0
 }
 
 // Trim waits for all queues and gives memory that its pool keeps unused back to the device, which makes other blocks of it. It returns
@@ -124,51 +111,22 @@ func (m *Context) Drain(stream int) error {
 	return dev.Sync()
 }
 
-// NewTensor uploads values through one stream, for all streams to read.
-func (m *Context) NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
-	t, err := NewTensor(dev, values)
-	if err != nil || m.Streams == 1 && dev == kernels.Device(m.Dev) {
-		return t, err
-	}
-	kept := false
-	defer func() {
-		if !kept {
-			t.Free(dev)
-		}
-	}()
-	// Other queues know nothing of what this one has yet to do.
-	if err := dev.Sync(); err != nil {
-		return nil, err
-	}
-	kept = true
-	return t, nil
-}
-
-// Device returns the machine's device.
-func (m *Context) Device() kernels.Device { return m.Dev.Device }
-
 // Traffic returns what the device has been used for by the machine.
-func (m *Context) Traffic() Traffic { return m.Dev.traffic() }
+func (m *Context) Traffic() Traffic {
+	c := m.Dev.counters
+	return Traffic{c.up.Load(), c.down.Load(), c.copied.Load(), c.Live(), c.Peak()}
+}
 
 // Resident returns a fixed tensor, not empty, on the device, where it stays
 // until Close. values must not change from now on; a later call for the same
-// list finds it there. Where there is no room for it, the error wraps
-// kernels.ErrMemory.
-func (m *Context) Resident(values ints.Ints) (*Tensor, error) {
-	return m.ResidentOn(m.Dev, values, nil)
-}
-
-// ResidentOn is Resident through a stream, with a copy from another device if one of the peers
-// has the tensor.
-func (m *Context) ResidentOn(dev kernels.Device, values ints.Ints, peers []*Context) (*Tensor, error) {
+// list finds it there. It comes through a stream, from another device if one of the peers
+// has it. Where there is no room for it, the error wraps kernels.ErrMemory.
+func (m *Context) Resident(dev kernels.Device, values ints.Ints, peers []*Context) (t *Tensor, err error) {
 	if t := m.Known(values); t != nil { // of which the width need not be found
 		return t, nil
 	}
 	size := values.Len() * Width(values)
 	for {
-		if t := m.Known(values); t != nil {
-			return t, nil
-		}
 		over, err := m.Reserve(values, size)
 		if err != nil {
 			return nil, err
@@ -177,93 +135,72 @@ func (m *Context) ResidentOn(dev kernels.Device, values ints.Ints, peers []*Cont
 			break
 		}
 		<-over
+		if t := m.Known(values); t != nil {
+			return t, nil
+		}
 	}
-	var t *Tensor
 	defer func() { m.Arrived(values, size, t) }()
-	t, err := m.fromPeers(dev, values, peers)
+	t, err = m.fromPeers(dev, values, peers)
 	if t == nil && err == nil {
-		defer m.upload(values)()
+		m.uploading(values)
 		t, err = m.NewTensor(dev, values)
 	}
 	return t, err
 }
 
-// Reserve reserves size bytes for a fixed tensor that is about to be uploaded, until Arrived. If an upload of it is in
-// flight, nothing is reserved, and over is closed when that ends. Where there is no room the error wraps
+// Reserve reserves size bytes for a fixed tensor that is about to be uploaded, until Arrived. If it is here, or on its way,
+// nothing is reserved, and over is closed when it has come, or will not. Where there is no room the error wraps
 // kernels.ErrMemory.
-func (m *Context) Reserve(values ints.Ints, size int) (over chan struct{}, err error) {
+func (m *Context) Reserve(values ints.Ints, size int) (over <-chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if over := m.coming[Address(values)]; over != nil {
-		return over, nil
+	if r := m.tensors[identityOf(values)]; r != nil {
+		return r.over, nil
 	}
 	if m.MaxResident > 0 && m.bytes+size > m.MaxResident {
 		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, m.bytes, m.MaxResident)
 	}
-	m.coming[Address(values)] = make(chan struct{})
+	m.tensors[identityOf(values)] = &resident{host: values, over: make(chan struct{})}
 	m.bytes += size
 	return nil, nil
 }
 
-// Arrived ends what expect began, with a tensor of as many bytes, which stays, or none.
+// Arrived ends what Reserve began, with a tensor of as many bytes, which stays, or none.
 func (m *Context) Arrived(values ints.Ints, size int, t *Tensor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := Address(values)
-	close(m.coming[at])
-	delete(m.coming, at)
-	if t == nil {
+	r := m.tensors[identityOf(values)]
+	if r.tensor = t; t == nil {
 		m.bytes -= size
-		return
+		delete(m.tensors, identityOf(values))
 	}
-	if old, ok := m.tensors[at]; ok {
-		m.release(old)
-	}
-	m.tensors[at] = resident{values, t}
+	close(r.over)
 }
 
 // Adopt makes a tensor the fixed tensor of values, as if it had been uploaded.
 func (m *Context) Adopt(values ints.Ints, t *Tensor) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tensors[Address(values)] = resident{values, t}
-	m.bytes += t.Len * t.Width
+	size := t.Len * t.Width
+	if over, err := m.Reserve(values, size); over == nil && err == nil {
+		m.Arrived(values, size, t)
+	}
 }
 
 // Known returns a fixed tensor that is here, nil if it is not.
 func (m *Context) Known(values ints.Ints) *Tensor {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.tensors[Address(values)]; ok && r.host.Len() == values.Len() {
+	if r := m.tensors[identityOf(values)]; r != nil {
 		return r.tensor
 	}
 	return nil
 }
 
-// upload notes that a fixed tensor is on its way here, until done is called: other machines that
+// uploading notes that a fixed tensor on its way here comes from the host: other machines that
 // want it copy it then.
-func (m *Context) upload(values ints.Ints) (done func()) {
+func (m *Context) uploading(values ints.Ints) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	over := make(chan struct{})
-	m.uploads[Address(values)] = over
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.uploads, Address(values))
-		close(over)
-	}
-}
-
-// soon is known for a machine to which a tensor may be on its way, for which it waits.
-func (m *Context) soon(values ints.Ints) *Tensor {
-	m.mu.Lock()
-	over := m.uploads[Address(values)]
-	m.mu.Unlock()
-	if over != nil {
-		<-over
-	}
-	return m.Known(values)
+	m.tensors[identityOf(values)].upload = true
 }
 
 // fromPeers copies a fixed tensor from a machine that has it, or to which it is on its way, nil
@@ -273,65 +210,44 @@ func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Conte
 		if p == m {
 			continue
 		}
-		there := p.soon(values)
-		if there == nil {
+		p.mu.Lock()
+		r := p.tensors[identityOf(values)]
+		wait := r != nil && r.upload
+		p.mu.Unlock()
+		if wait {
+			<-r.over
+		}
+		there := p.Known(values)
+		// One stream's queue has it, sooner or later.
+		if there == nil || p.Streams == 1 && kernels.After(dev, p.Dev) != nil {
 			continue
 		}
-		if p.Streams == 1 { // its queue has it, sooner or later
-			if err := kernels.After(dev, p.Dev); err != nil {
-				continue
-			}
-		}
-		t, err := Copied(dev, there, p.Dev)
-		if t != nil || err != nil {
+		if t, err := Copied(dev, there, p.Dev); t != nil || err != nil {
 			return t, err
 		}
 	}
 	return nil, nil
 }
 
-// EnsureResident uploads a fixed tensor, unless it is on the device, and says whether there was room.
-func (m *Context) EnsureResident(values ints.Ints, peers []*Context) bool {
-	_, err := m.ResidentOn(m.Dev, values, peers)
-	if err != nil && !errors.Is(err, kernels.ErrMemory) {
-		Check(&Error{m, err})
-	}
-	return err == nil
-}
-
 // Reserved returns the bytes of the tensors that are here or on their way.
-func (m *Context) Reserved() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.bytes
-}
+func (m *Context) Reserved() int { return read(&m.mu, &m.bytes) }
 
 // Generation returns a number that changes when resident tensors are given back.
-func (m *Context) Generation() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.age
-}
+func (m *Context) Generation() int { return read(&m.mu, &m.age) }
 
 // Keep notes what has memory here, for Close to close it.
-func (m *Context) Keep(c Closer) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closers[c] = struct{}{}
-}
-
-// Busy says whether anything has noted that it has memory here.
-func (m *Context) Busy() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.closers) > 0
-}
+func (m *Context) Keep(c Closer) { m.closers.Store(c, true) }
 
 // Drop notes that something has none any more.
-func (m *Context) Drop(c Closer) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.closers, c)
+func (m *Context) Drop(c Closer) { m.closers.Delete(c) }
+
+// Busy says whether anything has noted that it has memory here.
+func (m *Context) Busy() (busy bool) {
+	m.closers.Range(func(any, any) bool {
+		busy = true
+		return false
+	})
+	return busy
 }
 
 // Cached returns the value that is kept on the device from proof to proof beside the tensors. The first call makes it with
@@ -345,34 +261,47 @@ func (m *Context) Cached(first func() Closer) Closer {
 	return m.cache
 }
 
-// Address returns the address of the first entry.
-func Address(values ints.Ints) any {
+// identity is the address of a list's first entry, and how many it has.
+type identity struct {
+	at any
+	n  int
+}
+
+// identityOf returns that of a list that is not empty.
+func identityOf(values ints.Ints) identity {
 	switch v := values.(type) {
 	case ints.Int8s:
-		return &v[0]
+		return identity{&v[0], len(v)}
 	case ints.Int16s:
-		return &v[0]
+		return identity{&v[0], len(v)}
 	}
-	return &values.(ints.Int32s)[0]
+	v := values.(ints.Int32s)
+	return identity{&v[0], len(v)}
 }
+
+// Same says whether two lists, not empty, are one in the host's memory.
+func Same(x, y ints.Ints) bool { return identityOf(x) == identityOf(y) }
 
 // Close frees the tensors, and closes what else has memory here. The context may be used again.
 func (m *Context) Close() {
-	m.mu.Lock()
-	all := slices.Collect(maps.Keys(m.closers))
-	if m.cache != nil {
-		all = append(all, m.cache)
-	}
-	m.mu.Unlock()
-	for _, c := range all {
-		c.Close()
+	m.closers.Range(func(c, _ any) bool {
+		c.(Closer).Close()
+		return true
+	})
+	if cache := read(&m.mu, &m.cache); cache != nil {
+		cache.Close()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.tensors {
-		m.release(r)
+	for at, r := range m.tensors {
+		if r.tensor == nil { // on its way
+			continue
+		}
+		r.tensor.Free(m.Dev)
+		m.bytes -= r.tensor.Len * r.tensor.Width
+		m.age++
+		delete(m.tensors, at)
 	}
-	clear(m.tensors)
 	for _, boxes := range m.boxes {
 		for _, box := range boxes {
 			_ = box.Close() // nothing of the machine depends on it any more
@@ -380,9 +309,6 @@ func (m *Context) Close() {
 	}
 	clear(m.boxes)
 }
-
-// smallPair is how many entries tables of the first rounds have at most for the rounds to be made in the host's memory.
-const smallPair = 1 << 13
 
 // ResultWords is the size of the machine's result buffers: sums of a thousand
 // instances, or what is left of thirty.
@@ -405,10 +331,4 @@ func (m *Context) GiveBox(stream kernels.Device, box kernels.ResultBuffer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.boxes[stream] = append(m.boxes[stream], box)
-}
-
-func (m *Context) release(r resident) {
-	r.tensor.Free(m.Dev)
-	m.bytes -= r.tensor.Len * r.tensor.Width
-	m.age++
 }

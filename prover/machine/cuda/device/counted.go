@@ -34,7 +34,7 @@ var (
 )
 
 func newCounted(d kernels.Device) *Counted {
-	c := &Counted{d, &counters{ledger: newLedger(), streams: map[int]*Counted{}}}
+	c := &Counted{d, &counters{ledger: ledger{live: map[kernels.Ptr]int{}}, streams: map[int]*Counted{}}}
 	c.streams[0] = c
 	return c
 }
@@ -74,12 +74,7 @@ func (c *Counted) Download(dst []byte, src kernels.Ptr) error {
 func (c *Counted) Beneath() kernels.Device { return c.Device }
 
 // After is described at kernels.Peer, as CopyFrom is.
-func (c *Counted) After(other kernels.Device) error {
-	if p := kernels.PeerOf(c.Device); p != nil {
-		return p.After(other)
-	}
-	return kernels.ErrNoPeer
-}
+func (c *Counted) After(other kernels.Device) error { return kernels.After(c.Device, other) }
 
 func (c *Counted) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Ptr, bytes int) error {
 	p := kernels.PeerOf(c.Device)
@@ -91,10 +86,4 @@ func (c *Counted) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 		c.copied.Add(int64(bytes))
 	}
 	return err
-}
-
-func (c *counters) traffic() Traffic {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return Traffic{c.up.Load(), c.down.Load(), c.copied.Load(), c.bytes, c.peak}
 }

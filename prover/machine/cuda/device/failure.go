@@ -19,6 +19,12 @@ func Check(err error) {
 	}
 }
 
+// Get is Check for a call with a result.
+func Get[T any](v T, err error) T {
+	Check(err)
+	return v
+}
+
 // Catch is deferred by methods that return err.
 func Catch(err *error) {
 	if failed := Recovered(recover()); failed != nil {

@@ -1,6 +1,9 @@
 package device
 
 import (
+	"cmp"
+	"slices"
+	"sort"
 	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -13,8 +16,6 @@ type ledger struct {
 	bytes, peak int64 // in live: now, at most
 	watched     int64 // at most since Watch
 }
-
-func newLedger() ledger { return ledger{live: map[kernels.Ptr]int{}} }
 
 // alloc allocates on a device.
 func (l *ledger) alloc(d kernels.Device, bytes int) (kernels.Ptr, error) {
@@ -50,31 +51,57 @@ func (l *ledger) Watch() {
 }
 
 // Watched returns the most bytes that were allocated at once since Watch.
-func (l *ledger) Watched() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.watched
-}
+func (l *ledger) Watched() int64 { return read(&l.mu, &l.watched) }
+
+// Peak returns the most bytes that were allocated at once.
+func (l *ledger) Peak() int64 { return read(&l.mu, &l.peak) }
+
+// Live returns the bytes that are allocated.
+func (l *ledger) Live() int64 { return read(&l.mu, &l.bytes) }
 
 // free frees what alloc gave.
 func (l *ledger) free(d kernels.Device, p kernels.Ptr) {
-	l.mu.Lock() // before the address can be another's
-	l.bytes -= int64(l.live[p])
-	delete(l.live, p)
-	l.mu.Unlock()
+	l.forget(p) // before the address can be another's
 	d.Free(p)
 }
 
-// Peak returns the most bytes that were allocated at once.
-func (l *ledger) Peak() int64 {
+// forget takes an allocation off the ledger.
+func (l *ledger) forget(p kernels.Ptr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.peak
+	l.bytes -= int64(l.live[p])
+	delete(l.live, p)
 }
 
-// Live returns the bytes that are allocated.
-func (l *ledger) Live() int64 {
+// read returns a value that a mutex guards.
+func read[T any](mu *sync.Mutex, v *T) T {
+	mu.Lock()
+	defer mu.Unlock()
+	return *v
+}
+
+// Extents are the allocations of a device at some time, by address. A copy between devices must not go beyond one.
+type Extents []extent
+
+type extent struct{ from, to kernels.Ptr }
+
+// Extents returns what is allocated now.
+func (l *ledger) Extents() Extents {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.bytes
+	all := make(Extents, 0, len(l.live))
+	for p, bytes := range l.live {
+		all = append(all, extent{p, p.Offset(bytes, 1)})
+	}
+	slices.SortFunc(all, func(x, y extent) int { return cmp.Compare(x.from, y.from) })
+	return all
+}
+
+// End returns where the allocation ends that has an address, or the address if none has it.
+func (e Extents) End(p kernels.Ptr) kernels.Ptr {
+	i := sort.Search(len(e), func(i int) bool { return e[i].from > p })
+	if i == 0 || e[i-1].to <= p {
+		return p
+	}
+	return e[i-1].to
 }

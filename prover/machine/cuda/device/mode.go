@@ -30,23 +30,19 @@ func (m Mode) Forward() Mode {
 // Recomputed names what is: "rows", "keys", "values". Nil if everything is kept.
 func (m Mode) Recomputed() []string {
 	var all []string
-	for _, x := range []struct {
-		is   bool
-		what string
-	}{{m.Rows, "rows"}, {m.Forward().Keys, "keys"}, {m.Values, "values"}} {
-		if x.is {
-			all = append(all, x.what)
+	add := func(is bool, what string) {
+		if is {
+			all = append(all, what)
 		}
 	}
+	add(m.Rows, "rows")
+	add(m.Forward().Keys, "keys")
+	add(m.Values, "values")
 	return all
 }
 
 // Mode returns the mode that was set last.
-func (m *Context) Mode() Mode {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mode
-}
+func (m *Context) Mode() Mode { return read(&m.mu, &m.mode) }
 
 // SetMode sets the mode of forward passes, openings and estimates that begin later.
 func (m *Context) SetMode(mode Mode) {

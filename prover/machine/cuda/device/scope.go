@@ -1,10 +1,6 @@
 package device
 
-import (
-	"sync"
-
-	"github.com/prove-model/prove-model/kernels"
-)
+import "github.com/prove-model/prove-model/kernels"
 
 // Scope is a device that remembers what was allocated through it, so that
 // nothing is left behind by work that stopped halfway.
@@ -12,8 +8,7 @@ type Scope struct {
 	kernels.Device
 	ledger
 
-	partsMu sync.Mutex
-	parts   map[kernels.Ptr]*area // by the address of a part
+	parts map[kernels.Ptr]*area // by the address of a part
 }
 
 // area is an allocation in parts, of which some are still in use.
@@ -23,7 +18,7 @@ type area struct {
 }
 
 func NewScope(d kernels.Device) *Scope {
-	return &Scope{Device: d, ledger: newLedger(), parts: map[kernels.Ptr]*area{}}
+	return &Scope{Device: d, ledger: ledger{live: map[kernels.Ptr]int{}}, parts: map[kernels.Ptr]*area{}}
 }
 
 // Beneath is described at kernels.Wrapper.
@@ -45,8 +40,8 @@ func (s *Scope) Several(bytes []int) ([]kernels.Ptr, error) {
 	}
 	whole := &area{at, len(bytes)}
 	list := make([]kernels.Ptr, len(bytes))
-	s.partsMu.Lock()
-	defer s.partsMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i, n := range bytes {
 		list[i] = at
 		s.parts[at] = whole
@@ -57,28 +52,27 @@ func (s *Scope) Several(bytes []int) ([]kernels.Ptr, error) {
 
 // Free is described at kernels.Device.
 func (s *Scope) Free(p kernels.Ptr) {
-	s.partsMu.Lock()
+	s.mu.Lock()
 	if x := s.parts[p]; x != nil {
 		delete(s.parts, p)
-		if x.left--; x.left > 0 {
+		if p, x.left = x.at, x.left-1; x.left > 0 {
 			p = 0
-		} else {
-			p = x.at
 		}
 	}
-	s.partsMu.Unlock()
+	s.mu.Unlock()
 	if p != 0 {
 		s.free(s.Device, p)
 	}
 }
 
+// Release has an allocation, which is not one of Several, outlive the scope.
+func (s *Scope) Release(p kernels.Ptr) { s.forget(p) }
+
 // Close frees everything.
 func (s *Scope) Close() {
-	s.partsMu.Lock()
-	clear(s.parts)
-	s.partsMu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	clear(s.parts)
 	for p := range s.live {
 		s.Device.Free(p)
 	}

@@ -2,8 +2,8 @@ package device
 
 import (
 	"errors"
-	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
@@ -18,60 +18,53 @@ type Tensor struct {
 	Width int // bytes an entry: 1, 2 or 4
 }
 
-// NewTensor uploads values, at least one.
-func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
-	t := &Tensor{Len: values.Len(), Width: Width(values)}
+// newTensor returns a tensor of that length and width, which fill fills. After an error, or a panic, nothing is left of it.
+func newTensor(dev kernels.Device, t Tensor, fill func(at kernels.Ptr) error) (*Tensor, error) {
+	a := NewScope(dev)
+	defer a.Close()
 	var err error
-	if t.Ptr, err = d.Alloc(t.Len * t.Width); err != nil {
-		return nil, err
-	}
-	kept := false
-	defer func() {
-		if !kept { // for an error, or a panic
-			t.Free(d)
-		}
-	}()
-	switch v := values.(type) {
-	case ints.Int8s:
-		err = kernels.UploadSlice(d, t.Ptr, v)
-	case ints.Int16s:
-		err = kernels.UploadSlice(d, t.Ptr, v)
-	case ints.Int32s:
-		switch t.Width {
-		case 1:
-			err = upload[int8](d, t.Ptr, v)
-		case 2:
-			err = upload[int16](d, t.Ptr, v)
-		default:
-			err = kernels.UploadSlice(d, t.Ptr, v)
-		}
+	if t.Ptr, err = a.Alloc(t.Len * t.Width); err == nil {
+		err = fill(t.Ptr)
 	}
 	if err != nil {
 		return nil, err
 	}
-	kept = true
-	return t, nil
+	a.Release(t.Ptr)
+	return &t, nil
+}
+
+// NewTensor uploads values, at least one.
+func NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
+	t := Tensor{Len: values.Len(), Width: Width(values)}
+	return newTensor(dev, t, func(at kernels.Ptr) error { return UploadAs(dev, at, values, t.Width) })
+}
+
+// NewTensor uploads values through one stream, for all streams to read.
+func (m *Context) NewTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
+	t := Tensor{Len: values.Len(), Width: Width(values)}
+	return newTensor(dev, t, func(at kernels.Ptr) error {
+		err := UploadAs(dev, at, values, t.Width)
+		if err == nil && (m.Streams > 1 || dev != kernels.Device(m.Dev)) {
+			err = dev.Sync() // other queues know nothing of what this one has yet to do
+		}
+		return err
+	})
 }
 
 // Copied copies a tensor of another device to memory of dev, and waits for that, so that every
 // queue may read it and the other one may be freed. It returns nil if the other device
 // fails to give it.
 func Copied(dev kernels.Device, there *Tensor, from kernels.Device) (*Tensor, error) {
-	at, err := dev.Alloc(there.Len * there.Width)
-	if err != nil {
-		return nil, err
-	}
-	if err = kernels.CopyFrom(dev, at, from, there.Ptr, there.Len*there.Width); err == nil {
-		err = dev.Sync()
-	}
-	if err == nil {
-		return &Tensor{at, there.Len, there.Width}, nil
-	}
-	dev.Free(at)
+	t, err := newTensor(dev, *there, func(at kernels.Ptr) error {
+		if err := kernels.CopyFrom(dev, at, from, there.Ptr, there.Len*there.Width); err != nil {
+			return err
+		}
+		return dev.Sync()
+	})
 	if errors.As(err, new(*kernels.SourceError)) {
-		err = nil
+		return nil, nil
 	}
-	return nil, err
+	return t, err
 }
 
 // UploadAs copies values, which fit, to dst in entries of that width.
@@ -110,32 +103,26 @@ const uploadPiece = 1 << 22
 // upload narrows values to T piece by piece and copies them to dst.
 func upload[T int8 | int16](d kernels.Device, dst kernels.Ptr, values []int32) error {
 	buf := make([]T, min(len(values), uploadPiece))
-	for from := 0; from < len(values); from += len(buf) {
-		part := values[from:min(from+len(buf), len(values))]
+	for part := range slices.Chunk(values, uploadPiece) {
 		parallel.For(len(part), tensorGrain, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				buf[i] = T(part[i])
 			}
 		})
-		if err := kernels.UploadSlice(d, kernels.At[T](dst, from), buf[:len(part)]); err != nil {
+		if err := kernels.UploadSlice(d, dst, buf[:len(part)]); err != nil {
 			return err
 		}
+		dst = kernels.At[T](dst, len(part))
 	}
 	return nil
 }
 
 // WidthOfRange returns the bytes of the narrowest type for a range.
 func WidthOfRange(lo, hi int64) int {
-	switch {
-	case lo == 0 && hi == 0: // not stated
-		return 4
-	case lo >= math.MinInt8 && hi <= math.MaxInt8:
-		return 1
-	case lo >= math.MinInt16 && hi <= math.MaxInt16:
-		return 2
-	default:
+	if lo == 0 && hi == 0 { // not stated
 		return 4
 	}
+	return ints.WidthFor(max(hi, -1-lo))
 }
 
 // DefaultPiece is the size of a piece, in bytes, where no other is set.

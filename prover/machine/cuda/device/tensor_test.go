@@ -99,14 +99,14 @@ func TestResident(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
 	m := New(d)
 	values := ints.Int16s{1, 2, 3, 4}
-	a, err := m.Resident(values)
+	a, err := m.Resident(m.Dev, values, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := m.Resident(values); err != nil || a != b {
+	if b, err := m.Resident(m.Dev, values, nil); err != nil || a != b {
 		t.Errorf("uploaded twice, or %v", err)
 	}
-	short, err := m.Resident(values[:2])
+	short, err := m.Resident(m.Dev, values[:2], nil)
 	if err != nil || short.Len != 2 {
 		t.Errorf("another slice at the same place: %v, %v", short, err)
 	}
@@ -125,10 +125,10 @@ func TestPeers(t *testing.T) {
 		a, b := New(on[0]), New(on[1])
 		a.Streams = streams
 		values := ints.Int16s{1, -2, 300, 4}
-		if _, err := a.Resident(values); err != nil {
+		if _, err := a.Resident(a.Dev, values, nil); err != nil {
 			t.Fatal(err)
 		}
-		x, err := b.ResidentOn(b.Dev, values, []*Context{b, a})
+		x, err := b.Resident(b.Dev, values, []*Context{b, a})
 		if err != nil {
 			t.Fatal(err)
 		}

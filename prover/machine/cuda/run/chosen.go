@@ -32,26 +32,25 @@ func ordered(labels []int) bool {
 // isChosen says whether a product has an operand that is itself one.
 func isChosen(g *model.Graph, q *model.Product) bool { return g.IsProduct(q.A) || g.IsProduct(q.B) }
 
-// chosen returns the launch of a product with few matrices of many, and adds what it reads to a list. What is laid out in
+// chosen returns the launch of a product with few matrices of many. What is laid out in
 // another way than the kernels want is not for devices.
-func (c *compiler) chosen(p *part, q *model.Product, out []int, reads []read) (multiplication, []read) {
+func (c *compiler) chosen(p *part, q *model.Product, out []int) multiplication {
 	z, w, labels, others := q.A, q.B, q.LabelsA, q.LabelsB
 	if !c.g.IsProduct(z) {
 		z, w, labels, others = w, z, others, labels
 	}
 	of := c.g.Tensors[z].Product
 	x, ok := ChosenOf(c.g, of)
-	if rows := len(c.g.Tensors[z].Shape) - 2; !ok || len(out) != rows+1 || !ordered(labels[:rows]) || labels[rows] <= rows || labels[rows+1] <= rows ||
+	rows := len(c.g.Tensors[z].Shape) - 2
+	if !ok || len(out) != rows+1 || !ordered(labels[:rows]) || labels[rows] <= rows || labels[rows+1] <= rows ||
 		!slices.Equal(others, []int{labels[rows], rows, labels[rows+1]}) {
 		device.Check(errNot)
 	}
 	x.N = c.g.Tensors[w].Shape[1]
 	x.By, x.X, x.W = c.source(p, of.A), c.source(p, of.B), c.source(p, w)
-	return multiplication{by: w, do: func(k *work, at int, _ *kernels.Planes) error {
+	return multiplication{by: w, reads: []kernels.Ptr{x.By.At, x.X.At, x.W.At}, do: func(k *work, at int, _ *kernels.Planes) error {
 		x := x
-		for _, v := range []*kernels.Integers{&x.By, &x.X, &x.W} {
-			v.At = k.bases.Resolve(v.At)
-		}
+		x.By, x.X, x.W = k.at(x.By), k.at(x.X), k.at(x.W)
 		return kernels.ChosenAdd(k.dev, kernels.At[int64](k.acc, at), x, q.Coef)
-	}}, append(reads, read{id: of.A}, read{id: of.B}, read{id: w})
+	}}
 }

@@ -26,9 +26,7 @@ type Forward struct {
 	Watch func(*Run) Watcher
 }
 
-var (
-	_ forward.Machine = (*Forward)(nil)
-)
+var _ forward.Machine = (*Forward)(nil)
 
 // Run implements forward.Machine. An error is the context's, or a device.Error.
 func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
@@ -46,7 +44,7 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{program: p, memory: make([]memory, len(p.parts))}
+	r := newRun(p)
 	ok, err := r.execute(ctx, inputs, f.Watch)
 	if err != nil || !ok {
 		for _, part := range p.parts {
@@ -62,6 +60,18 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	}
 	return r, nil
 }
+
+// A Watcher works on what a run has computed while the run goes on.
+type Watcher interface {
+	// Reached is called, by the goroutine that enqueues the run, when all that the run computes in a chunk is enqueued on the
+	// queue of the chunk's device, the counts of its look-ups included. What is enqueued behind that reads the chunk's values.
+	Reached(ctx context.Context, r *Run, chunk int)
+	// Close is called before the values are given back. Nothing that was enqueued may read them then.
+	Close()
+}
+
+// Watcher returns what was told of the run, nil if nothing was.
+func (r *Run) Watcher() Watcher { return r.watcher }
 
 // Worth estimates whether a forward pass takes less time on a GPU than on a processor of many
 // cores. threshold is the least number of leaves of a look-up tree that is built on the GPU: if
@@ -99,34 +109,41 @@ func Worth(g *model.Graph, threshold int) bool {
 // mostPrograms is how many programs a machine remembers.
 const mostPrograms = 4
 
-// takeProgram returns the program of a circuit, which the first of its machines may
-// remember, for a run.
-func takeProgram(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (*program, error) {
+// takeProgram returns the program of a circuit for a run alone, which the first of its machines may
+// remember, until leave.
+func takeProgram(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
 	known := programsOf(homes[0])
 	known.Lock()
-	defer known.Unlock()
-	list := &known.list
-	for i := len(*list) - 1; i >= 0; i-- {
-		p := (*list)[i]
+	known.list = slices.DeleteFunc(known.list, func(x *program) bool {
 		switch {
-		case p.g == g && p.host == host && slices.Equal(p.Contexts, homes) && p.current(weights):
-			p.users++
-			return p, nil
-		case p.users == 0 && (p.g == g || len(*list) >= mostPrograms):
-			p.free()
-			*list = slices.Delete(*list, i, i+1)
+		case x.g != g || p != nil:
+			return false
+		case x.host == host && slices.Equal(x.Contexts, homes) && x.current(weights):
+			p = x
+		default:
+			x.free()
 		}
+		return true
+	})
+	known.Unlock()
+	if p == nil {
+		return compile(g, weights, homes, host)
 	}
-	p, err := compile(g, weights, homes, host)
-	if err != nil {
-		return nil, err
-	}
-	p.users++
-	*list = append(*list, p)
 	return p, nil
 }
 
-// programs are those that a machine remembers.
+// leave says that a run with the program is over.
+func (p *program) leave() {
+	known := programsOf(p.Contexts[0])
+	known.Lock()
+	defer known.Unlock()
+	if known.list = append(known.list, p); len(known.list) > mostPrograms {
+		known.list[0].free()
+		known.list = slices.Delete(known.list, 0, 1)
+	}
+}
+
+// programs are those that a machine remembers, and no run has.
 type programs struct {
 	sync.Mutex
 	list []*program
@@ -136,214 +153,125 @@ func programsOf(m *device.Context) *programs {
 	return m.Cached(func() device.Closer { return &programs{} }).(*programs)
 }
 
-// Close implements Closer. Programs of runs that are not closed are freed when these are.
+// Close implements Closer. Runs, which have memory on the machine as well, are closed before.
 func (p *programs) Close() {
 	p.Lock()
 	defer p.Unlock()
 	for _, x := range p.list {
-		if x.users == 0 {
-			x.free()
-		}
+		x.free()
 	}
 	p.list = nil
 }
 
 // current says whether the weights are those of the program, and where they were.
 func (p *program) current(weights model.Weights) bool {
-	for _, part := range p.parts {
-		if part.age != part.m.Generation() || part.mode.Forward() != part.m.Mode().Forward() {
-			return false
-		}
+	if slices.ContainsFunc(p.parts, func(x *part) bool { return x.age != x.m.Generation() || x.mode.Forward() != x.m.Mode().Forward() }) {
+		return false
 	}
 	for i := range p.g.Tensors {
-		if p.g.Tensors[i].Kind == model.Fixed && (p.weights[i].Len() != weights[i].Len() || device.Address(p.weights[i]) != device.Address(weights[i])) {
+		if p.g.Tensors[i].Kind == model.Fixed && !device.Same(p.weights[i], weights[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// leave says that a run with the program is over.
-func (p *program) leave() {
-	known := programsOf(p.Contexts[0])
-	known.Lock()
-	defer known.Unlock()
-	p.users--
-	if p.users == 0 && !slices.Contains(known.list, p) { // the machine was closed
-		p.free()
-	}
-}
-
 // A Run is a forward pass on devices and the values that it left there.
 type Run struct {
 	*program
-	memory  []memory // by part
-	watcher Watcher  // nil if nothing is told of the run
+	memory  map[*part]*memory
+	watcher Watcher // nil if nothing is told of the run
 	once    sync.Once
 
 	mu   sync.Mutex
-	made map[int]*recomputed // those whose values are there
+	made map[int]*recomputed // by segment, those whose values are there
 }
 
-// memory is that of a run on one machine.
+// memory is that of a run on one machine, and what the launches of the run itself work with there.
 type memory struct {
-	small, large, acc kernels.Ptr
-	again             kernels.Ptr // of the segment in hand, while the circuit is run
-	host              []byte      // what small holds, once the run is over
+	*device.Scope
+	work
+	host []byte // what the small part holds, once the run is over
 }
 
 var _ forward.Kept = (*Run)(nil)
 
-func (r *Run) of(p *part) *memory { return &r.memory[slices.Index(r.parts, p)] }
-
-func (r *Run) bases(p *part) *kernels.Bases {
-	m := r.of(p)
-	return &kernels.Bases{Code: p.code, Small: m.small, Large: m.large, Again: m.again}
+func newRun(p *program) *Run {
+	r := &Run{program: p, memory: map[*part]*memory{}, made: map[int]*recomputed{}}
+	for _, x := range p.parts {
+		r.memory[x] = &memory{Scope: device.NewScope(x.m.Dev), work: work{dev: x.m.Dev, bases: kernels.Bases{Code: x.code}}}
+	}
+	return r
 }
 
-// work is what the launches of the run itself work with.
-func (r *Run) work(p *part) *work {
-	m := r.of(p)
-	return &work{dev: p.m.Dev, bases: r.bases(p), acc: m.acc}
-}
+// bases are where the run's memory is on a machine; that of a segment only while the circuit is run.
+func (r *Run) bases(p *part) *kernels.Bases { return &r.memory[p].bases }
 
 // execute runs the program, and reports whether all numbers were in range.
 func (r *Run) execute(ctx context.Context, inputs [][]int32, watch func(*Run) Watcher) (ok bool, err error) {
+	defer device.Catch(&err)
 	for _, p := range r.parts {
-		if err := r.begin(p, inputs); err != nil {
-			return false, &device.Error{On: p.m, Err: err}
-		}
+		p.check(r.begin(p, inputs))
 	}
 	if watch != nil {
 		r.watcher = watch(r)
 	}
-	r.reached(ctx, 0)
-	for i, op := range r.ops {
-		if err := ctx.Err(); err != nil {
-			return false, err
+	for n := range len(r.ops) + 1 { // after n operations
+		if n > 0 {
+			device.Check(ctx.Err())
+			op := r.ops[n-1]
+			op.on.check(op.do(r))
 		}
-		if err := op.do(r); errors.As(err, new(*device.Error)) {
-			return false, err
-		} else if err != nil {
-			return false, &device.Error{On: op.on.m, Err: err}
+		for _, chunk := range r.completed[n] {
+			if r.watcher != nil {
+				r.watcher.Reached(ctx, r, chunk)
+			}
 		}
-		r.reached(ctx, i+1)
 	}
 	ok = true
 	for _, p := range r.parts {
-		m := r.of(p)
-		size := p.small
-		m.host = make([]byte, size)
-		if err := p.m.Dev.Download(m.host, m.small); err != nil {
-			return false, &device.Error{On: p.m, Err: err}
-		}
+		m := r.memory[p]
+		m.host = make([]byte, p.small)
+		p.check(p.m.Dev.Download(m.host, m.bases.Small))
 		ok = ok && m.host[0] == 0
-		p.m.Dev.Free(m.acc)
-		p.m.Dev.Free(m.again)
-		m.acc, m.again = 0, 0
+		m.Free(m.acc)
+		m.Free(m.bases.Again)
+		m.acc, m.bases.Again = 0, 0
 	}
 	return ok, nil
 }
 
+// check gives up after an error, which is the machine's unless it says that it is another's.
+func (p *part) check(err error) {
+	if err != nil && !errors.As(err, new(*device.Error)) {
+		err = &device.Error{On: p.m, Err: err}
+	}
+	device.Check(err)
+}
+
 // begin makes the memory on one machine and puts in what the run begins with.
 func (r *Run) begin(p *part, inputs [][]int32) (err error) {
-	m, dev := r.of(p), p.m.Dev
+	defer device.Catch(&err)
+	m := r.memory[p]
 	for _, x := range []struct {
 		at           *kernels.Ptr
 		bytes, zeros int
-	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.again, p.again, 0}} {
-		if x.bytes == 0 {
-			continue
-		}
-		if *x.at, err = dev.Alloc(x.bytes); err != nil {
-			return err
-		}
-		if err := dev.Clear(*x.at, x.zeros); err != nil {
-			return err
+	}{
+		{&m.bases.Small, p.small, p.smallZeros}, {&m.bases.Large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.bases.Again, p.again, 0},
+	} {
+		if x.bytes > 0 {
+			*x.at = device.Get(m.Alloc(x.bytes))
+			device.Check(p.m.Dev.Clear(*x.at, x.zeros))
 		}
 	}
 	for _, x := range p.puts {
-		at := r.bases(p).Resolve(x.At)
 		values := x.values
 		if values == nil {
 			values = ints.Int32s(inputs[x.input])
 		}
-		if err := device.UploadAs(dev, at, values, x.Width); err != nil {
-			return err
-		}
+		device.Check(device.UploadAs(p.m.Dev, x.tensor(r.bases(p)).Ptr, values, x.Width))
 	}
 	return nil
-}
-
-// find returns where a tensor, or what else a slot has, lies on a machine, if it is kept.
-func (r *Run) find(m *device.Context, s func(*part) (slot, bool)) *device.Tensor {
-	p := r.part(m)
-	if p == nil {
-		return nil
-	}
-	x, ok := s(p)
-	if !ok || !x.kept() {
-		return nil
-	}
-	return r.tensorAt(p, &x, 0)
-}
-
-// tensorAt returns the tensor of a slot. Where it is not kept, again is the memory of its segment.
-func (r *Run) tensorAt(p *part, x *slot, again kernels.Ptr) *device.Tensor {
-	b := r.bases(p)
-	b.Again = again
-	return &device.Tensor{Ptr: b.Resolve(x.At), Len: x.n, Width: x.Width}
-}
-
-// ofTensor says where a part has a tensor, if it has.
-func ofTensor(id model.TensorID) func(*part) (slot, bool) {
-	return func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok }
-}
-
-// bring copies what a machine has of a run to memory of dev. It returns nil if none has it,
-// or can give it: then it is the host's to look for it.
-func (r *Run) bring(dev kernels.Device, s func(*part) (slot, bool)) (*device.Tensor, error) {
-	for _, p := range r.parts {
-		if there := r.find(p.m, s); there != nil {
-			if t, err := device.Copied(dev, there, p.m.Dev); t != nil || err != nil {
-				return t, err
-			}
-		}
-	}
-	return nil, nil
-}
-
-// Tensor implements forward.Kept.
-func (r *Run) Tensor(id model.TensorID) ([]int32, error) { return r.values(ofTensor(id)) }
-
-// values returns what is in a slot of the first part that has it.
-func (r *Run) values(find func(*part) (slot, bool)) ([]int32, error) {
-	for _, p := range r.parts {
-		s, ok := find(p)
-		if !ok {
-			continue
-		}
-		bytes := s.n * s.Width
-		if at := int(s.At &^ kernels.InLarge); s.At&kernels.InLarge == kernels.InSmall {
-			return slices.Clone(ints.All(ints.FromBytes(r.of(p).host[at:][:bytes], s.Width))), nil
-		}
-		var values []int32
-		err := r.with(p, &s, func(t *device.Tensor) (err error) {
-			values, err = p.download(t)
-			return err
-		})
-		return values, err
-	}
-	return nil, nil
-}
-
-// download returns the entries of a tensor on a part's machine.
-func (p *part) download(t *device.Tensor) ([]int32, error) {
-	data := make([]byte, t.Len*t.Width)
-	if err := p.m.Dev.Download(data, t.Ptr); err != nil {
-		return nil, err
-	}
-	return ints.All(ints.FromBytes(data, t.Width)), nil
 }
 
 // keptOf returns the run whose values a witness has, nil if they are the host's.
@@ -359,12 +287,11 @@ func keptOf(w backend.Witness) *Run {
 // done.
 func (r *Run) Close() {
 	r.once.Do(func() {
-		r.unwatch()
-		for i, p := range r.parts {
-			m := &r.memory[i]
-			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.again} {
-				p.m.Dev.Free(at)
-			}
+		if r.watcher != nil {
+			r.watcher.Close()
+		}
+		for p, m := range r.memory {
+			m.Close()
 			p.m.Drop(r)
 		}
 		r.dropSegments(true)

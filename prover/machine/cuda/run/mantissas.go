@@ -11,15 +11,12 @@ import (
 // Matrices of 16 bits whose rows are bytes times powers of two, as those of w8a8 are, take a row's time twice over: it goes by the bytes
 // that are read. So rows have copies of them with a byte an entry, beside those of the proof, where there is room.
 
-// mantissas are such copies, by the tensors that they are of.
-type mantissas struct {
-	memory kernels.Ptr
-	of     map[model.TensorID]*mantissa
-	order  []*mantissa
-}
+// mantissas are such copies.
+type mantissas []*mantissa
 
 // mantissa is a matrix of n rows of k entries at `at`, and its copy, at 0 if there is none.
 type mantissa struct {
+	of             model.TensorID
 	n, k           int
 	at             kernels.Ptr
 	copied, shifts kernels.Ptr
@@ -30,72 +27,51 @@ func (x *mantissas) want(id model.TensorID, mm *kernels.MatMul, at kernels.Ptr) 
 	if mm.B.Width != 2 || at>>61 != 0 { // one that does not stay on the device
 		return nil
 	}
-	if x.of[id] == nil {
-		y := &mantissa{n: mm.N, k: mm.K, at: at}
-		x.of[id], x.order = y, append(x.order, y)
+	for _, y := range *x {
+		if y.of == id {
+			return y
+		}
 	}
-	return x.of[id]
+	y := &mantissa{of: id, n: mm.N, k: mm.K, at: at}
+	*x = append(*x, y)
+	return y
 }
 
-// in puts a copy in a product.
-func (y *mantissa) in(mm *kernels.MatMul) {
-	if y != nil && y.copied != 0 {
-		mm.B.Ptr, mm.B.Width, mm.Shifts = y.copied, 1, y.shifts
-	}
-}
-
-// make makes the copies, if they take no more than half of what is free, and there are any.
-func (x *mantissas) make(m *device.Context) (err error) {
-	if len(x.order) == 0 {
-		return nil
+// make makes the copies in memory of the rows, if they take no more than half of what is free, and there are any.
+func (x mantissas) make(m *device.Context, memory kernels.Device) {
+	if len(x) == 0 {
+		return
 	}
 	scope := device.NewScope(m.Dev)
 	defer scope.Close()
-	flags, err := kernels.NewSlice(scope, make([]uint32, len(x.order)))
-	if err != nil {
-		return err
-	}
-	rows := 0
-	for _, y := range x.order {
+	flags, rows := device.NewCopy(scope, make([]uint32, len(x))), 0
+	for _, y := range x {
 		rows = max(rows, y.n)
 	}
-	shifts, err := scope.Alloc(rows)
-	if err != nil {
-		return err
-	}
-	for i, y := range x.order {
-		if err := kernels.Mantissas(m.Dev, 0, shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k); err != nil {
-			return err
-		}
-	}
-	bad := make([]uint32, len(x.order))
-	if err := kernels.DownloadSlice(m.Dev, bad, flags); err != nil {
-		return err
+	shifts := device.Get(scope.Alloc(rows))
+	for i, y := range x {
+		device.Check(kernels.Mantissas(m.Dev, 0, shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k))
 	}
 	bytes := 0
-	for i, y := range x.order {
+	bad := device.Fetch[uint32](m.Dev, flags, len(x))
+	for i, y := range x {
 		if bad[i] == 0 {
 			bytes += slotSize(y.n, y.k) + slotSize(y.n, 1)
 		}
 	}
 	if free := m.FreeBytes(); bytes == 0 || free > 0 && bytes > free/2 {
-		return nil
+		return
 	}
-	if x.memory, err = m.Dev.Alloc(bytes); errors.Is(err, kernels.ErrMemory) {
-		return nil
-	} else if err != nil {
-		return err
+	at, err := memory.Alloc(bytes)
+	if errors.Is(err, kernels.ErrMemory) {
+		return
 	}
-	at := x.memory
-	for i, y := range x.order {
-		if bad[i] != 0 {
-			continue
-		}
-		y.copied, y.shifts = at, at+kernels.Ptr(slotSize(y.n, y.k))
-		at = y.shifts + kernels.Ptr(slotSize(y.n, 1))
-		if err := kernels.Mantissas(m.Dev, y.copied, y.shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k); err != nil {
-			return err
+	device.Check(err)
+	for i, y := range x {
+		if bad[i] == 0 {
+			y.copied, y.shifts = at, at+kernels.Ptr(slotSize(y.n, y.k))
+			at = y.shifts + kernels.Ptr(slotSize(y.n, 1))
+			device.Check(kernels.Mantissas(m.Dev, y.copied, y.shifts, kernels.At[uint32](flags, i), y.at, y.n, y.k))
 		}
 	}
-	return nil
 }

@@ -27,10 +27,6 @@ func matMul(g *model.Graph, p *model.Product, out []int, lists func([]int32) ker
 		x, ok := flatten(axes)
 		var ta, tb, to kernels.Ptr
 		if !ok {
-			x = axis{dim: 1}
-			for _, y := range axes {
-				x.dim *= y.dim
-			}
 			table := func(of func(axis) int) kernels.Ptr {
 				if list := places(axes, of); list[len(list)-1] != 0 {
 					return lists(list)
@@ -78,29 +74,35 @@ func stride(shape []int, axis int) int {
 	return model.Size(shape[axis+1:])
 }
 
-// flatten makes one axis of several, the first the outermost, if each steps
+// flatten makes one axis of several, the first the outermost. It says whether that has strides: each steps
 // over just what the next one covers.
-func flatten(axes []axis) (axis, bool) {
-	x := axis{dim: 1}
+func flatten(axes []axis) (x axis, ok bool) {
+	x, ok = axis{dim: 1}, true
 	for i := len(axes) - 1; i >= 0; i-- {
 		y := axes[i]
-		if x.dim > 1 && (y.a != x.a*x.dim || y.b != x.b*x.dim || y.out != x.out*x.dim) {
-			return x, false
-		}
+		ok = ok && (x.dim == 1 || y.a == x.a*x.dim && y.b == x.b*x.dim && y.out == x.out*x.dim)
 		if x.dim == 1 {
 			x = y
 		} else {
 			x.dim *= y.dim
 		}
 	}
-	return x, true
+	if !ok {
+		x = axis{dim: x.dim}
+	}
+	return x, ok
 }
 
-// swapped is the product with the operands exchanged.
-func swapped(p kernels.MatMul) kernels.MatMul {
-	p.A, p.B, p.M, p.N, p.OutRow, p.OutColumn = p.B, p.A, p.N, p.M, p.OutColumn, p.OutRow
-	t := &p.Tables
+// operands describes a product of matrices as matMul does, with the operands that its are: a
+// vector is the first.
+func operands(g *model.Graph, p *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
+	mm = matMul(g, p, out, lists)
+	if mm.N > 1 || mm.M == 1 {
+		return mm, p.A, p.B
+	}
+	mm.A, mm.B, mm.M, mm.N, mm.OutRow, mm.OutColumn = mm.B, mm.A, mm.N, mm.M, mm.OutColumn, mm.OutRow
+	t := &mm.Tables
 	t.ABatch, t.BBatch, t.ARow, t.BRow, t.AColumn, t.BColumn = t.BBatch, t.ABatch, t.BRow, t.ARow, t.BColumn, t.AColumn
 	t.OutRow, t.OutColumn = t.OutColumn, t.OutRow
-	return p
+	return mm, p.B, p.A
 }

@@ -24,7 +24,6 @@ type program struct {
 	ops      []op
 	// completed are the chunks of which all is computed after each number of operations.
 	completed map[int][]int
-	users     int // runs that are not closed, under the machine's lock
 
 	segments *segments  // nil where all values are kept
 	again    [][]launch // of a segment
@@ -46,21 +45,11 @@ type part struct {
 	again                  int // the most that a segment has
 	sums                   int // accumulators that products take
 	tensors                map[model.TensorID]slot
-	keys                   map[int]keyPlace
+	keys                   map[int]slot             // of look-ups, by step
 	answers                map[forward.KeyRange]int // where in small, of keys that are not kept
 	pieces                 map[model.TableID]kernels.Ptr
 	puts                   []put
 }
-
-// slot is where a tensor lies in a run's memory.
-type slot struct {
-	kernels.Integers
-	n       int
-	segment int // that recomputes it, if it is not kept
-}
-
-// kept says whether the tensor stays in the run's memory.
-func (s *slot) kept() bool { return s.At&kernels.InAgain != kernels.InAgain }
 
 // op is work in order, on a part.
 type op struct {
@@ -74,10 +63,15 @@ type launch func(w *work) error
 // work is what a launch works with: a queue, the memory of the run, and room of its own.
 type work struct {
 	dev   kernels.Device
-	bases *kernels.Bases
+	bases kernels.Bases
 	acc   kernels.Ptr
 	keys  kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
 	again bool        // what is made has been made before
+}
+
+// at returns integers of a record where they lie on the device.
+func (w *work) at(v kernels.Integers) kernels.Integers {
+	return kernels.Integers{At: w.bases.Resolve(v.At), Width: v.Width}
 }
 
 // put is a tensor that a run begins with: an input, or what is imported behind the inputs, if values is nil.
@@ -100,76 +94,93 @@ var MostByTerms, FewTerms = 1 << 20, 16
 // compiler makes a program.
 type compiler struct {
 	*program
-	machines []*device.Context // of the parts
-	unmade   []model.TensorID  // that are given behind the inputs
-	schedule *schedule         // of what comes before the step in hand, nil if nothing does
-	complete completion
-	reads    []read      // of that step
-	sums     int         // the most accumulators of a step
-	segment  int         // that it is in
-	used     int         // memory of the segment so far
-	asked    []question  // of its keys
-	row      *rowProgram // of a row circuit: what its program has besides; else nil
+	given    []model.TensorID // inputs, and what is imported behind them
+	schedule *schedule        // of what comes before the step in hand, nil if nothing does
+	open     []int            // chunks of steps in it
+	last     []int            // by chunk, the operations after which it is complete
+	sums     int              // the most accumulators of that step
+	segment  int              // that it is in
+	used     int              // memory of the segment so far
+	asked    []question       // of its keys
+	row      *mantissas       // of a row circuit: copies of its matrices; else nil
 }
 
-func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
-	c := &compiler{program: &program{g: g, weights: weights, Contexts: homes, host: host}, unmade: g.Unmade()}
+// compile makes the program of a circuit whose chunks are at home on these machines.
+func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (*program, error) {
+	c := newCompiler(g, weights, homes, host)
+	return c.make(func() {
+		if p := c.parts[0]; p.mode.Values && len(c.parts) == 1 && InOrder(g) {
+			c.segments = NewSegments(g, p.mode.Kept)
+			c.again = make([][]launch, c.segments.N)
+		}
+		for _, m := range g.Mults { // in memory that is cleared
+			p := c.part(homes[m.Chunk])
+			p.tensors[m.Tensor] = c.room(p, 1<<g.Tables[m.Table].Bits, 4, false)
+			p.smallZeros, p.largeZeros = p.small, p.large
+		}
+		for i := range g.Steps {
+			if k := g.Steps[i].Chunk; c.segments != nil && c.segments.Of[k] != c.segment {
+				c.flush() // memory of a segment is the next one's
+				c.segment, c.used = c.segments.Of[k], 0
+			}
+			c.step(i)
+		}
+	})
+}
+
+func newCompiler(g *model.Graph, weights model.Weights, homes []*device.Context, host int) *compiler {
+	c := &compiler{
+		program: &program{g: g, weights: weights, Contexts: homes, host: host},
+		given:   slices.Concat(g.Inputs, g.Unmade()), last: make([]int, g.Chunks),
+	}
+	for _, m := range homes {
+		if c.part(m) == nil {
+			c.parts = append(c.parts, &part{
+				m: m, age: m.Generation(), mode: m.Mode(), small: slotAlignment, smallZeros: slotAlignment, tensors: map[model.TensorID]slot{},
+				keys: map[int]slot{}, answers: map[forward.KeyRange]int{}, pieces: map[model.TableID]kernels.Ptr{},
+			})
+		}
+	}
+	return c
+}
+
+// make returns the program of the steps that f adds. The last part has the outputs.
+func (c *compiler) make(f func()) (_ *program, err error) {
 	defer func() {
 		if err != nil {
 			c.free()
 		}
 	}()
 	defer device.Catch(&err)
-	for _, m := range homes {
-		if c.part(m) == nil {
-			c.machines = append(c.machines, m)
-			c.parts = append(c.parts, &part{m: m, age: m.Generation(), mode: m.Mode(), small: slotAlignment, tensors: map[model.TensorID]slot{},
-				keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}})
-		}
-	}
-	if p := c.parts[0]; p.mode.Values && len(c.parts) == 1 && InOrder(g) {
-		c.segments = NewSegments(g).keep(p.mode.Kept)
-		c.again = make([][]launch, c.segments.N)
-	}
-	c.counts()
-	for i := range g.Steps {
-		if s := &g.Steps[i]; productsOf(g, s) {
+	for i := range c.g.Steps {
+		if s := &c.g.Steps[i]; slices.ContainsFunc(s.Acc.Products, func(q model.Product) bool { return c.byLaunch(&q, s.Shape) }) {
 			c.sums = max(c.sums, model.Size(s.Shape))
 		}
 	}
-	for i := range g.Steps {
-		if c.segments != nil && c.segments.Of[g.Steps[i].Chunk] != c.segment {
-			c.flush() // memory of a segment is the next one's
-			c.segment, c.used = c.segments.Of[g.Steps[i].Chunk], 0
-		}
-		c.step(i)
-	}
-	return c.program, c.finish(c.part(homes[len(homes)-1]))
-}
-
-// finish adds what is left to do, the outputs on the last part, and uploads the records.
-func (c *compiler) finish(last *part) (err error) {
+	f()
 	for _, id := range c.g.Outputs {
 		if c.g.Tensors[id].Kind == model.Virtual {
+			last := c.part(c.Contexts[len(c.Contexts)-1])
 			c.on(last)
 			c.source(last, id)
 		}
 	}
 	c.flush()
-	c.completed = c.complete.byCount(c.g.Chunks)
-	for _, p := range c.parts {
-		if p.code, err = kernels.NewSlice(p.m.Dev, p.records.Words()); err != nil {
-			return &device.Error{On: p.m, Err: err}
-		}
+	c.completed = map[int][]int{}
+	for chunk, n := range c.last {
+		c.completed[n] = append(c.completed[n], chunk)
 	}
-	return nil
+	for _, p := range c.parts {
+		p.code, err = kernels.NewSlice(p.m.Dev, p.records.Words())
+		p.check(err)
+	}
+	return c.program, nil
 }
 
 // free gives the records back.
 func (p *program) free() {
 	for _, part := range p.parts {
 		part.m.Dev.Free(part.code)
-		part.code = 0
 	}
 }
 
@@ -182,50 +193,22 @@ func (p *program) part(m *device.Context) *part {
 	return nil
 }
 
-// counts gives the multiplicities their places, in memory that is cleared.
-func (c *compiler) counts() {
-	for _, m := range c.g.Mults {
-		p := c.part(c.Contexts[m.Chunk])
-		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4)
-	}
-	if c.segments != nil {
-		c.placeAnswers(c.parts[0])
-	}
-	for _, p := range c.parts {
-		p.smallZeros, p.largeZeros = p.small, p.large
-	}
-}
-
-// room returns a place for n entries.
-func (c *compiler) room(p *part, n, width int) slot {
+// room returns a place for n entries: in memory of the segment in hand, if there is one, for what nothing else wants.
+func (c *compiler) room(p *part, n, width int, inner bool) slot {
 	size, base := &p.large, kernels.Ptr(kernels.InLarge)
-	if n < c.host {
+	switch {
+	case n < c.host:
 		size, base = &p.small, kernels.InSmall
+	case inner && c.segments != nil:
+		size, base = &c.used, kernels.InAgain
 	}
-	s := slot{Integers: kernels.Integers{At: base | kernels.Ptr(*size), Width: width}, n: n}
+	s := slot{Integers: kernels.Integers{At: base | kernels.Ptr(*size), Width: width}, n: n, segment: c.segment}
 	*size += slotSize(n, width)
+	p.again = max(p.again, c.used)
 	return s
 }
 
 func slotSize(n, width int) int { return (n*width + slotAlignment - 1) &^ (slotAlignment - 1) }
-
-// value returns a place for a tensor that is computed: in memory of the segment in hand if nothing
-// else wants it.
-func (c *compiler) value(p *part, id model.TensorID, width int) slot {
-	n := model.Size(c.g.Tensors[id].Shape)
-	if c.segments == nil || c.segments.inner[id] < 0 || n < c.host {
-		return c.room(p, n, width)
-	}
-	return c.roomAgain(p, n, width)
-}
-
-// roomAgain returns a place for n entries in memory of the segment in hand.
-func (c *compiler) roomAgain(p *part, n, width int) slot {
-	s := slot{kernels.Integers{At: kernels.InAgain | kernels.Ptr(c.used), Width: width}, n, c.segment}
-	c.used += slotSize(n, width)
-	p.again = max(p.again, c.used)
-	return s
-}
 
 // result gives a tensor that is computed its place.
 func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
@@ -237,7 +220,7 @@ func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 	if t.Min != 0 || t.Max != 0 {
 		r.Min, r.Max = max(r.Min, t.Min), min(r.Max, t.Max)
 	}
-	s := c.value(p, id, device.WidthOfRange(t.Min, t.Max))
+	s := c.room(p, model.Size(t.Shape), device.WidthOfRange(t.Min, t.Max), c.segments != nil && c.segments.inner[id] >= 0)
 	p.tensors[id] = s
 	r.Integers = s.Integers
 	return r
@@ -250,7 +233,7 @@ func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, 
 func (c *compiler) on(p *part) *schedule {
 	if c.schedule == nil || c.schedule.on != p {
 		c.flush()
-		c.schedule = newSchedule(p, c.row != nil)
+		c.schedule = &schedule{on: p, row: c.row != nil, room: c.sums, made: map[kernels.Ptr]*chain{}}
 	}
 	return c.schedule
 }
@@ -261,40 +244,34 @@ func (c *compiler) flush() {
 		return
 	}
 	p := c.schedule.on
-	p.sums = max(p.sums, c.schedule.extent())
+	p.sums = max(p.sums, c.schedule.most)
 	for _, l := range c.schedule.launches() {
-		if c.row != nil {
-			c.row.launches = append(c.row.launches, l)
-			continue
-		}
-		c.then(p, func(r *Run) error { return l(r.work(p)) })
+		c.then(p, func(r *Run) error { return l(&r.memory[p].work) })
 		if c.segments != nil && c.segment >= c.segments.kept {
 			c.again[c.segment] = append(c.again[c.segment], l)
 		}
 	}
 	c.answer(p)
-	c.schedule = nil
-	c.complete.flushed(len(c.ops))
+	for _, chunk := range c.open {
+		c.last[chunk] = len(c.ops)
+	}
+	c.schedule, c.open = nil, nil
 }
 
 // step adds step i.
 func (c *compiler) step(i int) {
 	s := &c.g.Steps[i]
-	p, n := c.part(c.Contexts[s.Chunk]), model.Size(s.Shape)
-	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
-	c.reads = nil
-	switch s.Kind {
-	case model.StepZero:
-		return
-	case model.StepMax:
-		c.on(p)
-		c.complete.add(s.Chunk)
-		c.maximum(p, s)
+	if s.Kind == model.StepZero {
 		return
 	}
+	p, n := c.part(c.Contexts[s.Chunk]), model.Size(s.Shape)
 	c.on(p)
-	c.complete.add(s.Chunk)
+	c.open = append(c.open, s.Chunk)
+	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
 	switch s.Kind {
+	case model.StepMax:
+		c.maximum(p, s)
+		return
 	case model.StepLookup:
 		x.Kind, x.Table = kernels.LookUpStep, &c.g.Tables[s.Table]
 		c.lookUp(p, i, &x)
@@ -302,55 +279,24 @@ func (c *compiler) step(i int) {
 		x.Kind = kernels.ExactStep
 	case model.StepDivide:
 		x.Kind, x.Den = kernels.DivideStep, c.source(p, s.Den)
-		c.reads = append(c.reads, read{s.Den, true})
 	}
 	c.terms(p, &x, s.Acc.Linear, s.Shape)
-	launches, factors := c.products(p, &x, s)
+	products := c.products(p, &x, s)
 	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
-	if s.Kind != model.StepLookup || c.looksUp(i, &x) {
-		c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
+	if s.Kind != model.StepLookup || c.row != nil || c.looksUp(p, i, &x, products) {
+		c.schedule.step(&x, products)
 	}
-	if s.Kind == model.StepLookup && c.row == nil {
-		c.keys(p, i, &x, launches)
-	}
-}
-
-// looksUp has look-up i counted when its keys lie in memory, if they do, and says whether there is
-// more to it: a tensor that only has to have rows in a table is no step then.
-func (c *compiler) looksUp(i int, x *kernels.Step) bool {
-	if c.row != nil { // nothing is counted
-		return true
-	}
-	s, keys := &c.g.Steps[i], kernels.TallyKeys{Integers: x.Keys.Integers, N: x.N}
-	_, plus, isTensor := keyTensor(c.g, i)
-	if isTensor {
-		keys.Integers, keys.Plus = x.Terms[0].Operands[0].Integers, plus
-	}
-	if keys.At == 0 {
-		return true
-	}
-	c.schedule.tally(x.Table, x.Counts, keys)
-	x.Counts = 0
-	return !isTensor || s.Out != model.None || s.Lo != model.None
 }
 
 // lookUp fills in what a look-up has of its table.
 func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 	s, t := &c.g.Steps[i], x.Table
-	for _, m := range c.g.Mults {
-		if m.Chunk == s.Chunk && m.Table == s.Table {
-			x.Counts = p.tensors[m.Tensor].At
-		}
+	if id, ok := countsOf(c.g, s); ok {
+		x.Counts = p.tensors[id].At
 	}
 	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
-	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil {
-		switch {
-		case x.N < c.host || c.segments == nil && !p.mode.Keys:
-			x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
-		case c.segments != nil:
-			x.Keys.Integers = c.roomAgain(p, x.N, x.Keys.Width).Integers
-			c.ask(i, x)
-		}
+	if _, _, ok := keyTensor(c.g, i); !ok && c.row == nil && (x.N < c.host || c.segments != nil || !p.mode.Keys) {
+		x.Keys.Integers = c.room(p, x.N, x.Keys.Width, true).Integers
 	}
 	switch {
 	case s.Out == model.None:
@@ -370,18 +316,19 @@ func (c *compiler) maximum(p *part, s *model.Step) {
 	row := model.Size(c.g.Tensors[s.Den].Shape) / n
 	out := c.result(p, s.Out)
 	c.schedule.single(func(w *work) error {
-		to, from := out, x
-		to.At, from.At = w.bases.Resolve(out.At), w.bases.Resolve(x.At)
-		return kernels.RowMaxima(w.dev, w.bases.Small, to, from, n, row)
-	}, []read{{id: s.Den}}, s.Out)
+		to := out
+		to.Integers = w.at(out.Integers)
+		return kernels.RowMaxima(w.dev, w.bases.Small, to, w.at(x), n, row)
+	}, x.At, out.At)
 }
 
 // terms adds linear summands over an index space.
 func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape []int) {
 	for i := range linear {
 		l := &linear[i]
-		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
-		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w, w.summands)}}
+		ids := func(id model.TensorID) kernels.Integers { return c.source(p, id) }
+		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, ids)
+		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{{Integers: c.source(p, l.Src), Groups: w.groups}}}
 		if l.View != nil {
 			t.Fill = l.View.Fill
 		}
@@ -389,62 +336,54 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	}
 }
 
-// operand is a tensor that the step in hand reads, in a term of so many summands: of a row's steps one of several reads no other step of
-// its chain.
-func (c *compiler) operand(p *part, id model.TensorID, w wiring, summands int) kernels.Operand {
-	o := kernels.Operand{Integers: c.source(p, id), Groups: w.groups}
-	c.reads = append(c.reads, read{id, o.InPlace() && (c.row == nil || summands == 1)})
-	return o
-}
-
 // multiplication is a product that is a launch of its own: it adds to accumulators of the work from
 // one on. Of one with the same matrix as the one before, b has what that was made into.
 type multiplication struct {
-	by  model.TensorID // the matrix
-	do  func(w *work, at int, b *kernels.Planes) error
-	set func(w *work, at int) kernels.MatMul // of a row's: what kernels.MultiplyRows takes instead, which adds nothing; nil if it cannot
+	by    model.TensorID // the matrix
+	reads []kernels.Ptr
+	do    func(w *work, at int, b *kernels.Planes) error
+	set   func(w *work, at int) kernels.MatMul // of a row's: what kernels.MultiplyRows takes instead, which adds nothing; nil if it cannot
+	at    int                                  // the accumulators, once it is scheduled
 }
 
 // products adds the products of a step as terms, or returns launches before it that add to an
-// accumulator, and what they read.
-func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication, factors []read) {
+// accumulator.
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
-		if isChosen(c.g, q) {
-			var m multiplication
-			m, factors = c.chosen(p, q, s.Shape, factors)
-			launches = append(launches, m)
-			continue
-		}
-		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
-		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
-		if c.row == nil && !byLaunch(l, x.N) || c.row != nil && !vectorByLaunch(c.g, q, l, s.Shape) {
+		switch {
+		case isChosen(c.g, q):
+			launches = append(launches, c.chosen(p, q, s.Shape))
+		case c.byLaunch(q, s.Shape):
+			launches = append(launches, c.multiply(p, q, s.Shape))
+		default:
+			shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
+			l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
 			n := dims(l.Sum)
-			both := []kernels.Operand{c.operand(p, q.A, a, n), c.operand(p, q.B, b, n)}
+			both := []kernels.Operand{{Integers: c.source(p, q.A), Groups: a.groups}, {Integers: c.source(p, q.B), Groups: b.groups}}
 			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: n, Operands: both})
-			continue
-		}
-		launches, factors = append(launches, c.multiply(p, q, s.Shape)), append(factors, read{id: q.A}, read{id: q.B})
-	}
-	return launches, factors
-}
-
-// ProductsOf says whether a step has products that are launches of their own.
-func productsOf(g *model.Graph, s *model.Step) bool {
-	for i := range s.Acc.Products {
-		q := &s.Acc.Products[i]
-		if isChosen(g, q) || byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
-			return true
 		}
 	}
-	return false
+	return launches
 }
 
-// ByLaunch says whether a product of a step of n entries is a launch of its own.
-func byLaunch(l *model.Contraction, n int) bool {
-	k := dims(l.Sum)
-	return k > FewTerms && n*k > MostByTerms && dims(l.FreeA)*dims(l.FreeB) > 1
+// byLaunch says whether a product of a step with such a result is a launch of its own.
+func (c *compiler) byLaunch(q *model.Product, out []int) bool {
+	if isChosen(c.g, q) {
+		return true
+	}
+	l := model.NewContraction(q, c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape, out)
+	n, k, free := model.Size(out), dims(l.Sum), dims(l.FreeA)*dims(l.FreeB)
+	if c.row == nil {
+		return k > FewTerms && n*k > MostByTerms && free > 1
+	}
+	// Of a row, one of a vector with a fixed matrix that lies so that the launch needs no memory besides.
+	if free < 2 || k <= FewTerms || free*k < rowTerms {
+		return false
+	}
+	mm, _, b := operands(c.g, q, out, func([]int32) kernels.Ptr { return 1 })
+	return c.g.Tensors[b].Kind == model.Fixed && mm.Vector()
 }
 
 // dims returns the product of labels' dimensions.
@@ -456,29 +395,17 @@ func dims(labels []model.Label) int {
 	return n
 }
 
-// Operands describes a product of matrices as matMul does, with the operands that its are: a
-// vector is the first.
-func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
-	mm, a, b = matMul(g, q, out, lists), q.A, q.B
-	if mm.N == 1 && mm.M > 1 {
-		mm, a, b = swapped(mm), q.B, q.A
-	}
-	return mm, a, b
-}
-
 // multiply returns the launch of a product of matrices.
 func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication {
 	mm, a, b := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
-	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
-		if !strided && model.Size(shape) >= math.MaxInt32 {
-			device.Check(errNot)
-		}
+	if most := max(model.Size(c.g.Tensors[a].Shape), model.Size(c.g.Tensors[b].Shape)); !strided && most >= math.MaxInt32 {
+		device.Check(errNot)
 	}
 	x := c.source(p, a)
 	var y kernels.Integers
 	var pieces ints.Ints
-	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.EnsureResident(c.weights[b], c.machines) {
+	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && c.resident(p, b) == nil {
 		if c.row != nil {
 			device.Check(errRoom)
 		}
@@ -490,10 +417,10 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	located := func(w *work, at int) kernels.MatMul {
 		mm := mm
 		mm.Acc, mm.A.Ptr, mm.B.Ptr = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), w.bases.Resolve(y.At)
-		mm.Tables.Resolve(w.bases)
+		mm.Tables.Resolve(&w.bases)
 		return mm
 	}
-	m := multiplication{by: b, do: func(w *work, at int, kept *kernels.Planes) error {
+	m := multiplication{by: b, reads: []kernels.Ptr{x.At, y.At}, do: func(w *work, at int, kept *kernels.Planes) error {
 		mm := located(w, at)
 		if pieces != nil {
 			return multiplyPieces(device.NewScope(w.dev), mm, pieces, p.m.Piece)
@@ -501,10 +428,12 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 		return kernels.MultiplyAddWith(w.dev, mm, kept)
 	}}
 	if c.row != nil && mm.Sets() && mm.N == model.Size(out) {
-		copied := c.row.mantissas.want(b, &mm, y.At)
+		copied := c.row.want(b, &mm, y.At)
 		m.set = func(w *work, at int) kernels.MatMul {
 			mm := located(w, at)
-			copied.in(&mm)
+			if copied != nil && copied.copied != 0 {
+				mm.B.Ptr, mm.B.Width, mm.Shifts = copied.copied, 1, copied.shifts
+			}
 			return mm
 		}
 	}
@@ -532,51 +461,37 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	t := &c.g.Tensors[id]
 	n := model.Size(t.Shape)
 	switch t.Kind {
-	case model.Fixed:
-		x, err := p.m.ResidentOn(p.m.Dev, c.weights[id], c.machines)
-		if err == nil {
-			return x.Integers()
+	case model.Fixed, model.ByFormula:
+		if t.Kind == model.Fixed {
+			if x := c.resident(p, id); x != nil {
+				return x.Integers()
+			}
 		}
-		if !errors.Is(err, kernels.ErrMemory) {
-			device.Check(&device.Error{On: p.m, Err: err})
-		}
-		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
-	case model.ByFormula:
-		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
-	case model.Input:
-		return c.put(p, id, put{slot: slot{n: n}, input: slices.Index(c.g.Inputs, id)})
-	case model.Witness:
-		if i := slices.Index(c.unmade, id); i >= 0 {
-			return c.put(p, id, put{slot: slot{n: n}, input: len(c.g.Inputs) + i})
+		return c.put(p, id, put{values: c.weights[id]})
+	case model.Input, model.Witness:
+		if i := slices.Index(c.given, id); i >= 0 {
+			return c.put(p, id, put{input: i})
 		}
 	case model.Virtual:
 		x := kernels.Step{Kind: kernels.SumStep, N: n}
-		reads := c.reads // of the step that reads it
-		c.reads = nil
 		c.terms(p, &x, t.Def, t.Shape)
 		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
-		c.schedule.step(&x, c.reads, nil, nil, 0, id)
-		c.reads = reads
+		c.schedule.step(&x, nil)
 		return p.tensors[id].Integers
 	}
 	// A value of another machine.
-	var from *part
-	for _, other := range c.parts {
-		if _, ok := other.tensors[id]; ok {
-			from = other
-			break
-		}
-	}
-	if from == nil {
+	at := slices.IndexFunc(c.parts, func(other *part) bool { _, ok := other.tensors[id]; return ok })
+	if at < 0 {
 		device.Check(errNot) // the graph is not valid
 	}
+	from := c.parts[at]
 	there := from.tensors[id]
-	here := c.room(p, n, there.Width)
+	here := c.room(p, n, there.Width, false)
 	p.tensors[id] = here
 	c.then(p, func(r *Run) error {
 		err := kernels.After(p.m.Dev, from.m.Dev)
 		if err == nil {
-			err = kernels.CopyFrom(p.m.Dev, r.bases(p).Resolve(here.At), from.m.Dev, r.bases(from).Resolve(there.At), n*there.Width)
+			err = kernels.CopyFrom(p.m.Dev, here.tensor(r.bases(p)).Ptr, from.m.Dev, there.tensor(r.bases(from)).Ptr, n*there.Width)
 		}
 		if errors.As(err, new(*kernels.SourceError)) {
 			return &device.Error{On: from.m, Err: err}
@@ -586,15 +501,23 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	return here.Integers
 }
 
+// resident returns a fixed tensor that stays on the machine of a part, nil if there is no room for it.
+func (c *compiler) resident(p *part, id model.TensorID) *device.Tensor {
+	t, err := p.m.Resident(p.m.Dev, c.weights[id], c.Contexts)
+	if err != nil && !errors.Is(err, kernels.ErrMemory) {
+		p.check(err)
+	}
+	return t
+}
+
 // put adds what a run begins with.
 func (c *compiler) put(p *part, id model.TensorID, x put) kernels.Integers {
-	width := 0
+	t := &c.g.Tensors[id]
+	width := device.WidthOfRange(t.Min, t.Max)
 	if x.values != nil {
 		width = x.values.Width()
-	} else {
-		width = device.WidthOfRange(c.g.Tensors[id].Min, c.g.Tensors[id].Max)
 	}
-	x.slot = c.room(p, x.n, width)
+	x.slot = c.room(p, model.Size(t.Shape), width, false)
 	p.tensors[id] = x.slot
 	p.puts = append(p.puts, x)
 	return x.Integers

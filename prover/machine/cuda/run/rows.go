@@ -19,17 +19,11 @@ type Rows struct {
 	circuit *forward.RowCircuit
 	run     *Run
 	on      *part
-	row     *rowProgram
-	dev     kernels.Device // a queue of its own
-	rows    int            // that have been run
-	made    kernels.Recording
-	closed  bool
-}
+	memory  *memory // its queue is the rows' own
 
-// rowProgram is what the program of a row circuit has besides.
-type rowProgram struct {
-	launches  []launch
-	mantissas mantissas
+	launched bool              // a row has been
+	made     kernels.Recording // nil: none
+	closed   bool
 }
 
 // errRoom is the reason why a row circuit is not for a device that has too little memory.
@@ -44,75 +38,43 @@ var ErrClosed = errors.New("cuda: the weights are not on the device any more")
 // rowTerms is the least number of multiplications of a product of a row with a matrix that is worth a launch.
 const rowTerms = 1 << 14
 
-// vectorByLaunch says whether a product of a row is a launch of its own: if it is one of a vector with a fixed matrix that lies so that
-// the launch needs no memory besides.
-func vectorByLaunch(g *model.Graph, q *model.Product, l *model.Contraction, out []int) bool {
-	k, n := dims(l.Sum), dims(l.FreeA)*dims(l.FreeB)
-	if n < 2 || k <= FewTerms || n*k < rowTerms {
-		return false
-	}
-	mm, _, b := operands(g, q, out, func([]int32) kernels.Ptr { return 1 })
-	return g.Tensors[b].Kind == model.Fixed && mm.Vector()
-}
-
 // NewRows prepares a row circuit on a device. begun has the values of the inputs of the circuit from the one after c.Rows on: of those that
 // do not change, and of the caches. An error is a device.Error, or says why the circuit is not for the device.
-func NewRows(m *device.Context, c *forward.RowCircuit, begun [][]int32) (*Rows, error) {
-	p, row, err := compileRows(m, c)
+func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows, error) {
+	c := newCompiler(rc.Graph, rc.Weights, []*device.Context{m}, 0)
+	c.row = &mantissas{}
+	p, err := c.make(func() {
+		c.sums *= 4 // products beside each other
+		for _, id := range c.g.Inputs[:len(rc.Rows)] {
+			c.source(c.parts[0], id)
+		}
+		c.keep(c.parts[0], rc, -1)
+		for i := range c.g.Steps {
+			c.step(i)
+			c.keep(c.parts[0], rc, i)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{circuit: c, on: p.parts[0], row: row, run: &Run{program: p, memory: make([]memory, 1)}}
-	first := make([][]int32, len(c.Rows))
-	for i := range first {
-		first[i] = make([]int32, model.Size(c.Graph.Tensors[c.Graph.Inputs[i]].Shape))
-	}
-	if err = r.run.begin(r.on, slices.Concat(first, begun)); err == nil {
-		err = row.mantissas.make(m)
-	}
-	if err == nil {
-		err = m.Dev.Sync() // other queues know nothing of what this one has yet to do
-	}
-	if err == nil {
-		r.dev, err = m.Dev.Stream(max(1, m.Streams))
-	}
+	r := &Rows{circuit: rc, on: p.parts[0], run: newRun(p)}
+	r.memory = r.run.memory[r.on]
+	err = r.use(func(*kernels.Bases) {
+		var first [][]int32
+		for _, id := range rc.Graph.Inputs[:len(rc.Rows)] {
+			first = append(first, make([]int32, r.on.tensors[id].n))
+		}
+		device.Check(r.run.begin(r.on, slices.Concat(first, begun)))
+		c.row.make(m, r.memory)
+		device.Check(m.Dev.Sync()) // other queues know nothing of what this one has yet to do
+		r.memory.dev = device.Get(m.Dev.Stream(max(1, m.Streams)))
+	})
 	if err != nil {
 		r.Close()
-		return nil, &device.Error{On: m, Err: err}
+		return nil, err
 	}
 	m.Keep(r)
 	return r, nil
-}
-
-// compileRows makes the program of a row circuit.
-func compileRows(m *device.Context, rc *forward.RowCircuit) (_ *program, row *rowProgram, err error) {
-	g := rc.Graph
-	p := &part{m: m, age: m.Generation(), mode: m.Mode(), small: slotAlignment, smallZeros: slotAlignment, tensors: map[model.TensorID]slot{},
-		keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}}
-	c := &compiler{
-		program:  &program{g: g, weights: rc.Weights, Contexts: []*device.Context{m}, parts: []*part{p}},
-		machines: []*device.Context{m}, row: &rowProgram{mantissas: mantissas{of: map[model.TensorID]*mantissa{}}},
-	}
-	defer func() {
-		if err != nil {
-			c.free()
-		}
-	}()
-	defer device.Catch(&err)
-	for i := range g.Steps {
-		if len(g.Steps[i].Acc.Products) > 0 {
-			c.sums = max(c.sums, 4*model.Size(g.Steps[i].Shape)) // products beside each other
-		}
-	}
-	for _, id := range g.Inputs[:len(rc.Rows)] {
-		c.source(p, id)
-	}
-	c.keep(p, rc, -1)
-	for i := range g.Steps {
-		c.step(i)
-		c.keep(p, rc, i)
-	}
-	return c.program, c.row, c.finish(p)
 }
 
 // keep adds the launches that put a step's rows in their caches.
@@ -126,9 +88,8 @@ func (c *compiler) keep(p *part, rc *forward.RowCircuit, step int) {
 		shape := c.g.Tensors[x.Whole].Shape
 		before, rows, after := model.Size(shape[:x.Axis]), shape[x.Axis], model.Size(shape[x.Axis+1:])
 		schedule.single(func(w *work) error {
-			of := func(v kernels.Integers) kernels.Integers { v.At = w.bases.Resolve(v.At); return v }
-			return kernels.PutRow(w.dev, of(whole), of(row), of(at), before, rows, after)
-		}, []read{{id: x.Row}}, x.Whole)
+			return kernels.PutRow(w.dev, w.at(whole), w.at(row), w.at(at), before, rows, after)
+		}, row.At, whole.At)
 	}
 }
 
@@ -137,95 +98,69 @@ func (r *Rows) Set(ctx context.Context, values [][]int32) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	return r.use(func(bases *kernels.Bases) {
+		for i, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
+			s := r.on.tensors[id]
+			device.Check(device.UploadAs(r.memory.dev, s.tensor(bases).Ptr, ints.Int32s(values[i]), s.Width))
+		}
+		if r.made != nil {
+			device.Check(r.made.Launch())
+			return
+		}
+		device.Check(r.launch())
+		if on, ok := kernels.Base(r.memory.dev).(kernels.Recorder); ok && !r.launched {
+			if made, err := on.Record(r.launch); err == nil { // else they stay many
+				r.made = made
+			}
+		}
+		r.launched = true
+	})
+}
+
+// launch enqueues the launches of a row.
+func (r *Rows) launch() error {
+	for _, op := range r.run.ops {
+		if err := op.do(r.run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use calls f while nobody else uses the rows, if they have not been closed, and returns the error of the device with which it gives up.
+func (r *Rows) use(f func(bases *kernels.Bases)) (err error) {
 	m := r.on.m
 	m.Rows.Lock()
 	defer m.Rows.Unlock()
 	if r.closed || r.on.age != m.Generation() {
 		return ErrClosed
 	}
-	err := r.upload(values)
-	switch {
-	case err != nil:
-	case r.made != nil:
-		err = r.made.Launch()
-	default:
-		err = r.launch()
-	}
-	if err == nil && r.rows == 0 {
-		r.record() // all that it launches has been launched
-	}
-	r.rows++
-	if err != nil {
-		return &device.Error{On: m, Err: err}
-	}
+	defer func() {
+		if err != nil {
+			err = &device.Error{On: m, Err: err}
+		}
+	}()
+	defer device.Catch(&err)
+	f(r.run.bases(r.on))
 	return nil
-}
-
-// upload puts a row's inputs in.
-func (r *Rows) upload(values [][]int32) error {
-	for i, id := range r.circuit.Graph.Inputs[:len(r.circuit.Rows)] {
-		s := r.on.tensors[id]
-		if err := device.UploadAs(r.dev, r.run.bases(r.on).Resolve(s.At), ints.Int32s(values[i]), s.Width); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// launch enqueues the launches of a row.
-func (r *Rows) launch() error {
-	w := r.run.work(r.on)
-	w.dev = r.dev
-	for _, l := range r.row.launches {
-		if err := l(w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// record makes one of the launches, where that is possible.
-func (r *Rows) record() {
-	for d := r.dev; ; {
-		if on, ok := d.(kernels.Recorder); ok {
-			if made, err := on.Record(r.launch); err == nil { // else they stay many
-				r.made = made
-			}
-			return
-		}
-		w, ok := d.(kernels.Wrapper)
-		if !ok {
-			return
-		}
-		d = w.Beneath()
-	}
 }
 
 // Output returns the new row of output i. The error wraps ErrRange if a number has left its range in this row or one before.
 func (r *Rows) Output(i int) ([]int32, error) {
-	m := r.on.m
-	m.Rows.Lock()
-	defer m.Rows.Unlock()
-	if r.closed {
-		return nil, ErrClosed
-	}
 	s := r.on.tensors[r.circuit.Graph.Outputs[i]]
 	data, bad := make([]byte, s.n*s.Width), make([]byte, 4)
-	err := r.dev.Download(data, r.run.bases(r.on).Resolve(s.At))
-	if err == nil {
-		err = r.dev.Download(bad, r.run.memory[0].small)
+	err := r.use(func(bases *kernels.Bases) {
+		device.Check(r.memory.dev.Download(data, s.tensor(bases).Ptr))
+		device.Check(r.memory.dev.Download(bad, bases.Small))
+	})
+	if err == nil && bad[0] != 0 {
+		err = ErrRange
 	}
-	switch {
-	case err != nil:
-		return nil, &device.Error{On: m, Err: err}
-	case bad[0] != 0:
-		return nil, ErrRange
+	if err != nil {
+		return nil, err
 	}
 	return ints.All(ints.FromBytes(data, s.Width)), nil
 }
-
-// Launches returns how many launches a row is, when it is not one.
-func (r *Rows) Launches() int { return len(r.row.launches) }
 
 // Close gives the memory back. It may be called again.
 func (r *Rows) Close() {
@@ -236,15 +171,11 @@ func (r *Rows) Close() {
 		return
 	}
 	r.closed = true
-	if r.dev != nil {
-		_ = r.dev.Sync() // what failed has been reported
-	}
+	_ = r.memory.dev.Sync() // what failed has been reported
 	if r.made != nil {
 		_ = r.made.Close()
 	}
-	for _, at := range []kernels.Ptr{r.run.memory[0].small, r.run.memory[0].large, r.run.memory[0].acc, r.row.mantissas.memory} {
-		m.Dev.Free(at)
-	}
+	r.memory.Close()
 	r.run.program.free()
 	m.Drop(r)
 }

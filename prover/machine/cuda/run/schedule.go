@@ -14,29 +14,29 @@ import (
 // chains that depend on none of each other are one launch.
 
 // schedule are steps of one part, in turns: what a turn reads was made in turns before it, or
-// outside of the schedule.
+// outside of the schedule. Tensors are known by their addresses.
 type schedule struct {
 	on    *part
 	row   bool // the steps are those of a row
+	room  int  // for accumulators
 	turns []turn
-	made  map[model.TensorID]maker
+	made  map[kernels.Ptr]*chain
 	sums  []sumSpan
+	most  int // accumulators that are used
 
-	tallies []kernels.Tally     // of look-ups, when all turns are over
-	counts  map[kernels.Ptr]int // the tallies' numbers
+	tallies []kernels.Tally // of look-ups, when all turns are over
 }
 
 // turn is a launch of chains, and before it launches of their own, and products that add to
-// accumulators, at these, that are cleared first.
+// accumulators, which are cleared first.
 type turn struct {
 	clears   []sumSpan
 	products []multiplication
-	at       []int
 	single   []launch
 	chains   []*chain
 }
 
-// chain is one that is not complete.
+// chain is one that is not complete, or a launch of its own, which has no steps.
 type chain struct {
 	kernels.Chain
 	turn, words int
@@ -44,31 +44,24 @@ type chain struct {
 	into        *chain // that it has become part of
 }
 
-// maker says what makes a tensor: a chain, or a launch of its own.
-type maker struct {
-	turn  int
-	chain *chain
-}
-
-// read is a tensor that a step reads; inPlace if only where its own entry is.
-type read struct {
-	id      model.TensorID
-	inPlace bool
-}
-
 // sumSpan are n accumulators from one on, which are in use in some turns.
 type sumSpan struct{ at, n, from, to int }
 
-func newSchedule(on *part, row bool) *schedule {
-	return &schedule{on: on, row: row, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
+// maker returns what makes a tensor, nil if nothing in the schedule does.
+func (s *schedule) maker(of kernels.Ptr) *chain {
+	c := s.made[of]
+	for c != nil && c.into != nil {
+		c = c.into
+	}
+	return c
 }
 
 // after returns the first turn in which all tensors can be read.
-func (s *schedule) after(reads []read) int {
+func (s *schedule) after(reads ...kernels.Ptr) int {
 	turn := 0
-	for _, r := range reads {
-		if m, ok := s.made[r.id]; ok {
-			turn = max(turn, m.turn+1)
+	for _, of := range reads {
+		if c := s.maker(of); c != nil {
+			turn = max(turn, c.turn+1)
 		}
 	}
 	return turn
@@ -82,12 +75,12 @@ func (s *schedule) at(k int) *turn {
 	return &s.turns[k]
 }
 
-// single adds a launch of its own that makes a tensor.
-func (s *schedule) single(l launch, reads []read, makes model.TensorID) {
+// single adds a launch of its own that reads a tensor and makes one.
+func (s *schedule) single(l launch, reads, makes kernels.Ptr) {
 	k := s.after(reads)
 	t := s.at(k)
 	t.single = append(t.single, l)
-	s.made[makes] = maker{turn: k}
+	s.made[makes] = &chain{turn: k}
 }
 
 const (
@@ -101,36 +94,44 @@ const (
 	mostRowWords = 4096
 )
 
-// room returns the turn of a step that runs after a turn, and the chains that it continues, if any:
+// read is a tensor that a step reads; inPlace if only where its own entry is.
+type read struct {
+	at      kernels.Ptr
+	inPlace bool
+}
+
+// reads returns what a step reads itself. Of a row's steps one of several summands reads no other step of its chain.
+func (s *schedule) reads(x *kernels.Step) (all []read) {
+	if x.Kind == kernels.DivideStep {
+		all = append(all, read{x.Den.At, true})
+	}
+	for _, t := range x.Terms {
+		for _, o := range t.Operands {
+			all = append(all, read{o.At, o.InPlace() && (!s.row || t.Summands == 1)})
+		}
+	}
+	return all
+}
+
+// place returns the turn of a step that runs after a turn, and the chains that it continues, if any:
 // they become one.
-func (s *schedule) room(x *chain, reads []read, after int) (turn int, join []*chain) {
-	last := after
+func (s *schedule) place(x *chain, reads []read, after int) (turn int, join []*chain) {
+	last, n := after, x.Chain[0].N
 	for _, r := range reads {
-		if m, ok := s.made[r.id]; ok {
-			last = max(last, m.turn)
+		if c := s.maker(r.at); c != nil {
+			last = max(last, c.turn)
 		}
 	}
 	words, steps, longest := x.words, 0, 0
 	for _, r := range reads {
-		m, ok := s.made[r.id]
-		if !ok || m.turn < last {
-			continue
-		}
-		if m.chain == nil || !r.inPlace {
+		switch c := s.maker(r.at); {
+		case c == nil || c.turn < last:
+		case len(c.Chain) == 0 || !r.inPlace || c.Chain[0].N != n || c.wide != x.wide && n > mostWide:
 			return last + 1, nil
+		case !slices.Contains(join, c):
+			words, steps, longest = words+c.words, steps+len(c.Chain), max(longest, len(c.Chain))
+			join = append(join, c)
 		}
-		c := m.chain
-		for c.into != nil {
-			c = c.into
-		}
-		if slices.Contains(join, c) {
-			continue
-		}
-		words, steps, longest = words+c.words, steps+len(c.Chain), max(longest, len(c.Chain))
-		if c.Chain[0].N != x.Chain[0].N || c.wide != x.wide && x.Chain[0].N > mostWide {
-			return last + 1, nil
-		}
-		join = append(join, c)
 	}
 	full := words > kernels.MostWords || steps-longest > mostMerged
 	if s.row { // whose steps are at one time if they do not depend on each other
@@ -142,27 +143,31 @@ func (s *schedule) room(x *chain, reads []read, after int) (turn int, join []*ch
 	return last, join
 }
 
-// step adds a step that makes tensors, with launches before it that add products of other tensors
-// to its accumulators. There is room for so many of these.
-func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication, factors []read, room int, makes ...model.TensorID) {
-	c := &chain{Chain: kernels.Chain{x}}
+// step adds a step, with launches before it that add products of other tensors
+// to its accumulators.
+func (s *schedule) step(x *kernels.Step, products []multiplication) {
+	c, reads := &chain{Chain: kernels.Chain{x}}, s.reads(x)
 	c.words, c.wide = x.Size()
 	after := -1
 	var join []*chain
 	if len(products) == 0 {
-		c.turn, join = s.room(c, reads, after)
+		c.turn, join = s.place(c, reads, after)
 	} else {
-		for after = s.after(factors); ; after++ {
-			if c.turn, join = s.room(c, reads, after); c.turn > after+1 {
+		for _, m := range products {
+			after = max(after, s.after(m.reads...))
+		}
+		for ; ; after++ {
+			if c.turn, join = s.place(c, reads, after); c.turn > after+1 {
 				after = c.turn - 1 // no sooner than they are wanted
 			}
-			if at, ok := s.spanFor(x.N, room, after, c.turn); ok {
+			if at, ok := s.spanFor(x.N, after, c.turn); ok {
 				x.Acc = kernels.AccOfLaunch + kernels.Ptr(8*at)
 				t := s.at(after)
 				span := sumSpan{at, x.N, after, c.turn}
-				s.sums, t.clears = append(s.sums, span), append(t.clears, span)
+				s.sums, t.clears, s.most = append(s.sums, span), append(t.clears, span), max(s.most, at+x.N)
 				for _, m := range products {
-					t.products, t.at = append(t.products, m), append(t.at, at)
+					m.at = at
+					t.products = append(t.products, m)
 				}
 				break
 			}
@@ -179,26 +184,25 @@ func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication
 		t := s.at(c.turn)
 		t.chains = append(t.chains, c)
 	}
-	for _, id := range makes {
-		if id != model.None {
-			s.made[id] = maker{c.turn, c}
+	for _, out := range []kernels.Ptr{x.Out.At, x.Lo.At} {
+		if out != 0 {
+			s.made[out] = c
 		}
 	}
 }
 
 // tally counts look-ups whose keys lie in memory, when all turns are over.
 func (s *schedule) tally(table *model.Table, counts kernels.Ptr, keys kernels.TallyKeys) {
-	i, ok := s.counts[counts]
-	if !ok {
+	i := slices.IndexFunc(s.tallies, func(t kernels.Tally) bool { return t.Counts == counts })
+	if i < 0 {
 		i = len(s.tallies)
-		s.counts[counts] = i
 		s.tallies = append(s.tallies, kernels.Tally{Table: table, Counts: counts})
 	}
 	s.tallies[i].Keys = append(s.tallies[i].Keys, keys)
 }
 
-// spanFor returns where n accumulators of room ones are free from one turn to another.
-func (s *schedule) spanFor(n, room, from, to int) (at int, ok bool) {
+// spanFor returns where n accumulators are free from one turn to another.
+func (s *schedule) spanFor(n, from, to int) (at int, ok bool) {
 	var used []sumSpan
 	for _, x := range s.sums {
 		if x.from <= to && from <= x.to {
@@ -212,16 +216,7 @@ func (s *schedule) spanFor(n, room, from, to int) (at int, ok bool) {
 		}
 		at = max(at, x.at+x.n)
 	}
-	return at, at+n <= room
-}
-
-// extent returns how many accumulators are used.
-func (s *schedule) extent() int {
-	n := 0
-	for _, x := range s.sums {
-		n = max(n, x.at+x.n)
-	}
-	return n
+	return at, at+n <= s.room
 }
 
 // launches returns those of all turns, and the one that counts, and adds what they go by to the
@@ -230,107 +225,99 @@ func (s *schedule) launches() []launch {
 	var all []launch
 	for i := range s.turns {
 		t := &s.turns[i]
-		clears, products, at := t.clears, t.products, t.at
 		if s.row {
-			var set launch
-			if set, clears, products, at = t.sets(); set != nil {
-				all = append(all, set)
-			}
+			all = append(all, t.sets()...)
 		}
-		for _, x := range joined(clears) {
+		for _, x := range joined(t.clears) {
 			all = append(all, func(w *work) error { return w.dev.Clear(kernels.At[int64](w.acc, x.at), 8*x.n) })
 		}
-		all = append(all, multiplied(products, at)...)
-		all = append(all, t.single...)
+		all = append(append(all, multiplied(t.products)...), t.single...)
 		var chains []kernels.Chain
 		for _, c := range t.chains {
 			if c.into == nil {
 				chains = append(chains, c.Chain)
 			}
 		}
-		if len(chains) == 0 {
-			continue
+		switch {
+		case len(chains) == 0:
+		case s.row:
+			l := recorded(s.on.records.AddRow(chains...))
+			all = append(all, func(w *work) error { return kernels.RunRow(w.dev, l, &w.bases, w.acc) })
+		default:
+			l := recorded(s.on.records.Add(chains...))
+			all = append(all, func(w *work) error {
+				if w.again {
+					return kernels.RunStepsAgain(w.dev, l, &w.bases, w.acc)
+				}
+				return kernels.RunSteps(w.dev, l, &w.bases, w.acc)
+			})
 		}
-		if s.row {
-			l, err := s.on.records.AddRow(chains...)
-			if err != nil {
-				device.Check(errNot)
-			}
-			all = append(all, func(w *work) error { return kernels.RunRow(w.dev, l, w.bases, w.acc) })
-			continue
-		}
-		l, err := s.on.records.Add(chains...)
-		if err != nil {
-			device.Check(errNot)
-		}
-		all = append(all, func(w *work) error {
-			if w.again {
-				return kernels.RunStepsAgain(w.dev, l, w.bases, w.acc)
-			}
-			return kernels.RunSteps(w.dev, l, w.bases, w.acc)
-		})
 	}
-	l, err := s.on.records.AddTallies(s.tallies)
-	if err != nil {
-		device.Check(errNot)
-	}
+	l := recorded(s.on.records.AddTallies(s.tallies))
 	return append(all, func(w *work) error {
 		if w.again {
 			return nil
 		}
-		return kernels.RunTallies(w.dev, l, w.bases)
+		return kernels.RunTallies(w.dev, l, &w.bases)
 	})
 }
 
-// sets returns a launch of the products of a row's turn that can be the first ones of their accumulators, if there are any, and what is
-// left: those to be cleared, and the other products.
-func (t *turn) sets() (set launch, clears []sumSpan, products []multiplication, at []int) {
-	var first []multiplication
-	var to []int
-	for i, m := range t.products {
-		if m.set != nil && !slices.Contains(t.at[:i], t.at[i]) {
-			first, to = append(first, m), append(to, t.at[i])
-		} else {
-			products, at = append(products, m), append(at, t.at[i])
-		}
+// recorded returns a launch that was added to records, and gives up if that was not possible.
+func recorded[T any](l T, err error) T {
+	if err != nil {
+		device.Check(errNot)
 	}
-	for _, x := range t.clears {
-		if !slices.Contains(to, x.at) {
-			clears = append(clears, x)
+	return l
+}
+
+// sets takes out of a row's turn the products that can be the first ones of their accumulators, which need not be cleared then, and
+// returns the launch that they are, if there are any.
+func (t *turn) sets() []launch {
+	var first, others []multiplication
+	set := map[int]bool{} // whether the first product of accumulators sets them
+	for _, m := range t.products {
+		_, later := set[m.at]
+		if !later {
+			set[m.at] = m.set != nil
+		}
+		if !later && m.set != nil {
+			first = append(first, m)
+		} else {
+			others = append(others, m)
 		}
 	}
 	if len(first) == 0 {
-		return nil, clears, products, at
+		return nil
 	}
-	return func(w *work) error {
-		list := make([]kernels.MatMul, len(first))
-		for i, m := range first {
-			list[i] = m.set(w, to[i])
+	t.products = others
+	t.clears = slices.DeleteFunc(t.clears, func(x sumSpan) bool { return set[x.at] })
+	return []launch{func(w *work) error {
+		var list []kernels.MatMul
+		for _, m := range first {
+			list = append(list, m.set(w, m.at))
 		}
 		return kernels.MultiplyRows(w.dev, list)
-	}, clears, products, at
+	}}
 }
 
-// multiplied returns the launches of products that add to accumulators from some on, one for all
+// multiplied returns the launches of products that add to accumulators, one for all
 // with the same matrix.
-func multiplied(products []multiplication, at []int) []launch {
+func multiplied(products []multiplication) []launch {
+	var order []model.TensorID
+	by := map[model.TensorID][]multiplication{}
+	for _, m := range products {
+		if by[m.by] == nil {
+			order = append(order, m.by)
+		}
+		by[m.by] = append(by[m.by], m)
+	}
 	var all []launch
-	done := make([]bool, len(products))
-	for i, m := range products {
-		if done[i] {
-			continue
-		}
-		var same []int
-		for j := i; j < len(products); j++ {
-			if products[j].by == m.by {
-				same, done[j] = append(same, j), true
-			}
-		}
+	for _, id := range order {
 		all = append(all, func(w *work) error {
 			var b kernels.Planes
 			defer b.Free(w.dev)
-			for _, j := range same {
-				if err := products[j].do(w, at[j], &b); err != nil {
+			for _, m := range by[id] {
+				if err := m.do(w, m.at, &b); err != nil {
 					return err
 				}
 			}

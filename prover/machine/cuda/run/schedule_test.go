@@ -11,20 +11,24 @@ import (
 
 // scheduled is a step as it was given to a schedule.
 type scheduled struct {
-	reads, factors []read
-	makes          model.TensorID
+	reads   []read
+	factors []kernels.Ptr
+	makes   model.TensorID
 }
+
+// tensorAt is the tensor that integersOf gave an address.
+func tensorAt(at kernels.Ptr) model.TensorID { return model.TensorID(at/256 - 1) }
 
 // integersOf stands for a tensor.
 func integersOf(id model.TensorID) kernels.Integers {
 	return kernels.Integers{At: kernels.Ptr(256 * (int(id) + 1)), Width: 4}
 }
 
-// stepOf returns a step of n entries that reads tensors.
-func stepOf(n int, reads []read) *kernels.Step {
-	x := &kernels.Step{Kind: kernels.ExactStep, N: n}
+// stepOf returns a step of n entries that reads tensors and makes one.
+func stepOf(n int, reads []read, makes model.TensorID) *kernels.Step {
+	x := &kernels.Step{Kind: kernels.ExactStep, N: n, Out: kernels.Result{Integers: integersOf(makes)}}
 	for _, r := range reads {
-		o := kernels.Operand{Integers: integersOf(r.id)}
+		o := kernels.Operand{Integers: kernels.Integers{At: r.at, Width: 4}}
 		if !r.inPlace {
 			o.Groups = []kernels.OperandGroup{{Step: 1}}
 		}
@@ -40,44 +44,47 @@ func TestSchedule(t *testing.T) {
 	joined, merged, shared := 0, 0, 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		s := newSchedule(nil, false)
 		const room = 100
+		s := &schedule{room: room, made: map[kernels.Ptr]*chain{}}
 		steps := map[*kernels.Step]scheduled{}
 		maxima := map[model.TensorID][]read{}
 		var sizes []int // by tensor
 		for id := range model.TensorID(60) {
 			n := []int{8, 8, 8, 40, 1 << 14}[rng.IntN(5)]
 			var x scheduled
-			draw := func(list *[]read, most int, inPlace bool) {
+			draw := func(most int, inPlace bool) (list []read) {
 				for range rng.IntN(most) {
 					if id > 0 {
 						of := model.TensorID(rng.IntN(min(int(id), 9)))
 						of = id - 1 - of
-						*list = append(*list, read{of, inPlace && sizes[of] == n && rng.IntN(4) > 0})
+						list = append(list, read{integersOf(of).At, inPlace && sizes[of] == n && rng.IntN(4) > 0})
 					}
 				}
+				return list
 			}
-			draw(&x.reads, 4, true)
+			x.reads = draw(4, true)
 			x.makes = id
 			sizes = append(sizes, n)
-			if rng.IntN(12) == 0 {
-				maxima[id] = x.reads
-				s.single(func(*work) error { return nil }, x.reads, id)
+			if rng.IntN(12) == 0 && len(x.reads) > 0 {
+				maxima[id] = x.reads[:1]
+				s.single(func(*work) error { return nil }, x.reads[0].at, integersOf(id).At)
 				continue
 			}
 			var products []multiplication
 			if n <= room && rng.IntN(4) == 0 {
-				products = []multiplication{{by: id}}
-				draw(&x.factors, 3, false)
+				for _, r := range draw(3, false) {
+					x.factors = append(x.factors, r.at)
+				}
+				products = []multiplication{{by: id, reads: x.factors}}
 			}
-			step := stepOf(n, x.reads)
+			step := stepOf(n, x.reads, id)
 			steps[step] = x
-			s.step(step, x.reads, products, x.factors, room, id, model.None)
+			s.step(step, products)
 		}
 		turn, place := map[model.TensorID]int{}, map[model.TensorID]int{}
 		chain := map[model.TensorID]*chain{}
 		for id := range maxima {
-			turn[id] = s.made[id].turn
+			turn[id] = s.made[integersOf(id).At].turn
 		}
 		seen := 0
 		for k := range s.turns {
@@ -109,9 +116,10 @@ func TestSchedule(t *testing.T) {
 		for x, step := range steps {
 			id := step.makes
 			for _, r := range step.reads {
-				inChain := r.inPlace && chain[r.id] == chain[id] && place[r.id] < place[id]
-				if turn[r.id] > turn[id] || turn[r.id] == turn[id] && !inChain {
-					t.Fatalf("seed %d: tensor %d of turn %d is read in turn %d", seed, r.id, turn[r.id], turn[id])
+				of := tensorAt(r.at)
+				inChain := r.inPlace && chain[of] == chain[id] && place[of] < place[id]
+				if turn[of] > turn[id] || turn[of] == turn[id] && !inChain {
+					t.Fatalf("seed %d: tensor %d of turn %d is read in turn %d", seed, of, turn[of], turn[id])
 				}
 			}
 			if x.Acc == 0 {
@@ -122,21 +130,21 @@ func TestSchedule(t *testing.T) {
 			if i < 0 || s.sums[i].from >= turn[id] {
 				t.Fatalf("seed %d: no accumulators for tensor %d", seed, id)
 			}
-			for _, r := range step.factors {
-				if turn[r.id] >= s.sums[i].from {
-					t.Fatalf("seed %d: tensor %d of turn %d is multiplied in turn %d", seed, r.id, turn[r.id], s.sums[i].from)
+			for _, at := range step.factors {
+				if id := tensorAt(at); turn[id] >= s.sums[i].from {
+					t.Fatalf("seed %d: tensor %d of turn %d is multiplied in turn %d", seed, id, turn[id], s.sums[i].from)
 				}
 			}
 		}
 		for id, reads := range maxima {
 			for _, r := range reads {
-				if turn[r.id] >= turn[id] {
-					t.Fatalf("seed %d: the maximum of a tensor of turn %d in turn %d", seed, turn[r.id], turn[id])
+				if of := tensorAt(r.at); turn[of] >= turn[id] {
+					t.Fatalf("seed %d: the maximum of a tensor of turn %d in turn %d", seed, turn[of], turn[id])
 				}
 			}
 		}
 		for i, a := range s.sums {
-			if a.at+a.n > room || a.at+a.n > s.extent() {
+			if a.at+a.n > room || a.at+a.n > s.most {
 				t.Fatalf("seed %d: accumulators beyond the room", seed)
 			}
 			for _, b := range s.sums[:i] {
@@ -157,15 +165,15 @@ func TestSchedule(t *testing.T) {
 // TestScheduleNorm: what a norm is made of takes a launch for each time that entries of others are
 // wanted, and no more.
 func TestScheduleNorm(t *testing.T) {
-	s := newSchedule(nil, false)
+	s := &schedule{made: map[kernels.Ptr]*chain{}}
 	id := model.TensorID(0) // made before
 	next := func(n int, inPlace bool, of ...model.TensorID) model.TensorID {
 		var reads []read
 		for _, r := range of {
-			reads = append(reads, read{r, inPlace})
+			reads = append(reads, read{integersOf(r).At, inPlace})
 		}
 		id++
-		s.step(stepOf(n, reads), reads, nil, nil, 0, id)
+		s.step(stepOf(n, reads, id), nil)
 		return id
 	}
 	const tokens, width = 16, 16 * 64

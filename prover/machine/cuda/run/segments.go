@@ -1,13 +1,10 @@
 package run
 
 import (
-	"errors"
 	"slices"
 
-	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
-	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
 // Values of a run that are not kept. Chunks that follow each other are a segment. What steps of
@@ -19,26 +16,15 @@ type segments struct {
 	Of    []int // by chunk, increasing
 	inner []int // by tensor: the segment that alone reads and writes it, −1 where it is kept
 	N     int
-	kept  int // the first so many, whose values are kept all the same (keep)
-}
-
-// keep has the first so many segments keep their values.
-func (s *segments) keep(n int) *segments {
-	s.kept = min(n, s.N)
-	for i, k := range s.inner {
-		if k < s.kept {
-			s.inner[i] = -1
-		}
-	}
-	return s
+	kept  int // the first so many, whose values are kept all the same
 }
 
 // leastSegments is how many there are about, at least: the values of one are on a device at a
 // time.
 const leastSegments = 48
 
-// NewSegments divides the chunks of a circuit: where little is read beyond.
-func NewSegments(g *model.Graph) *segments {
+// NewSegments divides the chunks of a circuit: where little is read beyond. The first so many segments keep their values.
+func NewSegments(g *model.Graph, keeping int) *segments {
 	first, last := users(g)
 	kept := make([]bool, len(g.Tensors))
 	for _, m := range g.Mults { // counted once
@@ -61,13 +47,14 @@ func NewSegments(g *model.Graph) *segments {
 		}
 		from = to
 	}
+	s.kept = min(keeping, s.N)
 	for i := range g.Tensors {
 		s.inner[i] = -1
 		if k := g.Tensors[i].Kind; k != model.Witness && k != model.Virtual || kept[i] || last[i] < 0 {
 			continue
 		}
-		if s.Of[first[i]] == s.Of[last[i]] {
-			s.inner[i] = s.Of[first[i]]
+		if k := s.Of[first[i]]; k == s.Of[last[i]] && k >= s.kept {
+			s.inner[i] = k
 		}
 	}
 	return s
@@ -108,8 +95,7 @@ func writtenBy(g *model.Graph, kept []bool, last []int) *written {
 // end returns where a segment ends that begins with a chunk: of the places at which it is half full at least, at the last
 // of those that least is read beyond.
 func (w *written) end(from int) int {
-	to, size := from, int64(0)
-	best := -1
+	to, size, best := from, int64(0), -1
 	for to < len(w.chunks) && (to == from || size+w.chunks[to] <= w.most) {
 		size += w.chunks[to]
 		to++
@@ -126,26 +112,10 @@ func (w *written) end(from int) int {
 // users returns the first and the last chunk with a step that writes a tensor, or reads it, by
 // itself or through a virtual one; −1 where there is none. Outputs are read in the last chunk.
 func users(g *model.Graph) (first, last []int) {
-	first, last = make([]int, len(g.Tensors)), make([]int, len(g.Tensors))
-	for i := range last {
-		first[i], last[i] = -1, -1
-	}
-	var read func(id model.TensorID, chunk int)
-	terms := func(linear []model.Linear, chunk int) {
-		for i := range linear {
-			l := &linear[i]
-			read(l.Src, chunk)
-			if l.View == nil {
-				continue
-			}
-			for k := range l.View.Groups {
-				if l.View.Groups[k].Map == model.MapPublic {
-					read(l.View.Groups[k].Ids, chunk)
-				}
-			}
-		}
-	}
-	read = func(id model.TensorID, chunk int) {
+	none := []int{-1}
+	first, last = slices.Repeat(none, len(g.Tensors)), slices.Repeat(none, len(g.Tensors))
+	var use func(id model.TensorID, chunk int)
+	use = func(id model.TensorID, chunk int) {
 		if last[id] == chunk { // and so has all that it is defined by
 			return
 		}
@@ -153,29 +123,21 @@ func users(g *model.Graph) (first, last []int) {
 			first[id] = chunk
 		}
 		last[id] = chunk
-		if t := &g.Tensors[id]; t.Kind == model.Virtual {
-			terms(t.Def, chunk)
-			if t.Product != nil {
-				read(t.Product.A, chunk)
-				read(t.Product.B, chunk)
-			}
+		for of := range g.Tensors[id].Sources {
+			use(of, chunk)
 		}
 	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		terms(s.Acc.Linear, s.Chunk)
-		for k := range s.Acc.Products {
-			read(s.Acc.Products[k].A, s.Chunk)
-			read(s.Acc.Products[k].B, s.Chunk)
+		for id := range s.Sources {
+			use(id, s.Chunk)
 		}
-		for _, id := range []model.TensorID{s.Den, s.Out, s.Lo} {
-			if id != model.None {
-				read(id, s.Chunk)
-			}
+		for _, id := range s.Results() {
+			use(id, s.Chunk)
 		}
 	}
 	for _, id := range g.Outputs {
-		read(id, g.Chunks-1)
+		use(id, g.Chunks-1)
 	}
 	return first, last
 }
@@ -184,220 +146,6 @@ func users(g *model.Graph) (first, last []int) {
 // them.
 func InOrder(g *model.Graph) bool {
 	return slices.IsSortedFunc(g.Steps, func(a, b model.Step) int { return a.Chunk - b.Chunk })
-}
-
-// recomputed are the values of a segment that are on the device once more.
-type recomputed struct {
-	at    kernels.Ptr
-	users int
-}
-
-// enter returns the memory of a segment in which its values are, and makes them through a queue
-// of the run's machine, which then has been waited for, if they are not there. They stay until
-// all who have entered have left (leaveSegment), and longer if nothing else takes their place.
-// A segment that keeps its values has no such memory.
-func (r *Run) enter(dev kernels.Device, p *part, segment int) (kernels.Ptr, error) {
-	if r.segments == nil || segment < r.segments.kept {
-		return 0, nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s, ok := r.made[segment]; ok {
-		s.users++
-		return s.at, nil
-	}
-	r.dropSegments(false)
-	at, err := p.m.Dev.Alloc(max(p.again, slotAlignment))
-	if err != nil {
-		return 0, err
-	}
-	made := false
-	defer func() {
-		if !made {
-			_ = dev.Sync() // the first error has been told
-			p.m.Dev.Free(at)
-		}
-	}()
-	// The memory is of the machine's first queue.
-	if err := p.m.Dev.Sync(); err != nil {
-		return 0, err
-	}
-	a := device.NewScope(dev)
-	defer a.Close()
-	w := &work{bases: r.bases(p), again: true}
-	w.bases.Again = at
-	if err := w.do(a, p.sums, r.again[segment]); err != nil {
-		return 0, err
-	}
-	if err := dev.Sync(); err != nil {
-		return 0, err
-	}
-	made = true
-	if r.made == nil {
-		r.made = map[int]*recomputed{}
-	}
-	r.made[segment] = &recomputed{at, 1}
-	return at, nil
-}
-
-// Recomputed returns the bytes that so many segments take when their values are recomputed, and one of them while that
-// is done.
-func (r *Run) Recomputed(together int) int64 {
-	var bytes int64
-	for _, p := range r.parts {
-		bytes += int64(together*p.again + 8*p.sums)
-	}
-	return bytes
-}
-
-// leaveSegment says that one who has entered a segment does not read it any more.
-func (r *Run) leaveSegment(segment int) {
-	if r.segments == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s, ok := r.made[segment]; ok {
-		s.users--
-	}
-}
-
-// dropSegments gives the memory of segments back that nobody reads, or of all.
-func (r *Run) dropSegments(all bool) {
-	for k, s := range r.made {
-		if all || s.users == 0 {
-			r.parts[0].m.Dev.Free(s.at)
-			delete(r.made, k)
-		}
-	}
-}
-
-// inSegment calls f with the memory of a segment.
-func (r *Run) inSegment(p *part, segment int, f func(again kernels.Ptr) error) error {
-	again, err := r.enter(p.m.Dev, p, segment)
-	if err != nil {
-		return err
-	}
-	defer r.leaveSegment(segment)
-	err = f(again)
-	if r.segments != nil {
-		err = errors.Join(err, p.m.Dev.Sync())
-	}
-	return err
-}
-
-// with calls f with the tensor of a slot.
-func (r *Run) with(p *part, s *slot, f func(t *device.Tensor) error) error {
-	if s.kept() {
-		return f(r.tensorAt(p, s, 0))
-	}
-	return r.inSegment(p, s.segment, func(again kernels.Ptr) error { return f(r.tensorAt(p, s, again)) })
-}
-
-// ofRun returns what the run has of a slot on the backend's machine, nil if it has nothing. What
-// is not kept is there until the backend leaves its segment. It gives up if there is no room for
-// that: the host's values, for which there might be, would be those of a run there.
-func (s *Stream) ofRun(of func(*part) (slot, bool)) *device.Tensor {
-	p := s.Run.part(s.Context)
-	if p == nil {
-		return nil
-	}
-	x, ok := of(p)
-	if !ok {
-		return nil
-	}
-	if x.kept() {
-		return s.Run.tensorAt(p, &x, 0)
-	}
-	again, err := s.segment(x.segment)
-	device.Check(err)
-	return s.Run.tensorAt(p, &x, again)
-}
-
-// segment returns the memory of a segment, which the backend has entered.
-func (s *Stream) segment(k int) (kernels.Ptr, error) {
-	if at, ok := s.in[k]; ok {
-		return at, nil
-	}
-	at, err := s.Run.enter(s.Dev.Device, s.Run.part(s.Context), k)
-	if err == nil && s.Run.segments != nil {
-		s.in[k] = at
-	}
-	return at, err
-}
-
-// LeaveSegments leaves those that the backend has entered, once what it has enqueued is done.
-func (s *Stream) LeaveSegments() {
-	if len(s.in) == 0 {
-		return
-	}
-	_ = s.Dev.Sync() // an error is told by the next operation
-	for k := range s.in {
-		s.Run.leaveSegment(k)
-	}
-	clear(s.in)
-}
-
-// Groups are groups of a commitment that follow each other: all have values that are kept, or some that one segment recomputes.
-type Groups struct {
-	Of    []int
-	Again bool // values are recomputed
-}
-
-// DropSegments gives the memory of segments back that nobody reads.
-func (s *Stream) DropSegments() {
-	if s.Run != nil && s.Run.segments != nil {
-		s.Run.mu.Lock()
-		defer s.Run.mu.Unlock()
-		s.Run.dropSegments(false)
-	}
-}
-
-// SegmentsOf divides groups of a commitment by the segments that recompute their values, and returns nil if all are kept.
-func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) []Groups {
-	if s.Run == nil || s.Run.segments == nil {
-		return nil
-	}
-	p := s.Run.part(s.Context)
-	if p == nil {
-		return nil
-	}
-	var all []Groups
-	last, again := 0, false
-	for _, i := range groups {
-		k := p.recomputing(c, i)
-		if len(all) == 0 || last != k {
-			all, last = append(all, Groups{Again: k >= 0}), k
-		}
-		g := &all[len(all)-1]
-		g.Of, again = append(g.Of, i), again || g.Again
-	}
-	if !again {
-		return nil
-	}
-	return all
-}
-
-// recomputing returns the segment that recomputes values of a group of a commitment, −1 if all are kept.
-func (p *part) recomputing(c *backend.Commitment, group int) int {
-	part := &c.Parts[group]
-	if part.Kind != backend.Tensors {
-		return -1
-	}
-	from, blocks := uint64(part.First)<<c.RowVars, part.Stack.Blocks
-	to := from + uint64(c.Groups[group].Rows)<<c.RowVars
-	for i := range blocks {
-		if blocks[i].Offset >= to {
-			break
-		}
-		if i+1 < len(blocks) && blocks[i+1].Offset <= from {
-			continue
-		}
-		if s, ok := p.tensors[blocks[i].Tensor]; ok && !s.kept() {
-			return s.segment
-		}
-	}
-	return -1
 }
 
 // TensorNeed is what a tensor takes in the narrowest type that holds its range.
@@ -416,7 +164,7 @@ type Least struct {
 
 // NewLeast returns the bounds of a circuit.
 func NewLeast(g *model.Graph) *Least {
-	s := NewSegments(g)
+	s := NewSegments(g, 0)
 	l := &Least{inner: make([]int64, s.N), inOrder: InOrder(g)}
 	for i := range g.Tensors {
 		if t := &g.Tensors[i]; t.Kind != model.Fixed {
@@ -425,19 +173,14 @@ func NewLeast(g *model.Graph) *Least {
 	}
 	for i := range g.Steps {
 		x := &g.Steps[i]
-		for _, id := range []model.TensorID{x.Out, x.Lo} {
-			switch {
-			case id == model.None:
-			case s.inner[id] < 0:
+		for _, id := range x.Results() {
+			if k := s.inner[id]; k < 0 {
 				l.outside += TensorNeed(&g.Tensors[id])
-			default:
-				l.inner[s.inner[id]] += TensorNeed(&g.Tensors[id])
+			} else {
+				l.inner[k] += TensorNeed(&g.Tensors[id])
 			}
 		}
-		if x.Kind != model.StepLookup {
-			continue
-		}
-		if _, _, ok := keyTensor(g, i); !ok {
+		if _, _, is := keyTensor(g, i); x.Kind == model.StepLookup && !is {
 			l.keys += int64(model.Size(x.Shape) * widthOfKeys(&g.Tables[x.Table]))
 		}
 	}

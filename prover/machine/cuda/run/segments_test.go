@@ -58,7 +58,7 @@ func blocks(n, size int) (g *model.Graph, w model.Weights, inputs [][]int32) {
 func TestSegments(t *testing.T) {
 	const n, size = 80, 1000
 	g, w, inputs := blocks(n, size)
-	s := NewSegments(g)
+	s := NewSegments(g, 0)
 	kept := 0
 	for c := 1; c < g.Chunks; c++ {
 		if s.Of[c] < s.Of[c-1] || s.Of[c] > s.Of[c-1]+1 {
@@ -152,7 +152,7 @@ func TestSegments(t *testing.T) {
 // them makes no segment's values again.
 func TestSegmentsApart(t *testing.T) {
 	g, w, inputs := blocks(80, 500)
-	s := NewSegments(g)
+	s := NewSegments(g, 0)
 	own := model.Apart{}
 	for k := range s.N {
 		own.Tensors = append(own.Tensors, model.TensorID(slices.Index(s.inner, k)))

@@ -15,27 +15,28 @@ import (
 // A Stream is a stream of a device with the witness of one proof. Through it passes find tensors and the
 // keys of look-ups. It is for one goroutine at a time.
 type Stream struct {
-	Context *device.Context
-	Graph   *model.Graph
-	Witness backend.Witness
-	Dev     *device.Scope
-	Run     *Run // that has made the witness, if that was on devices
+	*shared
+	Dev    *device.Scope
+	Closed bool
 
-	values  *tensorSet // of all streams
-	further bool       // the values are another stream's
+	further bool // what is shared is another stream's
 	keys    map[int]*stepKeys
 	in      map[int]kernels.Ptr  // segments of the run that are read, and their memory
 	box     kernels.ResultBuffer // nil until wanted
-	Closed  bool
 }
 
-// tensorSet are the tensors of one witness on a device that are not fixed, for all streams. A tensor comes when
+// shared is what all streams of a device have of a witness. A tensor that is not fixed comes when
 // a stream first wants it, from the device where a run has left it or from the host. It stays until the first
 // stream is closed: then all that reads it has been waited for.
-type tensorSet struct {
-	peers   []*device.Context // which may have fixed tensors
+type shared struct {
+	Context *device.Context
+	Graph   *model.Graph
+	Witness backend.Witness
+	Run     *Run // that has made the witness, if that was on devices
+
+	tensors sync.Map // values by model.TensorID
 	mu      sync.Mutex
-	tensors map[model.TensorID]*value
+	peers   []*device.Context // which may have fixed tensors
 }
 
 type value struct {
@@ -44,26 +45,26 @@ type value struct {
 }
 
 // others returns the devices that may have fixed tensors.
-func (v *tensorSet) others() []*device.Context {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.peers
+func (s *shared) others() []*device.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peers
 }
 
 // Forget has no fixed tensors copied from a device any more, which has failed.
-func (s *Stream) Forget(m *device.Context) {
-	s.values.mu.Lock()
-	defer s.values.mu.Unlock()
-	s.values.peers = slices.DeleteFunc(slices.Clone(s.values.peers), func(x *device.Context) bool { return x == m })
+func (s *shared) Forget(m *device.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.peers = slices.DeleteFunc(slices.Clone(s.peers), func(x *device.Context) bool { return x == m })
 }
 
 // NewStream returns the first stream of a device for a witness of g. Fixed tensors may be copied from peers.
 func NewStream(m *device.Context, g *model.Graph, w backend.Witness, peers ...*device.Context) *Stream {
-	return newStream(m, g, w, m.Dev, &tensorSet{peers: slices.Clone(peers), tensors: map[model.TensorID]*value{}}, false)
+	return newStream(&shared{Context: m, Graph: g, Witness: w, Run: keptOf(w), peers: slices.Clone(peers)}, m.Dev)
 }
 
-func newStream(m *device.Context, g *model.Graph, w backend.Witness, dev kernels.Device, v *tensorSet, further bool) *Stream {
-	return &Stream{Context: m, Graph: g, Witness: w, Dev: device.NewScope(dev), Run: keptOf(w), values: v, further: further, keys: map[int]*stepKeys{}, in: map[int]kernels.Ptr{}}
+func newStream(s *shared, dev kernels.Device) *Stream {
+	return &Stream{shared: s, Dev: device.NewScope(dev), keys: map[int]*stepKeys{}, in: map[int]kernels.Ptr{}}
 }
 
 // Stream returns stream n of the device for the same witness, which is closed before s is.
@@ -72,52 +73,44 @@ func (s *Stream) Stream(n int) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStream(s.Context, s.Graph, s.Witness, dev, s.values, true), nil
+	other := newStream(s.shared, dev)
+	other.further = true
+	return other, nil
 }
 
-// DeviceWitness is a witness that has tensors on the device already.
-type DeviceWitness interface {
-	backend.Witness
-	// DeviceTensor returns a tensor, or nil for one that is not there. It stays
-	// the witness's own.
-	DeviceTensor(id model.TensorID) *device.Tensor
+// Stream returns a queue of a machine, of that number, through which values of a run are found while it goes on.
+func (r *Run) Stream(m *device.Context, queue int) (*Stream, error) {
+	dev, err := kernels.StreamOf(m.Dev, queue)
+	if err != nil {
+		return nil, err
+	}
+	return r.stream(m, dev), nil
 }
 
-// Tensor is find, and gives up after an error.
-func (s *Stream) Tensor(id model.TensorID) *device.Tensor {
-	t, err := s.Find(id)
-	device.Check(err)
-	return t
+// stream returns a stream that finds values of a run, and nothing else.
+func (r *Run) stream(m *device.Context, dev kernels.Device) *Stream {
+	return newStream(&shared{Context: m, Graph: r.g, Run: r}, dev)
 }
+
+// Tensor is Find, and gives up after an error.
+func (s *Stream) Tensor(id model.TensorID) *device.Tensor { return device.Get(s.Find(id)) }
 
 // Find returns a tensor of any kind on the device: fixed tensors those of the context, others uploaded once for all
 // streams. Where there is no room for it, the error wraps kernels.ErrMemory.
 func (s *Stream) Find(id model.TensorID) (*device.Tensor, error) {
-	if w, ok := s.Witness.(DeviceWitness); ok {
-		if t := w.DeviceTensor(id); t != nil {
-			return t, nil
-		}
-	}
-	if s.Run != nil {
-		if t := s.ofRun(ofTensor(id)); t != nil {
-			return t, nil
-		}
+	if t, _ := s.here(ofTensor(id)); t != nil {
+		return t, nil
 	}
 	if s.Graph.Tensors[id].Kind == model.Fixed {
-		return s.Context.ResidentOn(s.Dev.Device, s.Witness.Fixed(id), s.values.others())
+		return s.Context.Resident(s.Dev.Device, s.Witness.Fixed(id), s.others())
 	}
 	return s.bring(id)
 }
 
 // bring returns a tensor that is not fixed, and brings it where no stream has before.
 func (s *Stream) bring(id model.TensorID) (*device.Tensor, error) {
-	s.values.mu.Lock()
-	v := s.values.tensors[id]
-	if v == nil {
-		v = &value{}
-		s.values.tensors[id] = v
-	}
-	s.values.mu.Unlock()
+	x, _ := s.tensors.LoadOrStore(id, &value{})
+	v := x.(*value)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.t != nil {
@@ -136,9 +129,7 @@ func (s *Stream) bring(id model.TensorID) (*device.Tensor, error) {
 // ResultBuffer returns the stream's result buffer.
 func (s *Stream) ResultBuffer() kernels.ResultBuffer {
 	if s.box == nil {
-		var err error
-		s.box, err = s.Context.TakeBox(s.Dev.Device)
-		device.Check(err)
+		s.box = device.Get(s.Context.TakeBox(s.Dev.Device))
 	}
 	return s.box
 }
@@ -152,12 +143,13 @@ func (s *Stream) Close() {
 	s.Dev.Close()
 	s.LeaveSegments()
 	if !s.further {
-		for _, v := range s.values.tensors {
-			if v.t != nil {
-				v.t.Free(s.Context.Dev)
+		s.tensors.Range(func(id, x any) bool {
+			if t := x.(*value).t; t != nil {
+				t.Free(s.Context.Dev)
 			}
-		}
-		clear(s.values.tensors)
+			s.tensors.Delete(id)
+			return true
+		})
 	}
 	if s.box != nil {
 		s.Context.GiveBox(s.Dev.Device, s.box)

@@ -75,10 +75,7 @@ func viewWiring(v *model.View, in, out []int, lists func([]int32) kernels.Ptr, i
 // labelWiring returns that of an operand of a product: labels below the rank of out are
 // its axes, others are summed over, in the order of sums.
 func labelWiring(shape, labels, out []int, sums []model.Label) wiring {
-	w := wiring{summands: 1}
-	for _, l := range sums {
-		w.summands *= l.Dim
-	}
+	w := wiring{summands: dims(sums)}
 	x := kernels.OperandGroup{Step: 1}
 	for a, label := range labels {
 		s := stride(shape, a)
@@ -87,11 +84,7 @@ func labelWiring(shape, labels, out []int, sums []model.Label) wiring {
 			continue
 		}
 		at := slices.IndexFunc(sums, func(l model.Label) bool { return l.ID == label })
-		div := 1
-		for _, l := range sums[at+1:] {
-			div *= l.Dim
-		}
-		x.Axes = append(x.Axes, kernels.OperandAxis{Sum: true, Div: div, Dim: shape[a], Stride: s})
+		x.Axes = append(x.Axes, kernels.OperandAxis{Sum: true, Div: dims(sums[at+1:]), Dim: shape[a], Stride: s})
 	}
 	w.groups = []kernels.OperandGroup{x}
 	w.simplify(model.Size(out))
@@ -110,6 +103,7 @@ func (w *wiring) simplify(n int) {
 	for _, g := range w.groups {
 		g.Axes = slices.DeleteFunc(g.Axes, func(a kernels.OperandAxis) bool { return a.Dim == 1 || a.Stride == 0 })
 		if !staysInside(g) {
+			g.Axes = merged(g.Axes)
 			others = append(others, g)
 			continue
 		}
@@ -128,10 +122,7 @@ func (w *wiring) simplify(n int) {
 	if len(others) == 0 || len(all.Axes) > 0 || all.Base != 0 {
 		w.groups = append(w.groups, all)
 	}
-	for _, g := range others {
-		g.Axes = merged(g.Axes)
-		w.groups = append(w.groups, g)
-	}
+	w.groups = append(w.groups, others...)
 	w.openLast(n)
 }
 
@@ -147,14 +138,14 @@ func staysInside(g kernels.OperandGroup) bool {
 
 // isOutput says whether the index of a group is that of the output, of n entries, itself.
 func isOutput(g kernels.OperandGroup, n int) bool {
-	if g.Base != 0 {
-		return false
+	switch len(g.Axes) {
+	case 0:
+		return g.Base == 0 && n == 1
+	case 1:
+		a := g.Axes[0]
+		return g.Base == 0 && !a.Sum && a.Div == 1 && a.Stride == 1 && a.Dim == n
 	}
-	if len(g.Axes) == 0 {
-		return n == 1
-	}
-	a := g.Axes[0]
-	return len(g.Axes) == 1 && !a.Sum && a.Div == 1 && a.Stride == 1 && a.Dim == n
+	return false
 }
 
 // openLast drops the lengths of axes that no other one is above: what is divided by Div is below them in any case.
@@ -176,13 +167,13 @@ func (w *wiring) openLast(n int) {
 // merged makes one axis of those that lie behind each other.
 func merged(axes []kernels.OperandAxis) []kernels.OperandAxis {
 	slices.SortStableFunc(axes, func(a, b kernels.OperandAxis) int {
-		if a.Sum != b.Sum {
-			if b.Sum {
-				return -1
-			}
-			return 1
+		switch {
+		case a.Sum == b.Sum:
+			return cmp.Compare(b.Div, a.Div)
+		case b.Sum:
+			return -1
 		}
-		return cmp.Compare(b.Div, a.Div)
+		return 1
 	})
 	var out []kernels.OperandAxis
 	for _, b := range axes {

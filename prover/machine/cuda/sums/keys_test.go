@@ -169,9 +169,17 @@ func TestKeys(t *testing.T) {
 			run := wit.Kept().(*run.Run)
 			kept := 0
 			for i := range g.Steps {
-				if run.KeptKeys(machines[0], i) != nil {
+				before := machines[0].Traffic().Live
+				stream, err := run.Stream(machines[0], 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stream.Columns(i)
+				if machines[0].Traffic().Live == before {
 					kept++
 				}
+				stream.Close()
+				stream.DropSegments()
 			}
 			if kept != c.keptOnFirst {
 				t.Errorf("%s: keys of %d steps are kept, want %d", c.name, kept, c.keptOnFirst)

@@ -73,8 +73,7 @@ func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int
 			data.Read(filled[:n], 0)
 			data = filled
 		}
-		t, err := device.NewTensor(dev, data)
-		device.Check(err)
+		t := device.Get(device.NewTensor(dev, data))
 		x := restrict(dev, append([]int{rows}, shape[1:]...), t.Integers(), own)
 		t.Free(dev)
 		if k == 0 {

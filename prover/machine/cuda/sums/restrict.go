@@ -1,9 +1,13 @@
 package sums
 
 import (
+	"context"
+	"slices"
+
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
@@ -63,14 +67,12 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 	points := device.NewArray[field.QM31](dev, len(coords)+most)
 	device.Check(kernels.UploadSlice(dev, points, coords))
 	weights := kernels.At[field.QM31](points, len(coords))
-	at := kernels.Ptr(0) // the elements of K so far, not the result's
-	for {
-		next := largestBound(gs)
+	at := kernels.Ptr(0) // the elements of K so far
+	for next := largestBound(gs); next >= 0; next = largestBound(gs) {
 		g, b := gs[next], binding(gs, next)
-		gs = append(gs[:next:next], gs[next+1:]...)
-		n := b.Outer * b.Inner
-		out := result.at
-		if last := largestBound(gs) < 0; !last || !inOrder {
+		gs = slices.Concat(gs[:next], gs[next+1:])
+		n, out := b.Outer*b.Inner, result.at
+		if !inOrder || largestBound(gs) >= 0 {
 			out = device.NewArray[field.QM31](dev, n)
 		} else if n < size {
 			device.Check(dev.Clear(kernels.At[field.QM31](out, n), (size-n)*device.ElementBytes))
@@ -83,15 +85,11 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 			device.Check(kernels.RestrictField(dev, out, at, b))
 			dev.Free(at)
 		}
-		if out == result.at {
-			break
-		}
 		at = out
-		if largestBound(gs) < 0 {
-			device.Check(kernels.ArrangeField(dev, result.at, at, layout))
-			dev.Free(at)
-			break
-		}
+	}
+	if at != result.at {
+		device.Check(kernels.ArrangeField(dev, result.at, at, layout))
+		dev.Free(at)
 	}
 	dev.Free(points)
 	return result
@@ -149,4 +147,83 @@ func keptLayout(shape, keep []int) (l kernels.Layout, inOrder bool) {
 		l.Dims, l.Steps = append(l.Dims, d), append(l.Steps, steps[a])
 	}
 	return l, inOrder
+}
+
+// Variables, for tests.
+var (
+	// mostSmall is how many entries a tensor may have to be restricted together with others: so few that
+	// one after the other they leave most of the device idle.
+	mostSmall = 1 << 20
+	// smallScratch is how many bytes the restrictions of one launch take beside their tables.
+	smallScratch = 32 << 20
+)
+
+// smallTables are restrictions of small tensors that are made together.
+type smallTables struct {
+	jobs []kernels.Restriction
+	to   []*backend.Table
+}
+
+// add plans a restriction, whose table goes to the given place. It returns false, and does nothing, for one that takes
+// more than one pass over the tensor.
+func (s *smallTables) add(to *backend.Table, shape []int, in kernels.Integers, r backend.Restriction) bool {
+	gs, coords := groups(shape, r.Bound)
+	x := kernels.Restriction{In: in, Point: coords}
+	x.Layout, _ = keptLayout(shape, r.Keep)
+	if at := largestBound(gs); at >= 0 {
+		x.Bound, x.Dims = binding(gs, at), gs[at].dims
+		gs[at].bound = false
+		if largestBound(gs) >= 0 {
+			return false
+		}
+	} else if len(coords) > 0 {
+		return false
+	}
+	s.jobs, s.to = append(s.jobs, x), append(s.to, to)
+	return true
+}
+
+// make makes the tables, in one area for each launch.
+func (s *smallTables) make(dev *device.Scope) {
+	for len(s.jobs) > 0 {
+		n, scratch := 0, 0
+		var sizes []int
+		for n < len(s.jobs) && (n == 0 || scratch+s.jobs[n].Scratch() <= smallScratch) {
+			scratch += s.jobs[n].Scratch()
+			sizes = append(sizes, device.ElementBytes*kernels.PaddedSize(s.jobs[n].Layout.Dims))
+			n++
+		}
+		at := device.Get(dev.Several(sizes))
+		for i := range n {
+			s.jobs[i].Out = at[i]
+			*s.to[i] = table{at[i], model.Log2Ceil(kernels.PaddedSize(s.jobs[i].Layout.Dims))}
+		}
+		device.Check(kernels.Restrict(dev, s.jobs[:n]))
+		s.jobs, s.to = s.jobs[n:], s.to[n:]
+	}
+}
+
+// restrictProduct returns the table that a restriction of a tensor is that a product defines: made by a kernel, of one that
+// is laid out as that wants it and of which all rows are bound, and otherwise by the processor.
+func (b *Passes) restrictProduct(ctx context.Context, r backend.Restriction) table {
+	t := &b.s.Graph.Tensors[r.Tensor]
+	rows := len(t.Shape) - 2
+	c, ok := run.ChosenOf(b.s.Graph, t.Product)
+	if !ok || !slices.Equal(r.Keep, []int{rows, rows + 1}) {
+		tables := device.Get(b.Backend.Restrict(ctx, []backend.Restriction{r}))
+		values := tables[0].([]field.QM31)
+		return table{device.NewCopy(b.s.Dev, values), model.Log2Ceil(len(values))}
+	}
+	c.By, c.X = b.s.Tensor(t.Product.A).Integers(), b.s.Tensor(t.Product.B).Integers()
+	coords := slices.Concat(r.Bound[:rows]...)
+	out := table{device.NewArray[field.QM31](b.s.Dev, kernels.PaddedSize([]int{c.Experts, c.K})), model.Log2Ceil(c.Experts) + model.Log2Ceil(c.K)}
+	points := device.NewArray[field.QM31](b.s.Dev, len(coords)+c.Rows)
+	if len(coords) > 0 {
+		device.Check(kernels.UploadSlice(b.s.Dev, points, coords))
+	}
+	weights := kernels.At[field.QM31](points, len(coords))
+	device.Check(kernels.EqTensor(b.s.Dev, weights, points, t.Shape[:rows]))
+	device.Check(kernels.ChosenRestrict(b.s.Dev, out.at, weights, c))
+	b.s.Dev.Free(points)
+	return out
 }

@@ -1,7 +1,9 @@
 package sums
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sort"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -30,15 +32,13 @@ type batch struct {
 	order  []int // instances by descending number of variables
 	rounds int
 	device *kernels.SumcheckBatch // the instances, in order
-	// pending are the challenges that the tables have not been bound to yet. A pass may
-	// compute the sums of several rounds at once: ahead are those of a pass of two rounds
-	// whose second is still to come, grids those of a longer pass. One of them is nil.
+	// pending are the challenges that the tables have not been bound to yet.
 	pending []field.QM31
-	ahead   []*kernels.TwoRounds
-	grids   []kernels.Grid
-	dry     bool // no rounds are the host's
-	tail    sumcheck.Tables
-	since   int // the tail's first round
+	// next returns the sums of the next round after a challenge, where the last pass computed those of several rounds at once.
+	next  func(r field.QM31) []sumcheck.Sums
+	dry   bool // no rounds are the host's
+	tail  sumcheck.Tables
+	since int // the tail's first round
 }
 
 type sumcheckInstance struct {
@@ -66,7 +66,7 @@ func describeBatch(a *device.Scope, insts []sumcheckInstance) ([]int, *kernels.S
 	for i := range order {
 		order[i] = i
 	}
-	sort.SliceStable(order, func(i, j int) bool { return insts[order[i]].vars > insts[order[j]].vars })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(insts[j].vars, insts[i].vars) })
 	desc := make([]kernels.SumcheckInstance, len(insts))
 	var points [][]field.QM31
 	var ranks []int
@@ -83,18 +83,12 @@ func describeBatch(a *device.Scope, insts []sumcheckInstance) ([]int, *kernels.S
 		}
 	}
 	// As many at once as a grid has rows.
-	for len(points) > 0 {
-		n := min(len(points), mostPoints)
-		heaps, err := kernels.NewEqHeapsOf(a, points[:n])
-		device.Check(err)
-		for i, h := range heaps {
-			desc[ranks[i]].Eq = h
+	for some := range slices.Chunk(points, mostPoints) {
+		for _, h := range device.Get(kernels.NewEqHeapsOf(a, some)) {
+			desc[ranks[0]].Eq, ranks = h, ranks[1:]
 		}
-		points, ranks = points[n:], ranks[n:]
 	}
-	batch, err := kernels.NewSumcheckBatch(a, desc)
-	device.Check(err)
-	return order, batch
+	return order, device.Get(kernels.NewSumcheckBatch(a, desc))
 }
 
 // active returns the number of instances of at least one variable in the
@@ -111,7 +105,7 @@ func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.
 	if round > 0 {
 		b.pending = append(b.pending, r)
 	}
-	if b.ahead == nil && b.grids == nil && b.fewLeft(round) {
+	if b.next == nil && b.fewLeft(round) {
 		if err := b.moveToHost(ctx, round); err != nil {
 			return nil, err
 		}
@@ -131,54 +125,54 @@ func (b *batch) fewLeft(round int) bool {
 
 // round returns the sums of a round on the device.
 func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
-	if b.ahead != nil {
-		two := b.ahead
-		b.ahead = nil
-		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
+	if next := b.next; next != nil {
+		b.next = nil
+		return next(r)
 	}
-	left := b.rounds - round
-	if b.grids != nil {
-		for i, g := range b.grids {
-			b.grids[i] = g.Bind(r)
-		}
-		return b.gridSums(left)
-	}
-	if b.threeAtOnce(round) {
-		n, each := b.active(round), kernels.SumcheckThreeRoundsWords
+	n, left := b.active(round), b.rounds-round
+	switch {
+	case b.threeAtOnce(round):
+		each := kernels.SumcheckThreeRoundsWords
 		if parts := kernels.SumcheckThreeRoundsParts(n, left-3); n*each*parts <= b.Box.Words() {
 			each *= parts
 		}
-		words := b.pass(round, each, kernels.SumcheckThreeRounds, left-3)
-		for i := 0; i < len(words); i += each {
-			b.grids = append(b.grids, kernels.NewGrid(words[i:][:each]))
+		var grids []kernels.Grid
+		for words := range slices.Chunk(b.pass(round, each, kernels.SumcheckThreeRounds, left-3), each) {
+			grids = append(grids, kernels.NewGrid(words))
 		}
-		return b.gridSums(left)
-	}
-	if b.twoAtOnce(round) {
-		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
-		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
-			b.ahead = append(b.ahead, kernels.NewTwoRounds(words[i:]))
+		return b.gridSums(grids, left)
+	case b.twoAtOnce(round):
+		var two []*kernels.TwoRounds
+		for words := range slices.Chunk(b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2), kernels.SumcheckTwoRoundsWords) {
+			two = append(two, kernels.NewTwoRounds(words))
 		}
-		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) {
+		b.next = func(r field.QM31) []sumcheck.Sums {
+			return b.inOrder(n, func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
+		}
+		return b.inOrder(n, func(rank int) (first, top field.QM31) {
 			in := b.insts[b.order[rank]]
 			if second := in.vars - left + 1; second < len(in.eq) {
-				return b.ahead[rank].FirstEq(in.eq[second])
+				return two[rank].FirstEq(in.eq[second])
 			}
-			return b.ahead[rank].First()
+			return two[rank].First()
 		})
 	}
 	words := b.pass(round, kernels.SumcheckRoundWords, kernels.SumcheckRound, left-1)
-	return b.inOrder(b.active(round), func(rank int) (first, top field.QM31) {
+	return b.inOrder(n, func(rank int) (first, top field.QM31) {
 		w := words[rank*kernels.SumcheckRoundWords:]
 		return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
 	})
 }
 
-// gridSums returns the sums of the first round of the grids, with so many variables left.
-func (b *batch) gridSums(left int) []sumcheck.Sums {
-	grids := b.grids
-	if len(grids[0]) == 3 {
-		b.grids = nil
+// gridSums returns the sums of the first round of grids, with so many variables left, and has the others follow.
+func (b *batch) gridSums(grids []kernels.Grid, left int) []sumcheck.Sums {
+	if len(grids[0]) > 3 {
+		b.next = func(r field.QM31) []sumcheck.Sums {
+			for i, g := range grids {
+				grids[i] = g.Bind(r)
+			}
+			return b.gridSums(grids, left-1)
+		}
 	}
 	return b.inOrder(len(grids), func(rank int) (first, top field.QM31) {
 		in := b.insts[b.order[rank]]

@@ -6,6 +6,7 @@ package sums
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -60,25 +61,24 @@ func (b *Passes) Eval(ctx context.Context, list []backend.Evaluation) ([]field.Q
 const mostEvals = 1 << 8
 
 // evaluate makes evaluations, some at a time.
-func evaluate(to device.Results, jobs []kernels.Evaluation) []field.QM31 {
-	values := make([]field.QM31, 0, len(jobs))
-	for len(jobs) > 0 {
-		n := min(len(jobs), mostEvals)
-		words := evaluateSome(device.NewScope(to.Dev), to.Box, jobs[:n])
-		for i := range n {
+func evaluate(to device.Results, jobs []kernels.Evaluation) (values []field.QM31) {
+	for some := range slices.Chunk(jobs, mostEvals) {
+		words := within(to, func(to device.Results, a *device.Scope) []uint64 {
+			e := device.Get(kernels.NewEvaluations(a, some))
+			return to.Read(kernels.SumWords*len(some), func(p kernels.Post) error { return e.Run(a, p) })
+		})
+		for i := range some {
 			values = append(values, kernels.FromSum(words[kernels.SumWords*i:]))
 		}
-		jobs = jobs[n:]
 	}
 	return values
 }
 
-// evaluateSome returns the words of at least one evaluation, and closes the scope.
-func evaluateSome(a *device.Scope, box kernels.ResultBuffer, jobs []kernels.Evaluation) []uint64 {
+// within calls f with a scope, and with what brings the results of launches in it.
+func within[R any](to device.Results, f func(to device.Results, a *device.Scope) R) R {
+	a := device.NewScope(to.Dev)
 	defer a.Close()
-	e, err := kernels.NewEvaluations(a, jobs)
-	device.Check(err)
-	return device.Results{Dev: a, Box: box}.Read(kernels.SumWords*len(jobs), func(p kernels.Post) error { return e.Run(a, p) })
+	return f(device.Results{Dev: a, Box: to.Box}, a)
 }
 
 // Restrict implements backend.Backend.
@@ -117,8 +117,7 @@ func (b *Passes) Send(ctx context.Context, list [][]field.QM31) ([]backend.Table
 			sizes[i] = device.ElementBytes * len(values)
 			n += len(values)
 		}
-		at, err := b.s.Dev.Several(sizes)
-		device.Check(err)
+		at := device.Get(b.s.Dev.Several(sizes))
 		all := make([]field.QM31, 0, n)
 		tables := make([]backend.Table, len(list))
 		for i, values := range list {
@@ -138,14 +137,12 @@ func (b *Passes) Download(ctx context.Context, t backend.Table) ([]field.QM31, e
 
 // Copy implements backend.Backend.
 func (b *Passes) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {
-	return device.Pass(ctx, func() backend.Table { return copyOf(b.s.Dev, t.(table)) })
-}
-
-// copyOf returns a copy of a table.
-func copyOf(dev kernels.Device, t table) table {
-	at := device.NewArray[field.QM31](dev, 1<<t.vars)
-	device.Check(dev.Copy(at, t.at, device.ElementBytes<<t.vars))
-	return table{at, t.vars}
+	x := t.(table)
+	return device.Pass(ctx, func() backend.Table {
+		at := device.NewArray[field.QM31](b.s.Dev, 1<<x.vars)
+		device.Check(b.s.Dev.Copy(at, x.at, device.ElementBytes<<x.vars))
+		return table{at, x.vars}
+	})
 }
 
 // Inner implements backend.Backend.
@@ -168,16 +165,16 @@ func inner(to device.Results, insts []sumcheckInstance) []field.QM31 {
 	if len(insts) == 0 {
 		return values
 	}
-	a := device.NewScope(to.Dev)
-	defer a.Close()
-	order, batch := describeBatch(a, insts)
-	read := device.Results{Dev: a, Box: to.Box}.Read(kernels.SumcheckRoundWords*len(insts), func(p kernels.Post) error {
-		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p)
+	return within(to, func(to device.Results, a *device.Scope) []field.QM31 {
+		order, batch := describeBatch(a, insts)
+		read := to.Read(kernels.SumcheckRoundWords*len(insts), func(p kernels.Post) error {
+			return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p)
+		})
+		for rank, i := range order {
+			values[i] = kernels.FromSum(read[rank*kernels.SumcheckRoundWords:])
+		}
+		return values
 	})
-	for rank, i := range order {
-		values[i] = kernels.FromSum(read[rank*kernels.SumcheckRoundWords:])
-	}
-	return values
 }
 
 // Sums implements backend.Backend.
