@@ -51,24 +51,12 @@ func (r valueRange) row() ByteRow {
 	return ByteRow{Width: w}
 }
 
-// appendPlanes appends the planes of rows, those of the i-th with target i. There are none
-// of rows of zeros.
-func appendPlanes(all []kernels.ByteRow, rows []ByteRow, pitch int) []kernels.ByteRow {
-	for i, r := range rows {
-		for j := range r.Width {
-			all = append(all, kernels.ByteRow{Bytes: r.At.Offset(j, pitch), Target: uint32(i), Shift: uint32(8 * j)})
-		}
+// appendPlanes appends the planes of a row, with a target. There are none of rows of zeros.
+func (r ByteRow) appendPlanes(all []kernels.ByteRow, target, pitch int) []kernels.ByteRow {
+	for j := range r.Width {
+		all = append(all, kernels.ByteRow{Bytes: r.At.Offset(j, pitch), Target: uint32(target), Shift: uint32(8 * j)})
 	}
 	return all
-}
-
-// biases returns the bias of every row.
-func biases(rows []ByteRow) []uint32 {
-	b := make([]uint32, len(rows))
-	for i, r := range rows {
-		b[i] = r.bias()
-	}
-	return b
 }
 
 // tableRows returns the table rows with the given numbers (whir.Layout.TableRows),

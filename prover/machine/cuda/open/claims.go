@@ -6,7 +6,6 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -17,113 +16,53 @@ import (
 // tree beside another with longer rows; one product of all columns on the tensor cores costs
 // less than some products of a few columns without them.
 type Claims struct {
-	each   []int       // parts taken by themselves
-	joined []joinedRow // by place in a long row, as soon as that is known (byPlace)
+	each   []int   // parts taken by themselves
+	joined [][]int // parts of one row, at least one
+	Spans  []span  // of what products are taken of
 }
 
-// joinedRow is a row with its parts, at least one.
-type joinedRow struct {
-	row   int
-	parts []int
-}
-
-// A Claim is where a part is.
-type claim struct {
-	row int // the first
-	span
-}
-
-// ClaimsOf returns the claims of a functional.
-func ClaimsOf(q *whir.Functional) []claim {
-	all := make([]claim, len(q.Parts))
-	for i := range q.Parts {
-		all[i] = claim{q.Parts[i].FirstRow, spanOf(&q.Parts[i])}
-	}
-	return all
-}
-
-// JoinRows takes claims together where that costs less, in rows of 2^rowVars.
-func JoinRows(all []claim, rowVars int) *Claims {
+// JoinRows takes parts of a functional together where that costs less.
+func JoinRows(q *whir.Functional) *Claims {
 	c := &Claims{}
 	var single []int
-	for i, x := range all {
-		if x.rows == 1 {
+	for i := range q.Parts {
+		if len(q.Parts[i].RowWeights) == 1 {
 			single = append(single, i)
 		} else {
 			c.each = append(c.each, i)
 		}
 	}
-	single = byRow(all, single)
+	row := func(part int) int { return q.Parts[part].FirstRow }
+	slices.SortFunc(single, func(x, y int) int { return cmp.Or(row(x)-row(y), x-y) })
+	whole := span{rows: 1, vars: q.RowVars, dense: true}
 	for len(single) > 0 {
 		n, cost := 0, 0.0
-		for n < len(single) && all[single[n]].row == all[single[0]].row {
-			cost += all[single[n]].dotCost(1)
+		for n < len(single) && row(single[n]) == row(single[0]) {
+			cost += spanOf(&q.Parts[single[n]]).dotCost(1)
 			n++
 		}
-		if cost > wholeRow(rowVars).dotCost(1) {
-			c.joined = append(c.joined, joinedRow{all[single[0]].row, single[:n]})
+		if cost > whole.dotCost(1) {
+			c.joined = append(c.joined, single[:n])
 		} else {
 			c.each = append(c.each, single[:n]...)
 		}
 		single = single[n:]
 	}
 	slices.Sort(c.each)
-	return c
-}
-
-// byRow sorts claims by their rows, those of one row in their order.
-func byRow(all []claim, list []int) []int {
-	rows := 0
-	for _, i := range list {
-		rows = max(rows, all[i].row+1)
-	}
-	next := make([]int, rows+1) // of a row, where its next claim goes
-	for _, i := range list {
-		next[all[i].row+1]++
-	}
-	for row := range rows {
-		next[row+1] += next[row]
-	}
-	sorted := make([]int, len(list))
-	for _, i := range list {
-		at := &next[all[i].row]
-		sorted[*at] = i
-		*at++
-	}
-	return sorted
-}
-
-// wholeRow is the span of a joined row.
-func wholeRow(rowVars int) span { return span{rows: 1, vars: rowVars, dense: true} }
-
-// Spans returns those of which products are taken.
-func (c *Claims) Spans(all []claim, rowVars int) []span {
-	var s []span
 	for _, i := range c.each {
-		s = append(s, all[i].span)
+		c.Spans = append(c.Spans, spanOf(&q.Parts[i]))
 	}
-	for range c.joined {
-		s = append(s, wholeRow(rowVars))
-	}
-	return s
-}
-
-// ByPlace sorts the joined rows by their place in long rows of n.
-func (c *Claims) ByPlace(n int) {
-	slices.SortFunc(c.joined, func(x, y joinedRow) int {
-		if d := x.row%n - y.row%n; d != 0 {
-			return d
-		}
-		return x.row - y.row
-	})
+	c.Spans = append(c.Spans, slices.Repeat([]span{whole}, len(c.joined))...)
+	return c
 }
 
 // A partGroup are parts with the same eq table on the same columns of their rows: those of equal
 // blocks of tensors whose claims are at one point. Their products with a row are the same. At
-// each place of long rows a group either has some of its parts' rows or not.
+// each place of long rows a group either has some of its parts' rows or not. A joined row is a group of its own.
 type partGroup struct {
-	parts []int
-	runs  []placeRun
+	parts  []int
+	runs   []placeRun
+	joined bool
 }
 
 // placeRun are places from to to−1 of a group, that number column and on of its places.
@@ -132,7 +71,7 @@ type placeRun struct{ from, to, column int }
 // columns returns the number of places of a group.
 func (g *partGroup) columns() int {
 	last := g.runs[len(g.runs)-1]
-	return last.column + last.to - last.from
+	return last.column + last.to - last.from - g.runs[0].column
 }
 
 // column returns the number of a place that a group has.
@@ -144,14 +83,14 @@ func (g *partGroup) column(place int) int {
 	return g.runs[i].column + place - g.runs[i].from
 }
 
-// partGroups divides parts of a functional into groups, for long rows of n rows, in the order of
+// partGroups divides parts of the functional into groups, for long rows of n rows, in the order of
 // their first parts.
-func (r *Rows) partGroups(q *whir.Functional, parts []int, n int) []partGroup {
+func (r *Rows) partGroups(parts []int, n int) []partGroup {
 	type key struct {
 		weight         int
 		column, stride int
 	}
-	w := r.weightsOf(q)
+	q, w := r.q, r.weightsOf()
 	where := make(map[key]int, len(parts)/4)
 	of := make([]int, len(parts)) // groups
 	var sizes []int
@@ -206,21 +145,6 @@ func placeRuns(q *whir.Functional, parts []int, n int) []placeRun {
 		runs[i+1].column = runs[i].column + runs[i].to - runs[i].from
 	}
 	return runs
-}
-
-// rowParts returns the parts of joined rows on the device, with the coefficients that their
-// rows have.
-func (r *Rows) rowParts(a *device.Scope, q *whir.Functional, joined []joinedRow) kernels.RowParts {
-	w := r.weightsOf(q)
-	return w.rowParts(a, kernels.ListParts(len(joined), r.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
-		for k, j := range joined {
-			for _, i := range j.parts {
-				if !yield(k, w.rowPart(q, i, q.Parts[i].RowWeights[0])) {
-					return
-				}
-			}
-		}
-	}))
 }
 
 // rowPart is a part's share of one row.

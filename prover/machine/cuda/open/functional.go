@@ -2,6 +2,7 @@ package open
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
@@ -46,26 +47,29 @@ func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 
 // weightsOf returns the tables of the functional's parts, once built. There is
 // at least one part.
-func (r *Rows) weightsOf(q *whir.Functional) *weights {
-	if r.weights == nil && len(q.Parts) > 0 {
-		factors, of := distinct(q)
+func (r *Rows) weightsOf() *weights {
+	if r.weights == nil && len(r.q.Parts) > 0 {
+		factors, of := distinct(r.q)
 		r.weights = newWeights(r.Mem, factors, true)
 		r.weights.of = of
 	}
 	return r.weights
 }
 
-// factoredOf returns the tables of the functional's parts as products of two, once built: of weight number i of weightsOf, if it has more
+// factoredOf returns the tables of the functional's parts as products of two, once built: of part i, if it has more
 // variables than device.Context.LowVars, the one over the lowest indexes has number of[i], and the one over the others the next.
-func (r *Rows) factoredOf(q *whir.Functional) *weights {
+func (r *Rows) factoredOf() *weights {
 	if r.factored == nil {
 		low := r.Stream.Context.LowVars
-		factors, _ := distinct(q)
-		of, both := make([]int, len(factors)), [][]field.QM31(nil)
+		factors, of := distinct(r.q)
+		at, both := make([]int, len(factors)), [][]field.QM31(nil)
 		for i, f := range factors {
-			if of[i] = len(both); len(f) > low {
+			if at[i] = len(both); len(f) > low {
 				both = append(both, f[:low], f[low:])
 			}
+		}
+		for i, k := range of {
+			of[i] = at[k]
 		}
 		r.factored = newWeights(r.Mem, both, true)
 		r.factored.of = of
@@ -73,83 +77,58 @@ func (r *Rows) factoredOf(q *whir.Functional) *weights {
 	return r.factored
 }
 
-// distinct returns the lists of factors of a functional's parts, those that are the same mostly once,
+// distinct returns the lists of factors of a functional's parts, those that are the same once,
 // and the number of each part's.
 func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
-	type list struct { // most that are the same lie in one place
-		at *field.QM31
-		n  int
-	}
-	type ends struct { // of others; those that have the same ones are compared
-		first, last field.QM31
-		n           int
-	}
-	seen, number := make(map[list]int, len(q.Parts)/4), make(map[ends]int, len(q.Parts)/4)
+	seen := make(map[string]int, len(q.Parts)/4)
 	of = make([]int, len(q.Parts))
-	all := 0
 	for i := range q.Parts {
 		low := q.Parts[i].Low
-		n := len(low)
-		own, like := list{n: n}, ends{n: n}
-		if n > 0 {
-			own.at, like.first, like.last = &low[0], low[0], low[n-1]
-		}
-		k, ok := seen[own]
+		k, ok := seen[string(kernels.Bytes(low))]
 		if !ok {
-			if k, ok = number[like]; !ok || !slices.Equal(factors[k], low) {
-				k = len(factors)
-				number[like], factors = k, append(factors, low)
-				all += n
-			}
-			seen[own] = k
+			k = len(factors)
+			seen[string(kernels.Bytes(low))] = k
+			factors = append(factors, slices.Clone(low))
+			slices.Reverse(factors[k])
 		}
 		of[i] = k
-	}
-	flat := make([]field.QM31, 0, all)
-	for k, low := range factors {
-		from := len(flat)
-		flat = append(flat, low...)
-		factors[k] = flat[from:]
-		slices.Reverse(factors[k])
 	}
 	return factors, of
 }
 
-// groupsAhead are the groups of all parts of a functional, for long rows of n rows.
+// beside has f run beside what follows, and returns what waits for its result.
+func beside[T any](f func() T) (wait func() T) {
+	made := make(chan T, 1)
+	go func() { made <- f() }()
+	return sync.OnceValue(func() T { return <-made })
+}
+
+// groupsAhead are the groups of all parts of a functional, for long rows of n rows, once they are made.
 type groupsAhead struct {
-	n    int
-	made chan struct{}
-	all  []partGroup
+	n   int
+	all func() []partGroup
 }
 
-// groupAhead has the groups of all parts made while the device has other things to do: foldFunctional
+// groupAhead has the groups of all parts made while the device has other things to do: FoldFunctional
 // wants them. There is at least one part.
-func (r *Rows) groupAhead(q *whir.Functional, n int) {
-	r.weightsOf(q) // what is left is the host's
-	g := &groupsAhead{n: n, made: make(chan struct{})}
-	r.groups = g
-	go func() {
-		defer close(g.made)
-		every := make([]int, len(q.Parts))
-		for i := range every {
-			every[i] = i
-		}
-		g.all = r.partGroups(q, every, n)
-	}()
+func (r *Rows) groupAhead(n int) {
+	r.weightsOf() // what is left is the host's
+	r.groups = groupsAhead{n, beside(func() []partGroup { return r.partGroups(upTo(len(r.q.Parts)), n) })}
 }
 
-// allGroups returns the groups of all parts.
-func (r *Rows) allGroups(q *whir.Functional, n int) []partGroup {
-	if r.groups == nil || r.groups.n != n {
-		r.groupAhead(q, n)
+// upTo lists the numbers below n.
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
 	}
-	<-r.groups.made
-	return r.groups.all
+	return all
 }
 
-// FoldFunctional sets a table to the functional on what long rows of n rows fold to, at some places,
+// FoldFunctional sets a table to the functional on what long rows, as many as coefs, fold to, at some places,
 // increasing, at least one (see whir.Passes).
-func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n int, places []int) {
+func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, places []int) {
+	q, n := r.q, len(r.At)/len(coefs)
 	if len(q.Parts) == 0 {
 		device.Check(r.Mem.Clear(table, device.ElementBytes*len(places)<<q.RowVars))
 		return
@@ -158,7 +137,10 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 	for k, l := range places {
 		at[l] = k + 1
 	}
-	groups := r.allGroups(q, n)
+	if r.groups.n != n {
+		r.groupAhead(n)
+	}
+	groups := r.groups.all()
 	// Of each group and place, what its parts have there in all long rows together.
 	weights := make([][]field.QM31, len(groups))
 	parallel.For(len(groups), 1, func(lo, hi int) {
@@ -177,7 +159,7 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 			}
 		}
 	})
-	w := r.weightsOf(q)
+	w := r.weightsOf()
 	list := kernels.ListParts(len(places), q.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
 		for i := range groups {
 			for _, x := range groups[i].runs {

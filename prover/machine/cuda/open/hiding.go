@@ -209,19 +209,25 @@ type auxiliary struct {
 	u    []field.QM31 // of the round
 }
 
-// loadAuxiliary makes the auxiliary row, of a tree of rows that are 2^shift times shorter than the table's.
-func (r *Rows) loadAuxiliary(tree int, c backend.Commitment, shift int) {
-	last := len(c.Groups) - 1
-	before, rows, tail := rowsBefore(&c, last), c.Groups[last].Rows, c.Groups[last].Tail
-	p := newPacker(r.Stream, r.Packed, c, []int{last})
-	x := &auxiliary{placed: placed{packer: p, shift: shift, aside: true, Runs: []rowRun{{before, rows}}}, tree: tree}
-	for l := range rows {
-		x.slots = append(x.slots, uint64(l))
+// LoadAuxiliary makes the auxiliary row of an opening, if it has one, on the device that opens.
+func (r *Rows) LoadAuxiliary(o *backend.Opening) {
+	for tree := range o.Commitments {
+		c := &o.Commitments[tree]
+		if !c.Auxiliary {
+			continue
+		}
+		last, shift := len(c.Groups)-1, r.RowVars-c.RowVars
+		before, rows, tail := rowsBefore(c, last), c.Groups[last].Rows, c.Groups[last].Tail
+		p := newPacker(r.Stream, r.Packed, *c, []int{last})
+		x := &auxiliary{placed: placed{packer: p, shift: shift, aside: true, Runs: []rowRun{{before, rows}}}, tree: tree}
+		for l := range rows {
+			x.slots = append(x.slots, uint64(l))
+		}
+		x.row = kernels.AuxiliaryRow{Values: p.stacks[last].blocks[0].Values, RowVars: c.RowVars, Shift: shift, Tail: tail}
+		x.row.Tails = device.NewArray[field.M31](r.Packed, rows*tail)
+		device.Check(kernels.Elements(r.Packed, x.row.Tails, &secretsOf(c).Key, prf.Tail, uint64(before), 0, rows, tail))
+		r.auxiliary = x
 	}
-	x.row = kernels.AuxiliaryRow{Values: p.stacks[last].blocks[0].Values, RowVars: c.RowVars, Shift: shift, Tail: tail}
-	x.row.Tails = device.NewArray[field.M31](r.Packed, rows*tail)
-	device.Check(kernels.Elements(r.Packed, x.row.Tails, &secretsOf(&c).Key, prf.Tail, uint64(before), 0, rows, tail))
-	r.auxiliary = x
 }
 
 // AuxiliaryRound is described at whir.Passes. The tables are the row that all rows of the table have been folded to, and the

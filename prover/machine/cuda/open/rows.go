@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // Rows are the rows of all trees on the device, those that are not another's.
@@ -25,11 +26,12 @@ type Rows struct {
 	At      []ByteRow // of the table; zeros where a row is another's, pending until it is packed
 	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
 	Code    *encoder
-	groups  *groupsAhead
+	groups  groupsAhead
 	pieces  bool // rows that are not in their tensors are packed by each pass, some at a time (device.Mode)
 	once    bool // rows of segments that are recomputed are packed once, and not by each pass
 	room    int  // bytes of rows that stay nevertheless once they are packed (keep)
 
+	q                 *whir.Functional
 	weights, factored *weights // of the functional
 
 	auxiliary *auxiliary // of a hiding opening, on the machine that opens; nil elsewhere
@@ -56,20 +58,17 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 	return &Rows{Stream: b, Mem: a, Packed: device.NewScope(a), RowVars: first.RowVars, Pitch: kernels.RowPitch(1 << first.RowVars), At: make([]ByteRow, 1<<first.FoldVars)}
 }
 
-// Load packs the rows of an owner that are not on the device as rows already, or leaves them
+// Load packs the rows of this device that are not on it as rows already, or leaves them
 // pending. owners are those of every tree's table rows.
-func (r *Rows) Load(o *backend.Opening, owners [][]int, owner int) {
+func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 	how := r.Stream.Context.Mode()
 	r.pieces, r.once, r.room = how.Rows, how.Packed, int(how.Stay)
 	for i := range o.Commitments {
 		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
-		if o.Commitments[i].Auxiliary && owner == 0 {
-			r.loadAuxiliary(i, o.Commitments[i], t.shift)
-		}
 		var own []uint64
 		for k, n := range c.TableRows(t.shift) {
-			if owners[i][k] == owner {
+			if owners[i][k] == r.Stream.Context {
 				own = append(own, n)
 			}
 		}
@@ -319,16 +318,13 @@ func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	device.Check(kernels.PackPoints(a, weights, vars, device.NewCopy(a, points), len(positions), scratch))
 	var constants []uint32
 	t.eachRows(r, func(rows []ByteRow, pitch int) {
-		planes := appendPlanes(nil, rows, pitch)
-		list := make([]kernels.ByteRow, 0, len(planes)*segments)
-		for _, p := range planes {
+		var list []kernels.ByteRow
+		for _, row := range rows {
 			for h := range segments {
-				own := kernels.ByteRow{Bytes: p.Bytes.Offset(h, 1<<vars), Target: uint32(len(constants) + int(p.Target)*segments + h), Shift: p.Shift}
-				list = append(list, own)
+				own := row
+				own.At = row.At.Offset(h, 1<<vars)
+				list, constants = own.appendPlanes(list, len(constants), pitch), append(constants, row.bias())
 			}
-		}
-		for _, x := range biases(rows) {
-			constants = append(constants, slices.Repeat([]uint32{x}, segments)...)
 		}
 		if len(list) == 0 {
 			return

@@ -25,78 +25,30 @@ import (
 // memory, are all that v rounds need, and the rows themselves are read once for the
 // dots, as bytes, and once when they are folded.
 
-// RowSums are the two tables, and what has been bound.
-type RowSums struct {
-	Mem   *device.Scope // of the tables
-	Q     *whir.Functional
-	Vars  int  // of v, those left
-	Three bool // rounds come after them, before the tables (ThreeRounds)
-	Pair  pair
-	Point []field.QM31
-
-	grid kernels.Grid // of the three rounds, once they have begun
-}
-
-// A pair are two tables in the course of rounds: on the device (tables), or small ones in the
-// host's memory, where a round takes less time than a launch.
-type pair interface {
+// Rounds are over tables on the device (Tables), small ones in the host's memory, where a round takes less
+// time than a launch, or values of several rounds that are there (ThreeRounds).
+type Rounds interface {
+	// Round returns the sums of the next round.
 	Round() whir.Sums
+	// Bind binds the first variable.
 	Bind(r field.QM31)
-}
-
-// Close gives the tables back.
-func (s *RowSums) Close() { s.Mem.Close() }
-
-// Continue has the sums of three more rounds follow.
-func (s *RowSums) Continue(g kernels.Grid) { s.Three, s.Vars, s.grid = false, octetVars, g }
-
-// Round returns the sums of the next round.
-func (s *RowSums) Round() whir.Sums {
-	if s.grid == nil {
-		return s.Pair.Round()
-	}
-	zero, _, top := s.grid.Values(nil)
-	return whir.Sums{Zero: zero, Top: top}
-}
-
-// Bind binds the first variable.
-func (s *RowSums) Bind(r field.QM31) {
-	if s.grid == nil {
-		s.Pair.Bind(r)
-	} else {
-		s.grid = s.grid.Bind(r)
-	}
-	s.Point = append(s.Point, r)
-	s.Vars--
 }
 
 // MeanWidth returns how many planes rows have on average, 1 if there are none.
 func MeanWidth(planes, rows int) float64 { return float64(max(planes, 1)) / float64(max(rows, 1)) }
 
-// everyPlace lists the places of n in long rows.
-func everyPlace(n int) []int {
-	all := make([]int, n)
-	for l := range all {
-		all[l] = l
-	}
-	return all
-}
-
 // Products computes the dots of the rows that are here. first says that the table is to become that
 // of all machines.
 func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int, first bool) *DotTable {
-	t := newDotTable(a, r, q, c, 1<<vars)
+	r.q = q
+	t := newDotTable(a, r, c, 1<<vars)
 	if first {
-		t.listWeights()
+		t.weights = beside(t.listWeights)
 	}
 	if len(q.Parts) > 0 {
-		r.groupAhead(q, t.n)
+		r.groupAhead(t.n)
 	}
-	r.each(t.n, everyPlace(t.n), func(from, to int, _ bool) {
-		t.on(from, to)
-		t.dots()
-		t.joinedDots(c.joined)
-	})
+	r.each(t.n, upTo(t.n), func(from, to int, _ bool) { t.dots(from, to) })
 	return t
 }
 
@@ -188,7 +140,7 @@ func SumVars(parts []span, t RowTable, room, machines int, split bool) (v int, t
 		if (v == most || v >= leastVars && size(n) <= room) && cost < least {
 			best, least, three = v, cost, false
 		}
-		if cost += float64(t.Three) + perByte*float64(t.Bytes); t.Twice && v >= leastVars && v+octetVars <= most && size(placesAtOnce(n)) <= room && cost < least {
+		if cost += float64(t.Three) + perByte*float64(t.Bytes); t.Twice && v >= leastVars && v+OctetVars <= most && size(placesAtOnce(n)) <= room && cost < least {
 			best, least, three = v, cost, true
 		}
 	}

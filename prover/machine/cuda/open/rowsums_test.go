@@ -20,7 +20,7 @@ func TestGroups(t *testing.T) {
 		for range 1 + rng.IntN(8) {
 			q.Parts = append(q.Parts, whir.Part{FirstRow: rng.IntN(64), RowWeights: make([]field.QM31, 1<<rng.IntN(6)), Low: []field.QM31{field.NewQM31(field.M31(rng.IntN(3)), 0, 0, 0)}})
 		}
-		r := &Rows{weights: &weights{}}
+		r := &Rows{q: q, weights: &weights{}}
 		for _, p := range q.Parts {
 			r.weights.of = append(r.weights.of, int(p.Low[0].Limbs()[0]))
 		}
@@ -30,7 +30,7 @@ func TestGroups(t *testing.T) {
 				parts = append(parts, i)
 			}
 		}
-		groups := r.partGroups(q, parts, n)
+		groups := r.partGroups(parts, n)
 		var runs [][]placeRun
 		members := map[int]int{} // groups of weights
 		want := make([][]uint64, n)

@@ -133,7 +133,7 @@ func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
 			if delete(missing, chunk); len(missing) > 0 {
 				continue
 			}
-			if _, err := device.Pass(ctx, func() struct{} { t.add(ctx, r, a.graph, i); return struct{}{} }); err != nil {
+			if err := pass(ctx, func() { t.add(ctx, r, a.graph, i) }); err != nil {
 				a.drop()
 				return
 			}
@@ -248,24 +248,14 @@ func (t *aheadTree) close() {
 	}
 }
 
-// of returns what a machine has hashed, with its queue waiting for that; nil if that is nothing.
-func (t *aheadTree) of(s *run.Stream) map[int]kernels.Ptr {
+// of returns what a machine has hashed, with its queue waiting for that; nothing if it has hashed nothing.
+func (t *aheadTree) of(s *run.Stream) *aheadMachine {
 	if t == nil || t.on[s.Context] == nil {
-		return nil
+		return &aheadMachine{}
 	}
 	m := t.on[s.Context]
 	device.Check(kernels.After(s.Dev, m.stream.Dev))
-	return m.digests
-}
-
-// begun returns the leaves of which a machine alone has absorbed some groups, with its queue waiting for that; nil if there are none.
-func (t *aheadTree) begun(s *run.Stream) *open.LeafHasher {
-	if t == nil || t.on[s.Context] == nil || !t.alone {
-		return nil
-	}
-	m := t.on[s.Context]
-	device.Check(kernels.After(s.Dev, m.stream.Dev))
-	return m.leaves
+	return m
 }
 
 // ahead returns what there is of a commitment to the values of the leader's run.

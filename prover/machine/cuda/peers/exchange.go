@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
@@ -37,64 +38,85 @@ func (s shares) places(machine int) []int {
 }
 
 // above returns how many variables of a place's number are before those that say whose it is.
-func (s shares) above() int { return bits.TrailingZeros(uint(s.n/s.machines)) - s.shift }
+func (s shares) above() int { return log2(s.n/s.machines) - s.shift }
 
-// machines returns the rows of all machines, those of the first one first.
-func (r *sharedRows) machines() []*open.Rows { return append([]*open.Rows{r.Rows}, r.others...) }
+func log2(n int) int { return bits.TrailingZeros(uint(n)) }
 
 // mayExchange says whether rows may move: where the number of machines is a power of two, and no rows are packed by each pass.
 func (r *sharedRows) mayExchange() bool {
-	all := r.machines()
-	return !r.Stream.Context.Mode().Rows && len(all) > 1 && len(all)&(len(all)-1) == 0 &&
-		!slices.ContainsFunc(all, func(x *open.Rows) bool { return slices.ContainsFunc(x.At, open.ByteRow.Pending) })
+	n := len(r.all)
+	return !r.Stream.Context.Mode().Rows && n > 1 && n&(n-1) == 0 &&
+		!slices.ContainsFunc(r.all, func(x *open.Rows) bool { return slices.ContainsFunc(x.At, open.ByteRow.Pending) })
 }
 
 // exchange deals the places of long rows of n rows to machines and moves rows to where they belong,
 // or does nothing where that cannot be done, as rows that are packed by each pass stay where their
 // tensors are, or would move more bytes than Context.MostMoved allows.
 func (r *sharedRows) exchange(ctx context.Context, n int) {
-	all := r.machines()
 	r.shares = shares{}
-	if !r.mayExchange() || n < len(all) {
+	if !r.mayExchange() || n < len(r.all) {
 		return
 	}
-	s, moved := dealPlaces(all, n)
+	s, moved := dealPlaces(r.all, n, r.Cut)
 	if moved*r.Pitch > r.Stream.Context.MostMoved*n<<r.RowVars {
 		return
 	}
-	moves := make([]kernels.Ptr, len(all)) // where rows go, by machine
-	for to, x := range all {
-		if size := r.incoming(s, to); size > 0 {
+	from, to := make([][][]stretch, len(r.all)), make([]kernels.Ptr, len(r.all)) // by machine that rows go to, and that they come from
+	var short atomic.Bool
+	r.together(ctx, func(i int, x *open.Rows) {
+		size := 0
+		for _, y := range r.all {
+			var all []stretch
+			if y != x {
+				all = stretches(y.At, func(row int) bool { return s.of(row%s.n) == i }, r.Pitch, y.Stream.Context.Dev.Extents())
+			}
+			for _, b := range all {
+				size += b.bytes
+			}
+			if from[i] = append(from[i], all); len(all) > 0 { // now, and not when y's queue copies rows of others
+				behind(x.Stream.Dev, y.Stream)
+			}
+		}
+		if size > 0 {
 			at, err := x.Packed.Alloc(size)
 			if errors.Is(err, kernels.ErrMemory) {
-				return // what there is for others goes with the opening
+				short.Store(true) // what there is for others goes with the opening
+				return
 			}
-			r.told(x, nil, err)
-			moves[to] = at
+			device.Check(err)
+			to[i] = at
 		}
+	})
+	if short.Load() {
+		return
 	}
-	takes := make([][]func(), len(all)) // by machine
-	for from, y := range all {
-		extents := y.Stream.Context.Dev.Extents()
-		for to, x := range all {
-			if from != to {
-				take, end := r.move(s, to, x, y, moves[to], extents)
-				moves[to], takes[to] = end, append(takes[to], take)
+	for i, x := range r.all {
+		at := to[i]
+		for k, y := range r.all {
+			for _, b := range from[i][k] {
+				for _, row := range b.rows {
+					x.At[row], y.At[row] = y.At[row], open.ByteRow{}
+					x.At[row].At, at = at, at.Offset(x.At[row].Width, r.Pitch)
+				}
 			}
 		}
 	}
-	take := func(to int) {
-		for _, f := range takes[to] {
-			f()
+	r.together(ctx, func(i int, x *open.Rows) {
+		at := to[i]
+		for k, y := range r.all {
+			for _, b := range from[i][k] {
+				bring(x.Stream.Dev, at, y.Stream, b.from, b.bytes)
+				at = at.Offset(b.bytes, 1)
+			}
 		}
-	}
-	r.together(ctx, func() { take(0) }, func(i int, _ *open.Rows) { take(i + 1) })
+	})
 	r.shares = s
 }
 
 // dealPlaces returns the shares for which the fewest planes of rows move, and of those the ones with the
-// most variables above, and how many move.
-func dealPlaces(all []*open.Rows, n int) (best shares, least int) {
+// most variables above, and how many move. Of places, the lowest `cut` variables number parts of what are rows elsewhere: they are bound
+// after all that number rows, when the tables must be one machine's.
+func dealPlaces(all []*open.Rows, n, cut int) (best shares, least int) {
 	planes := make([][]int, len(all)) // by machine and place
 	for i, x := range all {
 		planes[i] = make([]int, n)
@@ -102,7 +124,7 @@ func dealPlaces(all []*open.Rows, n int) (best shares, least int) {
 			planes[i][row%n] += b.Width
 		}
 	}
-	for shift := bits.TrailingZeros(uint(n / len(all))); shift >= 0; shift-- {
+	for shift := log2(n / len(all)); shift >= max(0, cut-log2(len(all))); shift-- {
 		s := shares{n, shift, len(all)}
 		moved := 0
 		for l := range n {
@@ -117,40 +139,6 @@ func dealPlaces(all []*open.Rows, n int) (best shares, least int) {
 		}
 	}
 	return best, least
-}
-
-// incoming returns the bytes that go to a machine.
-func (r *sharedRows) incoming(s shares, to int) int {
-	size := 0
-	for from, x := range r.machines() {
-		for row, b := range x.At {
-			if from != to && b.Width > 0 && s.of(row%s.n) == to {
-				size += b.Width * r.Pitch
-			}
-		}
-	}
-	return size
-}
-
-// move has rows of a machine y belong to another one, x, of that number, where they lie from `at` on, and x's queue wait for them. It
-// returns what copies them there, and where they end. extents are the allocations of y.
-func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr, extents device.Extents) (take func(), end kernels.Ptr) {
-	all, end := stretches(y.At, func(row int) bool { return s.of(row%s.n) == to }, r.Pitch, extents), at
-	for _, b := range all {
-		for _, row := range b.rows {
-			x.At[row], y.At[row] = y.At[row], open.ByteRow{}
-			x.At[row].At, end = end, end.Offset(x.At[row].Width, r.Pitch)
-		}
-	}
-	if len(all) > 0 { // now, and not when y's queue copies rows to others
-		r.told(x, y, kernels.After(x.Stream.Dev, y.Stream.Dev))
-	}
-	return func() {
-		for _, b := range all {
-			r.told(x, y, kernels.CopyFrom(x.Stream.Dev, at, y.Stream.Dev, b.from, b.bytes))
-			at = at.Offset(b.bytes, 1)
-		}
-	}, end
 }
 
 // stretch are rows that lie one behind the other in one allocation.
@@ -176,16 +164,4 @@ func stretches(list []open.ByteRow, moves func(row int) bool, pitch int, extents
 		next = b.At.Offset(b.Width, pitch)
 	}
 	return all
-}
-
-// told is check for an error of machine x, or of y, from which it reads: a device.Error for that of
-// another one than the first.
-func (r *sharedRows) told(x, y *open.Rows, err error) {
-	if errors.As(err, new(*kernels.SourceError)) {
-		x = y
-	}
-	if err != nil && x != r.Rows {
-		err = &device.Error{On: x.Stream.Context, Err: err}
-	}
-	device.Check(err)
 }

@@ -17,10 +17,7 @@ import (
 
 // Opening implements backend.Backend.
 func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
-	if p := b.prepared; p != nil {
-		b.prepared = nil
-		<-p.done
-		p.giveBack()
+	if p := b.takePrepared(); p != nil {
 		switch {
 		case p.panicked != nil: // here, where it can be recovered
 			panic(p.panicked)
@@ -66,20 +63,14 @@ type prepared struct {
 	bytes    int64             // each
 }
 
-// giveBack has tasks take again what the opening has been prepared with: none of its proof's is left.
-func (p *prepared) giveBack() {
-	for _, m := range p.on {
-		m.Ahead(-p.bytes)
-	}
-}
-
 // Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
 // whose values are recomputed, wait for the claims.
 func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
 	if how := b.s.Context.Mode(); b.prepared != nil || how.Rows || how.Values {
 		return
 	}
-	on, packed := append([]*device.Context{b.s.Context}, b.group.Others...), packedMost(&o, 1+len(b.group.Others))
+	on := b.machines()
+	packed := packedMost(&o, len(on))
 	for _, m := range on {
 		need, spare := beside+packed, m.Spare()
 		if int64(m.FreeBytes()) < need || spare > 0 && spare < need {
@@ -98,6 +89,21 @@ func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
 	}()
 }
 
+// takePrepared returns what has been prepared, nil if nothing has been, once it is done. Tasks take again what it took: none of its
+// proof's is left.
+func (b *Leader) takePrepared() *prepared {
+	p := b.prepared
+	if p == nil {
+		return nil
+	}
+	b.prepared = nil
+	<-p.done
+	for _, m := range p.on {
+		m.Ahead(-p.bytes)
+	}
+	return p
+}
+
 // packedMost is about the most bytes that rows take on one of some machines when they are packed:
 // most have entries of two bytes at most.
 func packedMost(o *backend.Opening, machines int) int64 {
@@ -109,56 +115,60 @@ func packedMost(o *backend.Opening, machines int) int64 {
 	return bytes / int64(machines)
 }
 
-// unprepare gives back what has been prepared.
-func (b *Leader) unprepare() {
-	if p := b.prepared; p != nil {
-		b.prepared = nil
-		<-p.done
-		p.giveBack()
-		if p.passes != nil {
-			p.passes.Close()
-		}
-	}
-}
-
 // opening implements whir.Passes.
 type opening struct {
 	o      backend.Opening
 	a      *device.Scope
 	rows   *sharedRows
-	sums   *open.RowSums     // of the first variables, nil once they are bound
-	split  *splitTables      // of the next ones, nil unless several machines have the places
-	tables *open.Tables      // of the others
+	rounds open.Rounds       // over the variables that are bound next
+	left   int               // of these, before what follows
+	then   func()            // makes the rounds that follow; nil if there are no others
+	tables *open.Tables      // of the last rounds
 	folded []*open.FoldedRow // nil once opened
 	search open.Search
 	point  []field.QM31 // the challenges that row variables are bound to so far
 }
 
-// Begin implements whir.Passes.
-func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
-	defer device.Catch(&err)
-	device.Check(ctx.Err())
-	o.sums = o.rows.begin(ctx, q)
-	o.fold(ctx)
-	return nil
+// pass is device.Pass for what returns nothing.
+func pass(ctx context.Context, f func()) error {
+	_, err := device.Pass(ctx, func() struct{} { f(); return struct{}{} })
+	return err
 }
 
-// fold makes the tables once the sums have no variables left.
-func (o *opening) fold(ctx context.Context) {
-	if o.sums.Vars == 0 {
-		o.sums.Close()
-		coefs, q := poly.EqTable(o.sums.Point), o.sums.Q
-		if o.sums.Three {
-			o.sums.Continue(o.rows.ThreeRounds(coefs, q))
-			return
-		}
-		o.sums = nil
-		if o.rows.shares.n > 0 {
-			o.split = o.rows.foldSplit(ctx, coefs, q)
-			return
-		}
-		o.tables = o.rows.fold(ctx, coefs, q)
+// follow has rounds follow over so many variables, and then others.
+func (o *opening) follow(rounds open.Rounds, vars int, then func()) {
+	o.rounds, o.left, o.then = rounds, vars, then
+	if vars == 0 {
+		then()
 	}
+}
+
+// Begin implements whir.Passes.
+func (o *opening) Begin(ctx context.Context, q *whir.Functional) error {
+	return pass(ctx, func() {
+		first, mem, vars, three := o.rows.products(ctx, q)
+		fold := func() { o.fold(ctx) }
+		o.follow(first, vars, func() {
+			mem.Close()
+			if three {
+				o.follow(o.rows.ThreeRounds(poly.EqTable(o.point)), open.OctetVars, fold)
+				return
+			}
+			fold()
+		})
+	})
+}
+
+// fold makes the tables that rows fold to.
+func (o *opening) fold(ctx context.Context) {
+	last := func(t *open.Tables) { o.tables, o.rounds, o.then = t, t, nil }
+	coefs := poly.EqTable(o.point)
+	if o.rows.shares.n == 0 {
+		last(o.rows.fold(ctx, coefs))
+		return
+	}
+	split, rounds := o.rows.foldSplit(ctx, coefs)
+	o.follow(split, rounds, func() { last(split.gather()) })
 }
 
 // Columns implements whir.Passes.
@@ -168,40 +178,20 @@ func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([]
 
 // Round implements whir.Passes.
 func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
-	if o.sums != nil {
-		return device.Pass(ctx, o.sums.Round)
-	}
-	if o.split != nil {
-		return device.Pass(ctx, func() whir.Sums {
-			s := o.split.round(ctx)
-			// Split tables have variables left once they are one machine's, so that there is a round before anything else.
-			if o.split.whole != nil {
-				o.tables, o.split = o.split.whole, nil
-			}
-			return s
-		})
-	}
-	return device.Pass(ctx, o.tables.Round)
+	return device.Pass(ctx, o.rounds.Round)
 }
 
 // Bind implements whir.Passes.
-func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
-	defer device.Catch(&err)
-	device.Check(ctx.Err())
-	if len(o.point) < o.o.Params.Levels[0].FoldVars {
-		o.point = append(o.point, r)
-	}
-	if o.sums != nil {
-		o.sums.Bind(r)
-		o.fold(ctx)
-		return nil
-	}
-	if o.split != nil {
-		o.split.bind(r)
-		return nil
-	}
-	o.tables.Bind(r)
-	return nil
+func (o *opening) Bind(ctx context.Context, r field.QM31) error {
+	return pass(ctx, func() {
+		if len(o.point) < o.o.Params.Levels[0].FoldVars {
+			o.point = append(o.point, r)
+		}
+		o.rounds.Bind(r)
+		if o.left--; o.left == 0 && o.then != nil {
+			o.then()
+		}
+	})
 }
 
 // Values implements whir.Passes.
@@ -215,11 +205,8 @@ func (o *opening) At(ctx context.Context, z field.QM31) (field.QM31, error) {
 }
 
 // Add implements whir.Passes.
-func (o *opening) Add(ctx context.Context, c *whir.Constraints) (err error) {
-	defer device.Catch(&err)
-	device.Check(ctx.Err())
-	o.tables.Add(c)
-	return nil
+func (o *opening) Add(ctx context.Context, c *whir.Constraints) error {
+	return pass(ctx, func() { o.tables.Add(c) })
 }
 
 // Commit implements whir.Passes.
@@ -261,11 +248,8 @@ func (o *opening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums
 }
 
 // BindAuxiliary implements whir.Passes.
-func (o *opening) BindAuxiliary(ctx context.Context, r field.QM31) (err error) {
-	defer device.Catch(&err)
-	device.Check(ctx.Err())
-	o.rows.BindAuxiliary(o.tables, &o.o, poly.EqTable(o.point), r)
-	return nil
+func (o *opening) BindAuxiliary(ctx context.Context, r field.QM31) error {
+	return pass(ctx, func() { o.rows.BindAuxiliary(o.tables, &o.o, poly.EqTable(o.point), r) })
 }
 
 // Search implements whir.Passes.
@@ -275,9 +259,6 @@ func (o *opening) Search(ctx context.Context, work hash.Work) (uint64, error) {
 
 // Close implements whir.Passes.
 func (o *opening) Close() {
-	if o.sums != nil {
-		o.sums.Close()
-	}
 	for _, row := range o.folded {
 		if row != nil {
 			row.Free()
