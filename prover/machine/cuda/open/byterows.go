@@ -66,17 +66,22 @@ func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 	if p.host != nil {
 		return p.uploadRows(a, numbers, shift)
 	}
-	rows, size := p.findRows(numbers, shift)
+	rows, size := p.findRows(numbers, shift), 0
+	pitch := kernels.RowPitch(1 << (p.C.RowVars + shift))
+	for _, r := range rows {
+		if r.Pending() {
+			size += r.Width * pitch
+		}
+	}
 	if size == 0 {
 		return rows
 	}
-	pitch := kernels.RowPitch(1 << (p.C.RowVars + shift))
 	at := device.NewArray[int8](a, size)
 	pack := make([]bool, len(rows))
-	for i := range rows {
-		if rows[i].At == 0 {
+	for i, r := range rows {
+		if r.Pending() {
 			pack[i], rows[i].At = true, at
-			at = at.Offset(rows[i].Width, pitch)
+			at = at.Offset(r.Width, pitch)
 		}
 	}
 	// Slots without a row come first: a row may be in two groups.
@@ -111,9 +116,9 @@ func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 	return rows
 }
 
-// FindRows returns the rows that tableRows returns, without an address where they must be
-// packed, and the bytes of those.
-func (p *packer) findRows(numbers []uint64, shift int) (rows []ByteRow, size int) {
+// findRows returns the rows that tableRows returns, pending where they must be packed. Those from the host's memory have the
+// width of their range.
+func (p *packer) findRows(numbers []uint64, shift int) []ByteRow {
 	vars := p.C.RowVars + shift
 	pitch := kernels.RowPitch(1 << vars)
 	rows, ranges := make([]ByteRow, len(numbers)), make([]valueRange, len(numbers))
@@ -128,12 +133,7 @@ func (p *packer) findRows(numbers []uint64, shift int) (rows []ByteRow, size int
 			rows[i] = ranges[i].row()
 		}
 	}
-	for _, r := range rows {
-		if r.At == 0 {
-			size += r.Width * pitch
-		}
-	}
-	return rows, size
+	return rows
 }
 
 // inGroup are rows from to to−1 of a list that have rows of a group.

@@ -144,7 +144,7 @@ func (h *groupHasher) pack(group int) {
 	}
 	h.Stream.LeaveSegments()
 	h.packs.Close()
-	h.packer = newPackerOf(h.Stream, h.packs, *h.c, some, h.arrivals.Find)
+	h.packer = newPacker(h.Stream, h.packs, *h.c, some, h.arrivals.Find)
 }
 
 // Digests writes those of a group to dst. Groups come in their order, or in that of next.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
+	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -35,14 +36,14 @@ func rowsBefore(c *backend.Commitment, group int) int {
 }
 
 // secretStack describes the values of a group that are no tensors', without their address: as one tensor.
-func secretStack(c *backend.Commitment, group int) *hostStack {
+func secretStack(c *backend.Commitment, group int) *stack {
 	part := &c.Parts[group]
 	begin := uint64(part.First) << c.RowVars
 	end := begin + uint64(c.Groups[group].Rows)<<c.RowVars
 	if part.Kind == backend.Pads {
 		end = min(end, part.Stack.Size)
 	}
-	return &hostStack{
+	return &stack{
 		offsets: []uint64{begin, end},
 		blocks:  []kernels.StackBlock{{Width: kernels.SizeM31, Run: uint64(bits.Len64(end - begin - 1))}},
 		ranges:  []valueRange{{0, field.P - 1}},
@@ -50,26 +51,20 @@ func secretStack(c *backend.Commitment, group int) *hostStack {
 	}
 }
 
-// newSecretStack makes these values in memory of a.
-func newSecretStack(a *device.Scope, c *backend.Commitment, group int) *deviceStack {
-	h, s, rows := secretStack(c, group), secretsOf(c), c.Groups[group].Rows
-	random := func(use prf.Use) kernels.Ptr {
-		p := device.NewArray[field.M31](a, rows<<c.RowVars)
-		device.Check(kernels.Elements(a, p, &s.Key, use, uint64(rowsBefore(c, group)), 0, rows, 1<<c.RowVars))
-		return p
-	}
-	at := &h.blocks[0].Values
+// secretValues makes these values in memory of a.
+func secretValues(a *device.Scope, c *backend.Commitment, group int, of *stack) kernels.Ptr {
+	s, rows, use := secretsOf(c), c.Groups[group].Rows, prf.Auxiliary
 	switch c.Parts[group].Kind {
 	case backend.Pads:
-		pads := make([]field.QM31, h.offsets[1]/limbs)
+		pads := make([]field.QM31, of.offsets[1]/limbs)
 		copy(pads, s.Pads)
-		*at = device.NewCopy(a, pads[h.offsets[0]/limbs:])
+		return device.NewCopy(a, pads[of.offsets[0]/limbs:])
 	case backend.Masks:
-		*at = random(prf.Mask)
-	default:
-		*at = random(prf.Auxiliary)
+		use = prf.Mask
 	}
-	return h.on(a)
+	p := device.NewArray[field.M31](a, rows<<c.RowVars)
+	device.Check(kernels.Elements(a, p, &s.Key, use, uint64(rowsBefore(c, group)), 0, rows, 1<<c.RowVars))
+	return p
 }
 
 // longestTail returns the length of the longest tail of some groups, 0 if the tree does not hide.
@@ -169,17 +164,8 @@ func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weight
 		shift, slots := rowVars-c.RowVars, c.TableRows(0)
 		for _, run := range tailRuns(&c, []rowRun{{0, c.Rows()}}) {
 			run.each(parent, &c, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
-				// A list for each of the rows that make a row of the table.
-				some := slots[run.row+first : run.row+first+n]
-				// Stacks begin rows of the table, so that some lists may have many more rows than others.
-				longest, lengths := 0, make([]int, 1<<shift)
-				for _, slot := range some {
-					l := slot & (1<<shift - 1)
-					lengths[l] += kernels.TailPlanes
-					longest = max(longest, lengths[l])
-				}
-				list := newFoldLists(1<<shift, longest)
-				for k, slot := range some {
+				list := newFoldLists(1<<shift, n*kernels.TailPlanes>>shift) // for each of the rows that make a row of the table
+				for k, slot := range slots[run.row+first : run.row+first+n] {
 					row := ByteRow{At: planes.Offset(kernels.TailPlanes*k, pitch), Width: kernels.TailPlanes}
 					list.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])
 				}
@@ -218,8 +204,8 @@ func (r *Rows) LoadAuxiliary(o *backend.Opening) {
 		}
 		last, shift := len(c.Groups)-1, r.RowVars-c.RowVars
 		before, rows, tail := rowsBefore(c, last), c.Groups[last].Rows, c.Groups[last].Tail
-		p := newPacker(r.Stream, r.Packed, *c, []int{last})
-		x := &auxiliary{placed: placed{packer: p, shift: shift, aside: true, Runs: []rowRun{{before, rows}}}, tree: tree}
+		p := newPacker(r.Stream, r.Packed, *c, []int{last}, r.Stream.Find)
+		x := &auxiliary{placed: placed{packer: p, segments: make([]run.Groups, 1), shift: shift, aside: true, Runs: []rowRun{{before, rows}}}, tree: tree}
 		for l := range rows {
 			x.slots = append(x.slots, uint64(l))
 		}

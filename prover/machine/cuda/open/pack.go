@@ -12,84 +12,91 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Packer writes rows of a commitment from the dense tensors on the device, or from
+// packer writes rows of a commitment from the dense tensors on the device, or from
 // the host's if there is no room for them.
 type packer struct {
 	a      *device.Scope
 	C      backend.Commitment
 	host   *cpu.Rows
-	stacks []*deviceStack // by group
+	stacks []*stack // by group
 
 	leaving bool // the tensors do not stay: rows that are in them as they are have to be packed too
 }
 
-// deviceStack is a stack whose tensors are on the device, with its description there.
-type deviceStack struct {
-	hostStack
-	device kernels.Stack
-}
-
-// newPacker returns one for rows of these groups, in their order.
-func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int) *packer {
-	return newPackerOf(b, a, c, groups, b.Find)
-}
-
-// newPackerOf is newPacker with tensors that find returns.
-func newPackerOf(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find func(model.TensorID) (*device.Tensor, error)) *packer {
-	p := &packer{a: a, C: c, stacks: make([]*deviceStack, len(c.Groups))}
-	for from := 0; from < len(groups); {
-		if i := groups[from]; c.Parts[i].Kind != backend.Tensors {
-			p.stacks[i] = newSecretStack(a, &c, i)
-			from++
-			continue
-		}
-		// Groups behind each other, of one stack.
-		first, to := groups[from], from
-		for to < len(groups) && groups[to] == first+to-from && c.Parts[groups[to]].Stack == c.Parts[first].Stack {
-			to++
-		}
-		begin := uint64(c.Parts[first].First) << c.RowVars
-		last := groups[to-1]
-		end := uint64(c.Parts[last].First+c.Groups[last].Rows) << c.RowVars
-		s, err := newDeviceStack(b, a, c.Parts[first].Stack, begin, end, find)
-		if errors.Is(err, kernels.ErrMemory) {
-			return &packer{a: a, C: c, host: cpu.NewRows(b.Graph, b.Witness, c)}
-		}
-		device.Check(err)
-		for ; from < to; from++ {
-			p.stacks[groups[from]] = s
-		}
-	}
-	return p
-}
-
-// newDeviceStack puts a stack there as far as entries from begin to end-1 are concerned, and
-// returns the error of a tensor that cannot be had.
-func newDeviceStack(b *run.Stream, a *device.Scope, s *model.Stack, begin, end uint64, find func(model.TensorID) (*device.Tensor, error)) (*deviceStack, error) {
-	h, err := newHostStack(b.Graph, s, begin, end, find)
-	if err != nil {
-		return nil, err
-	}
-	return h.on(a), nil
-}
-
-// hostStack describes a stack to kernels.PackStack.
-type hostStack struct {
+// stack is a stack whose tensors are on the device, as kernels.PackStack takes it, with its description there.
+type stack struct {
 	offsets []uint64
 	blocks  []kernels.StackBlock
 	ranges  []valueRange // of the blocks' entries
 	axes    []kernels.StackAxis
+	device  kernels.Stack
 }
 
-// on puts the description there.
-func (h *hostStack) on(a *device.Scope) *deviceStack {
-	return &deviceStack{*h, kernels.Stack{Offsets: device.NewCopy(a, h.offsets), Blocks: device.NewCopy(a, h.blocks), Axes: device.NewCopy(a, h.axes), Count: len(h.blocks)}}
+// A finder returns where a tensor is.
+type finder func(model.TensorID) (*device.Tensor, error)
+
+// newPacker returns one for rows of these groups, in their order, with tensors that find returns.
+func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find finder) *packer {
+	stacks, err := stacksOf(b.Graph, &c, groups, find)
+	if errors.Is(err, kernels.ErrMemory) {
+		p := expectedPacker(b.Graph, &c, groups)
+		p.a, p.host = a, cpu.NewRows(b.Graph, b.Witness, c)
+		return p
+	}
+	device.Check(err)
+	for _, i := range groups {
+		s := stacks[i]
+		if s.device.Count > 0 { // a group before it has the same
+			continue
+		}
+		if c.Parts[i].Kind != backend.Tensors {
+			s.blocks[0].Values = secretValues(a, &c, i, s)
+		}
+		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Axes: device.NewCopy(a, s.axes), Count: len(s.blocks)}
+	}
+	return &packer{a: a, C: c, stacks: stacks}
 }
 
-// newHostStack describes a stack of g's tensors, without blocks that have no entries from
+// expectedPacker returns one that finds rows alone, as wide as the ranges of tensors need.
+func expectedPacker(g *model.Graph, c *backend.Commitment, groups []int) *packer {
+	stacks, err := stacksOf(g, c, groups, func(id model.TensorID) (*device.Tensor, error) {
+		return &device.Tensor{Width: device.WidthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
+	})
+	device.Check(err) // there is none
+	return &packer{C: *c, stacks: stacks, leaving: true}
+}
+
+// stacksOf describes the stacks of groups as far as these have entries, one for groups of a stack that are behind each other. The error is
+// that of a tensor that cannot be had.
+func stacksOf(g *model.Graph, c *backend.Commitment, groups []int, find finder) ([]*stack, error) {
+	stacks := make([]*stack, len(c.Groups))
+	for from := 0; from < len(groups); {
+		first, to := groups[from], from+1
+		part := &c.Parts[first]
+		if part.Kind != backend.Tensors {
+			stacks[first] = secretStack(c, first)
+			from++
+			continue
+		}
+		for to < len(groups) && groups[to] == first+to-from && c.Parts[groups[to]].Stack == part.Stack {
+			to++
+		}
+		last := groups[to-1]
+		s, err := newStack(g, part.Stack, uint64(part.First)<<c.RowVars, uint64(c.Parts[last].First+c.Groups[last].Rows)<<c.RowVars, find)
+		if err != nil {
+			return nil, err
+		}
+		for ; from < to; from++ {
+			stacks[groups[from]] = s
+		}
+	}
+	return stacks, nil
+}
+
+// newStack describes a stack of g's tensors, without blocks that have no entries from
 // begin to end-1, before and behind those that have.
-func newHostStack(g *model.Graph, s *model.Stack, begin, end uint64, find func(model.TensorID) (*device.Tensor, error)) (*hostStack, error) {
-	h := &hostStack{}
+func newStack(g *model.Graph, s *model.Stack, begin, end uint64, find finder) (*stack, error) {
+	h := &stack{}
 	next := s.Size
 	for i := range s.Blocks {
 		blk := &s.Blocks[i]
@@ -117,7 +124,7 @@ func newHostStack(g *model.Graph, s *model.Stack, begin, end uint64, find func(m
 }
 
 // block returns the number of the block that has an entry of the stack.
-func (h *hostStack) block(entry uint64) int {
+func (h *stack) block(entry uint64) int {
 	i, ok := slices.BinarySearch(h.offsets, entry)
 	if !ok {
 		i--
@@ -126,7 +133,7 @@ func (h *hostStack) block(entry uint64) int {
 }
 
 // valueRange bounds n entries.
-func (h *hostStack) valueRange(from, n uint64) (r valueRange) {
+func (h *stack) valueRange(from, n uint64) (r valueRange) {
 	for k := h.block(from); k < len(h.blocks) && h.offsets[k] < from+n; k++ {
 		r = r.or(h.ranges[k])
 	}
@@ -138,7 +145,7 @@ const rowAlignment = 16
 
 // InPlace returns the address of n entries, a power of two, if they lie one behind the
 // other as bytes, and are aligned as a row is.
-func (h *hostStack) inPlace(from, n uint64) (kernels.Ptr, bool) {
+func (h *stack) inPlace(from, n uint64) (kernels.Ptr, bool) {
 	k := h.block(from)
 	if k >= len(h.blocks) || from+n > h.offsets[k+1] {
 		return 0, false
@@ -191,26 +198,4 @@ func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 		p.host.FillRow(first+i, 0, row)
 		device.Check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
 	}
-}
-
-// ExpectedStacks describes a commitment's stacks with tensors of the widths that their
-// ranges need.
-func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
-	var stacks []*deviceStack
-	for i, part := range c.Parts {
-		if part.Kind != backend.Tensors {
-			stacks = append(stacks, &deviceStack{hostStack: *secretStack(c, i)})
-			continue
-		}
-		if i > 0 && part.Stack == c.Parts[i-1].Stack {
-			stacks = append(stacks, stacks[i-1])
-			continue
-		}
-		h, err := newHostStack(g, part.Stack, 0, part.Stack.Size, func(id model.TensorID) (*device.Tensor, error) {
-			return &device.Tensor{Ptr: rowAlignment, Width: device.WidthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
-		})
-		device.Check(err) // there is none
-		stacks = append(stacks, &deviceStack{hostStack: *h})
-	}
-	return stacks
 }

@@ -40,7 +40,7 @@ type Rows struct {
 // placed is a tree's place in the table, and what there is of it.
 type placed struct {
 	*packer               // of the groups whose values are kept
-	segments []run.Groups // nil if the values of all are kept. A table row has rows of one segment alone: stacks of chunks begin with one.
+	segments []run.Groups // of all groups. A table row has rows of one segment alone: stacks of chunks begin with one.
 	shift    int          // see whir.Layout
 	firstRow uint64
 	numbers  []uint64 // of its table rows that are here
@@ -66,18 +66,13 @@ func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 	for i := range o.Commitments {
 		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
-		var own []uint64
 		for k, n := range c.TableRows(t.shift) {
 			if owners[i][k] == r.Stream.Context {
-				own = append(own, n)
+				t.numbers = append(t.numbers, n)
 			}
 		}
-		left := own // those that are not before the slots so far
 		for k, slot := range c.TableRows(0) {
-			for len(left) > 0 && left[0] < slot>>t.shift {
-				left = left[1:]
-			}
-			if len(left) == 0 || left[0] != slot>>t.shift {
+			if _, own := slices.BinarySearch(t.numbers, slot>>t.shift); !own {
 				continue
 			}
 			t.slots = append(t.slots, slot)
@@ -87,7 +82,6 @@ func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 				t.Runs = append(t.Runs, rowRun{k, 1})
 			}
 		}
-		t.numbers = own
 		r.pack(&t, c)
 		r.Trees = append(r.Trees, t)
 	}
@@ -98,41 +92,48 @@ func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 // pack packs the rows of a tree that are here, or leaves them pending.
 func (r *Rows) pack(t *placed, c backend.Commitment) {
 	groups := groupsWith(&c, t.numbers, t.shift)
-	t.segments = r.Stream.SegmentsOf(&c, groups)
-	own := t.numbers
-	if t.segments != nil {
-		groups = nil
-		for _, s := range t.segments {
-			if !s.Again {
-				groups = append(groups, s.Of...)
-			}
-		}
-		own = t.numbersOf(&c, groups)
-	}
-	put := func(numbers []uint64, rows []ByteRow) {
-		for k, row := range rows {
-			r.At[t.firstRow+numbers[k]] = row
+	t.segments = segmentsOf(r.Stream, &c, groups)
+	var kept []int
+	for _, s := range t.segments {
+		if !s.Again {
+			kept = append(kept, s.Of...)
 		}
 	}
-	t.packer = newPacker(r.Stream, r.Packed, c, groups)
-	if t.segments != nil {
-		put(t.numbers, expectedRows(r.Stream.Graph, &c, t.numbers, t.shift))
+	own := t.numbersOf(&c, kept)
+	t.packer = newPacker(r.Stream, r.Packed, c, kept, r.Stream.Find)
+	if len(kept) < len(groups) {
+		t.put(r.At, t.numbers, expectedPacker(r.Stream.Graph, &c, groups).findRows(t.numbers, t.shift))
 	}
 	if r.pieces {
-		put(own, t.unpacked(r.Stream.Graph, own, t.shift))
-		r.keep(t, own, put)
+		t.put(r.At, own, t.findRows(own, t.shift))
+		r.keep(t, own)
 	} else {
-		put(own, t.tableRows(r.Packed, own, t.shift))
+		t.put(r.At, own, t.tableRows(r.Packed, own, t.shift))
 	}
 	for _, s := range t.segments {
 		if s.Again && r.once {
 			own := t.numbersOf(&c, s.Of)
 			r.withSegment(c, s.Of, func(p *packer) {
 				p.leaving = true
-				put(own, p.tableRows(r.Packed, own, t.shift))
+				t.put(r.At, own, p.tableRows(r.Packed, own, t.shift))
 			})
 		}
 	}
+}
+
+// put puts rows of a tree with these numbers in their places in the table.
+func (t *placed) put(table []ByteRow, numbers []uint64, rows []ByteRow) {
+	for k, row := range rows {
+		table[t.firstRow+numbers[k]] = row
+	}
+}
+
+// segmentsOf divides groups of a commitment by the segments that recompute their values: all together if none does.
+func segmentsOf(s *run.Stream, c *backend.Commitment, groups []int) []run.Groups {
+	if all := s.SegmentsOf(c, groups); all != nil {
+		return all
+	}
+	return []run.Groups{{Of: groups}}
 }
 
 // groupsWith lists the groups that have rows in some table rows.
@@ -166,90 +167,84 @@ func (r *Rows) Places(n int) []int {
 func (r *Rows) FoldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
 	n := len(r.At) / len(coefs)
 	r.each(n, places, func(from, to int, more bool) {
-		has := make([]bool, n)
-		if more {
-			for i, row := range r.At {
-				has[i%n] = has[i%n] || row.Width > 0
-			}
+		here := places
+		if more { // which is added to what there is
+			here = r.Places(n)
 		}
-		in := func(k int) bool { l := places[k]; return l >= from && l < to && (!more || has[l]) }
-		for k := 0; k < len(places); {
+		in := func(l int) bool { _, has := slices.BinarySearch(here, l); return has && l >= from && l < to }
+		for k := 0; k < len(places); k++ {
 			first := k
-			for k < len(places) && in(k) {
+			for k < len(places) && in(places[k]) {
 				k++
 			}
 			if first < k {
 				r.foldPlaces(f.Offset(first<<r.RowVars, device.ElementBytes), coefs, places[first:k], more)
-			} else {
-				k++
 			}
 		}
 	})
 }
 
-// foldPlaces is foldRows for one place at least, whose rows are on the device, and adds to f if
+// foldPlaces is FoldRows for one place at least, whose rows are on the device, and adds to f if
 // that has what other rows fold to: a plane of a row is a row of bytes with a weight of its own.
 func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add bool) {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
 	n := len(r.At) / len(coefs)
-	longest := 1
-	for _, l := range places {
-		count := 0
-		for h := range coefs {
-			count += r.At[h*n+l].Width
-		}
-		longest = max(longest, count)
-	}
-	list := newFoldLists(len(places), longest)
+	lists := newFoldLists(len(places), len(coefs))
 	for k, l := range places {
 		for h, w := range coefs {
 			row := r.At[h*n+l]
 			if bias := row.bias(); bias != 0 {
-				list.constants[k] = list.constants[k].Add(w.MulM31(field.M31(bias)))
+				lists.constants[k] = lists.constants[k].Add(w.MulM31(field.M31(bias)))
 			}
-			list.add(k, row, r.Pitch, w)
+			lists.add(k, row, r.Pitch, w)
 		}
 	}
-	rows := list.on(a)
+	rows := lists.on(a)
 	rows.RowVars, rows.Add = r.RowVars, add
 	device.Check(kernels.FoldBytes(a, f, rows))
 }
 
 // foldLists are lists of planes of rows with their weights, and a constant for each.
 type foldLists struct {
-	longest            int
-	rows               []kernels.Ptr
-	weights, constants []field.QM31
-	lengths            []int
+	rows      [][]kernels.Ptr
+	weights   [][]field.QM31
+	constants []field.QM31
 }
 
-// newFoldLists returns n empty lists of up to so many planes each.
-func newFoldLists(n, longest int) *foldLists {
-	const multiple = 64 // kernels.FoldedRows
-	longest = (longest + multiple - 1) / multiple * multiple
-	return &foldLists{longest, make([]kernels.Ptr, n*longest), make([]field.QM31, n*longest), make([]field.QM31, n), make([]int, n)}
+// newFoldLists returns n empty lists, with room for so many planes each, or more.
+func newFoldLists(n, planes int) *foldLists {
+	f := &foldLists{make([][]kernels.Ptr, n), make([][]field.QM31, n), make([]field.QM31, n)}
+	for k := range n {
+		f.rows[k], f.weights[k] = make([]kernels.Ptr, 0, planes), make([]field.QM31, 0, planes)
+	}
+	return f
 }
 
 // add adds the planes of a row to list k.
 func (f *foldLists) add(k int, row ByteRow, pitch int, weight field.QM31) {
-	// That of the list alone: one that is too long must not go on in the next.
-	rows, weights := f.rows[k*f.longest:][:f.longest], f.weights[k*f.longest:][:f.longest]
 	for j := range row.Width {
-		i := f.lengths[k]
-		rows[i], weights[i] = row.At.Offset(j, pitch), weight
 		if j > 0 {
-			weights[i] = weight.MulM31(1 << (8 * j))
+			weight = weight.MulM31(1 << 8)
 		}
-		f.lengths[k]++
+		f.rows[k], f.weights[k] = append(f.rows[k], row.At.Offset(j, pitch)), append(f.weights[k], weight)
 	}
 }
 
-// on puts the lists on a device.
+// on puts the lists on a device, all as long as the longest.
 func (f *foldLists) on(a *device.Scope) kernels.FoldedRows {
+	const multiple = 64 // kernels.FoldedRows
+	n := multiple
+	for _, list := range f.rows {
+		n = max(n, (len(list)+multiple-1)/multiple*multiple)
+	}
+	rows, weights := make([]kernels.Ptr, len(f.rows)*n), make([]field.QM31, len(f.rows)*n)
+	for k := range f.rows {
+		copy(rows[k*n:], f.rows[k])
+		copy(weights[k*n:], f.weights[k])
+	}
 	return kernels.FoldedRows{
-		Rows: device.NewCopy(a, f.rows), Weights: device.NewCopy(a, f.weights), Constants: device.NewCopy(a, f.constants),
-		Lists: len(f.constants), N: f.longest,
+		Rows: device.NewCopy(a, rows), Weights: device.NewCopy(a, weights), Constants: device.NewCopy(a, f.constants), Lists: len(f.rows), N: n,
 	}
 }
 
@@ -382,36 +377,23 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 // eachRows calls f with the tree's rows that are here, some at a time in their order: those
 // of the table, or where these are longer others, packed for the call.
 func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
-	numbers, inTable := t.slots, t.shift == 0 && !t.aside
-	if inTable && t.segments == nil {
-		t.eachPacked(r, numbers, f)
-		return
-	}
-	pitch := kernels.RowPitch(1 << t.C.RowVars)
-	atOnce := max(1, r.Stream.Context.Piece/(4*pitch))
-	some := func(p *packer, numbers []uint64) {
-		for from := 0; from < len(numbers); from += atOnce {
-			a := device.NewScope(r.Mem)
-			f(p.tableRows(a, numbers[from:min(from+atOnce, len(numbers))], 0), pitch)
-			a.Close()
-		}
-	}
-	if t.segments == nil {
-		some(t.packer, numbers)
-		return
-	}
 	for _, s := range t.segments {
-		first, last := t.C.Groups[s.Of[0]], t.C.Groups[s.Of[len(s.Of)-1]]
-		from, _ := slices.BinarySearch(numbers, first.First)
-		to, _ := slices.BinarySearch(numbers, last.First+uint64(last.Rows))
-		own := numbers[from:to]
-		switch {
-		case inTable && !r.passes(s):
-			t.eachPacked(r, own, f)
-		case !s.Again:
-			some(t.packer, own)
-		default:
-			r.withSegment(t.C, s.Of, func(p *packer) { some(p, own) })
+		own := t.slots
+		if len(t.segments) > 1 {
+			first, last := t.C.Groups[s.Of[0]], t.C.Groups[s.Of[len(s.Of)-1]]
+			from, _ := slices.BinarySearch(own, first.First)
+			to, _ := slices.BinarySearch(own, last.First+uint64(last.Rows))
+			own = own[from:to]
+		}
+		packed, some := t.shift == 0 && !t.aside && !r.passes(s), &piece{r.Stream.Context.Piece, func(uint64) ByteRow { return ByteRow{Width: 4} }}
+		if packed {
+			some = &piece{r.Stream.Context.RowPiece(), func(slot uint64) ByteRow { return r.own[t.firstRow+slot] }}
+		}
+		pass := func(p *packer) { p.eachPiece(r, own, some, f) }
+		if s.Again && !packed {
+			r.withSegment(t.C, s.Of, pass)
+		} else {
+			pass(t.packer)
 		}
 	}
 }
