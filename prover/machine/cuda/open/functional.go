@@ -182,12 +182,3 @@ func (w *weights) rowParts(a *device.Scope, l *kernels.PartList) kernels.RowPart
 		First: device.NewCopy(a, l.First), All: device.NewCopy(a, l.All), Parts: w.parts, Tables: w.tables, Long: l.Long, Others: l.Others,
 	}
 }
-
-// addWeight adds coef times a weight to a table of as many elements.
-func addWeight(parent *device.Scope, table kernels.Ptr, w *weights, part int, coef field.QM31) {
-	a := device.NewScope(parent)
-	defer a.Close()
-	jobs := []kernels.AddJob{{Part: uint64(part), Coef: coef}}
-	first, l := kernels.WeightLaunch(w.vars[part : part+1])
-	device.Check(kernels.AddWeights(a, table, device.NewCopy(a, first), l, device.NewCopy(a, jobs), len(jobs), w.parts, w.tables))
-}

@@ -121,33 +121,24 @@ func (t tailRun) each(parent *device.Scope, c *backend.Commitment, piece int, f 
 
 // addTailProducts adds to sums what the tails of the tree's rows that are here add to the values of codewords at the positions:
 // t_b(x) times the tail's own value. The sums have `each` targets for a row, of which it goes to the first.
-func (t *placed) addTailProducts(parent *device.Scope, sums kernels.Ptr, positions []uint64, each, piece int) {
-	a := device.NewScope(parent)
-	defer a.Close()
+func (t *placed) addTailProducts(a *device.Scope, sums kernels.Ptr, positions []uint64, each, piece int) {
 	points := make([]kernels.PointWeight, len(positions))
 	domain, blocks := code.NewDomain(t.C.LogDomain()), code.NewDomain(t.C.LogBlowup)
 	for k, p := range positions {
 		points[k] = kernels.PointWeight{Coef: field.FromM31(blocks.Point(p >> t.C.RowVars)), Z: domain.Point(p)}
 	}
-	list := device.NewCopy(a, points)
-	panels := (len(positions) + inPanel - 1) / inPanel
 	for _, run := range tailRuns(&t.C, t.Runs) {
-		vars := run.vars()
-		weights, scratch := device.NewArray[int8](a, panels*kernels.PanelBytes(vars)), device.NewArray[uint8](a, kernels.PointScratch(vars, len(points)))
-		device.Check(kernels.PackPoints(a, weights, vars, list, len(points), scratch))
-		run.each(a, &t.C, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
-			rows := make([]kernels.ByteRow, n*kernels.TailPlanes)
-			for i := range rows {
-				row := run.at + first + i/kernels.TailPlanes
-				rows[i] = kernels.ByteRow{Bytes: planes.Offset(i, pitch), Target: uint32(row * each), Shift: uint32(8 * (i % kernels.TailPlanes))}
+		own := device.NewScope(a)
+		panels := newPointPanels(own, points, run.vars())
+		run.each(own, &t.C, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
+			var list []kernels.ByteRow
+			for i := range n {
+				row := ByteRow{At: planes.Offset(kernels.TailPlanes*i, pitch), Width: kernels.TailPlanes}
+				list = row.appendPlanes(list, (run.at+first+i)*each, pitch)
 			}
-			device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
-				Weights: weights, Rows: device.NewCopy(a, rows), Sums: sums,
-				Panels: uint32(panels), Count: uint32(len(rows)), Targets: uint32(len(t.slots) * each), Pieces: kernels.Pieces(vars),
-			}))
+			panels.add(a, sums, list, len(t.slots)*each)
 		})
-		a.Free(weights)
-		a.Free(scratch)
+		own.Close()
 	}
 }
 

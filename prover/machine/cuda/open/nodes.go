@@ -52,20 +52,27 @@ func (n *nodes) Depth() int { return n.depth }
 // Root implements whir.Nodes.
 func (n *nodes) Root() hash.Digest { return n.root }
 
+// ErrClosed is the error of digests that have been given back.
 var ErrClosed = errors.New("a commitment was used after its backend was closed")
+
+// check gives up if the digests are not on the device any more.
+func (n *nodes) check() {
+	if n.digests == 0 || n.s.Closed {
+		device.Check(ErrClosed)
+	}
+}
 
 // Path implements whir.Nodes.
 func (n *nodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
 	return device.Pass(ctx, func() []hash.Digest { return n.Siblings(positions) })
 }
 
+// Siblings is Path, and gives up after an error.
 func (n *nodes) Siblings(positions []uint64) []hash.Digest {
 	if n.local != nil {
 		return n.local.Siblings(positions)
 	}
-	if n.digests == 0 || n.s.Closed {
-		device.Check(ErrClosed)
-	}
+	n.check()
 	path := merkle.Path(n.depth, positions)
 	if len(path) == 0 {
 		return nil
@@ -88,9 +95,7 @@ func (n *nodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
 
 func (n *nodes) layers() [][]hash.Digest {
 	if n.local == nil {
-		if n.digests == 0 || n.s.Closed {
-			device.Check(ErrClosed)
-		}
+		n.check()
 		all := device.Fetch[hash.Digest](n.s.Dev, n.digests, kernels.TreeDigests(n.depth))
 		layers := make([][]hash.Digest, n.depth+1)
 		for l := range layers {

@@ -254,6 +254,34 @@ const panelBytes = 1 << 30
 // inPanel is how many points' weights a panel has.
 const inPanel = 4
 
+// pointPanels are panels of the weights of evaluation at some points of rows of 2^vars values.
+type pointPanels struct {
+	at      kernels.Ptr
+	n, vars int
+}
+
+// newPointPanels makes those of points, each with its coefficient.
+func newPointPanels(a *device.Scope, points []kernels.PointWeight, vars int) pointPanels {
+	p := pointPanels{n: (len(points) + inPanel - 1) / inPanel, vars: vars}
+	p.at = device.NewArray[int8](a, p.n*kernels.PanelBytes(vars))
+	scratch := device.NewArray[uint8](a, kernels.PointScratch(vars, len(points)))
+	device.Check(kernels.PackPoints(a, p.at, vars, device.NewCopy(a, points), len(points), scratch))
+	return p
+}
+
+// add adds the products with planes of rows to sums of so many targets.
+func (p pointPanels) add(a *device.Scope, sums kernels.Ptr, planes []kernels.ByteRow, targets int) {
+	if len(planes) == 0 {
+		return
+	}
+	rows := device.NewCopy(a, planes)
+	device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
+		Weights: p.at, Rows: rows, Sums: sums,
+		Panels: uint32(p.n), Count: uint32(len(planes)), Targets: uint32(targets), Pieces: kernels.Pieces(p.vars),
+	}))
+	a.Free(rows)
+}
+
 // segmentVars returns log2 of the length of the segments that rows of 2^vars values are cut into where they are
 // multiplied with weights of so many points. Panels of these are of one segment, and all of them take no more than
 // panelBytes, or four pieces, as far as segments are not cut to less than a piece of a panel.
@@ -298,8 +326,6 @@ func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	}
 	vars := segmentVars(t.C.RowVars, len(positions), r.Stream.Context.Piece)
 	segments := 1 << (t.C.RowVars - vars)
-	panels := (len(positions) + inPanel - 1) / inPanel
-	sums := device.NewWords(a, inPanel*panels*total*segments)
 	ones, upper := make([]uint32, len(positions)), make([]field.M31, 0, len(positions)*segments<<r.Cut)
 	points := make([]kernels.PointWeight, len(positions))
 	domain := code.NewDomain(t.C.LogDomain())
@@ -308,9 +334,8 @@ func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 		ones[k] = uint32(sumOfWeights(points[k].Z, vars))
 		upper = appendSegmentWeights(upper, points[k].Z, vars, t.C.RowVars+r.Cut)
 	}
-	weights := device.NewArray[int8](a, panels*kernels.PanelBytes(vars))
-	scratch := device.NewArray[uint8](a, kernels.PointScratch(vars, len(positions)))
-	device.Check(kernels.PackPoints(a, weights, vars, device.NewCopy(a, points), len(positions), scratch))
+	panels := newPointPanels(a, points, vars)
+	sums := device.NewWords(a, inPanel*panels.n*total*segments)
 	var constants []uint32
 	t.eachRows(r, func(rows []ByteRow, pitch int) {
 		var list []kernels.ByteRow
@@ -321,15 +346,7 @@ func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 				list, constants = own.appendPlanes(list, len(constants), pitch), append(constants, row.bias())
 			}
 		}
-		if len(list) == 0 {
-			return
-		}
-		p := device.NewCopy(a, list)
-		device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
-			Weights: weights, Rows: p, Sums: sums,
-			Panels: uint32(panels), Count: uint32(len(list)), Targets: uint32(total * segments), Pieces: kernels.Pieces(vars),
-		}))
-		a.Free(p)
+		panels.add(a, sums, list, total*segments)
 	})
 	if t.C.Salted() {
 		t.addTailProducts(a, sums, positions, segments, r.Stream.Context.Piece)

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -91,13 +92,15 @@ func (t *Tables) Add(c *whir.Constraints) {
 		device.Check(kernels.AddPoints(a, t.Q, t.vars(), device.NewCopy(a, points), n, scratch))
 	}
 	if n := len(c.Large); n > 0 {
-		factors := make([][]field.QM31, n)
+		factors, jobs := make([][]field.QM31, n), make([]kernels.AddJob, n)
 		for i, l := range c.Large {
-			factors[i] = evaluation(l.Z, t.vars())
+			factors[i], jobs[i] = evaluation(l.Z, t.vars()), kernels.AddJob{Part: uint64(i), Coef: l.Coef}
 		}
 		w := newWeights(a, factors, false)
-		for i, l := range c.Large {
-			addWeight(a, t.Q, w, i, l.Coef)
+		first, l := kernels.WeightLaunch(w.vars[:1])
+		at, list := device.NewCopy(a, first), device.NewCopy(a, jobs)
+		for i := range jobs { // each on all elements
+			device.Check(kernels.AddWeights(a, t.Q, at, l, kernels.At[kernels.AddJob](list, i), 1, w.parts, w.tables))
 		}
 	}
 }
@@ -107,18 +110,21 @@ func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) *FoldedRo
 	t.Bound()
 	a := device.NewScope(t.Mem)
 	defer a.Close()
-	n := limbs * rows
-	values := device.NewArray[uint32](a, n<<l.RowVars)
+	r := &FoldedRow{a: t.Mem, rows: limbs * rows, domain: l.LogDomain()}
+	values := device.NewArray[uint32](a, r.rows<<l.RowVars)
 	device.Check(kernels.SplitLimbs(a, values, t.F, l.RowVars, rows))
-	r := &FoldedRow{a: t.Mem, rows: n, domain: l.LogDomain(), words: t.Code.words(n, l.LogDomain())}
-	t.Code.encode(r.words, values, n, l.RowVars, r.domain)
-	groups := suite.Groups(n)
+	r.words = device.NewArray[uint32](t.Mem, r.rows<<r.domain)
+	t.Code.encode(r.words, values, r.rows, l.RowVars, r.domain)
+	c := &backend.Commitment{Layout: whir.Layout{Hash: suite}}
+	for _, n := range suite.Groups(r.rows) {
+		c.Groups = append(c.Groups, whir.Group{Rows: n})
+	}
 	r.Nodes = NewNodes(t.Stream, suite, r.domain, func(leaves kernels.Ptr) {
-		h, words := &LeafHasher{a: a, suite: suite, columns: 1 << r.domain, leaves: leaves, groups: len(groups)}, r.words
-		for _, n := range groups {
-			device.Check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, n, 0, n))
+		h, words := NewLeafHasher(a, c, leaves, 0, 1<<r.domain), r.words
+		for _, g := range c.Groups {
+			device.Check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, g.Rows, 0, g.Rows))
 			h.Absorb(leaves)
-			words = words.Offset(n<<r.domain, kernels.SizeM31)
+			words = words.Offset(g.Rows<<r.domain, kernels.SizeM31)
 		}
 	})
 	return r

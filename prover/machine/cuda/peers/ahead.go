@@ -163,7 +163,7 @@ func (t *aheadTree) add(ctx context.Context, r *run.Run, g *model.Graph, group i
 			m.leaves = open.NewLeafHasher(m.a, &t.c, m.at, 0, columns)
 		}
 	}
-	if t.alone && m.leaves.Absorbed() != group {
+	if t.alone && m.leaves.Absorbed != group {
 		return
 	}
 	device.Check(kernels.After(m.stream.Dev, at.Dev))
@@ -199,6 +199,9 @@ func (m *aheadMachine) Find(id model.TensorID) (*device.Tensor, error) {
 
 // take returns what there is of a commitment, nil if there is nothing. It is the caller's to close.
 func (a *Ahead) take(c *backend.Commitment) *aheadTree {
+	if a == nil {
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, t := range a.trees {
@@ -256,14 +259,6 @@ func (t *aheadTree) of(s *run.Stream) *aheadMachine {
 	m := t.on[s.Context]
 	device.Check(kernels.After(s.Dev, m.stream.Dev))
 	return m
-}
-
-// ahead returns what there is of a commitment to the values of the leader's run.
-func (b *Leader) ahead(c *backend.Commitment) *aheadTree {
-	if a := b.running(); a != nil {
-		return a.take(c)
-	}
-	return nil
 }
 
 // running returns the digests that were made while the leader's run went on, nil if none were.

@@ -29,7 +29,7 @@ func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, 
 // commit is Commit with the groups dealt to machines.
 func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []*device.Context) (_ *whir.Tree, err error) {
 	defer device.Catch(&err)
-	ahead := b.ahead(&c)
+	ahead := b.running().take(&c)
 	defer func() {
 		if ahead != nil { // whose memory this queue may still work with, if the commitment has failed
 			_ = quiesce(b.s.Dev)

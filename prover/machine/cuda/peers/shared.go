@@ -54,7 +54,7 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 			r.release()
 		}
 	}()
-	withAll(r, func() struct{} {
+	r.withAll(func() {
 		if len(r.Trees) == 0 { // else all have come here, as another machine has failed
 			r.together(ctx, func(i int, x *open.Rows) {
 				if i == 0 {
@@ -63,7 +63,6 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 				x.Load(&o, owners)
 			})
 		}
-		return struct{}{}
 	})
 	loaded = true
 	r.free = math.MaxInt
@@ -104,13 +103,17 @@ func (r *sharedRows) together(ctx context.Context, f func(i int, x *open.Rows)) 
 
 // withAll makes a pass over the rows of all machines. If another machine fails all rows come
 // here, and the pass is made again.
-func withAll[R any](r *sharedRows, f func() R) R {
-	v, failed := device.Attempt(f)
-	if failed == nil {
-		return v
+func (r *sharedRows) withAll(f func()) {
+	if failed := attempt(f); failed != nil {
+		r.takeBack(failed)
+		f()
 	}
-	r.takeBack(failed)
-	return f()
+}
+
+// attempt is device.Attempt for what returns nothing.
+func attempt(f func()) *device.Error {
+	_, failed := device.Attempt(func() struct{} { f(); return struct{}{} })
+	return failed
 }
 
 // takeBack loads the rows of all machines here, after an error of another one.
@@ -218,7 +221,7 @@ func (r *sharedRows) chooseVars(q *whir.Functional, split bool) (vars int, three
 // rounds come before the tables.
 func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first open.Rounds, mem *device.Scope, vars int, three bool) {
 	q = open.ShortenFunctional(q, r.Cut)
-	first = withAll(r, func() open.Rounds {
+	r.withAll(func() {
 		split := r.mayExchange()
 		var c *open.Claims
 		vars, three, c = r.chooseVars(q, split)
@@ -242,9 +245,8 @@ func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first op
 			products[i] = sumOf{tables[i].Products, []elementRun{{0, tables[i].Longs * tables[i].Columns}}}
 		})
 		r.gather(products[0].at, products, true)
-		pair := tables[0].Pair()
+		first = tables[0].Pair()
 		made = true
-		return pair
 	})
 	return first, mem, vars, three
 }
@@ -258,7 +260,7 @@ func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31) *open.Tables 
 	for l := range every {
 		every[l] = l
 	}
-	withAll(r, func() struct{} {
+	r.withAll(func() {
 		folded, weights := make([]sumOf, len(r.all)), make([]sumOf, len(r.all))
 		r.together(ctx, func(i int, x *open.Rows) {
 			if i == 0 {
@@ -279,7 +281,6 @@ func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31) *open.Tables 
 		})
 		r.gather(t.Q, weights, false)
 		r.gather(t.F, folded, true)
-		return struct{}{}
 	})
 	return t
 }
@@ -312,24 +313,25 @@ func foldedRows(r *open.Rows, coefs []field.QM31) sumOf {
 
 // columns is described at whir.Passes.
 func (r *sharedRows) columns(ctx context.Context, tree int, positions []uint64) [][]field.M31 {
-	return withAll(r, func() [][]field.M31 {
-		parts := make([][][]field.M31, len(r.all))
+	var parts [][][]field.M31
+	r.withAll(func() {
+		parts = make([][][]field.M31, len(r.all))
 		r.together(ctx, func(i int, x *open.Rows) { parts[i] = x.Columns(tree, positions) })
-		if len(r.all) == 1 {
-			return parts[0]
-		}
-		total := r.o.Commitments[tree].Rows() >> r.Cut // not cut
-		values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
-		parallel.For(len(positions), 1, func(from, to int) {
-			for k := from; k < to; k++ {
-				for i, x := range r.all {
-					at := 0
-					for _, run := range x.RunsOf(tree) {
-						at += copy(values[k][run.First>>r.Cut:(run.First+run.N)>>r.Cut], parts[i][k][at:])
-					}
+	})
+	if len(r.all) == 1 {
+		return parts[0]
+	}
+	total := r.o.Commitments[tree].Rows() >> r.Cut // not cut
+	values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
+	parallel.For(len(positions), 1, func(from, to int) {
+		for k := from; k < to; k++ {
+			for i, x := range r.all {
+				at := 0
+				for _, run := range x.RunsOf(tree) {
+					at += copy(values[k][run.First>>r.Cut:(run.First+run.N)>>r.Cut], parts[i][k][at:])
 				}
 			}
-		})
-		return values
+		}
 	})
+	return values
 }

@@ -3,7 +3,6 @@ package peers
 import (
 	"context"
 
-	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/open"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
@@ -45,7 +44,7 @@ func (r *sharedRows) foldSplit(ctx context.Context, coefs []field.QM31) (s *spli
 // attempt does something with the parts of all machines. If another one fails all rows come to the
 // first, which makes the tables by itself.
 func (s *splitTables) attempt(f func()) {
-	_, failed := device.Attempt(func() struct{} { f(); return struct{}{} })
+	failed := attempt(f)
 	if failed == nil {
 		return
 	}
