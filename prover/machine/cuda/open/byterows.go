@@ -7,7 +7,6 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/ints"
-	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
 // A ByteRow is a row on the device as kernels.ByteRows has it, in as many planes as its
@@ -84,32 +83,42 @@ func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 			at = at.Offset(r.Width, pitch)
 		}
 	}
+	all := p.shares(numbers, shift)
 	// Slots without a row come first: a row may be in two groups.
 	for _, zeros := range []bool{true, false} {
 		var jobs []kernels.PackedRows
-		of := -1 // the group whose stack they are of
+		var last share
 		enqueue := func() {
 			if len(jobs) > 0 {
-				device.Check(kernels.PackPlanes(p.a, jobs, pitch, p.C.RowVars, shift, p.stacks[of].device))
+				device.Check(kernels.PackPlanes(p.a, jobs, pitch, p.C.RowVars, shift, p.stacks[last.group].device))
 			}
 			jobs = jobs[:0]
 		}
-		for _, in := range p.inGroups(numbers, shift) {
-			if of < 0 || p.stacks[of] != p.stacks[in.group] {
+		for _, x := range all {
+			if !pack[x.row] || zeros && x.slots == 1<<shift {
+				continue
+			}
+			s := p.stacks[x.group]
+			if s != p.stacks[last.group] {
 				enqueue()
-				of = in.group
 			}
-			takes := func(i int) bool { return pack[i] && !(zeros && in.fills(&p.C, numbers[i], shift)) }
-			for i := in.from; i < in.to; {
-				n := 1 // rows that are packed at once
-				for i+n < in.to && rows[i+n].Width == rows[i].Width && rows[i+n].Natural == rows[i].Natural && takes(i+n) == takes(i) && numbers[i+n] == numbers[i]+uint64(n) {
-					n++
-				}
-				if takes(i) {
-					jobs = append(jobs, p.packed(rows[i], in.group, numbers[i], n, shift, zeros))
-				}
-				i += n
+			row := rows[x.row]
+			as := kernels.PackedRows{Dst: row.At, Width: uint64(row.Width), Rows: 1, First: x.first, Slots: x.slots, From: x.from}
+			if row.Natural {
+				as.Natural = 1
 			}
+			if zeros { // which is what is behind the stack
+				as.First, as.Slots, as.From = 0, 1<<shift, s.offsets[len(s.offsets)-1]
+			}
+			// Rows behind each other are packed at once.
+			n := len(jobs)
+			if n > 0 && x.group == last.group && x.row == last.row+1 && numbers[x.row] == numbers[last.row]+1 && as.Width == jobs[n-1].Width && as.Natural == jobs[n-1].Natural {
+				jobs[n-1].Rows++
+				jobs[n-1].Slots += as.Slots
+			} else {
+				jobs = append(jobs, as)
+			}
+			last = x
 		}
 		enqueue()
 	}
@@ -120,78 +129,42 @@ func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 // width of their range.
 func (p *packer) findRows(numbers []uint64, shift int) []ByteRow {
 	vars := p.C.RowVars + shift
-	pitch := kernels.RowPitch(1 << vars)
 	rows, ranges := make([]ByteRow, len(numbers)), make([]valueRange, len(numbers))
-	for _, in := range p.inGroups(numbers, shift) {
-		for i := in.from; i < in.to; i++ {
-			from, n := in.entries(&p.C, numbers[i], shift)
-			if at, ok := p.stacks[in.group].inPlace(from, n); ok && !p.leaving && shift == 0 && 1<<vars == pitch {
-				rows[i] = ByteRow{At: at, Width: 1}
-				continue
-			}
-			ranges[i] = ranges[i].or(p.stacks[in.group].valueRange(from, n))
-			rows[i] = ranges[i].row()
+	for _, x := range p.shares(numbers, shift) {
+		s, n := p.stacks[x.group], x.slots<<p.C.RowVars
+		if at, ok := s.inPlace(x.from, n); ok && !p.leaving && shift == 0 && 1<<vars == kernels.RowPitch(1<<vars) {
+			rows[x.row] = ByteRow{At: at, Width: 1}
+			continue
 		}
+		ranges[x.row] = ranges[x.row].or(s.valueRange(x.from, n))
+		rows[x.row] = ranges[x.row].row()
 	}
 	return rows
 }
 
-// inGroup are rows from to to−1 of a list that have rows of a group.
-type inGroup struct{ group, from, to int }
+// share is what a table row of a list has of a group: some of its slots, from one on, with the group's stack from an entry on.
+type share struct {
+	row, group         int
+	first, slots, from uint64
+}
 
-// InGroups divides table rows by the groups of rows that they have. A row may be in two.
-func (p *packer) inGroups(numbers []uint64, shift int) []inGroup {
-	var each []inGroup
-	for g := range p.C.Groups {
-		first, last := p.C.Groups[g].First>>shift, (p.C.Groups[g].First+uint64(p.C.Groups[g].Rows)-1)>>shift
-		i, _ := slices.BinarySearch(numbers, first)
-		from := i
-		for i < len(numbers) && numbers[i] <= last {
-			i++
+// shares lists those of table rows, by group. A row may be in two.
+func (p *packer) shares(numbers []uint64, shift int) []share {
+	var all []share
+	for i, g := range p.C.Groups {
+		if p.stacks[i] == nil {
+			continue
 		}
-		if from < i && p.stacks[g] != nil {
-			each = append(each, inGroup{g, from, i})
+		end := g.First + uint64(g.Rows)
+		row, _ := slices.BinarySearch(numbers, g.First>>shift)
+		for ; row < len(numbers) && numbers[row]<<shift < end; row++ {
+			begin := numbers[row] << shift
+			first := max(g.First, begin)
+			slots, at := min(end, begin+1<<shift)-first, uint64(p.C.Parts[i].First)+first-g.First
+			all = append(all, share{row, i, first - begin, slots, at << p.C.RowVars})
 		}
 	}
-	return each
-}
-
-// slots returns the first of the group's slots among those of n table rows from number r
-// on, and their number.
-func (in inGroup) slots(c *backend.Commitment, r uint64, n, shift int) (first, count uint64) {
-	g := &c.Groups[in.group]
-	first = max(g.First, r<<shift)
-	return first, min(g.First+uint64(g.Rows), (r+uint64(n))<<shift) - first
-}
-
-// Entries returns the range of the group's stack that table row r has.
-func (in inGroup) entries(c *backend.Commitment, r uint64, shift int) (from, n uint64) {
-	first, count := in.slots(c, r, 1, shift)
-	return (uint64(c.Parts[in.group].First) + first - c.Groups[in.group].First) << c.RowVars, count << c.RowVars
-}
-
-// fills says whether all slots of table row r are the group's.
-func (in inGroup) fills(c *backend.Commitment, r uint64, shift int) bool {
-	_, count := in.slots(c, r, 1, shift)
-	return count == 1<<shift
-}
-
-// packed describes n table rows from number r on, which lie behind each other from that of
-// the first on: all of them as zeros, or what they have of the group.
-func (p *packer) packed(row ByteRow, group int, r uint64, n, shift int, zeros bool) kernels.PackedRows {
-	in, s := inGroup{group: group}, p.stacks[group]
-	as := kernels.PackedRows{Dst: row.At, Width: uint64(row.Width), Rows: uint64(n)}
-	if row.Natural {
-		as.Natural = 1
-	}
-	if zeros { // which is what is behind the stack
-		as.Slots, as.From = uint64(n)<<shift, s.offsets[len(s.offsets)-1]
-		return as
-	}
-	first, count := in.slots(&p.C, r, n, shift)
-	as.First, as.Slots = first-r<<shift, count
-	as.From, _ = in.entries(&p.C, first>>shift, shift)
-	return as
+	return all
 }
 
 // uploadRows is tableRows from the host's memory.

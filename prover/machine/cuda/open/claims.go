@@ -92,25 +92,15 @@ func (r *Rows) partGroups(parts []int, n int) []partGroup {
 	}
 	q, w := r.q, r.weightsOf()
 	where := make(map[key]int, len(parts)/4)
-	of := make([]int, len(parts)) // groups
-	var sizes []int
-	for k, i := range parts {
+	var all []partGroup
+	for _, i := range parts {
 		x := key{w.of[i], q.Parts[i].Column, q.Parts[i].Stride}
 		g, ok := where[x]
 		if !ok {
-			g = len(sizes)
-			where[x], sizes = g, append(sizes, 0)
+			g = len(all)
+			where[x], all = g, append(all, partGroup{})
 		}
-		of[k] = g
-		sizes[g]++
-	}
-	all, list := make([]partGroup, len(sizes)), make([]int, len(parts))
-	for g, n := range sizes {
-		all[g].parts, list = list[:0:n], list[n:]
-	}
-	for k, i := range parts {
-		g := &all[of[k]]
-		g.parts = append(g.parts, i)
+		all[g].parts = append(all[g].parts, i)
 	}
 	parallel.For(len(all), 1<<6, func(from, to int) {
 		for i := from; i < to; i++ {

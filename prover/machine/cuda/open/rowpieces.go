@@ -32,7 +32,7 @@ func (r *Rows) keep(t *placed, own []uint64) {
 		n, size := 0, 0
 		for ; n < len(own); n++ {
 			if row := r.At[t.firstRow+own[n]]; row.Pending() {
-				if more := size + row.Width*r.Pitch; more > r.room || size > 0 && more > keptAtOnce {
+				if more := size + row.Width*r.Pitch; more > int(r.how.Stay) || size > 0 && more > keptAtOnce {
 					break
 				}
 				size += row.Width * r.Pitch
@@ -45,12 +45,12 @@ func (r *Rows) keep(t *placed, own []uint64) {
 		if errors.Is(err, kernels.ErrMemory) {
 			kept.Close()
 			t.put(r.At, all, t.findRows(all, t.shift))
-			r.room = 0
+			r.how.Stay = 0
 			return
 		}
 		device.Check(err)
 		t.put(r.At, own[:n], rows)
-		r.room, own = r.room-size, own[n:]
+		r.how.Stay, own = r.how.Stay-int64(size), own[n:]
 	}
 }
 
@@ -90,7 +90,7 @@ func (r *Rows) each(n int, places []int, f func(from, to int, more bool)) {
 }
 
 // passes says whether rows of groups are packed by each pass, after their values have been recomputed.
-func (r *Rows) passes(s run.Groups) bool { return s.Again && !r.once }
+func (r *Rows) passes(s run.Groups) bool { return s.Again && !r.how.Packed }
 
 // numbersOf lists the table rows that have some of the rows of groups.
 func (t *placed) numbersOf(c *backend.Commitment, groups []int) []uint64 {
@@ -161,29 +161,23 @@ func (r *Rows) withPlaces(n, from, to int, f func()) {
 	r.with(rows, f)
 }
 
-// piece says how rows are packed some at a time: no more than so many bytes, of rows that are there or pending.
-type piece struct {
-	bytes int
-	row   func(number uint64) ByteRow
-}
-
 // eachPiece calls f with rows of a tree, some at a time in their order, while they are on
-// the device.
-func (p *packer) eachPiece(r *Rows, numbers []uint64, some *piece, f func(rows []ByteRow, pitch int)) {
+// the device: rows that are there, or pending ones of so many bytes that are packed.
+func (p *packer) eachPiece(r *Rows, numbers []uint64, bytes int, row func(number uint64) ByteRow, f func(rows []ByteRow, pitch int)) {
 	pitch := kernels.RowPitch(1 << p.C.RowVars)
 	for len(numbers) > 0 {
 		var rows []ByteRow
 		var pending []uint64
 		size := 0
 		for _, number := range numbers {
-			row := some.row(number)
-			if row.Pending() {
-				if size += row.Width * pitch; len(pending) > 0 && size > some.bytes {
+			x := row(number)
+			if x.Pending() {
+				if size += x.Width * pitch; len(pending) > 0 && size > bytes {
 					break
 				}
 				pending = append(pending, number)
 			}
-			rows = append(rows, row)
+			rows = append(rows, x)
 		}
 		a := device.NewScope(r.Mem)
 		own := p.tableRows(a, pending, 0)

@@ -27,9 +27,7 @@ type Rows struct {
 	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
 	Code    *encoder
 	groups  groupsAhead
-	pieces  bool // rows that are not in their tensors are packed by each pass, some at a time (device.Mode)
-	once    bool // rows of segments that are recomputed are packed once, and not by each pass
-	room    int  // bytes of rows that stay nevertheless once they are packed (keep)
+	how     device.Mode // of which Stay is less what has been kept (keep)
 
 	q                 *whir.Functional
 	weights, factored *weights // of the functional
@@ -61,8 +59,7 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 // Load packs the rows of this device that are not on it as rows already, or leaves them
 // pending. owners are those of every tree's table rows.
 func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
-	how := r.Stream.Context.Mode()
-	r.pieces, r.once, r.room = how.Rows, how.Packed, int(how.Stay)
+	r.how = r.Stream.Context.Mode()
 	for i := range o.Commitments {
 		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
@@ -104,14 +101,14 @@ func (r *Rows) pack(t *placed, c backend.Commitment) {
 	if len(kept) < len(groups) {
 		t.put(r.At, t.numbers, expectedPacker(r.Stream.Graph, &c, groups).findRows(t.numbers, t.shift))
 	}
-	if r.pieces {
+	if r.how.Rows {
 		t.put(r.At, own, t.findRows(own, t.shift))
 		r.keep(t, own)
 	} else {
 		t.put(r.At, own, t.tableRows(r.Packed, own, t.shift))
 	}
 	for _, s := range t.segments {
-		if s.Again && r.once {
+		if s.Again && r.how.Packed {
 			own := t.numbersOf(&c, s.Of)
 			r.withSegment(c, s.Of, func(p *packer) {
 				p.leaving = true
@@ -402,11 +399,12 @@ func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
 			to, _ := slices.BinarySearch(own, last.First+uint64(last.Rows))
 			own = own[from:to]
 		}
-		packed, some := t.shift == 0 && !t.aside && !r.passes(s), &piece{r.Stream.Context.Piece, func(uint64) ByteRow { return ByteRow{Width: 4} }}
+		packed := t.shift == 0 && !t.aside && !r.passes(s)
+		bytes, row := r.Stream.Context.Piece, func(uint64) ByteRow { return ByteRow{Width: 4} }
 		if packed {
-			some = &piece{r.Stream.Context.RowPiece(), func(slot uint64) ByteRow { return r.own[t.firstRow+slot] }}
+			bytes, row = r.Stream.Context.RowPiece(), func(slot uint64) ByteRow { return r.own[t.firstRow+slot] }
 		}
-		pass := func(p *packer) { p.eachPiece(r, own, some, f) }
+		pass := func(p *packer) { p.eachPiece(r, own, bytes, row, f) }
 		if s.Again && !packed {
 			r.withSegment(t.C, s.Of, pass)
 		} else {
