@@ -18,41 +18,37 @@ import (
 type Claims struct {
 	each   []int   // parts taken by themselves
 	joined [][]int // parts of one row, at least one
-	Spans  []span  // of what products are taken of
+	spans  []span  // of what products are taken of
 }
 
-// JoinRows takes parts of a functional together where that costs less.
-func JoinRows(q *whir.Functional) *Claims {
+// joinRows takes parts of a functional on so many rows together where that costs less.
+func joinRows(q *whir.Functional, rows int) *Claims {
 	c := &Claims{}
-	var single []int
+	single := make([][]int, rows) // parts of one row, by row
 	for i := range q.Parts {
-		if len(q.Parts[i].RowWeights) == 1 {
-			single = append(single, i)
+		if p := &q.Parts[i]; len(p.RowWeights) == 1 {
+			single[p.FirstRow] = append(single[p.FirstRow], i)
 		} else {
 			c.each = append(c.each, i)
 		}
 	}
-	row := func(part int) int { return q.Parts[part].FirstRow }
-	slices.SortFunc(single, func(x, y int) int { return cmp.Or(row(x)-row(y), x-y) })
 	whole := span{rows: 1, vars: q.RowVars, dense: true}
-	for len(single) > 0 {
-		n, cost := 0, 0.0
-		for n < len(single) && row(single[n]) == row(single[0]) {
-			cost += spanOf(&q.Parts[single[n]]).dotCost(1)
-			n++
+	for _, parts := range single {
+		cost := 0.0
+		for _, i := range parts {
+			cost += spanOf(&q.Parts[i]).dotCost(1)
 		}
 		if cost > whole.dotCost(1) {
-			c.joined = append(c.joined, single[:n])
+			c.joined = append(c.joined, parts)
 		} else {
-			c.each = append(c.each, single[:n]...)
+			c.each = append(c.each, parts...)
 		}
-		single = single[n:]
 	}
 	slices.Sort(c.each)
 	for _, i := range c.each {
-		c.Spans = append(c.Spans, spanOf(&q.Parts[i]))
+		c.spans = append(c.spans, spanOf(&q.Parts[i]))
 	}
-	c.Spans = append(c.Spans, slices.Repeat([]span{whole}, len(c.joined))...)
+	c.spans = append(c.spans, slices.Repeat([]span{whole}, len(c.joined))...)
 	return c
 }
 
@@ -90,7 +86,7 @@ func (r *Rows) partGroups(parts []int, n int) []partGroup {
 		weight         int
 		column, stride int
 	}
-	q, w := r.q, r.weightsOf()
+	q, w := r.q, r.weights
 	where := make(map[key]int, len(parts)/4)
 	var all []partGroup
 	for _, i := range parts {

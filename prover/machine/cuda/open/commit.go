@@ -80,13 +80,13 @@ type groupHasher struct {
 // NewGroupHasher returns one for these groups.
 func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, groups []int) *groupHasher {
 	h := &groupHasher{a: a, Stream: b, c: c, arrivals: come, packs: device.NewScope(a), segments: segmentsOf(b, c, groups)}
-	domain := c.LogDomain()
+	domain, tail := c.LogDomain(), 0 // the longest, which are other values for each part of codewords
 	for _, i := range groups {
 		h.n = max(h.n, rowsAtOnce(c.Hash, c.Groups[i].Rows, domain, b.Context.Piece))
+		tail = max(tail, c.Groups[i].Tail)
 	}
 	h.values = device.NewArray[int32](a, h.n<<c.RowVars)
 	h.encoder = NewEncoder(a, domain)
-	tail := longestTail(c, groups) // which are other values for each part of codewords
 	if h.parts = 1; tail > 0 || h.n*kernels.SizeM31<<domain > b.Context.Piece {
 		h.parts = 1 << c.LogBlowup
 	}

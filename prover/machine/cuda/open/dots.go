@@ -24,15 +24,17 @@ type DotTable struct {
 	before     []int // planes of these at the places before each
 	Columns    int   // a multiple of 4
 	Products   kernels.Ptr
-	weights    func() []kernels.PlacedElement // of the rows, once they are listed (Products)
+	listed     func() []kernels.PlacedElement // the weights of rows, once they are listed (Products)
 }
 
-// newDotTable returns a table for claims without its products.
-func newDotTable(a *device.Scope, r *Rows, c *Claims, longs int) *DotTable {
-	t := &DotTable{Rows: r, a: a, Longs: longs, n: len(r.At) / longs}
+// Products computes the dots of the rows that are here, for claims on 2^vars long rows. first says that the table is to become
+// that of all machines.
+func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int, first bool) *DotTable {
+	r.setFunctional(q)
+	t := &DotTable{Rows: r, a: a, Longs: 1 << vars, n: len(r.At) >> vars}
 	t.groups = r.partGroups(c.each, t.n)
 	for _, parts := range c.joined {
-		t.groups = append(t.groups, partGroup{parts, placeRuns(r.q, parts, t.n), true})
+		t.groups = append(t.groups, partGroup{parts, placeRuns(q, parts, t.n), true})
 	}
 	columns := 0
 	for _, g := range t.groups {
@@ -45,6 +47,13 @@ func newDotTable(a *device.Scope, r *Rows, c *Claims, longs int) *DotTable {
 	t.Columns = max(4, (columns+3)&^3)
 	t.Products = device.NewArray[field.QM31](a, t.Longs*t.Columns)
 	device.Check(a.Clear(t.Products, device.ElementBytes*t.Longs*t.Columns))
+	if first {
+		t.listed = beside(t.listWeights)
+	}
+	if len(q.Parts) > 0 {
+		r.groupAhead(t.n)
+	}
+	r.each(t.n, UpTo(t.n), func(from, to int, _ bool) { t.dots(from, to) })
 	return t
 }
 
@@ -82,7 +91,7 @@ func (t *DotTable) listWeights() []kernels.PlacedElement {
 
 // Pair returns the tables for the rounds, when the weights have been listed.
 func (t *DotTable) Pair() Rounds {
-	weights, n := t.weights(), t.Longs*t.Columns
+	weights, n := t.listed(), t.Longs*t.Columns
 	if n <= t.Stream.Context.HostPair {
 		p := &whir.Pair{F: device.Fetch[field.QM31](t.a, t.Products, n), Q: make([]field.QM31, n)}
 		for _, w := range weights {
@@ -104,7 +113,7 @@ func (t *DotTable) Pair() Rounds {
 func (t *DotTable) part(group int) *whir.Part { return &t.q.Parts[t.groups[group].parts[0]] }
 
 // weight returns the number of a group's eq table.
-func (t *DotTable) weight(group int) int { return t.weightsOf().of[t.groups[group].parts[0]] }
+func (t *DotTable) weight(group int) int { return t.weights.of[t.groups[group].parts[0]] }
 
 // runs returns the runs of a group as far as their rows are on the device.
 func (t *DotTable) runs(group int) []placeRun {
@@ -200,7 +209,7 @@ func (t *DotTable) lightDots(groups []int) {
 	}
 	a := device.NewScope(t.a)
 	defer a.Close()
-	w := t.weightsOf()
+	w := t.weights
 	var jobs []kernels.DotJob
 	var vars []int
 	var done []kernels.FinishDot
@@ -362,7 +371,7 @@ func (t *DotTable) listRows(planes []kernels.ByteRow, biases []uint32, s segment
 
 // multiply makes the panels of so many groups in all, and adds the products.
 func (t *DotTable) multiply(a *device.Scope, groups int, classes []*panelClass, all []product) {
-	way, w := classes[0].way, t.weightsOf()
+	way, w := classes[0].way, t.weights
 	if way == bySegments {
 		w = t.factoredOf()
 	}
@@ -427,7 +436,7 @@ func (t *DotTable) multiplySegments(a *device.Scope, w *weights, all []product) 
 
 // rowParts returns the parts of joined rows on the device, with the coefficients that their rows have.
 func (t *DotTable) rowParts(a *device.Scope, groups []int) kernels.RowParts {
-	w := t.weightsOf()
+	w := t.weights
 	return w.rowParts(a, kernels.ListParts(len(groups), t.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
 		for k, g := range groups {
 			for _, i := range t.groups[g].parts {
@@ -510,33 +519,29 @@ type segment struct {
 // segment or none of it, and leaves out those that none has.
 func segments(groups [][]placeRun) []segment {
 	type edge struct {
-		place, of int
-		begins    bool
+		place  int
+		of     uint64
+		begins bool
 	}
 	var edges []edge
 	for i, runs := range groups {
 		for _, r := range runs {
-			edges = append(edges, edge{r.from, i, true}, edge{r.to, i, false})
+			edges = append(edges, edge{r.from, uint64(i), true}, edge{r.to, uint64(i), false})
 		}
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Compare(x.place, y.place) })
 	var all []segment
-	in := map[int]bool{}
+	var in []uint64
 	for i, e := range edges {
+		k, _ := slices.BinarySearch(in, e.of)
 		if e.begins {
-			in[e.of] = true
+			in = slices.Insert(in, k, e.of)
 		} else {
-			delete(in, e.of)
+			in = slices.Delete(in, k, k+1)
 		}
-		if i+1 == len(edges) || edges[i+1].place == e.place || len(in) == 0 {
-			continue
+		if i+1 < len(edges) && edges[i+1].place > e.place && len(in) > 0 {
+			all = append(all, segment{e.place, edges[i+1].place, slices.Clone(in)})
 		}
-		s := segment{from: e.place, to: edges[i+1].place}
-		for k := range in {
-			s.of = append(s.of, uint64(k))
-		}
-		slices.Sort(s.of)
-		all = append(all, s)
 	}
 	return all
 }

@@ -45,15 +45,13 @@ func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 	return w
 }
 
-// weightsOf returns the tables of the functional's parts, once built. There is
-// at least one part.
-func (r *Rows) weightsOf() *weights {
-	if r.weights == nil && len(r.q.Parts) > 0 {
-		factors, of := distinct(r.q)
+// setFunctional makes the tables of a functional's parts, if they are not there.
+func (r *Rows) setFunctional(q *whir.Functional) {
+	if r.q = q; r.weights == nil && len(q.Parts) > 0 {
+		factors, of := distinct(q)
 		r.weights = newWeights(r.Mem, factors, true)
 		r.weights.of = of
 	}
-	return r.weights
 }
 
 // factoredOf returns the tables of the functional's parts as products of two, once built: of part i, if it has more
@@ -112,12 +110,11 @@ type groupsAhead struct {
 // groupAhead has the groups of all parts made while the device has other things to do: FoldFunctional
 // wants them. There is at least one part.
 func (r *Rows) groupAhead(n int) {
-	r.weightsOf() // what is left is the host's
-	r.groups = groupsAhead{n, beside(func() []partGroup { return r.partGroups(upTo(len(r.q.Parts)), n) })}
+	r.groups = groupsAhead{n, beside(func() []partGroup { return r.partGroups(UpTo(len(r.q.Parts)), n) })}
 }
 
-// upTo lists the numbers below n.
-func upTo(n int) []int {
+// UpTo lists the numbers below n.
+func UpTo(n int) []int {
 	all := make([]int, n)
 	for i := range all {
 		all[i] = i
@@ -159,7 +156,7 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, places []in
 			}
 		}
 	})
-	w := r.weightsOf()
+	w := r.weights
 	list := kernels.ListParts(len(places), q.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
 		for i := range groups {
 			for _, x := range groups[i].runs {

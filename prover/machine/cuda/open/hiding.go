@@ -67,15 +67,6 @@ func secretValues(a *device.Scope, c *backend.Commitment, group int, of *stack) 
 	return p
 }
 
-// longestTail returns the length of the longest tail of some groups, 0 if the tree does not hide.
-func longestTail(c *backend.Commitment, groups []int) int {
-	n := 0
-	for _, i := range groups {
-		n = max(n, c.Groups[i].Tail)
-	}
-	return n
-}
-
 // tailRun are n rows of a tree from one on, whose tails have as many elements each. In a list of rows they are from number `at` on.
 type tailRun struct{ row, n, tail, at int }
 

@@ -96,11 +96,10 @@ func (r *Rows) passes(s run.Groups) bool { return s.Again && !r.how.Packed }
 func (t *placed) numbersOf(c *backend.Commitment, groups []int) []uint64 {
 	var own []uint64
 	for _, i := range groups {
-		g := &c.Groups[i]
-		k, _ := slices.BinarySearch(t.numbers, g.First>>t.shift)
-		for ; k < len(t.numbers) && t.numbers[k] <= (g.First+uint64(g.Rows)-1)>>t.shift; k++ {
-			if n := len(own); n == 0 || own[n-1] < t.numbers[k] {
-				own = append(own, t.numbers[k])
+		from, to := within(c.Groups[i], t.numbers, t.shift)
+		for _, number := range t.numbers[from:to] {
+			if n := len(own); n == 0 || own[n-1] < number {
+				own = append(own, number)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestRowPieces(t *testing.T) {
 			m.SetMode(mode)
 			b := run.NewStream(m, w.Graph, w)
 			r := NewRows(b, device.NewScope(b.Dev), &o)
-			r.Load(&o, [][]*device.Context{slices.Repeat([]*device.Context{m}, len(c.TableRows(r.RowVars-c.RowVars)))})
+			r.Load(&o, [][]*device.Context{slices.Repeat([]*device.Context{m}, len(c.Groups))})
 			bytesOf := func(x ByteRow) []byte {
 				if x.Width == 0 {
 					return nil
@@ -73,7 +73,7 @@ func TestRowPieces(t *testing.T) {
 			for _, n := range []int{len(r.At), len(r.At) / 4, len(r.At) / 32} {
 				calls, next := 0, 0
 				before := m.Traffic().Live
-				r.byPieces(n, upTo(n), func(from, to int) {
+				r.byPieces(n, UpTo(n), func(from, to int) {
 					if from != next || to <= from || to > n {
 						t.Fatalf("%s: places %d to %d of %d after %d", name, from, to, n, next)
 					}

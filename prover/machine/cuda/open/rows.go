@@ -57,16 +57,19 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 }
 
 // Load packs the rows of this device that are not on it as rows already, or leaves them
-// pending. owners are those of every tree's table rows.
+// pending. owners are those of every tree's groups: a table row is the first's that has a row of it.
 func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 	r.how = r.Stream.Context.Mode()
 	for i := range o.Commitments {
 		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
-		for k, n := range c.TableRows(t.shift) {
+		all, done := c.TableRows(t.shift), 0
+		for k, g := range c.Groups {
+			_, to := within(g, all, t.shift)
 			if owners[i][k] == r.Stream.Context {
-				t.numbers = append(t.numbers, n)
+				t.numbers = append(t.numbers, all[done:to]...)
 			}
+			done = to
 		}
 		for k, slot := range c.TableRows(0) {
 			if _, own := slices.BinarySearch(t.numbers, slot>>t.shift); !own {
@@ -133,12 +136,18 @@ func segmentsOf(s *run.Stream, c *backend.Commitment, groups []int) []run.Groups
 	return []run.Groups{{Of: groups}}
 }
 
+// within returns which of some table rows, from one of the list to before another, have rows of a group.
+func within(g whir.Group, numbers []uint64, shift int) (from, to int) {
+	from, _ = slices.BinarySearch(numbers, g.First>>shift)
+	to, _ = slices.BinarySearch(numbers, (g.First+uint64(g.Rows)-1)>>shift+1)
+	return from, to
+}
+
 // groupsWith lists the groups that have rows in some table rows.
-func groupsWith(c *backend.Commitment, tableRows []uint64, shift int) []int {
+func groupsWith(c *backend.Commitment, numbers []uint64, shift int) []int {
 	var groups []int
 	for i, g := range c.Groups {
-		k, _ := slices.BinarySearch(tableRows, g.First>>shift)
-		if k < len(tableRows) && tableRows[k] <= (g.First+uint64(g.Rows)-1)>>shift {
+		if from, to := within(g, numbers, shift); from < to {
 			groups = append(groups, i)
 		}
 	}
@@ -291,22 +300,30 @@ func segmentVars(vars, points, piece int) int {
 	return vars
 }
 
+// parts returns what there is here of a tree: its rows in the table, and the auxiliary row.
+func (r *Rows) parts(tree int) []*placed {
+	if x := r.auxiliary; x != nil && x.tree == tree {
+		return []*placed{&r.Trees[tree], &x.placed}
+	}
+	return []*placed{&r.Trees[tree]}
+}
+
 // Columns is described at whir.Passes, for the rows that are here.
 func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
-	all := r.columns(&r.Trees[tree], positions)
-	if x := r.auxiliary; x != nil && x.tree == tree {
-		for k, more := range r.columns(&x.placed, positions) {
-			all[k] = append(all[k], more...)
+	parts := r.parts(tree)
+	all := r.columns(parts[0], positions)
+	for _, t := range parts[1:] {
+		for k, own := range r.columns(t, positions) {
+			all[k] = append(all[k], own...)
 		}
 	}
 	return all
 }
 
 // RunsOf returns the runs of a tree's rows that Columns gives.
-func (r *Rows) RunsOf(tree int) []rowRun {
-	runs := r.Trees[tree].Runs
-	if x := r.auxiliary; x != nil && x.tree == tree {
-		runs = append(runs[:len(runs):len(runs)], x.Runs...)
+func (r *Rows) RunsOf(tree int) (runs []rowRun) {
+	for _, t := range r.parts(tree) {
+		runs = append(runs, t.Runs...)
 	}
 	return runs
 }

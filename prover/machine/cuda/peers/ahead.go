@@ -21,8 +21,6 @@ import (
 
 // Ahead are the digests of groups of commitments to the values of a run, made while it goes on.
 type Ahead struct {
-	graph *model.Graph
-
 	mu    sync.Mutex
 	trees []*aheadTree // that nobody has taken
 }
@@ -32,8 +30,9 @@ var _ run.Watcher = (*Ahead)(nil)
 // aheadTree is a commitment with the digests of some groups.
 type aheadTree struct {
 	c       backend.Commitment
-	alone   bool           // one machine hashes all groups, in their order
-	missing []map[int]bool // by group, the chunks that it waits for; none of one that is hashed, or is not to be
+	alone   bool              // one machine hashes all groups, in their order
+	homes   []*device.Context // by group
+	missing []map[int]bool    // by group, the chunks that it waits for; none of one that is hashed, or is not to be
 	on      map[*device.Context]*aheadMachine
 }
 
@@ -52,22 +51,19 @@ type aheadMachine struct {
 // all values, or one has too little memory or values of other runs: when these proofs take theirs is not known. Commitments of fewer values
 // than `least` are not shared (Group).
 func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) *Ahead {
-	a := &Ahead{graph: g}
+	a := &Ahead{}
 	alone := !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] })
 	digests, rows := map[*device.Context]int{}, map[*device.Context]int{} // bytes, of all groups and of the largest
 	for _, c := range list {
-		if c.Rows()<<c.RowVars < least || len(c.Groups) == 1 || c.Salted() {
+		if c.Rows()<<c.RowVars < least || len(c.Groups) == 1 || c.Salted() || alone && !r.Drops(&c) {
 			continue
 		}
-		if alone && !r.Drops(&c) {
-			continue
-		}
-		t := &aheadTree{c: c, alone: alone, missing: make([]map[int]bool, len(c.Groups)), on: map[*device.Context]*aheadMachine{}}
+		t := &aheadTree{c: c, alone: alone, on: map[*device.Context]*aheadMachine{}}
 		for i := range c.Groups {
-			if t.missing[i] = chunksOf(g, &c, i); len(t.missing[i]) == 0 {
+			at, missing := homeOf(r, g, &c, i), chunksOf(g, &c, i)
+			if t.homes, t.missing = append(t.homes, at), append(t.missing, missing); len(missing) == 0 {
 				continue
 			}
-			at := homeOf(r, g, &c, i)
 			if digests[at] += kernels.SizeDigest << c.LogDomain(); alone {
 				digests[at] = (kernels.SizeDigest + kernels.DigestState(c.Hash, len(c.Groups))) << c.LogDomain()
 			}
@@ -133,7 +129,7 @@ func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
 			if delete(missing, chunk); len(missing) > 0 {
 				continue
 			}
-			if err := pass(ctx, func() { t.add(ctx, r, a.graph, i) }); err != nil {
+			if err := pass(ctx, func() { t.add(ctx, r, i) }); err != nil {
 				a.drop()
 				return
 			}
@@ -142,26 +138,11 @@ func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
 }
 
 // add enqueues the hashing of a group. One machine alone leaves those behind one that is not complete in its turn to the commitment.
-func (t *aheadTree) add(ctx context.Context, r *run.Run, g *model.Graph, group int) {
-	at := homeOf(r, g, &t.c, group)
+func (t *aheadTree) add(ctx context.Context, r *run.Run, group int) {
+	at := t.homes[group]
 	m := t.on[at]
 	if m == nil {
-		s, err := r.Stream(at, at.Streams+aheadQueue)
-		device.Check(err)
-		m = &aheadMachine{r: r, stream: s, a: device.NewScope(s.Dev), digests: map[int]kernels.Ptr{}}
-		t.on[at] = m
-		var groups []int
-		for i := range t.c.Groups {
-			if homeOf(r, g, &t.c, i) == at {
-				groups = append(groups, i)
-			}
-		}
-		m.hash = open.NewGroupHasher(s, m.a, m, &t.c, groups).Digests
-		if t.alone {
-			columns := 1 << t.c.LogDomain()
-			m.at = device.NewArray[hash.Digest](m.a, columns)
-			m.leaves = open.NewLeafHasher(m.a, &t.c, m.at, 0, columns)
-		}
+		m = t.begin(r, at)
 	}
 	if t.alone && m.leaves.Absorbed != group {
 		return
@@ -175,6 +156,32 @@ func (t *aheadTree) add(ctx context.Context, r *run.Run, g *model.Graph, group i
 	m.hash(ctx, m.at, group)
 	m.leaves.Absorb(m.at)
 	device.Check(kernels.After(at.Dev, m.stream.Dev)) // the run's next values may take the place of these
+}
+
+// begin has a machine hash the groups whose values are there.
+func (t *aheadTree) begin(r *run.Run, at *device.Context) *aheadMachine {
+	s, err := r.Stream(at, at.Streams+aheadQueue)
+	device.Check(err)
+	m := &aheadMachine{r: r, stream: s, a: device.NewScope(s.Dev), digests: map[int]kernels.Ptr{}}
+	t.on[at] = m
+	m.hash = open.NewGroupHasher(s, m.a, m, &t.c, groupsOf(t.homes, at)).Digests
+	if t.alone {
+		columns := 1 << t.c.LogDomain()
+		m.at = device.NewArray[hash.Digest](m.a, columns)
+		m.leaves = open.NewLeafHasher(m.a, &t.c, m.at, 0, columns)
+	}
+	return m
+}
+
+// groupsOf lists the groups of an owner.
+func groupsOf[T comparable](owners []T, owner T) []int {
+	var own []int
+	for i, x := range owners {
+		if x == owner {
+			own = append(own, i)
+		}
+	}
+	return own
 }
 
 // aheadQueue is the number of the queue that hashes, behind those of streams, rows and arrivals.

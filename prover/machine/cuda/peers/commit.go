@@ -85,15 +85,10 @@ type sharedLeaves struct {
 // hash makes the digests of a machine's groups, as far as they are not there.
 func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 	a, there := t.scopes[machine], t.ahead.of(t.machines[machine]).digests
-	var groups []int
-	for i, owner := range t.of {
-		if owner != machine {
-			continue
-		}
-		if t.digests[i] = there[i]; t.digests[i] == 0 {
-			groups = append(groups, i)
-		}
-	}
+	groups := slices.DeleteFunc(groupsOf(t.of, machine), func(i int) bool {
+		t.digests[i] = there[i]
+		return t.digests[i] != 0
+	})
 	if len(groups) == 0 {
 		return
 	}

@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
@@ -17,13 +18,8 @@ import (
 
 // Opening implements backend.Backend.
 func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
-	if p := b.takePrepared(); p != nil {
-		switch {
-		case p.panicked != nil: // here, where it can be recovered
-			panic(p.panicked)
-		case p.err == nil:
-			return p.passes, nil
-		}
+	if passes, err := b.takePrepared(); passes != nil && err == nil {
+		return passes, nil
 	}
 	return b.opening(ctx, o)
 }
@@ -55,12 +51,9 @@ func (b *Leader) begun(ctx context.Context, o backend.Opening) (whir.Passes, err
 
 // prepared is an opening that has begun before its claims are known.
 type prepared struct {
-	done     chan struct{} // closed when there are passes, or an error
-	passes   whir.Passes
-	err      error // with which the opening has to begin again
-	panicked any
-	on       []*device.Context // of whose spare memory it has
-	bytes    int64             // each
+	passes func() (whir.Passes, error) // waits for it, and panics as it has done. With an error the opening has to begin again.
+	on     []*device.Context           // of whose spare memory it has
+	bytes  int64                       // each
 }
 
 // Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
@@ -77,31 +70,42 @@ func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
 			return
 		}
 	}
-	p := &prepared{done: make(chan struct{}), on: on, bytes: packed}
 	for _, m := range on {
 		m.Ahead(packed) // tasks that start later have that much less
 	}
-	b.prepared = p
-	go func() {
-		defer close(p.done)
-		defer func() { p.panicked = recover() }()
-		p.passes, p.err = b.opening(ctx, o)
-	}()
+	b.prepared = &prepared{sync.OnceValues(func() (whir.Passes, error) { return b.opening(ctx, o) }), on, packed}
+	go func(p *prepared) {
+		defer func() { _ = recover() }() // who takes it panics, where that can be recovered
+		_, _ = p.passes()
+	}(b.prepared)
 }
 
 // takePrepared returns what has been prepared, nil if nothing has been, once it is done. Tasks take again what it took: none of its
 // proof's is left.
-func (b *Leader) takePrepared() *prepared {
+func (b *Leader) takePrepared() (whir.Passes, error) {
 	p := b.prepared
 	if p == nil {
-		return nil
+		return nil, nil
 	}
 	b.prepared = nil
-	<-p.done
-	for _, m := range p.on {
-		m.Ahead(-p.bytes)
+	defer func() {
+		for _, m := range p.on {
+			m.Ahead(-p.bytes)
+		}
+	}()
+	return p.passes()
+}
+
+// unprepare gives back what has been prepared.
+func (b *Leader) unprepare() {
+	var passes whir.Passes
+	func() {
+		defer func() { _ = recover() }() // nobody wants what it has failed with
+		passes, _ = b.takePrepared()
+	}()
+	if passes != nil {
+		passes.Close()
 	}
-	return p
 }
 
 // packedMost is about the most bytes that rows take on one of some machines when they are packed:
@@ -171,17 +175,15 @@ func (o *opening) fold(ctx context.Context) {
 	o.follow(split, rounds, func() { last(split.gather()) })
 }
 
-// Columns implements whir.Passes.
+// Columns implements whir.Passes, as the other methods do.
 func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
 	return device.Pass(ctx, func() [][]field.M31 { return o.rows.columns(ctx, tree, positions) })
 }
 
-// Round implements whir.Passes.
 func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 	return device.Pass(ctx, o.rounds.Round)
 }
 
-// Bind implements whir.Passes.
 func (o *opening) Bind(ctx context.Context, r field.QM31) error {
 	return pass(ctx, func() {
 		if len(o.point) < o.o.Params.Levels[0].FoldVars {
@@ -194,22 +196,18 @@ func (o *opening) Bind(ctx context.Context, r field.QM31) error {
 	})
 }
 
-// Values implements whir.Passes.
 func (o *opening) Values(ctx context.Context) ([]field.QM31, error) {
 	return device.Pass(ctx, o.tables.Values)
 }
 
-// At implements whir.Passes.
 func (o *opening) At(ctx context.Context, z field.QM31) (field.QM31, error) {
 	return device.Pass(ctx, func() field.QM31 { return o.tables.At(z) })
 }
 
-// Add implements whir.Passes.
 func (o *opening) Add(ctx context.Context, c *whir.Constraints) error {
 	return pass(ctx, func() { o.tables.Add(c) })
 }
 
-// Commit implements whir.Passes.
 func (o *opening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
 	row, err := device.Pass(ctx, func() *open.FoldedRow {
 		return o.tables.Commit(o.o.Params.Config.Hash, l, o.o.Params.LeafRows(len(o.folded)+1))
@@ -221,7 +219,6 @@ func (o *opening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, e
 	return row.Nodes.Root(), nil
 }
 
-// Leaves implements whir.Passes.
 func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
 	return device.Pass(ctx, func() whir.Leaves {
 		row := o.folded[n]
@@ -232,32 +229,27 @@ func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.L
 	})
 }
 
-// Salts implements whir.Passes.
 func (o *opening) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
 	return open.Salts(&o.o.Commitments[tree], positions), ctx.Err()
 }
 
-// Auxiliary implements whir.Passes.
 func (o *opening) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
 	return open.Auxiliary(&o.o, n), ctx.Err()
 }
 
-// AuxiliaryRound implements whir.Passes. The tables are one machine's by then, as whose they are is said by row variables.
+// The tables are one machine's by then, as whose they are is said by row variables.
 func (o *opening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums, error) {
 	return device.Pass(ctx, func() whir.Sums { return o.rows.AuxiliaryRound(o.tables, u) })
 }
 
-// BindAuxiliary implements whir.Passes.
 func (o *opening) BindAuxiliary(ctx context.Context, r field.QM31) error {
 	return pass(ctx, func() { o.rows.BindAuxiliary(o.tables, &o.o, poly.EqTable(o.point), r) })
 }
 
-// Search implements whir.Passes.
 func (o *opening) Search(ctx context.Context, work hash.Work) (uint64, error) {
 	return device.Pass(ctx, func() uint64 { return o.search.Smallest(ctx, &work) })
 }
 
-// Close implements whir.Passes.
 func (o *opening) Close() {
 	for _, row := range o.folded {
 		if row != nil {

@@ -33,7 +33,10 @@ type sharedRows struct {
 func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Opening) *sharedRows {
 	o, cut := open.Shorten(o, b.s.Context.ShortRow)
 	r := &sharedRows{leader: b, o: o}
-	owners := b.dealRows(&o)
+	var owners [][]*device.Context // of the groups of each tree
+	for i := range o.Commitments {
+		owners = append(owners, b.dealGroups(&o.Commitments[i]))
+	}
 	for i, x := range b.streams(slices.Concat(owners...)) {
 		own := a
 		if i > 0 {
@@ -72,26 +75,6 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 	return r
 }
 
-// dealRows returns the owner of every table row of every tree: that of the first group that it has a row of.
-func (b *Leader) dealRows(o *backend.Opening) [][]*device.Context {
-	var owners [][]*device.Context
-	for i := range o.Commitments {
-		c := &o.Commitments[i]
-		groups := b.dealGroups(c)
-		shift := o.Params.Levels[0].RowVars - c.RowVars
-		var own []*device.Context
-		g := 0
-		for _, n := range c.TableRows(shift) {
-			for (c.Groups[g].First+uint64(c.Groups[g].Rows)-1)>>shift < n {
-				g++
-			}
-			own = append(own, groups[g])
-		}
-		owners = append(owners, own)
-	}
-	return owners
-}
-
 // together is that of machines, for their rows.
 func (r *sharedRows) together(ctx context.Context, f func(i int, x *open.Rows)) {
 	machines := make([]*run.Stream, len(r.all))
@@ -127,7 +110,7 @@ func (r *sharedRows) takeBack(failed *device.Error) {
 	clear(r.At)
 	owners := make([][]*device.Context, len(r.o.Commitments))
 	for i, c := range r.o.Commitments {
-		owners[i] = slices.Repeat([]*device.Context{r.Stream.Context}, len(c.TableRows(r.RowVars-c.RowVars)))
+		owners[i] = slices.Repeat([]*device.Context{r.Stream.Context}, len(c.Groups))
 	}
 	r.LoadAuxiliary(&r.o)
 	r.Load(&r.o, owners)
@@ -192,31 +175,6 @@ func (r *sharedRows) gather(dst kernels.Ptr, tables []sumOf, add bool) {
 	}
 }
 
-// chooseVars returns v, whether three more rounds come before the tables, and the claims as they are taken. split says that the tables
-// will be (splitTables).
-func (r *sharedRows) chooseVars(q *whir.Functional, split bool) (vars int, three bool, _ *open.Claims) {
-	planes, count := 0, 0
-	for _, x := range r.all {
-		for _, row := range x.At {
-			planes += row.Width
-			if row.Width > 0 {
-				count++
-			}
-		}
-	}
-	how := r.Stream.Context.Mode()
-	room := open.TableRoom(how, planes*r.Pitch)
-	if how.Tables == 0 {
-		room = max(room, r.free/open.FreeShare)
-	}
-	c := open.JoinRows(q)
-	vars, three = open.SumVars(c.Spans, open.RowTable{
-		Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut,
-		Bytes: planes * r.Pitch, Twice: len(r.all) == 1 && !r.Passing(), Three: r.Stream.Context.ThreeRounds,
-	}, room, len(r.all), split)
-	return vars, three, c
-}
-
 // products returns the rounds over the first variables, with tables in memory of a scope, how many these are, and whether three more
 // rounds come before the tables.
 func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first open.Rounds, mem *device.Scope, vars int, three bool) {
@@ -224,9 +182,9 @@ func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first op
 	r.withAll(func() {
 		split := r.mayExchange()
 		var c *open.Claims
-		vars, three, c = r.chooseVars(q, split)
+		vars, three, c = open.Choose(r.all, q, r.free, split)
 		if r.exchange(ctx, len(r.At)>>vars); split && r.shares.n == 0 {
-			vars, three, c = r.chooseVars(q, false)
+			vars, three, c = open.Choose(r.all, q, r.free, false)
 		}
 		mem = device.NewScope(r.Mem)
 		made := false
@@ -255,11 +213,8 @@ func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first op
 // weights, fold to, on the first machine.
 func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31) *open.Tables {
 	n := len(r.At) / len(coefs)
+	every := open.UpTo(n)
 	t := r.newTables(r.Rows, n<<r.RowVars)
-	every := make([]int, n)
-	for l := range every {
-		every[l] = l
-	}
 	r.withAll(func() {
 		folded, weights := make([]sumOf, len(r.all)), make([]sumOf, len(r.all))
 		r.together(ctx, func(i int, x *open.Rows) {

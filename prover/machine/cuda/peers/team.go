@@ -45,9 +45,7 @@ func NewLeader(s *run.Stream, t *Group) *Leader {
 
 // Close gives back what the leader has made.
 func (b *Leader) Close() {
-	if p := b.takePrepared(); p != nil && p.passes != nil {
-		p.passes.Close()
-	}
+	b.unprepare()
 	for _, x := range b.others {
 		x.Close()
 	}
