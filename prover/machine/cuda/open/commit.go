@@ -2,6 +2,7 @@ package open
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -11,8 +12,10 @@ import (
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/math/merkle"
 	"github.com/prove-model/prove-model/prover/math/prf"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // rowsAtOnce returns how many of some rows are encoded at once: those whose
@@ -235,4 +238,102 @@ func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arriva
 		l.Absorb(leaves)
 	}
 	h.Stream.LeaveSegments()
+}
+
+// nodes is a tree whose digests are on the device, until its layers are asked
+// for: then they are in this process's memory.
+type nodes struct {
+	s       *run.Stream
+	depth   int
+	root    hash.Digest
+	digests kernels.Ptr  // 0 when they are not on the device
+	local   *merkle.Tree // nil unless they are here
+}
+
+var _ whir.Nodes = (*nodes)(nil)
+
+// NewNodes returns the tree over 2^depth leaves, which fill writes.
+func NewNodes(s *run.Stream, suite hash.Suite, depth int, fill func(digests kernels.Ptr)) *nodes {
+	p := device.NewArray[hash.Digest](s.Dev, kernels.TreeDigests(depth))
+	made := false
+	defer func() {
+		if !made {
+			s.Dev.Free(p)
+		}
+	}()
+	fill(p)
+	device.Check(kernels.MerkleTree(s.Dev, suite, p, depth))
+	root := device.Fetch[hash.Digest](s.Dev, p.Offset(kernels.TreeLayer(depth, depth), kernels.SizeDigest), 1)[0]
+	made = true
+	return &nodes{s: s, depth: depth, root: root, digests: p}
+}
+
+// free gives the device's memory back.
+func (n *nodes) free() {
+	n.s.Dev.Free(n.digests)
+	n.digests = 0
+}
+
+// Depth implements whir.Nodes.
+func (n *nodes) Depth() int { return n.depth }
+
+// Root implements whir.Nodes.
+func (n *nodes) Root() hash.Digest { return n.root }
+
+// ErrClosed is the error of digests that have been given back.
+var ErrClosed = errors.New("a commitment was used after its backend was closed")
+
+// check gives up if the digests are not on the device any more.
+func (n *nodes) check() {
+	if n.digests == 0 || n.s.Closed {
+		device.Check(ErrClosed)
+	}
+}
+
+// Path implements whir.Nodes.
+func (n *nodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
+	return device.Pass(ctx, func() []hash.Digest { return n.Siblings(positions) })
+}
+
+// Siblings is Path, and gives up after an error.
+func (n *nodes) Siblings(positions []uint64) []hash.Digest {
+	if n.local != nil {
+		return n.local.Siblings(positions)
+	}
+	n.check()
+	path := merkle.Path(n.depth, positions)
+	if len(path) == 0 {
+		return nil
+	}
+	indexes := make([]uint64, len(path))
+	for i, at := range path {
+		indexes[i] = uint64(kernels.TreeLayer(n.depth, at.Layer)) + at.Index
+	}
+	a := device.NewScope(n.s.Dev)
+	defer a.Close()
+	dst := device.NewArray[hash.Digest](a, len(path))
+	device.Check(kernels.GatherDigests(n.s.Dev, dst, n.digests, device.NewCopy(a, indexes), len(path)))
+	return device.Fetch[hash.Digest](n.s.Dev, dst, len(path))
+}
+
+// Layers implements whir.Nodes. The digests move to this process's memory.
+func (n *nodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
+	return device.Pass(ctx, n.layers)
+}
+
+func (n *nodes) layers() [][]hash.Digest {
+	if n.local == nil {
+		n.check()
+		all := device.Fetch[hash.Digest](n.s.Dev, n.digests, kernels.TreeDigests(n.depth))
+		layers := make([][]hash.Digest, n.depth+1)
+		for l := range layers {
+			from := kernels.TreeLayer(n.depth, l)
+			layers[l] = all[from : from+1<<(n.depth-l) : from+1<<(n.depth-l)]
+		}
+		var err error
+		n.local, err = merkle.FromLayers(layers)
+		device.Check(err)
+		n.free()
+	}
+	return n.local.Layers()
 }

@@ -24,12 +24,10 @@ type DotTable struct {
 	before     []int // planes of these at the places before each
 	Columns    int   // a multiple of 4
 	Products   kernels.Ptr
-	listed     func() []kernels.PlacedElement // the weights of rows, once they are listed (Products)
 }
 
-// Products computes the dots of the rows that are here, for claims on 2^vars long rows. first says that the table is to become
-// that of all machines.
-func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int, first bool) *DotTable {
+// Products computes the dots of the rows that are here, for claims on 2^vars long rows.
+func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int) *DotTable {
 	r.setFunctional(q)
 	t := &DotTable{Rows: r, a: a, Longs: 1 << vars, n: len(r.At) >> vars}
 	t.groups = r.partGroups(c.each, t.n)
@@ -47,9 +45,6 @@ func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int
 	t.Columns = max(4, (columns+3)&^3)
 	t.Products = device.NewArray[field.QM31](a, t.Longs*t.Columns)
 	device.Check(a.Clear(t.Products, device.ElementBytes*t.Longs*t.Columns))
-	if first {
-		t.listed = beside(t.listWeights)
-	}
 	if len(q.Parts) > 0 {
 		r.groupAhead(t.n)
 	}
@@ -89,9 +84,9 @@ func (t *DotTable) listWeights() []kernels.PlacedElement {
 	return list
 }
 
-// Pair returns the tables for the rounds, when the weights have been listed.
+// Pair returns the tables for the rounds.
 func (t *DotTable) Pair() Rounds {
-	weights, n := t.listed(), t.Longs*t.Columns
+	weights, n := t.listWeights(), t.Longs*t.Columns
 	if n <= t.Stream.Context.HostPair {
 		p := &whir.Pair{F: device.Fetch[field.QM31](t.a, t.Products, n), Q: make([]field.QM31, n)}
 		for _, w := range weights {

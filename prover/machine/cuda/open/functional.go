@@ -47,7 +47,10 @@ func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 
 // setFunctional makes the tables of a functional's parts, if they are not there.
 func (r *Rows) setFunctional(q *whir.Functional) {
-	if r.q = q; r.weights == nil && len(q.Parts) > 0 {
+	if r.q != nil {
+		return
+	}
+	if r.q = q; len(q.Parts) > 0 {
 		factors, of := distinct(q)
 		r.weights = newWeights(r.Mem, factors, true)
 		r.weights.of = of
@@ -94,23 +97,11 @@ func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
 	return factors, of
 }
 
-// beside has f run beside what follows, and returns what waits for its result.
-func beside[T any](f func() T) (wait func() T) {
-	made := make(chan T, 1)
-	go func() { made <- f() }()
-	return sync.OnceValue(func() T { return <-made })
-}
-
-// groupsAhead are the groups of all parts of a functional, for long rows of n rows, once they are made.
-type groupsAhead struct {
-	n   int
-	all func() []partGroup
-}
-
-// groupAhead has the groups of all parts made while the device has other things to do: FoldFunctional
+// groupAhead has the groups of all parts made, for long rows of n rows, while the device has other things to do: FoldFunctional
 // wants them. There is at least one part.
 func (r *Rows) groupAhead(n int) {
-	r.groups = groupsAhead{n, beside(func() []partGroup { return r.partGroups(UpTo(len(r.q.Parts)), n) })}
+	r.groupsFor, r.groups = n, sync.OnceValue(func() []partGroup { return r.partGroups(UpTo(len(r.q.Parts)), n) })
+	go r.groups()
 }
 
 // UpTo lists the numbers below n.
@@ -134,10 +125,10 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, places []in
 	for k, l := range places {
 		at[l] = k + 1
 	}
-	if r.groups.n != n {
+	if r.groupsFor != n {
 		r.groupAhead(n)
 	}
-	groups := r.groups.all()
+	groups := r.groups()
 	// Of each group and place, what its parts have there in all long rows together.
 	weights := make([][]field.QM31, len(groups))
 	parallel.For(len(groups), 1, func(lo, hi int) {

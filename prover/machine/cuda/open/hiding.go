@@ -96,16 +96,19 @@ func tailRuns(c *backend.Commitment, runs []rowRun) []tailRun {
 // vars returns log2 of the length that tails are extended to by zeros.
 func (t tailRun) vars() int { return bits.Len(uint(t.tail - 1)) }
 
-// each calls f with the tails of a run's rows on the device, some rows at a time: the first of them, counted from the run's first,
-// and their planes, those of a row behind each other, `pitch` bytes from one to the next.
-func (t tailRun) each(parent *device.Scope, c *backend.Commitment, piece int, f func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int)) {
+// each calls f with the tails of a run's rows on the device as rows of bytes (kernels.TailRows), some at a time, the first of which has a
+// number in the run.
+func (t tailRun) each(parent *device.Scope, c *backend.Commitment, piece int, f func(a *device.Scope, first int, rows []ByteRow, pitch int)) {
 	pitch := kernels.RowPitch(1 << t.vars())
 	atOnce := max(1, piece/(4*kernels.TailPlanes*pitch))
 	for first := 0; first < t.n; first += atOnce {
-		a, n := device.NewScope(parent), min(atOnce, t.n-first)
-		planes := device.NewArray[int8](a, n*kernels.TailPlanes*pitch)
-		device.Check(kernels.TailRows(a, planes, &secretsOf(c).Key, uint64(t.row+first), n, t.tail, pitch))
-		f(a, first, n, planes, pitch)
+		a, rows := device.NewScope(parent), make([]ByteRow, min(atOnce, t.n-first))
+		planes := device.NewArray[int8](a, len(rows)*kernels.TailPlanes*pitch)
+		device.Check(kernels.TailRows(a, planes, &secretsOf(c).Key, uint64(t.row+first), len(rows), t.tail, pitch))
+		for i := range rows {
+			rows[i] = ByteRow{At: planes.Offset(kernels.TailPlanes*i, pitch), Width: kernels.TailPlanes}
+		}
+		f(a, first, rows, pitch)
 		a.Close()
 	}
 }
@@ -121,10 +124,9 @@ func (t *placed) addTailProducts(a *device.Scope, sums kernels.Ptr, positions []
 	for _, run := range tailRuns(&t.C, t.Runs) {
 		own := device.NewScope(a)
 		panels := newPointPanels(own, points, run.vars())
-		run.each(own, &t.C, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
+		run.each(own, &t.C, piece, func(a *device.Scope, first int, rows []ByteRow, pitch int) {
 			var list []kernels.ByteRow
-			for i := range n {
-				row := ByteRow{At: planes.Offset(kernels.TailPlanes*i, pitch), Width: kernels.TailPlanes}
+			for i, row := range rows {
 				list = row.appendPlanes(list, (run.at+first+i)*each, pitch)
 			}
 			panels.add(a, sums, list, len(t.slots)*each)
@@ -145,15 +147,14 @@ func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weight
 		}
 		shift, slots := rowVars-c.RowVars, c.TableRows(0)
 		for _, run := range tailRuns(&c, []rowRun{{0, c.Rows()}}) {
-			run.each(parent, &c, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
-				list := newFoldLists(1<<shift, n*kernels.TailPlanes>>shift) // for each of the rows that make a row of the table
-				for k, slot := range slots[run.row+first : run.row+first+n] {
-					row := ByteRow{At: planes.Offset(kernels.TailPlanes*k, pitch), Width: kernels.TailPlanes}
-					list.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])
+			run.each(parent, &c, piece, func(a *device.Scope, first int, rows []ByteRow, pitch int) {
+				lists := newFoldLists(1<<shift, len(rows)*kernels.TailPlanes>>shift) // for each of the rows that make a row of the table
+				for k, row := range rows {
+					slot := slots[run.row+first+k]
+					lists.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])
 				}
-				rows, folded := list.on(a), device.NewArray[field.QM31](a, 1<<(run.vars()+shift))
-				rows.RowVars = run.vars()
-				device.Check(kernels.FoldBytes(a, folded, rows))
+				folded := device.NewArray[field.QM31](a, 1<<(run.vars()+shift))
+				lists.fold(a, folded, run.vars(), false)
 				device.Check(kernels.JoinTails(a, dst, folded, run.vars(), shift))
 			})
 		}

@@ -267,54 +267,54 @@ func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 	if size == 0 {
 		return rows
 	}
+	all := slices.DeleteFunc(p.shares(numbers, shift), func(x share) bool { return !rows[x.row].Pending() })
 	at := device.NewArray[int8](a, size)
-	pack := make([]bool, len(rows))
 	for i, r := range rows {
 		if r.Pending() {
-			pack[i], rows[i].At = true, at
+			rows[i].At = at
 			at = at.Offset(r.Width, pitch)
 		}
 	}
-	all := p.shares(numbers, shift)
-	// Slots without a row come first: a row may be in two groups.
-	for _, zeros := range []bool{true, false} {
-		var jobs []kernels.PackedRows
-		var last share
-		enqueue := func() {
-			if len(jobs) > 0 {
-				device.Check(kernels.PackPlanes(p.a, jobs, pitch, p.C.RowVars, shift, p.stacks[last.group].device))
-			}
-			jobs = jobs[:0]
-		}
-		for _, x := range all {
-			if !pack[x.row] || zeros && x.slots == 1<<shift {
-				continue
-			}
-			s := p.stacks[x.group]
-			if s != p.stacks[last.group] {
-				enqueue()
-			}
-			row := rows[x.row]
-			as := kernels.PackedRows{Dst: row.At, Width: uint64(row.Width), Rows: 1, First: x.first, Slots: x.slots, From: x.from}
-			if row.Natural {
-				as.Natural = 1
-			}
-			if zeros { // which is what is behind the stack
-				as.First, as.Slots, as.From = 0, 1<<shift, s.offsets[len(s.offsets)-1]
-			}
-			// Rows behind each other are packed at once.
-			n := len(jobs)
-			if n > 0 && x.group == last.group && x.row == last.row+1 && numbers[x.row] == numbers[last.row]+1 && as.Width == jobs[n-1].Width && as.Natural == jobs[n-1].Natural {
-				jobs[n-1].Rows++
-				jobs[n-1].Slots += as.Slots
-			} else {
-				jobs = append(jobs, as)
-			}
-			last = x
-		}
-		enqueue()
-	}
+	p.pack(rows, all, shift, true) // slots without a row come first: a row may be in two groups
+	p.pack(rows, all, shift, false)
 	return rows
+}
+
+// pack packs shares into rows, or zeros into those rows that have slots of others.
+func (p *packer) pack(rows []ByteRow, all []share, shift int, zeros bool) {
+	var jobs []kernels.PackedRows
+	var last share
+	enqueue := func() {
+		if len(jobs) > 0 {
+			device.Check(kernels.PackPlanes(p.a, jobs, kernels.RowPitch(1<<(p.C.RowVars+shift)), p.C.RowVars, shift, p.stacks[last.group].device))
+		}
+		jobs = jobs[:0]
+	}
+	for _, x := range all {
+		if zeros && x.slots == 1<<shift {
+			continue
+		}
+		row, s := rows[x.row], p.stacks[x.group]
+		if s != p.stacks[last.group] {
+			enqueue()
+		}
+		as := kernels.PackedRows{Dst: row.At, Width: uint64(row.Width), Rows: 1, First: x.first, Slots: x.slots, From: x.from}
+		if row.Natural {
+			as.Natural = 1
+		}
+		if zeros { // which is what is behind the stack
+			as.First, as.Slots, as.From = 0, 1<<shift, s.offsets[len(s.offsets)-1]
+		}
+		n := len(jobs)
+		if n > 0 && x.follows(last) && as.Width == jobs[n-1].Width && as.Natural == jobs[n-1].Natural { // which are packed at once
+			jobs[n-1].Rows++
+			jobs[n-1].Slots += as.Slots
+		} else {
+			jobs = append(jobs, as)
+		}
+		last = x
+	}
+	enqueue()
 }
 
 // findRows returns the rows that tableRows returns, pending where they must be packed. Those from the host's memory have the
@@ -334,10 +334,15 @@ func (p *packer) findRows(numbers []uint64, shift int) []ByteRow {
 	return rows
 }
 
-// share is what a table row of a list has of a group: some of its slots, from one on, with the group's stack from an entry on.
+// share is what a table row of a list, with a number, has of a group: some of its slots, from one on, with the group's stack from an entry on.
 type share struct {
-	row, group         int
-	first, slots, from uint64
+	row, group                 int
+	number, first, slots, from uint64
+}
+
+// follows says whether a row is behind another one that has of the same group, in the list and in the table.
+func (x share) follows(last share) bool {
+	return x.group == last.group && x.row == last.row+1 && x.number == last.number+1
 }
 
 // shares lists those of table rows, by group. A row may be in two.
@@ -350,8 +355,11 @@ func (p *packer) shares(numbers []uint64, shift int) []share {
 		from, to := within(g, numbers, shift)
 		for row := from; row < to; row++ {
 			begin := numbers[row] << shift
-			first, end := max(g.First, begin), min(g.First+uint64(g.Rows), begin+1<<shift)
-			all = append(all, share{row, i, first - begin, end - first, (uint64(p.C.Parts[i].First) + first - g.First) << p.C.RowVars})
+			x := share{row: row, group: i, number: numbers[row], first: max(g.First, begin)}
+			x.slots = min(g.First+uint64(g.Rows), begin+1<<shift) - x.first
+			x.from = (uint64(p.C.Parts[i].First) + x.first - g.First) << p.C.RowVars
+			x.first -= begin
+			all = append(all, x)
 		}
 	}
 	return all

@@ -3,7 +3,6 @@ package open
 import (
 	"bytes"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
@@ -43,7 +42,7 @@ func TestRowPieces(t *testing.T) {
 			m.SetMode(mode)
 			b := run.NewStream(m, w.Graph, w)
 			r := NewRows(b, device.NewScope(b.Dev), &o)
-			r.Load(&o, [][]*device.Context{slices.Repeat([]*device.Context{m}, len(c.Groups))})
+			r.Load(&o, nil)
 			bytesOf := func(x ByteRow) []byte {
 				if x.Width == 0 {
 					return nil

@@ -26,11 +26,12 @@ type Rows struct {
 	At      []ByteRow // of the table; zeros where a row is another's, pending until it is packed
 	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
 	Code    *encoder
-	groups  groupsAhead
 	how     device.Mode // of which Stay is less what has been kept (keep)
 
 	q                 *whir.Functional
-	weights, factored *weights // of the functional
+	weights, factored *weights           // of the functional
+	groups            func() []partGroup // of all parts, for long rows of so many rows, once they are made (groupAhead)
+	groupsFor         int
 
 	auxiliary *auxiliary // of a hiding opening, on the machine that opens; nil elsewhere
 }
@@ -57,7 +58,8 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 }
 
 // Load packs the rows of this device that are not on it as rows already, or leaves them
-// pending. owners are those of every tree's groups: a table row is the first's that has a row of it.
+// pending. owners are those of every tree's groups: a table row is the first's that has a row of it. Without owners all
+// rows are this device's.
 func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 	r.how = r.Stream.Context.Mode()
 	for i := range o.Commitments {
@@ -66,7 +68,7 @@ func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 		all, done := c.TableRows(t.shift), 0
 		for k, g := range c.Groups {
 			_, to := within(g, all, t.shift)
-			if owners[i][k] == r.Stream.Context {
+			if owners == nil || owners[i][k] == r.Stream.Context {
 				t.numbers = append(t.numbers, all[done:to]...)
 			}
 			done = to
@@ -206,9 +208,7 @@ func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add b
 			lists.add(k, row, r.Pitch, w)
 		}
 	}
-	rows := lists.on(a)
-	rows.RowVars, rows.Add = r.RowVars, add
-	device.Check(kernels.FoldBytes(a, f, rows))
+	lists.fold(a, f, r.RowVars, add)
 }
 
 // foldLists are lists of planes of rows with their weights, and a constant for each.
@@ -237,10 +237,10 @@ func (f *foldLists) add(k int, row ByteRow, pitch int, weight field.QM31) {
 	}
 }
 
-// on puts the lists on a device, all as long as the longest.
-func (f *foldLists) on(a *device.Scope) kernels.FoldedRows {
+// fold sets out to what the lists add up to, of rows of 2^vars bytes, or adds that to it.
+func (f *foldLists) fold(a *device.Scope, out kernels.Ptr, vars int, add bool) {
 	const multiple = 64 // kernels.FoldedRows
-	n := multiple
+	n := multiple       // the longest
 	for _, list := range f.rows {
 		n = max(n, (len(list)+multiple-1)/multiple*multiple)
 	}
@@ -249,9 +249,10 @@ func (f *foldLists) on(a *device.Scope) kernels.FoldedRows {
 		copy(rows[k*n:], f.rows[k])
 		copy(weights[k*n:], f.weights[k])
 	}
-	return kernels.FoldedRows{
-		Rows: device.NewCopy(a, rows), Weights: device.NewCopy(a, weights), Constants: device.NewCopy(a, f.constants), Lists: len(f.rows), N: n,
-	}
+	device.Check(kernels.FoldBytes(a, out, kernels.FoldedRows{
+		Rows: device.NewCopy(a, rows), Weights: device.NewCopy(a, weights), Constants: device.NewCopy(a, f.constants),
+		Lists: len(f.rows), N: n, RowVars: vars, Add: add,
+	}))
 }
 
 // panelBytes is the most memory that panels of weights take at once.

@@ -108,12 +108,8 @@ func (r *sharedRows) takeBack(failed *device.Error) {
 	r.Packed.Close()
 	r.Trees, r.shares = nil, shares{}
 	clear(r.At)
-	owners := make([][]*device.Context, len(r.o.Commitments))
-	for i, c := range r.o.Commitments {
-		owners[i] = slices.Repeat([]*device.Context{r.Stream.Context}, len(c.Groups))
-	}
 	r.LoadAuxiliary(&r.o)
-	r.Load(&r.o, owners)
+	r.Load(&r.o, nil)
 }
 
 // release gives back what other machines have of the opening.
@@ -199,7 +195,7 @@ func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first op
 			if i > 0 {
 				a = x.Mem
 			}
-			tables[i] = x.Products(a, q, c, vars, i == 0)
+			tables[i] = x.Products(a, q, c, vars)
 			products[i] = sumOf{tables[i].Products, []elementRun{{0, tables[i].Longs * tables[i].Columns}}}
 		})
 		r.gather(products[0].at, products, true)
