@@ -292,11 +292,11 @@ func (n *nodes) check() {
 
 // Path implements whir.Nodes.
 func (n *nodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
-	return device.Pass(ctx, func() []hash.Digest { return n.Siblings(positions) })
+	return device.Pass(ctx, func() []hash.Digest { return n.siblings(positions) })
 }
 
-// Siblings is Path, and gives up after an error.
-func (n *nodes) Siblings(positions []uint64) []hash.Digest {
+// siblings is Path, and gives up after an error.
+func (n *nodes) siblings(positions []uint64) []hash.Digest {
 	if n.local != nil {
 		return n.local.Siblings(positions)
 	}

@@ -108,7 +108,9 @@ func (t *DotTable) Pair() Rounds {
 func (t *DotTable) part(group int) *whir.Part { return &t.q.Parts[t.groups[group].parts[0]] }
 
 // weight returns the number of a group's eq table.
-func (t *DotTable) weight(group int) int { return t.weights.of[t.groups[group].parts[0]] }
+func (t *DotTable) weight(w *weights, group int) uint64 {
+	return uint64(w.of[t.groups[group].parts[0]])
+}
 
 // runs returns the runs of a group as far as their rows are on the device.
 func (t *DotTable) runs(group int) []placeRun {
@@ -209,13 +211,13 @@ func (t *DotTable) lightDots(groups []int) {
 	var vars []int
 	var done []kernels.FinishDot
 	for _, i := range groups {
-		p, weight := t.part(i), t.weight(i)
+		p, weight := t.part(i), t.weight(w, i)
 		for _, x := range t.runs(i) {
 			for l := x.from; l < x.to; l++ {
 				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: uint64(x.column + l - x.from)})
 				for h := range t.some {
 					row := t.At[(t.long+h)*t.n+l]
-					jobs = append(jobs, kernels.DotJob{Bytes: row.At.Offset(p.Column, 1), Part: uint64(weight), Stride: uint64(p.Stride), Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias())})
+					jobs = append(jobs, kernels.DotJob{Bytes: row.At.Offset(p.Column, 1), Part: weight, Stride: uint64(p.Stride), Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias())})
 					vars = append(vars, w.vars[weight])
 				}
 			}
@@ -375,7 +377,7 @@ func (t *DotTable) multiply(a *device.Scope, groups int, classes []*panelClass, 
 	for _, c := range classes {
 		size += len(c.groups) * kernels.PanelBytes(c.vars)
 		for _, i := range c.groups {
-			numbers = append(numbers, uint64(w.of[t.groups[i].parts[0]]))
+			numbers = append(numbers, t.weight(w, i))
 		}
 	}
 	next := device.NewArray[int8](a, size)
@@ -414,7 +416,7 @@ func (t *DotTable) multiplySegments(a *device.Scope, w *weights, all []product) 
 	most, least := 0, 0 // bytes for all rows, and for one
 	for _, p := range all {
 		for _, number := range p.of {
-			highs = append(highs, uint64(w.of[t.groups[p.class.groups[number]].parts[0]]+1))
+			highs = append(highs, t.weight(w, p.class.groups[number])+1)
 		}
 		row := kernels.SegmentBytes(len(p.of), p.in.Segments)
 		most, least = most+row*int(p.in.Count), max(least, row)

@@ -119,7 +119,7 @@ func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) *FoldedRo
 	for _, n := range suite.Groups(r.rows) {
 		c.Groups = append(c.Groups, whir.Group{Rows: n})
 	}
-	r.Nodes = NewNodes(t.Stream, suite, r.domain, func(leaves kernels.Ptr) {
+	r.nodes = NewNodes(t.Stream, suite, r.domain, func(leaves kernels.Ptr) {
 		h, words := NewLeafHasher(a, c, leaves, 0, 1<<r.domain), r.words
 		for _, g := range c.Groups {
 			device.Check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, g.Rows, 0, g.Rows))
@@ -135,20 +135,24 @@ type FoldedRow struct {
 	a            *device.Scope
 	rows, domain int
 	words        kernels.Ptr
-	Nodes        *nodes
+	nodes        *nodes
 }
+
+// Root returns the commitment.
+func (r *FoldedRow) Root() hash.Digest { return r.nodes.root }
 
 // Free gives the row's memory back.
 func (r *FoldedRow) Free() {
 	r.a.Free(r.words)
-	r.Nodes.free()
+	r.nodes.free()
 }
 
-// Columns returns the leaves at the positions.
-func (r *FoldedRow) Columns(positions []uint64) [][]field.M31 {
+// Leaves opens the row at the positions.
+func (r *FoldedRow) Leaves(positions []uint64) whir.Leaves {
 	a := device.NewScope(r.a)
 	defer a.Close()
-	leaves := device.NewArray[field.M31](a, r.rows*len(positions))
-	device.Check(kernels.GatherColumns(a, leaves, r.rows, r.words, 1<<r.domain, r.rows, device.NewCopy(a, positions), len(positions)))
-	return slices.Collect(slices.Chunk(device.Fetch[field.M31](a, leaves, r.rows*len(positions)), r.rows))
+	n := r.rows * len(positions)
+	values := device.NewArray[field.M31](a, n)
+	device.Check(kernels.GatherColumns(a, values, r.rows, r.words, 1<<r.domain, r.rows, device.NewCopy(a, positions), len(positions)))
+	return whir.Leaves{Values: slices.Collect(slices.Chunk(device.Fetch[field.M31](a, values, n), r.rows)), Path: r.nodes.siblings(positions)}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/open"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
@@ -119,20 +120,13 @@ func (r *sharedRows) exchange(ctx context.Context, n int) {
 // most variables above, and how many move. Of places, the lowest `cut` variables number parts of what are rows elsewhere: they are bound
 // after all that number rows, when the tables must be one machine's.
 func dealPlaces(all []*open.Rows, n, cut int) (best shares, least int) {
-	planes := make([][]int, len(all)) // by machine and place
-	for i, x := range all {
-		planes[i] = make([]int, n)
-		for row, b := range x.At {
-			planes[i][row%n] += b.Width
-		}
-	}
 	for shift := log2(n / len(all)); shift >= max(0, cut-log2(len(all))); shift-- {
 		s := shares{n, shift, len(all)}
 		moved := 0
-		for l := range n {
-			for i := range all {
-				if s.of(l) != i {
-					moved += planes[i][l]
+		for i, x := range all {
+			for row, b := range x.At {
+				if s.of(row%n) != i {
+					moved += b.Width
 				}
 			}
 		}
@@ -173,17 +167,16 @@ func stretches(list []open.ByteRow, moves func(row int) bool, pitch int, extents
 // of the tables, and the first one takes all.
 type splitTables struct {
 	r     *sharedRows
-	coefs []field.QM31   // with which rows have been folded
+	point []field.QM31   // the challenges that variables are bound to
 	parts []*open.Tables // by machine
-	bound []field.QM31
-	whole *open.Tables // nil until they are the first machine's
+	whole *open.Tables   // nil until they are the first machine's
 }
 
-// foldSplit makes what long rows, as many as there are weights, fold to, and the functional on that,
+// foldSplit makes what rows fold to at a point of their first variables, and the functional on that,
 // each machine at its own places. It returns for how many rounds the tables are split.
-func (r *sharedRows) foldSplit(ctx context.Context, coefs []field.QM31) (s *splitTables, rounds int) {
-	dealt := r.shares
-	s, rounds = &splitTables{r: r, coefs: coefs, parts: make([]*open.Tables, dealt.machines)}, dealt.above()
+func (r *sharedRows) foldSplit(ctx context.Context, point []field.QM31) (s *splitTables, rounds int) {
+	dealt, coefs := r.shares, poly.EqTable(point)
+	s, rounds = &splitTables{r: r, point: slices.Clone(point), parts: make([]*open.Tables, dealt.machines)}, dealt.above()
 	s.attempt(func() {
 		own := dealt.n << r.RowVars / dealt.machines // elements of each
 		r.together(ctx, func(i int, x *open.Rows) {
@@ -213,10 +206,7 @@ func (s *splitTables) attempt(f func()) {
 		s.r.Mem.Free(own.F)
 		s.r.Mem.Free(own.Q)
 	}
-	s.whole = s.r.fold(context.Background(), s.coefs)
-	for _, r := range s.bound {
-		s.whole.Bind(r)
-	}
+	s.whole = s.r.fold(context.Background(), s.point)
 }
 
 // Round returns the sums of the next round.
@@ -245,7 +235,7 @@ func (s *splitTables) Bind(r field.QM31) {
 	for _, t := range s.parts { // which enqueues nothing, as a round has come before
 		t.Bind(r)
 	}
-	s.bound = append(s.bound, r)
+	s.point = append(s.point, r)
 }
 
 // gather brings the parts to the first machine, once no rounds are left for them.

@@ -166,12 +166,11 @@ func (o *opening) Begin(ctx context.Context, q *whir.Functional) error {
 // fold makes the tables that rows fold to.
 func (o *opening) fold(ctx context.Context) {
 	last := func(t *open.Tables) { o.tables, o.rounds, o.then = t, t, nil }
-	coefs := poly.EqTable(o.point)
 	if o.rows.shares.n == 0 {
-		last(o.rows.fold(ctx, coefs))
+		last(o.rows.fold(ctx, o.point))
 		return
 	}
-	split, rounds := o.rows.foldSplit(ctx, coefs)
+	split, rounds := o.rows.foldSplit(ctx, o.point)
 	o.follow(split, rounds, func() { last(split.gather()) })
 }
 
@@ -216,14 +215,13 @@ func (o *opening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, e
 		return hash.Digest{}, err
 	}
 	o.folded = append(o.folded, row)
-	return row.Nodes.Root(), nil
+	return row.Root(), nil
 }
 
 func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
 	return device.Pass(ctx, func() whir.Leaves {
-		row := o.folded[n]
-		leaves := whir.Leaves{Values: row.Columns(positions), Path: row.Nodes.Siblings(positions)}
-		row.Free()
+		leaves := o.folded[n].Leaves(positions)
+		o.folded[n].Free()
 		o.folded[n] = nil
 		return leaves
 	})

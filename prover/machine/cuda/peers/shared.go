@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/open"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -205,9 +206,9 @@ func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first op
 	return first, mem, vars, three
 }
 
-// fold is described at whir.Pair: it makes f and q what long rows, as many as there are
-// weights, fold to, on the first machine.
-func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31) *open.Tables {
+// fold makes f and q of whir.Passes what rows fold to at a point of their first variables, on the first machine.
+func (r *sharedRows) fold(ctx context.Context, point []field.QM31) *open.Tables {
+	coefs := poly.EqTable(point)
 	n := len(r.At) / len(coefs)
 	every := open.UpTo(n)
 	t := r.newTables(r.Rows, n<<r.RowVars)

@@ -112,24 +112,21 @@ func together(ctx context.Context, machines []*run.Stream, f func(ctx context.Co
 	others, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make([]any, len(machines))
+	pass := func(ctx context.Context, i int) {
+		defer func() { failed[i] = recover() }()
+		f(ctx, i)
+	}
 	var all sync.WaitGroup
 	for i := 1; i < len(machines); i++ {
-		all.Go(func() {
-			defer func() { failed[i] = recover() }()
-			f(others, i)
-		})
+		all.Go(func() { pass(others, i) })
 	}
-	func() {
-		done := false
-		defer func() {
-			if !done {
-				cancel()
-			}
-			all.Wait()
-		}()
-		f(ctx, 0)
-		done = true
-	}()
+	if pass(ctx, 0); failed[0] != nil {
+		cancel()
+	}
+	all.Wait()
+	if failed[0] != nil {
+		panic(failed[0])
+	}
 	for i, p := range failed {
 		err := device.Recovered(p)
 		if err != nil && !errors.As(err, new(*device.Error)) { // else it has read from another one, which has failed
