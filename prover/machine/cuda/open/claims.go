@@ -10,7 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Claims are the parts of a functional as rowSums takes them: most of those that are on
+// Claims are the parts of a functional as products are taken of them: most of those that are on
 // one row alone are taken together, as one weight on the whole row. A model of many layers
 // has thousands of such claims on tensors smaller than a row, every n-th column of it for one
 // tree beside another with longer rows; one product of all columns on the tensor cores costs

@@ -11,7 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// DotTable has two tables over K (rowSums), both with a row for each long row: the products of
+// DotTable has two tables over K (rowsums.go), both with a row for each long row: the products of
 // committed rows with the eq tables of parts, and the weights of these rows. A column belongs to a
 // group of parts at one of its places in the long row.
 type DotTable struct {

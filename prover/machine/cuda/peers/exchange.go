@@ -164,12 +164,11 @@ func stretches(list []open.ByteRow, moves func(row int) bool, pitch int, extents
 
 // splitTables are tables of which each machine has the places that are its own (shares), for as many
 // rounds as bind variables that are before those that say whose a place is. Then each has one segment
-// of the tables, and the first one takes all.
+// of the tables, and the first one takes all. If a machine is lost, the first one has all of the tables from then on, as one part.
 type splitTables struct {
 	r     *sharedRows
 	point []field.QM31   // the challenges that variables are bound to
 	parts []*open.Tables // by machine
-	whole *open.Tables   // nil until they are the first machine's
 }
 
 // foldSplit makes what rows fold to at a point of their first variables, and the functional on that,
@@ -177,7 +176,7 @@ type splitTables struct {
 func (r *sharedRows) foldSplit(ctx context.Context, point []field.QM31) (s *splitTables, rounds int) {
 	dealt, coefs := r.shares, poly.EqTable(point)
 	s, rounds = &splitTables{r: r, point: slices.Clone(point), parts: make([]*open.Tables, dealt.machines)}, dealt.above()
-	s.attempt(func() {
+	failed := attempt(func() {
 		own := dealt.n << r.RowVars / dealt.machines // elements of each
 		r.together(ctx, func(i int, x *open.Rows) {
 			room := own
@@ -191,47 +190,44 @@ func (r *sharedRows) foldSplit(ctx context.Context, point []field.QM31) (s *spli
 			s.parts[i] = t
 		})
 	})
+	if failed != nil {
+		s.fold(failed)
+	}
 	return s, rounds
 }
 
-// attempt does something with the parts of all machines. If another one fails all rows come to the
-// first, which makes the tables by itself.
-func (s *splitTables) attempt(f func()) {
-	failed := attempt(f)
-	if failed == nil {
-		return
-	}
+// fold makes the tables on the first machine, after an error of another one.
+func (s *splitTables) fold(failed *device.Error) {
 	s.r.takeBack(failed)
 	if own := s.parts[0]; own != nil {
 		s.r.Mem.Free(own.F)
 		s.r.Mem.Free(own.Q)
 	}
-	s.whole = s.r.fold(context.Background(), s.point)
+	s.parts = []*open.Tables{s.r.fold(context.Background(), s.point)}
+}
+
+// withParts does something with all parts, and once more with the whole if that fails.
+func (s *splitTables) withParts(f func()) {
+	if failed := attempt(f); failed != nil {
+		s.fold(failed)
+		f()
+	}
 }
 
 // Round returns the sums of the next round.
 func (s *splitTables) Round() (total whir.Sums) {
-	if s.whole == nil {
-		sums := make([]whir.Sums, len(s.parts))
-		s.attempt(func() {
-			s.r.together(context.Background(), func(i int, _ *open.Rows) { sums[i] = s.parts[i].Round() })
-		})
-		for _, x := range sums {
-			total = whir.Sums{Zero: total.Zero.Add(x.Zero), Top: total.Top.Add(x.Top)}
-		}
-	}
-	if s.whole != nil {
-		return s.whole.Round()
+	sums := make([]whir.Sums, len(s.parts))
+	s.withParts(func() {
+		s.r.together(context.Background(), func(i int, _ *open.Rows) { sums[i] = s.parts[i].Round() })
+	})
+	for i := range s.parts {
+		total = whir.Sums{Zero: total.Zero.Add(sums[i].Zero), Top: total.Top.Add(sums[i].Top)}
 	}
 	return total
 }
 
 // Bind binds the first variable.
 func (s *splitTables) Bind(r field.QM31) {
-	if s.whole != nil {
-		s.whole.Bind(r)
-		return
-	}
 	for _, t := range s.parts { // which enqueues nothing, as a round has come before
 		t.Bind(r)
 	}
@@ -240,21 +236,17 @@ func (s *splitTables) Bind(r field.QM31) {
 
 // gather brings the parts to the first machine, once no rounds are left for them.
 func (s *splitTables) gather() *open.Tables {
-	if s.whole == nil {
-		s.attempt(func() {
-			f, q := make([]sumOf, len(s.parts)), make([]sumOf, len(s.parts))
-			s.r.together(context.Background(), func(i int, _ *open.Rows) {
-				t := s.parts[i]
-				t.Bound()
-				run := []elementRun{{i * t.N, t.N}}
-				f[i], q[i] = sumOf{t.F, run}, sumOf{t.Q, run}
-			})
-			own := s.parts[0]
-			s.r.gather(own.F, f, false)
-			s.r.gather(own.Q, q, false)
-			own.N *= len(s.parts)
-			s.whole = own
+	s.withParts(func() {
+		f, q := make([]sumOf, len(s.parts)), make([]sumOf, len(s.parts))
+		s.r.together(context.Background(), func(i int, _ *open.Rows) {
+			t := s.parts[i]
+			t.Bound()
+			run := []elementRun{{i * t.N, t.N}}
+			f[i], q[i] = sumOf{t.F, run}, sumOf{t.Q, run}
 		})
-	}
-	return s.whole
+		s.r.gather(s.parts[0].F, f, false)
+		s.r.gather(s.parts[0].Q, q, false)
+	})
+	s.parts[0].N *= len(s.parts)
+	return s.parts[0]
 }

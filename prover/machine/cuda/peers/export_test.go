@@ -6,5 +6,5 @@ import "github.com/prove-model/prove-model/prover/protocol/whir"
 func Split(p whir.Passes) (split bool, others int) {
 	o := p.(*opening)
 	s, ok := o.rounds.(*splitTables)
-	return ok && s.whole == nil, len(o.rows.all) - 1
+	return ok && len(s.parts) > 1, len(o.rows.all) - 1
 }

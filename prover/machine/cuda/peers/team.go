@@ -90,7 +90,7 @@ func (b *Leader) drop(failed *device.Error) bool {
 
 // dealGroups deals the groups of a commitment to machines: those of values that a run has left to the machine
 // that has them, others in turn. So in an opening the rows at one place of long rows are mostly one
-// machine's (rowSums), which alone makes the tables of claims on them.
+// machine's (open.DotTable), which alone makes the tables of claims on them.
 func (b *Leader) dealGroups(c *backend.Commitment) []*device.Context {
 	all := b.machines()
 	owners := slices.Repeat(all[:1], len(c.Groups))
