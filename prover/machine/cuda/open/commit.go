@@ -274,10 +274,9 @@ func (n *nodes) free() {
 	n.digests = 0
 }
 
-// Depth implements whir.Nodes.
+// Depth implements whir.Nodes, as Root, Path and Layers do.
 func (n *nodes) Depth() int { return n.depth }
 
-// Root implements whir.Nodes.
 func (n *nodes) Root() hash.Digest { return n.root }
 
 // ErrClosed is the error of digests that have been given back.
@@ -290,7 +289,6 @@ func (n *nodes) check() {
 	}
 }
 
-// Path implements whir.Nodes.
 func (n *nodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
 	return device.Pass(ctx, func() []hash.Digest { return n.siblings(positions) })
 }

@@ -2,6 +2,7 @@ package open
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
@@ -47,7 +48,6 @@ func secretStack(c *backend.Commitment, group int) *stack {
 		offsets: []uint64{begin, end},
 		blocks:  []kernels.StackBlock{{Width: kernels.SizeM31, Run: uint64(bits.Len64(end - begin - 1))}},
 		ranges:  []valueRange{{0, field.P - 1}},
-		axes:    make([]kernels.StackAxis, 1),
 	}
 }
 
@@ -70,24 +70,18 @@ func secretValues(a *device.Scope, c *backend.Commitment, group int, of *stack) 
 // tailRun are n rows of a tree from one on, whose tails have as many elements each. In a list of rows they are from number `at` on.
 type tailRun struct{ row, n, tail, at int }
 
-// tailRuns divides some rows of a commitment, one run behind the other, by the lengths of their tails.
-func tailRuns(c *backend.Commitment, runs []rowRun) []tailRun {
+// tailRuns divides a list of rows of a commitment, increasing, by the lengths of their tails.
+func tailRuns(c *backend.Commitment, rows []int) []tailRun {
+	var tails []int
+	for _, g := range c.Groups {
+		tails = append(tails, slices.Repeat([]int{g.Tail}, g.Rows)...)
+	}
 	var all []tailRun
-	at := 0
-	for _, run := range runs {
-		first := 0
-		for _, g := range c.Groups {
-			from, to := max(run.First, first), min(run.First+run.N, first+g.Rows)
-			first += g.Rows
-			if from >= to {
-				continue
-			}
-			if n := len(all); n > 0 && all[n-1].tail == g.Tail && all[n-1].row+all[n-1].n == from {
-				all[n-1].n += to - from
-			} else {
-				all = append(all, tailRun{from, to - from, g.Tail, at})
-			}
-			at += to - from
+	for at, row := range rows {
+		if n := len(all); n > 0 && all[n-1].tail == tails[row] && all[n-1].row+all[n-1].n == row {
+			all[n-1].n++
+		} else {
+			all = append(all, tailRun{row, 1, tails[row], at})
 		}
 	}
 	return all
@@ -121,7 +115,7 @@ func (t *placed) addTailProducts(a *device.Scope, sums kernels.Ptr, positions []
 	for k, p := range positions {
 		points[k] = kernels.PointWeight{Coef: field.FromM31(blocks.Point(p >> t.C.RowVars)), Z: domain.Point(p)}
 	}
-	for _, run := range tailRuns(&t.C, t.Runs) {
+	for _, run := range tailRuns(&t.C, t.rows) {
 		own := device.NewScope(a)
 		panels := newPointPanels(own, points, run.vars())
 		run.each(own, &t.C, piece, func(a *device.Scope, first int, rows []ByteRow, pitch int) {
@@ -146,7 +140,7 @@ func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weight
 			continue
 		}
 		shift, slots := rowVars-c.RowVars, c.TableRows(0)
-		for _, run := range tailRuns(&c, []rowRun{{0, c.Rows()}}) {
+		for _, run := range tailRuns(&c, UpTo(c.Rows())) {
 			run.each(parent, &c, piece, func(a *device.Scope, first int, rows []ByteRow, pitch int) {
 				lists := newFoldLists(1<<shift, len(rows)*kernels.TailPlanes>>shift) // for each of the rows that make a row of the table
 				for k, row := range rows {
@@ -188,9 +182,9 @@ func (r *Rows) LoadAuxiliary(o *backend.Opening) {
 		last, shift := len(c.Groups)-1, r.RowVars-c.RowVars
 		before, rows, tail := rowsBefore(c, last), c.Groups[last].Rows, c.Groups[last].Tail
 		p := newPacker(r.Stream, r.Packed, *c, []int{last}, r.Stream.Find)
-		x := &auxiliary{placed: placed{packer: p, segments: make([]run.Groups, 1), shift: shift, aside: true, Runs: []rowRun{{before, rows}}}, tree: tree}
+		x := &auxiliary{placed: placed{packer: p, segments: make([]run.Groups, 1), shift: shift, aside: true}, tree: tree}
 		for l := range rows {
-			x.slots = append(x.slots, uint64(l))
+			x.slots, x.rows = append(x.slots, uint64(l)), append(x.rows, before+l)
 		}
 		x.row = kernels.AuxiliaryRow{Values: p.stacks[last].blocks[0].Values, RowVars: c.RowVars, Shift: shift, Tail: tail}
 		x.row.Tails = device.NewArray[field.M31](r.Packed, rows*tail)

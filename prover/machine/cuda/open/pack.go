@@ -53,7 +53,8 @@ func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []in
 		if c.Parts[i].Kind != backend.Tensors {
 			s.blocks[0].Values = secretValues(a, &c, i, s)
 		}
-		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Axes: device.NewCopy(a, s.axes), Count: len(s.blocks)}
+		axes := append(s.axes, kernels.StackAxis{}) // there is no empty memory
+		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Axes: device.NewCopy(a, axes), Count: len(s.blocks)}
 	}
 	return &packer{a: a, C: c, stacks: stacks}
 }
@@ -118,9 +119,6 @@ func newStack(g *model.Graph, s *model.Stack, begin, end uint64, find finder) (*
 		h.ranges = append(h.ranges, rangeOf(&g.Tensors[blk.Tensor], t.Width))
 	}
 	h.offsets = append(h.offsets, next)
-	if len(h.axes) == 0 {
-		h.axes = make([]kernels.StackAxis, 1) // there is no empty memory
-	}
 	return h, nil
 }
 

@@ -44,12 +44,9 @@ type placed struct {
 	firstRow uint64
 	numbers  []uint64 // of its table rows that are here
 	slots    []uint64 // whose rows are here
-	Runs     []rowRun // and where they are among the tree's rows
+	rows     []int    // and their numbers among the tree's rows
 	aside    bool     // they are in no table row
 }
-
-// rowRun are n rows of a tree from one on.
-type rowRun struct{ First, N int }
 
 // NewRows returns the rows of an opening on a device, without any.
 func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
@@ -74,14 +71,8 @@ func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 			done = to
 		}
 		for k, slot := range c.TableRows(0) {
-			if _, own := slices.BinarySearch(t.numbers, slot>>t.shift); !own {
-				continue
-			}
-			t.slots = append(t.slots, slot)
-			if n := len(t.Runs); n > 0 && t.Runs[n-1].First+t.Runs[n-1].N == k {
-				t.Runs[n-1].N++
-			} else {
-				t.Runs = append(t.Runs, rowRun{k, 1})
+			if _, own := slices.BinarySearch(t.numbers, slot>>t.shift); own {
+				t.slots, t.rows = append(t.slots, slot), append(t.rows, k)
 			}
 		}
 		r.pack(&t, c)
@@ -321,12 +312,12 @@ func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
 	return all
 }
 
-// RunsOf returns the runs of a tree's rows that Columns gives.
-func (r *Rows) RunsOf(tree int) (runs []rowRun) {
+// RowsOf returns the numbers of a tree's rows that Columns gives.
+func (r *Rows) RowsOf(tree int) (rows []int) {
 	for _, t := range r.parts(tree) {
-		runs = append(runs, t.Runs...)
+		rows = append(rows, t.rows...)
 	}
-	return runs
+	return rows
 }
 
 // columns is Columns for a tree's rows that are in the table, or for the auxiliary row: a value of a codeword is a

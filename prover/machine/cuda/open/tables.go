@@ -56,6 +56,7 @@ func (t *Tables) Bound() {
 // vars returns the number of variables left.
 func (t *Tables) vars() int { return bits.TrailingZeros(uint(t.N)) }
 
+// Values is described at whir.Passes, as At and Add are.
 func (t *Tables) Values() []field.QM31 {
 	t.Bound()
 	return device.Fetch[field.QM31](t.Mem, t.F, t.N)

@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -193,10 +194,8 @@ var errElsewhere = errors.New("a value of a group of rows is on another device")
 // Have implements open.Arrivals, as Wait and Find do: groups are hashed when all of them is there.
 func (m *aheadMachine) Have(*backend.Commitment, int) bool { return true }
 
-// Wait implements open.Arrivals.
 func (m *aheadMachine) Wait(*backend.Commitment, int) {}
 
-// Find implements open.Arrivals.
 func (m *aheadMachine) Find(id model.TensorID) (*device.Tensor, error) {
 	if t := m.r.On(m.stream.Context, id); t != nil {
 		return t, nil
@@ -212,23 +211,12 @@ func (a *Ahead) take(c *backend.Commitment) *aheadTree {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, t := range a.trees {
-		if same(&t.c, c) {
+		if reflect.DeepEqual(&t.c, c) { // which may be another plan's
 			a.trees = slices.Delete(a.trees, i, i+1)
 			return t
 		}
 	}
 	return nil
-}
-
-// same says whether two commitments are to the same rows.
-func same(x, y *backend.Commitment) bool {
-	sameBlocks := func(a, b model.Block) bool {
-		return a.Tensor == b.Tensor && a.Offset == b.Offset && a.Bits == b.Bits && slices.Equal(a.Parts, b.Parts)
-	}
-	return x.Hash == y.Hash && x.RowVars == y.RowVars && x.LogBlowup == y.LogBlowup && x.Auxiliary == y.Auxiliary && slices.Equal(x.Groups, y.Groups) &&
-		slices.EqualFunc(x.Parts, y.Parts, func(a, b backend.Part) bool {
-			return a.First == b.First && a.Kind == b.Kind && (a.Stack == b.Stack || a.Stack != nil && b.Stack != nil && slices.EqualFunc(a.Stack.Blocks, b.Stack.Blocks, sameBlocks))
-		})
 }
 
 // Close implements run.Watcher.

@@ -235,7 +235,7 @@ func (o *opening) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
 	return open.Auxiliary(&o.o, n), ctx.Err()
 }
 
-// The tables are one machine's by then, as whose they are is said by row variables.
+// AuxiliaryRound finds the tables on one machine, as whose they are is said by row variables.
 func (o *opening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums, error) {
 	return device.Pass(ctx, func() whir.Sums { return o.rows.AuxiliaryRound(o.tables, u) })
 }

@@ -273,14 +273,17 @@ func (r *sharedRows) columns(ctx context.Context, tree int, positions []uint64) 
 	if len(r.all) == 1 {
 		return parts[0]
 	}
+	rows := make([][]int, len(r.all))
+	for i, x := range r.all {
+		rows[i] = x.RowsOf(tree)
+	}
 	total := r.o.Commitments[tree].Rows() >> r.Cut // not cut
 	values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
 	parallel.For(len(positions), 1, func(from, to int) {
 		for k := from; k < to; k++ {
-			for i, x := range r.all {
-				at := 0
-				for _, run := range x.RunsOf(tree) {
-					at += copy(values[k][run.First>>r.Cut:(run.First+run.N)>>r.Cut], parts[i][k][at:])
+			for i := range r.all {
+				for at, v := range parts[i][k] {
+					values[k][rows[i][at<<r.Cut]>>r.Cut] = v
 				}
 			}
 		}

@@ -30,15 +30,18 @@ type Group struct {
 type Leader struct {
 	s        *run.Stream
 	group    Group
-	others   map[*device.Context]*run.Stream // of the team
-	prepared *prepared                       // nil unless an opening has begun
+	others   []*run.Stream // of the team
+	prepared *prepared     // nil unless an opening has begun
 }
 
 // NewLeader returns the leader of a team, none if nil, through a stream that stays the caller's.
 func NewLeader(s *run.Stream, t *Group) *Leader {
-	l := &Leader{s: s, others: map[*device.Context]*run.Stream{}}
+	l := &Leader{s: s}
 	if t != nil {
 		l.group = *t
+	}
+	for _, m := range l.group.Others {
+		l.others = append(l.others, run.NewStream(m, s.Graph, s.Witness, l.machines()...))
 	}
 	return l
 }
@@ -51,17 +54,13 @@ func (b *Leader) Close() {
 	}
 }
 
-// streams returns those of the machines that own something, the leader's first. Others live as long as b.
+// streams returns those of the machines that own something, the leader's first.
 func (b *Leader) streams(owners []*device.Context) []*run.Stream {
 	all := []*run.Stream{b.s}
-	for _, m := range b.group.Others {
-		if !slices.Contains(owners, m) {
-			continue
+	for _, x := range b.others {
+		if slices.Contains(owners, x.Context) {
+			all = append(all, x)
 		}
-		if b.others[m] == nil {
-			b.others[m] = run.NewStream(m, b.s.Graph, b.s.Witness, b.machines()...)
-		}
-		all = append(all, b.others[m])
 	}
 	return all
 }
