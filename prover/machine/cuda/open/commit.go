@@ -29,24 +29,18 @@ func rowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
 // maxEncode is the most rows that one launch encodes.
 const maxEncode = 1 << 15
 
-// encoder is the circle code on a device.
-type encoder struct {
-	a        *device.Scope
-	twiddles kernels.Ptr
-}
-
-// NewEncoder returns an encoder for domains of up to 2^domain points.
-func NewEncoder(a *device.Scope, domain int) *encoder {
-	e := &encoder{a, device.NewArray[uint32](a, 1<<domain)}
-	device.Check(kernels.Twiddles(a, e.twiddles, domain))
-	return e
+// NewTwiddles makes those that encode takes, for domains of up to 2^domain points.
+func NewTwiddles(a *device.Scope, domain int) kernels.Ptr {
+	t := device.NewArray[uint32](a, 1<<domain)
+	device.Check(kernels.Twiddles(a, t, domain))
+	return t
 }
 
 // encode sets words to the codewords of n rows of 2^vars values.
-func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
+func encode(a *device.Scope, twiddles, words, values kernels.Ptr, n, vars, domain int) {
 	for n > 0 {
 		k := min(n, maxEncode)
-		device.Check(kernels.Encode(e.a, words, values, e.twiddles, k, vars, domain))
+		device.Check(kernels.Encode(a, words, values, twiddles, k, vars, domain))
 		words = words.Offset(k<<domain, kernels.SizeM31)
 		values = values.Offset(k<<vars, kernels.SizeM31)
 		n -= k
@@ -72,7 +66,7 @@ type groupHasher struct {
 	segments      []run.Groups  // in order
 	packs         *device.Scope // of the packer
 	packer        *packer       // for the group in hand, and the others of its segment if that is recomputed
-	encoder       *encoder
+	twiddles      kernels.Ptr
 	n             int // rows at once
 	parts         int // of their codewords, of which one is there at a time: they follow from their table alone (kernels.EncodePart)
 	values, words kernels.Ptr
@@ -89,7 +83,7 @@ func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Co
 		tail = max(tail, c.Groups[i].Tail)
 	}
 	h.values = device.NewArray[int32](a, h.n<<c.RowVars)
-	h.encoder = NewEncoder(a, domain)
+	h.twiddles = NewTwiddles(a, domain)
 	if h.parts = 1; tail > 0 || h.n*kernels.SizeM31<<domain > b.Context.Piece {
 		h.parts = 1 << c.LogBlowup
 	}
@@ -152,9 +146,9 @@ func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 		for part := range h.parts {
 			h.addTails(group, n, part)
 			if h.parts == 1 {
-				h.encoder.encode(h.words, h.values, n, h.c.RowVars, domain)
+				encode(h.a, h.twiddles, h.words, h.values, n, h.c.RowVars, domain)
 			} else {
-				device.Check(kernels.EncodePart(h.a, h.words, h.values, h.encoder.twiddles, n, h.c.RowVars, domain, part))
+				device.Check(kernels.EncodePart(h.a, h.words, h.values, h.twiddles, n, h.c.RowVars, domain, part))
 			}
 			digests, own := kernels.At[hash.Digest](dst, part*columns), h.state
 			if own != 0 {

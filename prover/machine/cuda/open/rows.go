@@ -23,9 +23,8 @@ type Rows struct {
 	Pitch   int // of the table's rows
 	Cut     int // log2 of how many of them were one row (Shorten)
 	Trees   []placed
-	At      []ByteRow // of the table; zeros where a row is another's, pending until it is packed
-	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
-	Code    *encoder
+	At      []ByteRow   // of the table; zeros where a row is another's, pending until it is packed
+	own     []ByteRow   // those of the trees that are here, wherever they have moved to (exchange)
 	how     device.Mode // of which Stay is less what has been kept (keep)
 
 	q                 *whir.Functional

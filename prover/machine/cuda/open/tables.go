@@ -17,12 +17,12 @@ import (
 
 // Tables are the tables f and q of whir.Passes.
 type Tables struct {
-	Stream *run.Stream
-	Mem    *device.Scope
-	Code   *encoder
-	F, Q   kernels.Ptr
-	N      int          // entries of each
-	r      []field.QM31 // the challenge that they still have to be bound to, if there is one
+	Stream   *run.Stream
+	Mem      *device.Scope
+	Twiddles kernels.Ptr // for commitments
+	F, Q     kernels.Ptr
+	N        int          // entries of each
+	r        []field.QM31 // the challenge that they still have to be bound to, if there is one
 }
 
 // Round returns the sums of the next round.
@@ -115,7 +115,7 @@ func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) *FoldedRo
 	values := device.NewArray[uint32](a, r.rows<<l.RowVars)
 	device.Check(kernels.SplitLimbs(a, values, t.F, l.RowVars, rows))
 	r.words = device.NewArray[uint32](t.Mem, r.rows<<r.domain)
-	t.Code.encode(r.words, values, r.rows, l.RowVars, r.domain)
+	encode(a, t.Twiddles, r.words, values, r.rows, l.RowVars, r.domain)
 	c := &backend.Commitment{Layout: whir.Layout{Hash: suite}}
 	for _, n := range suite.Groups(r.rows) {
 		c.Groups = append(c.Groups, whir.Group{Rows: n})

@@ -105,45 +105,35 @@ func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 
 // absorb makes the leaves, some columns on each machine.
 func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
+	share := func(machine int) (from, n int) {
+		from = t.columns * machine / len(t.machines)
+		return from, t.columns*(machine+1)/len(t.machines) - from
+	}
 	parts := make([]kernels.Ptr, len(t.machines)) // of the leaves
 	together(ctx, t.machines, func(_ context.Context, i int) {
-		from, n := t.share(i)
+		b, a := t.machines[i], t.scopes[i]
+		from, n := share(i)
 		if parts[i] = leaves; i > 0 {
-			parts[i] = device.NewArray[hash.Digest](t.scopes[i], n)
+			parts[i] = device.NewArray[hash.Digest](a, n)
 		}
-		if n > 0 {
-			t.absorbSome(i, parts[i], from, n)
+		for k, other := range t.machines {
+			if k != i {
+				behind(b.Dev, other)
+			}
+		}
+		l, room := open.NewLeafHasher(a, t.c, parts[i], from, n), device.NewArray[hash.Digest](a, n)
+		for group, owner := range t.of {
+			digests := kernels.At[hash.Digest](t.digests[group], from)
+			if owner != i {
+				bring(b.Dev, room, t.machines[owner], digests, n*kernels.SizeDigest)
+				digests = room
+			}
+			l.Absorb(digests)
 		}
 	})
 	for i, x := range t.machines[1:] {
-		from, n := t.share(i + 1)
+		from, n := share(i + 1)
 		behind(t.machines[0].Dev, x)
 		bring(t.machines[0].Dev, kernels.At[hash.Digest](leaves, from), x, parts[i+1], n*kernels.SizeDigest)
-	}
-}
-
-// share returns the first column of which a machine makes the leaves, and how many there are.
-func (t *sharedLeaves) share(machine int) (from, n int) {
-	from = t.columns * machine / len(t.machines)
-	return from, t.columns*(machine+1)/len(t.machines) - from
-}
-
-// absorbSome makes the leaves of n columns on a machine, from one on.
-func (t *sharedLeaves) absorbSome(machine int, leaves kernels.Ptr, from, n int) {
-	b, a := t.machines[machine], t.scopes[machine]
-	for i, other := range t.machines {
-		if i != machine {
-			behind(b.Dev, other)
-		}
-	}
-	l := open.NewLeafHasher(a, t.c, leaves, from, n)
-	room := device.NewArray[hash.Digest](a, n)
-	for i, owner := range t.of {
-		digests := kernels.At[hash.Digest](t.digests[i], from)
-		if owner != machine {
-			bring(b.Dev, room, t.machines[owner], digests, n*kernels.SizeDigest)
-			digests = room
-		}
-		l.Absorb(digests)
 	}
 }

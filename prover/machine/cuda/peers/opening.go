@@ -43,7 +43,7 @@ func (b *Leader) begun(ctx context.Context, o backend.Opening) (whir.Passes, err
 		}
 	}()
 	p, err := device.Pass(ctx, func() whir.Passes {
-		return &opening{a: a, o: o, rows: b.loadRows(ctx, a, o), search: newSearch(a)}
+		return &opening{a: a, o: o, rows: b.loadRows(ctx, a, o)}
 	})
 	made = err == nil
 	return p, err
@@ -129,8 +129,7 @@ type opening struct {
 	then   func()            // makes the rounds that follow; nil if there are no others
 	tables *open.Tables      // of the last rounds
 	folded []*open.FoldedRow // nil once opened
-	search search
-	point  []field.QM31 // the challenges that row variables are bound to so far
+	point  []field.QM31      // the challenges that row variables are bound to so far
 }
 
 // pass is device.Pass for what returns nothing.
@@ -245,7 +244,7 @@ func (o *opening) BindAuxiliary(ctx context.Context, r field.QM31) error {
 }
 
 func (o *opening) Search(ctx context.Context, work hash.Work) (uint64, error) {
-	return device.Pass(ctx, func() uint64 { return o.search.smallest(ctx, &work) })
+	return device.Pass(ctx, func() uint64 { return smallest(ctx, o.a, &work) })
 }
 
 func (o *opening) Close() {
@@ -258,26 +257,17 @@ func (o *opening) Close() {
 	o.a.Close()
 }
 
-// search looks for nonces on the device.
-type search struct {
-	a           *device.Scope
-	state, best kernels.Ptr
-}
-
-func newSearch(a *device.Scope) search {
-	return search{a, device.NewArray[uint32](a, len(hash.Work{}.State)), device.NewArray[uint64](a, 1)}
-}
-
-// smallest is a transcript.NonceSearch.
-func (s search) smallest(ctx context.Context, work *hash.Work) uint64 {
-	device.Check(kernels.UploadSlice(s.a, s.state, work.State[:]))
-	device.Check(kernels.UploadSlice(s.a, s.best, []uint64{field.P}))
+// smallest is a transcript.NonceSearch on a device.
+func smallest(ctx context.Context, dev kernels.Device, work *hash.Work) uint64 {
+	a := device.NewScope(dev)
+	defer a.Close()
+	state, best := device.NewCopy(a, work.State[:]), device.NewCopy(a, []uint64{field.P})
 	// Twice as many as it takes on average are enough six times in seven.
 	batch := uint64(min(max(2<<work.Bits, 1<<10), 1<<22))
 	for first := uint64(0); first < field.P; first += batch {
 		device.Check(ctx.Err())
-		device.Check(kernels.SearchNonce(s.a, work, s.best, s.state, first, batch))
-		if nonce := device.Fetch[uint64](s.a, s.best, 1)[0]; nonce < field.P {
+		device.Check(kernels.SearchNonce(a, work, best, state, first, batch))
+		if nonce := device.Fetch[uint64](a, best, 1)[0]; nonce < field.P {
 			return nonce
 		}
 	}

@@ -22,11 +22,12 @@ import (
 // the first one are tables of K.
 type sharedRows struct {
 	*open.Rows
-	leader *Leader
-	o      backend.Opening
-	all    []*open.Rows // by machine, those here first
-	shares shares       // of the places of long rows, once they are dealt
-	free   int          // bytes of a machine beside its rows, at least
+	leader   *Leader
+	o        backend.Opening
+	all      []*open.Rows // by machine, those here first
+	shares   shares       // of the places of long rows, once they are dealt
+	free     int          // bytes of a machine beside its rows, at least
+	twiddles kernels.Ptr  // of the first machine
 }
 
 // loadRows deals the rows to the machines that have them, and packs what is not on a device
@@ -51,7 +52,7 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 	for _, l := range o.Params.Levels[1:] {
 		domain = max(domain, l.LogDomain())
 	}
-	r.Code = open.NewEncoder(a, domain)
+	r.twiddles = open.NewTwiddles(a, domain)
 	loaded := false
 	defer func() {
 		if !loaded {
@@ -239,7 +240,7 @@ func (r *sharedRows) fold(ctx context.Context, point []field.QM31) *open.Tables 
 
 // newTables returns tables of a machine with room for so many elements.
 func (r *sharedRows) newTables(x *open.Rows, n int) *open.Tables {
-	t := &open.Tables{Stream: x.Stream, Mem: x.Mem, Code: r.Code, N: n, F: device.NewArray[field.QM31](x.Mem, n)}
+	t := &open.Tables{Stream: x.Stream, Mem: x.Mem, Twiddles: r.twiddles, N: n, F: device.NewArray[field.QM31](x.Mem, n)}
 	t.Q = device.NewArray[field.QM31](x.Mem, n)
 	return t
 }
