@@ -57,11 +57,7 @@ func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int
 func (t *DotTable) listWeights() []kernels.PlacedElement {
 	type entry struct{ group, at int } // the last group that has a row, and where in the list
 	seen := make([]entry, t.Longs*t.n)
-	most := 0
-	for i := range t.q.Parts {
-		most += len(t.q.Parts[i].RowWeights)
-	}
-	list := make([]kernels.PlacedElement, 0, most)
+	var list []kernels.PlacedElement
 	for i := range t.groups {
 		g := &t.groups[i]
 		for _, part := range g.parts {

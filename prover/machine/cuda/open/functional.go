@@ -24,11 +24,7 @@ type weights struct {
 func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 	w := &weights{vars: make([]int, len(factors))}
 	parts := make([]kernels.WeightPart, len(factors))
-	most := 0
-	for _, f := range factors {
-		most += len(f)
-	}
-	flat := make([]field.QM31, 0, max(1, most)) // there is no empty memory
+	var flat []field.QM31
 	elements := 0
 	for i, f := range factors {
 		high, low := kernels.WeightSizes(len(f))
@@ -38,7 +34,7 @@ func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 		flat = append(flat, f...)
 	}
 	if len(flat) == 0 {
-		flat = flat[:1]
+		flat = make([]field.QM31, 1) // there is no empty memory
 	}
 	w.parts, w.tables = device.NewCopy(a, parts), device.NewArray[field.QM31](a, elements)
 	device.Check(kernels.MakeWeights(a, w.tables, w.parts, device.NewCopy(a, flat), len(parts), eq))

@@ -149,14 +149,16 @@ func (t *aheadTree) add(ctx context.Context, r *run.Run, group int) {
 		return
 	}
 	device.Check(kernels.After(m.stream.Dev, at.Dev))
+	dst := m.at
 	if !t.alone {
-		m.digests[group] = device.NewArray[hash.Digest](m.a, 1<<t.c.LogDomain())
-		m.hash(ctx, m.digests[group], group)
-		return
+		dst = device.NewArray[hash.Digest](m.a, 1<<t.c.LogDomain())
+		m.digests[group] = dst
 	}
-	m.hash(ctx, m.at, group)
-	m.leaves.Absorb(m.at)
-	device.Check(kernels.After(at.Dev, m.stream.Dev)) // the run's next values may take the place of these
+	m.hash(ctx, dst, group)
+	if t.alone {
+		m.leaves.Absorb(dst)
+		device.Check(kernels.After(at.Dev, m.stream.Dev)) // the run's next values may take the place of these
+	}
 }
 
 // begin has a machine hash the groups whose values are there.

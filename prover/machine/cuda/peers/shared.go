@@ -59,16 +59,17 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 			r.release()
 		}
 	}()
-	r.withAll(func() {
-		if len(r.Trees) == 0 { // else all have come here, as another machine has failed
-			r.together(ctx, func(i int, x *open.Rows) {
-				if i == 0 {
-					x.LoadAuxiliary(&o)
-				}
-				x.Load(&o, owners)
-			})
-		}
+	failed := attempt(func() {
+		r.together(ctx, func(i int, x *open.Rows) {
+			if i == 0 {
+				x.LoadAuxiliary(&o)
+			}
+			x.Load(&o, owners)
+		})
 	})
+	if failed != nil {
+		r.takeBack(failed)
+	}
 	loaded = true
 	r.free = math.MaxInt
 	for _, x := range r.all {
