@@ -6,7 +6,6 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
-	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
@@ -123,7 +122,7 @@ func (t *placed) addTailProducts(a *device.Scope, sums kernels.Ptr, positions []
 			for i, row := range rows {
 				list = row.appendPlanes(list, (run.at+first+i)*each, pitch)
 			}
-			panels.add(a, sums, list, len(t.slots)*each)
+			panels.add(a, sums, list, len(t.rows)*each)
 		})
 		own.Close()
 	}
@@ -182,9 +181,9 @@ func (r *Rows) LoadAuxiliary(o *backend.Opening) {
 		last, shift := len(c.Groups)-1, r.RowVars-c.RowVars
 		before, rows, tail := rowsBefore(c, last), c.Groups[last].Rows, c.Groups[last].Tail
 		p := newPacker(r.Stream, r.Packed, *c, []int{last}, r.Stream.Find)
-		x := &auxiliary{placed: placed{packer: p, segments: make([]run.Groups, 1), shift: shift, aside: true}, tree: tree}
+		x := &auxiliary{placed: placed{packer: p, sources: make([]source, 1), shift: shift, aside: true}, tree: tree}
 		for l := range rows {
-			x.slots, x.rows = append(x.slots, uint64(l)), append(x.rows, before+l)
+			x.sources[0].slots, x.rows = append(x.sources[0].slots, uint64(l)), append(x.rows, before+l)
 		}
 		x.row = kernels.AuxiliaryRow{Values: p.stacks[last].blocks[0].Values, RowVars: c.RowVars, Shift: shift, Tail: tail}
 		x.row.Tails = device.NewArray[field.M31](r.Packed, rows*tail)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
-	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
@@ -66,45 +65,30 @@ func (r *Rows) with(rows []ByteRow, f func()) {
 // with more, with the rows of segments whose values are recomputed for each pass. What f does adds up.
 func (r *Rows) each(n int, places []int, f func(from, to int, more bool)) {
 	kept := slices.Clone(r.At)
-	passing := func(f func(t *placed, s run.Groups, own []uint64)) {
+	passing := func(f func(t *placed, s source)) {
 		for i := range r.Trees {
-			t := &r.Trees[i]
-			for _, s := range t.segments {
+			for _, s := range r.Trees[i].sources {
 				if r.passes(s) {
-					f(t, s, t.numbersOf(&t.C, s.Of))
+					f(&r.Trees[i], s)
 				}
 			}
 		}
 	}
-	passing(func(t *placed, _ run.Groups, own []uint64) { t.put(kept, own, make([]ByteRow, len(own))) })
+	passing(func(t *placed, s source) { t.put(kept, s.numbers, make([]ByteRow, len(s.numbers))) })
 	r.with(kept, func() { r.byPieces(n, places, func(from, to int) { f(from, to, false) }) })
-	passing(func(t *placed, s run.Groups, own []uint64) {
+	passing(func(t *placed, s source) {
 		r.withSegment(t.C, s.Of, func(p *packer) {
 			a := device.NewScope(r.Mem)
 			defer a.Close()
 			rows := make([]ByteRow, len(r.At))
-			t.put(rows, own, p.tableRows(a, own, t.shift))
+			t.put(rows, s.numbers, p.tableRows(a, s.numbers, t.shift))
 			r.with(rows, func() { f(0, n, true) })
 		})
 	})
 }
 
-// passes says whether rows of groups are packed by each pass, after their values have been recomputed.
-func (r *Rows) passes(s run.Groups) bool { return s.Again && !r.how.Packed }
-
-// numbersOf lists the table rows that have some of the rows of groups.
-func (t *placed) numbersOf(c *backend.Commitment, groups []int) []uint64 {
-	var own []uint64
-	for _, i := range groups {
-		from, to := within(c.Groups[i], t.numbers, t.shift)
-		for _, number := range t.numbers[from:to] {
-			if n := len(own); n == 0 || own[n-1] < number {
-				own = append(own, number)
-			}
-		}
-	}
-	return own
-}
+// passes says whether rows are packed by each pass, after their values have been recomputed.
+func (r *Rows) passes(s source) bool { return s.Again && !r.how.Packed }
 
 // withSegment calls f with a packer for groups of a commitment, of one segment, while its values are on
 // the device.

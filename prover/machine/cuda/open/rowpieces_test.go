@@ -99,14 +99,14 @@ func TestRowPieces(t *testing.T) {
 			tree.eachRows(r, func(rows []ByteRow, _ int) {
 				calls++
 				for _, x := range rows {
-					if got := bytesOf(x); !bytes.Equal(got, want[tree.slots[seen]]) {
-						t.Errorf("%s: row %d is %v, want %v", name, seen, got, want[tree.slots[seen]])
+					if got := bytesOf(x); !bytes.Equal(got, want[tree.sources[0].slots[seen]]) {
+						t.Errorf("%s: row %d is %v, want %v", name, seen, got, want[tree.sources[0].slots[seen]])
 					}
 					seen++
 				}
 			})
-			if seen != len(tree.slots) || calls < 4 && mode.Stay == 0 {
-				t.Errorf("%s: %d of %d rows in %d pieces", name, seen, len(tree.slots), calls)
+			if seen != len(tree.sources[0].slots) || calls < 4 && mode.Stay == 0 {
+				t.Errorf("%s: %d of %d rows in %d pieces", name, seen, len(tree.sources[0].slots), calls)
 			}
 			b.Close()
 			m.Close()

@@ -37,14 +37,19 @@ type Rows struct {
 
 // placed is a tree's place in the table, and what there is of it.
 type placed struct {
-	*packer               // of the groups whose values are kept
-	segments []run.Groups // of all groups. A table row has rows of one segment alone: stacks of chunks begin with one.
-	shift    int          // see whir.Layout
+	*packer           // of the groups whose values are kept
+	sources  []source // in the order of their rows. A table row has rows of one alone: stacks of chunks begin with one.
+	shift    int      // see whir.Layout
 	firstRow uint64
 	numbers  []uint64 // of its table rows that are here
-	slots    []uint64 // whose rows are here
-	rows     []int    // and their numbers among the tree's rows
+	rows     []int    // numbers of those of the tree's rows that are here
 	aside    bool     // they are in no table row
+}
+
+// source are groups whose values are on the device together, with the numbers of their table rows that are here, and their slots.
+type source struct {
+	run.Groups
+	numbers, slots []uint64
 }
 
 // NewRows returns the rows of an opening on a device, without any.
@@ -69,29 +74,37 @@ func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 			}
 			done = to
 		}
+		var slots []uint64
 		for k, slot := range c.TableRows(0) {
 			if _, own := slices.BinarySearch(t.numbers, slot>>t.shift); own {
-				t.slots, t.rows = append(t.slots, slot), append(t.rows, k)
+				slots, t.rows = append(slots, slot), append(t.rows, k)
 			}
 		}
-		r.pack(&t, c)
+		r.pack(&t, c, slots)
 		r.Trees = append(r.Trees, t)
 	}
 	r.own = slices.Clone(r.At)
 	r.Stream.DropSegments()
 }
 
-// pack packs the rows of a tree that are here, or leaves them pending.
-func (r *Rows) pack(t *placed, c backend.Commitment) {
+// pack packs the rows of a tree that are here, in these slots, or leaves them pending.
+func (r *Rows) pack(t *placed, c backend.Commitment, slots []uint64) {
 	groups := groupsWith(&c, t.numbers, t.shift)
-	t.segments = segmentsOf(r.Stream, &c, groups)
 	var kept []int
-	for _, s := range t.segments {
-		if !s.Again {
-			kept = append(kept, s.Of...)
+	var own []uint64 // table rows of these
+	for _, s := range segmentsOf(r.Stream, &c, groups) {
+		x := source{Groups: s}
+		for _, i := range s.Of {
+			from, to := within(c.Groups[i], t.numbers, t.shift)
+			x.numbers = append(x.numbers, t.numbers[from:to]...)
+			from, to = within(c.Groups[i], slots, 0)
+			x.slots = append(x.slots, slots[from:to]...)
+		}
+		x.numbers = slices.Compact(x.numbers) // a row may be in two groups
+		if t.sources = append(t.sources, x); !s.Again {
+			kept, own = append(kept, s.Of...), append(own, x.numbers...)
 		}
 	}
-	own := t.numbersOf(&c, kept)
 	t.packer = newPacker(r.Stream, r.Packed, c, kept, r.Stream.Find)
 	if len(kept) < len(groups) {
 		t.put(r.At, t.numbers, expectedPacker(r.Stream.Graph, &c, groups).findRows(t.numbers, t.shift))
@@ -102,12 +115,11 @@ func (r *Rows) pack(t *placed, c backend.Commitment) {
 	} else {
 		t.put(r.At, own, t.tableRows(r.Packed, own, t.shift))
 	}
-	for _, s := range t.segments {
+	for _, s := range t.sources {
 		if s.Again && r.how.Packed {
-			own := t.numbersOf(&c, s.Of)
 			r.withSegment(c, s.Of, func(p *packer) {
 				p.leaving = true
-				t.put(r.At, own, p.tableRows(r.Packed, own, t.shift))
+				t.put(r.At, s.numbers, p.tableRows(r.Packed, s.numbers, t.shift))
 			})
 		}
 	}
@@ -325,7 +337,7 @@ func (r *Rows) RowsOf(tree int) (rows []int) {
 func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
-	total := len(t.slots)
+	total := len(t.rows)
 	if total == 0 {
 		return make([][]field.M31, len(positions))
 	}
@@ -399,20 +411,13 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 // eachRows calls f with the tree's rows that are here, some at a time in their order: those
 // of the table, or where these are longer others, packed for the call.
 func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
-	for _, s := range t.segments {
-		own := t.slots
-		if len(t.segments) > 1 {
-			first, last := t.C.Groups[s.Of[0]], t.C.Groups[s.Of[len(s.Of)-1]]
-			from, _ := slices.BinarySearch(own, first.First)
-			to, _ := slices.BinarySearch(own, last.First+uint64(last.Rows))
-			own = own[from:to]
-		}
+	for _, s := range t.sources {
 		packed := t.shift == 0 && !t.aside && !r.passes(s)
 		bytes, row := r.Stream.Context.Piece, func(uint64) ByteRow { return ByteRow{Width: 4} }
 		if packed {
 			bytes, row = r.Stream.Context.RowPiece(), func(slot uint64) ByteRow { return r.own[t.firstRow+slot] }
 		}
-		pass := func(p *packer) { p.eachPiece(r, own, bytes, row, f) }
+		pass := func(p *packer) { p.eachPiece(r, s.slots, bytes, row, f) }
 		if s.Again && !packed {
 			r.withSegment(t.C, s.Of, pass)
 		} else {

@@ -202,5 +202,5 @@ func placesAtOnce(n int) int { return max(octet, n/octet) }
 
 // passing says whether values of some segments are recomputed for each pass over the rows.
 func (r *Rows) passing() bool {
-	return slices.ContainsFunc(r.Trees, func(t placed) bool { return slices.ContainsFunc(t.segments, r.passes) })
+	return slices.ContainsFunc(r.Trees, func(t placed) bool { return slices.ContainsFunc(t.sources, r.passes) })
 }

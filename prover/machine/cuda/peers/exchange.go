@@ -45,24 +45,23 @@ func (s shares) above() int { return log2(s.n/s.machines) - s.shift }
 
 func log2(n int) int { return bits.TrailingZeros(uint(n)) }
 
-// mayExchange says whether rows may move: where the number of machines is a power of two, and no rows are packed by each pass.
+// mayExchange says whether rows may move: where the number of machines is a power of two, and no rows are packed by each pass, which stay
+// where their tensors are.
 func (r *sharedRows) mayExchange() bool {
 	n := len(r.all)
 	return !r.Stream.Context.Mode().Rows && n > 1 && n&(n-1) == 0 &&
 		!slices.ContainsFunc(r.all, func(x *open.Rows) bool { return slices.ContainsFunc(x.At, open.ByteRow.Pending) })
 }
 
-// exchange deals the places of long rows of n rows to machines and moves rows to where they belong,
-// or does nothing where that cannot be done, as rows that are packed by each pass stay where their
-// tensors are, or would move more bytes than Context.MostMoved allows.
-func (r *sharedRows) exchange(ctx context.Context, n int) {
-	r.shares = shares{}
-	if !r.mayExchange() || n < len(r.all) {
-		return
+// exchange deals the places of long rows of n rows to machines and moves rows to where they belong, or returns false where that would move
+// more bytes than Context.MostMoved allows, or there is no room.
+func (r *sharedRows) exchange(ctx context.Context, n int) bool {
+	if n < len(r.all) {
+		return false
 	}
 	s, moved := dealPlaces(r.all, n, r.Cut)
 	if moved*r.Pitch > r.Stream.Context.MostMoved*n<<r.RowVars {
-		return
+		return false
 	}
 	from, to := make([][][]stretch, len(r.all)), make([]kernels.Ptr, len(r.all)) // by machine that rows go to, and that they come from
 	var short atomic.Bool
@@ -91,7 +90,7 @@ func (r *sharedRows) exchange(ctx context.Context, n int) {
 		}
 	})
 	if short.Load() {
-		return
+		return false
 	}
 	for i, x := range r.all {
 		at := to[i]
@@ -114,6 +113,7 @@ func (r *sharedRows) exchange(ctx context.Context, n int) {
 		}
 	})
 	r.shares = s
+	return true
 }
 
 // dealPlaces returns the shares for which the fewest planes of rows move, and of those the ones with the

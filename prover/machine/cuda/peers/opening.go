@@ -36,16 +36,10 @@ func (b *Leader) opening(ctx context.Context, o backend.Opening) (whir.Passes, e
 // begun has the rows of an opening packed.
 func (b *Leader) begun(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	a := device.NewScope(b.s.Dev)
-	made := false
-	defer func() {
-		if !made { // for an error, or a panic
-			a.Close()
-		}
-	}()
-	p, err := device.Pass(ctx, func() whir.Passes {
-		return &opening{a: a, o: o, rows: b.loadRows(ctx, a, o)}
-	})
-	made = err == nil
+	p, err := device.Pass(ctx, func() whir.Passes { return &opening{a: a, o: o, rows: b.loadRows(ctx, a, o)} })
+	if err != nil {
+		a.Close()
+	}
 	return p, err
 }
 

@@ -182,7 +182,7 @@ func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first op
 		split := r.mayExchange()
 		var c *open.Claims
 		vars, three, c = open.Choose(r.all, q, r.free, split)
-		if r.exchange(ctx, len(r.At)>>vars); split && r.shares.n == 0 {
+		if split && !r.exchange(ctx, len(r.At)>>vars) {
 			vars, three, c = open.Choose(r.all, q, r.free, false)
 		}
 		mem = device.NewScope(r.Mem)
