@@ -22,6 +22,7 @@ type Tables struct {
 	Twiddles kernels.Ptr // for commitments
 	F, Q     kernels.Ptr
 	N        int          // entries of each
+	Folded   []*foldedRow // what they have been committed to as, nil once opened
 	r        []field.QM31 // the challenge that they still have to be bound to, if there is one
 }
 
@@ -107,11 +108,11 @@ func (t *Tables) Add(c *whir.Constraints) {
 }
 
 // Commit commits to the first so many of the rows of a level that f is.
-func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) *FoldedRow {
+func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) hash.Digest {
 	t.Bound()
 	a := device.NewScope(t.Mem)
 	defer a.Close()
-	r := &FoldedRow{a: t.Mem, rows: limbs * rows, domain: l.LogDomain()}
+	r := &foldedRow{rows: limbs * rows, domain: l.LogDomain()}
 	values := device.NewArray[uint32](a, r.rows<<l.RowVars)
 	device.Check(kernels.SplitLimbs(a, values, t.F, l.RowVars, rows))
 	r.words = device.NewArray[uint32](t.Mem, r.rows<<r.domain)
@@ -128,32 +129,42 @@ func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) *FoldedRo
 			words = words.Offset(g.Rows<<r.domain, kernels.SizeM31)
 		}
 	})
-	return r
+	t.Folded = append(t.Folded, r)
+	return r.nodes.root
 }
 
-// FoldedRow is a committed folded row.
-type FoldedRow struct {
-	a            *device.Scope
+// foldedRow is a committed folded row.
+type foldedRow struct {
 	rows, domain int
 	words        kernels.Ptr
 	nodes        *nodes
 }
 
-// Root returns the commitment.
-func (r *FoldedRow) Root() hash.Digest { return r.nodes.root }
-
-// Free gives the row's memory back.
-func (r *FoldedRow) Free() {
-	r.a.Free(r.words)
-	r.nodes.free()
+// Leaves opens the n-th row that was committed to at the positions, and gives its memory back.
+func (t *Tables) Leaves(n int, positions []uint64) whir.Leaves {
+	a := device.NewScope(t.Mem)
+	defer a.Close()
+	r, size := t.Folded[n], t.Folded[n].rows*len(positions)
+	at := device.NewArray[field.M31](a, size)
+	device.Check(kernels.GatherColumns(a, at, r.rows, r.words, 1<<r.domain, r.rows, device.NewCopy(a, positions), len(positions)))
+	values := slices.Collect(slices.Chunk(device.Fetch[field.M31](a, at, size), r.rows))
+	leaves := whir.Leaves{Values: values, Path: r.nodes.siblings(positions)}
+	t.free(n)
+	return leaves
 }
 
-// Leaves opens the row at the positions.
-func (r *FoldedRow) Leaves(positions []uint64) whir.Leaves {
-	a := device.NewScope(r.a)
-	defer a.Close()
-	n := r.rows * len(positions)
-	values := device.NewArray[field.M31](a, n)
-	device.Check(kernels.GatherColumns(a, values, r.rows, r.words, 1<<r.domain, r.rows, device.NewCopy(a, positions), len(positions)))
-	return whir.Leaves{Values: slices.Collect(slices.Chunk(device.Fetch[field.M31](a, values, n), r.rows)), Path: r.nodes.siblings(positions)}
+// free gives back the memory of the n-th row that was committed to.
+func (t *Tables) free(n int) {
+	if r := t.Folded[n]; r != nil {
+		t.Mem.Free(r.words)
+		r.nodes.free()
+		t.Folded[n] = nil
+	}
+}
+
+// Close gives back what has been committed to.
+func (t *Tables) Close() {
+	for n := range t.Folded {
+		t.free(n)
+	}
 }

@@ -39,8 +39,7 @@ type aheadTree struct {
 
 // aheadMachine is what one machine hashes of a commitment.
 type aheadMachine struct {
-	r       *run.Run
-	stream  *run.Stream
+	stream  *run.Stream   // of the run
 	a       *device.Scope // of what follows
 	hash    func(ctx context.Context, dst kernels.Ptr, group int)
 	digests map[int]kernels.Ptr // by group, of one of several machines
@@ -165,7 +164,7 @@ func (t *aheadTree) add(ctx context.Context, r *run.Run, group int) {
 func (t *aheadTree) begin(r *run.Run, at *device.Context) *aheadMachine {
 	s, err := r.Stream(at, at.Streams+aheadQueue)
 	device.Check(err)
-	m := &aheadMachine{r: r, stream: s, a: device.NewScope(s.Dev), digests: map[int]kernels.Ptr{}}
+	m := &aheadMachine{stream: s, a: device.NewScope(s.Dev), digests: map[int]kernels.Ptr{}}
 	t.on[at] = m
 	m.hash = open.NewGroupHasher(s, m.a, m, &t.c, groupsOf(t.homes, at)).Digests
 	if t.alone {
@@ -199,7 +198,7 @@ func (m *aheadMachine) Have(*backend.Commitment, int) bool { return true }
 func (m *aheadMachine) Wait(*backend.Commitment, int) {}
 
 func (m *aheadMachine) Find(id model.TensorID) (*device.Tensor, error) {
-	if t := m.r.On(m.stream.Context, id); t != nil {
+	if t := m.stream.Run.On(m.stream.Context, id); t != nil {
 		return t, nil
 	}
 	return nil, errElsewhere

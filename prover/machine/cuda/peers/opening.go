@@ -118,12 +118,11 @@ type opening struct {
 	o      backend.Opening
 	a      *device.Scope
 	rows   *sharedRows
-	rounds open.Rounds       // over the variables that are bound next
-	left   int               // of these, before what follows
-	then   func()            // makes the rounds that follow; nil if there are no others
-	tables *open.Tables      // of the last rounds
-	folded []*open.FoldedRow // nil once opened
-	point  []field.QM31      // the challenges that row variables are bound to so far
+	rounds open.Rounds  // over the variables that are bound next
+	left   int          // of these, before what follows
+	then   func()       // makes the rounds that follow; nil if there are no others
+	tables *open.Tables // of the last rounds
+	point  []field.QM31 // the challenges that row variables are bound to so far
 }
 
 // pass is device.Pass for what returns nothing.
@@ -201,23 +200,13 @@ func (o *opening) Add(ctx context.Context, c *whir.Constraints) error {
 }
 
 func (o *opening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
-	row, err := device.Pass(ctx, func() *open.FoldedRow {
-		return o.tables.Commit(o.o.Params.Config.Hash, l, o.o.Params.LeafRows(len(o.folded)+1))
+	return device.Pass(ctx, func() hash.Digest {
+		return o.tables.Commit(o.o.Params.Config.Hash, l, o.o.Params.LeafRows(len(o.tables.Folded)+1))
 	})
-	if err != nil {
-		return hash.Digest{}, err
-	}
-	o.folded = append(o.folded, row)
-	return row.Root(), nil
 }
 
 func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
-	return device.Pass(ctx, func() whir.Leaves {
-		leaves := o.folded[n].Leaves(positions)
-		o.folded[n].Free()
-		o.folded[n] = nil
-		return leaves
-	})
+	return device.Pass(ctx, func() whir.Leaves { return o.tables.Leaves(n, positions) })
 }
 
 func (o *opening) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
@@ -242,10 +231,8 @@ func (o *opening) Search(ctx context.Context, work hash.Work) (uint64, error) {
 }
 
 func (o *opening) Close() {
-	for _, row := range o.folded {
-		if row != nil {
-			row.Free()
-		}
+	if o.tables != nil {
+		o.tables.Close()
 	}
 	o.rows.release()
 	o.a.Close()
