@@ -6,124 +6,59 @@ import (
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Claims are the parts of a functional as rowSums takes them: most of those that are on
+// Claims are the parts of a functional as products are taken of them: most of those that are on
 // one row alone are taken together, as one weight on the whole row. A model of many layers
 // has thousands of such claims on tensors smaller than a row, every n-th column of it for one
 // tree beside another with longer rows; one product of all columns on the tensor cores costs
 // less than some products of a few columns without them.
 type Claims struct {
-	each   []int       // parts taken by themselves
-	joined []joinedRow // by place in a long row, as soon as that is known (byPlace)
+	each   []int   // parts taken by themselves
+	joined [][]int // parts of one row, at least one
+	spans  []span  // of what products are taken of
 }
 
-// joinedRow is a row with its parts, at least one.
-type joinedRow struct {
-	row   int
-	parts []int
-}
-
-// A Claim is where a part is.
-type claim struct {
-	row int // the first
-	span
-}
-
-// ClaimsOf returns the claims of a functional.
-func ClaimsOf(q *whir.Functional) []claim {
-	all := make([]claim, len(q.Parts))
-	for i := range q.Parts {
-		all[i] = claim{q.Parts[i].FirstRow, spanOf(&q.Parts[i])}
-	}
-	return all
-}
-
-// JoinRows takes claims together where that costs less, in rows of 2^rowVars.
-func JoinRows(all []claim, rowVars int) *Claims {
+// joinRows takes parts of a functional on so many rows together where that costs less.
+func joinRows(q *whir.Functional, rows int) *Claims {
 	c := &Claims{}
-	var single []int
-	for i, x := range all {
-		if x.rows == 1 {
-			single = append(single, i)
+	single := make([][]int, rows) // parts of one row, by row
+	for i := range q.Parts {
+		if p := &q.Parts[i]; len(p.RowWeights) == 1 {
+			single[p.FirstRow] = append(single[p.FirstRow], i)
 		} else {
 			c.each = append(c.each, i)
 		}
 	}
-	single = byRow(all, single)
-	for len(single) > 0 {
-		n, cost := 0, 0.0
-		for n < len(single) && all[single[n]].row == all[single[0]].row {
-			cost += all[single[n]].dotCost(1)
-			n++
+	whole := span{rows: 1, vars: q.RowVars, dense: true}
+	for _, parts := range single {
+		cost := 0.0
+		for _, i := range parts {
+			cost += spanOf(&q.Parts[i]).dotCost(1)
 		}
-		if cost > wholeRow(rowVars).dotCost(1) {
-			c.joined = append(c.joined, joinedRow{all[single[0]].row, single[:n]})
+		if cost > whole.dotCost(1) {
+			c.joined = append(c.joined, parts)
 		} else {
-			c.each = append(c.each, single[:n]...)
+			c.each = append(c.each, parts...)
 		}
-		single = single[n:]
 	}
 	slices.Sort(c.each)
-	return c
-}
-
-// byRow sorts claims by their rows, those of one row in their order.
-func byRow(all []claim, list []int) []int {
-	rows := 0
-	for _, i := range list {
-		rows = max(rows, all[i].row+1)
-	}
-	next := make([]int, rows+1) // of a row, where its next claim goes
-	for _, i := range list {
-		next[all[i].row+1]++
-	}
-	for row := range rows {
-		next[row+1] += next[row]
-	}
-	sorted := make([]int, len(list))
-	for _, i := range list {
-		at := &next[all[i].row]
-		sorted[*at] = i
-		*at++
-	}
-	return sorted
-}
-
-// wholeRow is the span of a joined row.
-func wholeRow(rowVars int) span { return span{rows: 1, vars: rowVars, dense: true} }
-
-// Spans returns those of which products are taken.
-func (c *Claims) Spans(all []claim, rowVars int) []span {
-	var s []span
 	for _, i := range c.each {
-		s = append(s, all[i].span)
+		c.spans = append(c.spans, spanOf(&q.Parts[i]))
 	}
-	for range c.joined {
-		s = append(s, wholeRow(rowVars))
-	}
-	return s
-}
-
-// ByPlace sorts the joined rows by their place in long rows of n.
-func (c *Claims) ByPlace(n int) {
-	slices.SortFunc(c.joined, func(x, y joinedRow) int {
-		if d := x.row%n - y.row%n; d != 0 {
-			return d
-		}
-		return x.row - y.row
-	})
+	c.spans = append(c.spans, slices.Repeat([]span{whole}, len(c.joined))...)
+	return c
 }
 
 // A partGroup are parts with the same eq table on the same columns of their rows: those of equal
 // blocks of tensors whose claims are at one point. Their products with a row are the same. At
-// each place of long rows a group either has some of its parts' rows or not.
+// each place of long rows a group either has some of its parts' rows or not. A joined row is a group of its own.
 type partGroup struct {
-	parts []int
-	runs  []placeRun
+	parts  []int
+	runs   []placeRun
+	joined bool
 }
 
 // placeRun are places from to to−1 of a group, that number column and on of its places.
@@ -132,7 +67,7 @@ type placeRun struct{ from, to, column int }
 // columns returns the number of places of a group.
 func (g *partGroup) columns() int {
 	last := g.runs[len(g.runs)-1]
-	return last.column + last.to - last.from
+	return last.column + last.to - last.from - g.runs[0].column
 }
 
 // column returns the number of a place that a group has.
@@ -144,34 +79,24 @@ func (g *partGroup) column(place int) int {
 	return g.runs[i].column + place - g.runs[i].from
 }
 
-// partGroups divides parts of a functional into groups, for long rows of n rows, in the order of
+// partGroups divides parts of the functional into groups, for long rows of n rows, in the order of
 // their first parts.
-func (r *Rows) partGroups(q *whir.Functional, parts []int, n int) []partGroup {
+func (r *Rows) partGroups(parts []int, n int) []partGroup {
 	type key struct {
 		weight         int
 		column, stride int
 	}
-	w := r.weightsOf(q)
+	q, w := r.q, r.weights
 	where := make(map[key]int, len(parts)/4)
-	of := make([]int, len(parts)) // groups
-	var sizes []int
-	for k, i := range parts {
+	var all []partGroup
+	for _, i := range parts {
 		x := key{w.of[i], q.Parts[i].Column, q.Parts[i].Stride}
 		g, ok := where[x]
 		if !ok {
-			g = len(sizes)
-			where[x], sizes = g, append(sizes, 0)
+			g = len(all)
+			where[x], all = g, append(all, partGroup{})
 		}
-		of[k] = g
-		sizes[g]++
-	}
-	all, list := make([]partGroup, len(sizes)), make([]int, len(parts))
-	for g, n := range sizes {
-		all[g].parts, list = list[:0:n], list[n:]
-	}
-	for k, i := range parts {
-		g := &all[of[k]]
-		g.parts = append(g.parts, i)
+		all[g].parts = append(all[g].parts, i)
 	}
 	parallel.For(len(all), 1<<6, func(from, to int) {
 		for i := from; i < to; i++ {
@@ -206,21 +131,6 @@ func placeRuns(q *whir.Functional, parts []int, n int) []placeRun {
 		runs[i+1].column = runs[i].column + runs[i].to - runs[i].from
 	}
 	return runs
-}
-
-// rowParts returns the parts of joined rows on the device, with the coefficients that their
-// rows have.
-func (r *Rows) rowParts(a *device.Scope, q *whir.Functional, joined []joinedRow) kernels.RowParts {
-	w := r.weightsOf(q)
-	return w.rowParts(a, kernels.ListParts(len(joined), r.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
-		for k, j := range joined {
-			for _, i := range j.parts {
-				if !yield(k, w.rowPart(q, i, q.Parts[i].RowWeights[0])) {
-					return
-				}
-			}
-		}
-	}))
 }
 
 // rowPart is a part's share of one row.

@@ -2,7 +2,6 @@ package open
 
 import (
 	"context"
-	"math/bits"
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -27,45 +26,22 @@ func rowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
 // maxEncode is the most rows that one launch encodes.
 const maxEncode = 1 << 15
 
-// partsOf returns in how many parts codewords are made, of so many rows at once: all of one, or if they take
-// more than so many bytes, those that follow from their table alone, one after the other.
-func partsOf(c *backend.Commitment, rows, bytes int) int {
-	if rows*kernels.SizeM31<<c.LogDomain() > bytes {
-		return 1 << c.LogBlowup
-	}
-	return 1
+// NewTwiddles makes those that encode takes, for domains of up to 2^domain points.
+func NewTwiddles(a *device.Scope, domain int) kernels.Ptr {
+	t := device.NewArray[uint32](a, 1<<domain)
+	device.Check(kernels.Twiddles(a, t, domain))
+	return t
 }
-
-// encoder is the circle code on a device.
-type encoder struct {
-	a        *device.Scope
-	twiddles kernels.Ptr
-}
-
-// NewEncoder returns an encoder for domains of up to 2^domain points.
-func NewEncoder(a *device.Scope, domain int) *encoder {
-	e := &encoder{a, device.NewArray[uint32](a, 1<<domain)}
-	device.Check(kernels.Twiddles(a, e.twiddles, domain))
-	return e
-}
-
-// words returns room for n codewords.
-func (e *encoder) words(n, domain int) kernels.Ptr { return device.NewArray[uint32](e.a, n<<domain) }
 
 // encode sets words to the codewords of n rows of 2^vars values.
-func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
+func encode(a *device.Scope, twiddles, words, values kernels.Ptr, n, vars, domain int) {
 	for n > 0 {
 		k := min(n, maxEncode)
-		device.Check(kernels.Encode(e.a, words, values, e.twiddles, k, vars, domain))
+		device.Check(kernels.Encode(a, words, values, twiddles, k, vars, domain))
 		words = words.Offset(k<<domain, kernels.SizeM31)
 		values = values.Offset(k<<vars, kernels.SizeM31)
 		n -= k
 	}
-}
-
-// encodePart sets words to a part of the codewords (kernels.EncodePart) of n rows.
-func (e *encoder) encodePart(words, values kernels.Ptr, n, vars, domain, part int) {
-	device.Check(kernels.EncodePart(e.a, words, values, e.twiddles, n, vars, domain, part))
 }
 
 // Arrivals are the fixed tensors that come to a device while it hashes.
@@ -84,12 +60,12 @@ type groupHasher struct {
 	Stream        *run.Stream
 	c             *backend.Commitment
 	arrivals      Arrivals
-	segments      []run.Groups  // in order; nil if the values of all groups are kept
+	segments      []run.Groups  // in order
 	packs         *device.Scope // of the packer
 	packer        *packer       // for the group in hand, and the others of its segment if that is recomputed
-	encoder       *encoder
+	twiddles      kernels.Ptr
 	n             int // rows at once
-	parts         int // of their codewords, of which one is there at a time
+	parts         int // of their codewords, of which one is there at a time: they follow from their table alone (kernels.EncodePart)
 	values, words kernels.Ptr
 	tails         kernels.Ptr // of a tree that hides
 	state         kernels.Ptr // of the hashes, 0 until wanted
@@ -97,25 +73,28 @@ type groupHasher struct {
 
 // NewGroupHasher returns one for these groups.
 func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, groups []int) *groupHasher {
-	h := &groupHasher{a: a, Stream: b, c: c, arrivals: come, packs: device.NewScope(a), segments: b.SegmentsOf(c, groups)}
-	domain := c.LogDomain()
+	h := &groupHasher{a: a, Stream: b, c: c, arrivals: come, packs: device.NewScope(a), segments: segmentsOf(b, c, groups)}
+	domain, tail := c.LogDomain(), 0 // the longest, which are other values for each part of codewords
 	for _, i := range groups {
 		h.n = max(h.n, rowsAtOnce(c.Hash, c.Groups[i].Rows, domain, b.Context.Piece))
+		tail = max(tail, c.Groups[i].Tail)
 	}
 	h.values = device.NewArray[int32](a, h.n<<c.RowVars)
-	h.encoder = NewEncoder(a, domain)
-	h.parts = partsOf(c, h.n, b.Context.Piece)
-	if tail := longestTail(c, groups); tail > 0 { // which are other values for each part
-		h.parts, h.tails = 1<<c.LogBlowup, device.NewArray[field.M31](a, h.n*tail)
+	h.twiddles = NewTwiddles(a, domain)
+	if h.parts = 1; tail > 0 || h.n*kernels.SizeM31<<domain > b.Context.Piece {
+		h.parts = 1 << c.LogBlowup
 	}
-	h.words = h.encoder.words(h.n, bits.TrailingZeros(uint(1<<domain/h.parts)))
+	if tail > 0 {
+		h.tails = device.NewArray[field.M31](a, h.n*tail)
+	}
+	h.words = device.NewArray[uint32](a, h.n<<domain/h.parts)
 	return h
 }
 
 // Next returns the number in a list of the group that is to be hashed next: the first of which all
 // tensors are there, if they come by themselves, so that the device need not wait for others.
 func (h *groupHasher) Next(groups []int) int {
-	if h.segments == nil {
+	if !slices.ContainsFunc(h.segments, func(s run.Groups) bool { return s.Again }) {
 		for k, i := range groups {
 			if h.arrivals.Have(h.c, i) {
 				return k
@@ -127,24 +106,22 @@ func (h *groupHasher) Next(groups []int) int {
 
 // pack makes the packer that has a group's rows.
 func (h *groupHasher) pack(group int) {
+	for !slices.Contains(h.segments[0].Of, group) {
+		h.packer, h.segments = nil, h.segments[1:]
+	}
 	some := []int{group}
-	if h.segments != nil {
-		for !slices.Contains(h.segments[0].Of, group) {
-			h.packer, h.segments = nil, h.segments[1:]
+	if h.segments[0].Again {
+		if h.packer != nil {
+			return
 		}
-		if h.segments[0].Again {
-			if h.packer != nil {
-				return
-			}
-			some = h.segments[0].Of
-		}
+		some = h.segments[0].Of
 	}
 	for _, i := range some {
 		h.arrivals.Wait(h.c, i)
 	}
 	h.Stream.LeaveSegments()
 	h.packs.Close()
-	h.packer = newPackerOf(h.Stream, h.packs, *h.c, some, h.arrivals.Find)
+	h.packer = newPacker(h.Stream, h.packs, *h.c, some, h.arrivals.Find)
 }
 
 // Digests writes those of a group to dst. Groups come in their order, or in that of next.
@@ -166,9 +143,9 @@ func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 		for part := range h.parts {
 			h.addTails(group, n, part)
 			if h.parts == 1 {
-				h.encoder.encode(h.words, h.values, n, h.c.RowVars, domain)
+				encode(h.a, h.twiddles, h.words, h.values, n, h.c.RowVars, domain)
 			} else {
-				h.encoder.encodePart(h.words, h.values, n, h.c.RowVars, domain, part)
+				device.Check(kernels.EncodePart(h.a, h.words, h.values, h.twiddles, n, h.c.RowVars, domain, part))
 			}
 			digests, own := kernels.At[hash.Digest](dst, part*columns), h.state
 			if own != 0 {
@@ -195,22 +172,20 @@ func (h *groupHasher) addTails(group, n, part int) {
 // LeafHasher makes the leaves of columns from the digests of their groups, in order.
 type LeafHasher struct {
 	a        *device.Scope
-	suite    hash.Suite
+	c        *backend.Commitment
 	columns  int
 	leaves   kernels.Ptr
-	groups   int // in all, with the salts
-	salted   bool
-	absorbed int
+	Absorbed int         // groups
 	state    kernels.Ptr // of the hashes, 0 until wanted
 }
 
 // NewLeafHasher returns one for the leaves of so many columns of a commitment, from one on.
 func NewLeafHasher(a *device.Scope, c *backend.Commitment, leaves kernels.Ptr, first, columns int) *LeafHasher {
-	l := &LeafHasher{a: a, suite: c.Hash, columns: columns, leaves: leaves, groups: len(c.Groups)}
+	l := &LeafHasher{a: a, c: c, columns: columns, leaves: leaves}
 	if c.Salted() {
-		l.groups, l.salted = l.groups+1, true
 		const each = len(hash.Digest{})
 		device.Check(kernels.Elements(a, leaves, &secretsOf(c).Key, prf.Salt, 0, uint64(each*first), 1, each*columns))
+		l.Absorbed = -1 // the salts are a group before the first
 		l.Absorb(leaves)
 	}
 	return l
@@ -219,27 +194,17 @@ func NewLeafHasher(a *device.Scope, c *backend.Commitment, leaves kernels.Ptr, f
 // Absorb absorbs the digests of the next group, which may be where the leaves will be, and
 // are there if it is the only one.
 func (l *LeafHasher) Absorb(digests kernels.Ptr) {
-	if l.groups > 1 {
+	salts := 0
+	if l.c.Salted() {
+		salts = 1
+	}
+	if groups := len(l.c.Groups) + salts; groups > 1 {
 		if l.state == 0 {
-			l.state = device.NewArray[uint8](l.a, l.columns*kernels.DigestState(l.suite, l.groups))
+			l.state = device.NewArray[uint8](l.a, l.columns*kernels.DigestState(l.c.Hash, groups))
 		}
-		device.Check(kernels.AbsorbDigests(l.a, l.suite, l.leaves, l.state, digests, l.columns, l.absorbed, l.groups, l.salted))
+		device.Check(kernels.AbsorbDigests(l.a, l.c.Hash, l.leaves, l.state, digests, l.columns, l.Absorbed+salts, groups, salts > 0))
 	}
-	l.absorbed++
-}
-
-// Absorbed is how many groups have been absorbed, salts not counted.
-func (l *LeafHasher) Absorbed() int {
-	if l.salted {
-		return l.absorbed - 1
-	}
-	return l.absorbed
-}
-
-// moveTo has the leaves made in other memory, of a, from what there is of them.
-func (l *LeafHasher) moveTo(a *device.Scope, leaves kernels.Ptr) {
-	device.Check(a.Copy(leaves, l.leaves, l.columns*kernels.SizeDigest))
-	l.a, l.leaves = a, leaves
+	l.Absorbed++
 }
 
 // HashLeaves makes the leaves of all columns on one machine. begun has absorbed some groups, nil none.
@@ -248,10 +213,11 @@ func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arriva
 	if l == nil {
 		l = NewLeafHasher(a, c, leaves, 0, 1<<c.LogDomain())
 	} else {
-		l.moveTo(a, leaves)
+		device.Check(a.Copy(leaves, l.leaves, l.columns*kernels.SizeDigest))
+		l.a, l.leaves = a, leaves
 	}
 	var left []int
-	for i := l.Absorbed(); i < len(c.Groups); i++ {
+	for i := l.Absorbed; i < len(c.Groups); i++ {
 		left = append(left, i)
 	}
 	if len(left) == 0 {

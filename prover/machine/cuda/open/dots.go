@@ -11,122 +11,107 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// DotTable has two tables that rowSums needs, both with a row for each long row: the products of
+// DotTable has two tables over K (rowsums.go), both with a row for each long row: the products of
 // committed rows with the eq tables of parts, and the weights of these rows. A column belongs to a
-// group of parts at one place in the long row, or to a joined row.
+// group of parts at one of its places in the long row.
 type DotTable struct {
 	*Rows
 	a          *device.Scope // of the tables
-	q          *whir.Functional
-	claims     *Claims
-	Longs, n   int // long rows, and rows in each
+	Longs, n   int           // long rows, and rows in each
 	groups     []partGroup
-	from, to   int    // places whose rows are on the device
-	long, some int    // and long rows that have some: from one on, so many
-	has        []bool // places where there are rows
-	before     []int  // planes of these at the places before each
-	first      []int  // of a group, the column of its first place
-	joined     int    // the column of the first joined row
-	Columns    int    // a multiple of 4
+	from, to   int   // places whose rows are on the device
+	long, some int   // and long rows that have some: from one on, so many
+	before     []int // planes of these at the places before each
+	Columns    int   // a multiple of 4
 	Products   kernels.Ptr
-	weights    []kernels.PlacedElement
-	listed     chan struct{} // closed when the weights are
 }
 
-// newDotTable returns a table for claims, of which joined rows are by their places, without its
-// products.
-func newDotTable(a *device.Scope, r *Rows, q *whir.Functional, c *Claims, longs int) *DotTable {
-	t := &DotTable{Rows: r, a: a, q: q, claims: c, Longs: longs, n: len(r.At) / longs}
-	t.groups = r.partGroups(q, c.each, t.n)
-	t.first = make([]int, len(t.groups))
-	for i := range t.groups {
-		t.first[i] = t.joined
-		t.joined += t.groups[i].columns()
+// Products computes the dots of the rows that are here, for claims on 2^vars long rows.
+func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int) *DotTable {
+	r.setFunctional(q)
+	t := &DotTable{Rows: r, a: a, Longs: 1 << vars, n: len(r.At) >> vars}
+	t.groups = r.partGroups(c.each, t.n)
+	for _, parts := range c.joined {
+		t.groups = append(t.groups, partGroup{parts, placeRuns(q, parts, t.n), true})
 	}
-	t.Columns = max(4, (t.joined+len(c.joined)+3)&^3)
+	columns := 0
+	for _, g := range t.groups {
+		own := g.columns()
+		for k := range g.runs {
+			g.runs[k].column += columns
+		}
+		columns += own
+	}
+	t.Columns = max(4, (columns+3)&^3)
 	t.Products = device.NewArray[field.QM31](a, t.Longs*t.Columns)
 	device.Check(a.Clear(t.Products, device.ElementBytes*t.Longs*t.Columns))
+	if len(q.Parts) > 0 {
+		r.groupAhead(t.n)
+	}
+	r.each(t.n, UpTo(t.n), func(from, to int, _ bool) { t.dots(from, to) })
 	return t
 }
 
-// listWeights has the weights of rows listed while the products are made. They are for pair.
-func (t *DotTable) listWeights() {
-	t.listed = make(chan struct{})
-	go func() {
-		defer close(t.listed)
-		t.setWeights()
-	}()
-}
-
-// setWeights lists the weights of rows: those of parts of a group that have a row in common
+// listWeights lists the weights of rows: those of parts of a group that have a row in common
 // are added up.
-func (t *DotTable) setWeights() {
+func (t *DotTable) listWeights() []kernels.PlacedElement {
 	type entry struct{ group, at int } // the last group that has a row, and where in the list
 	seen := make([]entry, t.Longs*t.n)
-	most := len(t.claims.joined)
-	for _, part := range t.claims.each {
-		most += len(t.q.Parts[part].RowWeights)
-	}
-	t.weights = make([]kernels.PlacedElement, 0, most)
-	put := func(row, column int, w field.QM31) {
-		t.weights = append(t.weights, kernels.PlacedElement{At: uint64(row/t.n*t.Columns + column), Value: w})
-	}
+	var list []kernels.PlacedElement
 	for i := range t.groups {
 		g := &t.groups[i]
 		for _, part := range g.parts {
 			p := &t.q.Parts[part]
 			for b, w := range p.RowWeights {
 				row := p.FirstRow + b
-				if e := seen[row]; e.group == i+1 {
-					v := &t.weights[e.at].Value
+				if e := seen[row]; e.group != i+1 {
+					seen[row] = entry{i + 1, len(list)}
+					list = append(list, kernels.PlacedElement{At: uint64(row/t.n*t.Columns + g.column(row%t.n)), Value: w})
+				} else {
+					v := &list[e.at].Value
 					*v = v.Add(w)
-					continue
 				}
-				seen[row] = entry{i + 1, len(t.weights)}
-				put(row, t.first[i]+g.column(row%t.n), w)
 			}
 		}
+		if g.joined { // the weights of parts are in the products
+			list[len(list)-1].Value = field.One
+		}
 	}
-	for k, j := range t.claims.joined { // their coefficients are in the products
-		put(j.row, t.joined+k, field.One)
-	}
+	return list
 }
 
-// Pair returns the tables for the rounds, when the weights have been listed.
-func (t *DotTable) Pair() pair {
-	<-t.listed
-	n := t.Longs * t.Columns
+// Pair returns the tables for the rounds.
+func (t *DotTable) Pair() Rounds {
+	weights, n := t.listWeights(), t.Longs*t.Columns
 	if n <= t.Stream.Context.HostPair {
 		p := &whir.Pair{F: device.Fetch[field.QM31](t.a, t.Products, n), Q: make([]field.QM31, n)}
-		for _, w := range t.weights {
+		for _, w := range weights {
 			p.Q[w.At] = w.Value
 		}
 		return p
 	}
 	q := device.NewArray[field.QM31](t.a, n)
 	device.Check(t.a.Clear(q, device.ElementBytes*n))
-	if len(t.weights) > 0 {
-		list := device.NewCopy(t.a, t.weights)
-		device.Check(kernels.PutElements(t.a, q, list, len(t.weights)))
+	if len(weights) > 0 {
+		list := device.NewCopy(t.a, weights)
+		device.Check(kernels.PutElements(t.a, q, list, len(weights)))
 		t.a.Free(list)
 	}
 	return &Tables{Stream: t.Stream, Mem: t.a, F: t.Products, Q: q, N: n}
 }
 
-// part returns a part of a group; in what products are made of they are alike.
+// part returns a part of a group; in what products are made of they are alike, but for joined ones.
 func (t *DotTable) part(group int) *whir.Part { return &t.q.Parts[t.groups[group].parts[0]] }
 
 // weight returns the number of a group's eq table.
-func (t *DotTable) weight(group int) int { return t.Rows.weightsOf(t.q).of[t.groups[group].parts[0]] }
+func (t *DotTable) weight(w *weights, group int) uint64 {
+	return uint64(w.of[t.groups[group].parts[0]])
+}
 
 // runs returns the runs of a group as far as their rows are on the device.
 func (t *DotTable) runs(group int) []placeRun {
-	all := t.groups[group].runs
-	if t.from == 0 && t.to == t.n {
-		return all
-	}
 	var some []placeRun
-	for _, r := range all {
+	for _, r := range t.groups[group].runs {
 		if from, to := max(r.from, t.from), min(r.to, t.to); from < to {
 			some = append(some, placeRun{from, to, r.column + from - r.from})
 		}
@@ -134,44 +119,67 @@ func (t *DotTable) runs(group int) []placeRun {
 	return some
 }
 
-// dots computes the products of all groups with the rows that are on the device.
-func (t *DotTable) dots() {
-	var light, heavy, factored []int
+// The ways to make products of a group with rows.
+const (
+	byMultiplyAdds = iota
+	bySegments     // on the tensor cores, with a panel of a part of an eq table
+	byPanels       // with one of an eq table
+	byJoinedPanels // with one of the sum of a joined row's parts
+	ways
+)
+
+// class says how products of a group are made: of some columns of rows, from one on, and a panel over 2^vars of them, which is one
+// of 2^segments that they are cut into.
+type class struct{ way, column, vars, segments int }
+
+// classOf returns that of a group.
+func (t *DotTable) classOf(group int) class {
+	p := t.part(group)
+	s, low := spanOf(p), t.Stream.Context.LowVars
+	switch {
+	case t.groups[group].joined:
+		return class{byJoinedPanels, 0, t.RowVars, 0}
+	case !s.onTensorCores():
+		return class{byMultiplyAdds, p.Column, s.vars, 0}
+	case s.vars > low:
+		return class{bySegments, p.Column, low, s.vars - low}
+	}
+	return class{byPanels, p.Column, s.vars, 0}
+}
+
+// dots computes the products of all groups with the rows at places from to to−1, which are on the device, as far as there are any.
+func (t *DotTable) dots(from, to int) {
+	t.on(from, to)
+	var groups [ways][]int
 	for i := range t.groups {
-		switch s := spanOf(t.part(i)); {
-		case !slices.ContainsFunc(t.runs(i), t.hasRows):
-		case s.onTensorCores() && s.vars > t.Stream.Context.LowVars:
-			factored = append(factored, i)
-		case s.onTensorCores():
-			heavy = append(heavy, i)
-		default:
-			light = append(light, i)
+		if slices.ContainsFunc(t.runs(i), func(r placeRun) bool { return t.before[r.from] < t.before[r.to] }) {
+			way := t.classOf(i).way
+			groups[way] = append(groups[way], i)
 		}
 	}
-	t.lightDots(light)
-	if len(factored) > 0 {
-		t.factoredDots(factored)
-	}
-	// Groups of the same places together: those that have a place share its rows' way to the processors.
-	slices.SortStableFunc(heavy, func(x, y int) int { return t.groups[x].runs[0].from - t.groups[y].runs[0].from })
-	for len(heavy) > 0 {
-		n, bytes := 0, 0
-		for n < len(heavy) && (n == 0 || bytes < panelBytes) {
-			bytes += kernels.PanelBytes(len(t.part(heavy[n]).Low))
-			n++
+	t.lightDots(groups[byMultiplyAdds])
+	for _, own := range groups[bySegments:] {
+		// Groups of the same places together: those that have a place share its rows' way to the processors.
+		slices.SortStableFunc(own, func(x, y int) int { return t.groups[x].runs[0].from - t.groups[y].runs[0].from })
+		for len(own) > 0 {
+			n, bytes := 0, 0
+			for ; n < len(own); n++ {
+				if bytes += kernels.PanelBytes(t.classOf(own[n]).vars); n > 0 && bytes > panelBytes {
+					break
+				}
+			}
+			t.panelDots(own[:n])
+			own = own[n:]
 		}
-		t.heavyDots(heavy[:n])
-		heavy = heavy[n:]
 	}
 }
 
 // on says that the rows at places from to to−1 are on the device, as far as there are any.
 func (t *DotTable) on(from, to int) {
-	t.from, t.to, t.has, t.before = from, to, make([]bool, t.n), make([]int, t.n+1)
+	t.from, t.to, t.before = from, to, make([]int, t.n+1)
 	t.long, t.some = t.Longs, 0
 	for i, row := range t.At {
 		if l := i % t.n; row.Width > 0 && l >= from && l < to {
-			t.has[l] = true
 			t.before[l+1] += row.Width
 			t.long = min(t.long, i/t.n)
 			t.some = i/t.n + 1 - t.long
@@ -182,18 +190,10 @@ func (t *DotTable) on(from, to int) {
 	}
 }
 
-// hasRows says whether there are rows here at some of the places, in any long row.
-func (t *DotTable) hasRows(places placeRun) bool {
-	return slices.Contains(t.has[places.from:places.to], true)
-}
-
 // finish adds the products of the long rows that there are to the table.
 func (t *DotTable) finish(a *device.Scope, done []kernels.FinishDot) {
 	device.Check(kernels.FinishDots(a, kernels.At[field.QM31](t.Products, t.long*t.Columns), t.some, t.Columns, done))
 }
-
-// class is a range of columns: 2^vars from one on.
-type class struct{ column, vars int }
 
 // lightDots does groups by multiply-adds.
 func (t *DotTable) lightDots(groups []int) {
@@ -202,18 +202,18 @@ func (t *DotTable) lightDots(groups []int) {
 	}
 	a := device.NewScope(t.a)
 	defer a.Close()
-	w := t.weightsOf(t.q)
+	w := t.weights
 	var jobs []kernels.DotJob
 	var vars []int
 	var done []kernels.FinishDot
 	for _, i := range groups {
-		p, weight := t.part(i), t.weight(i)
+		p, weight := t.part(i), t.weight(w, i)
 		for _, x := range t.runs(i) {
 			for l := x.from; l < x.to; l++ {
-				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: uint64(t.first[i] + x.column + l - x.from)})
+				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: uint64(x.column + l - x.from)})
 				for h := range t.some {
 					row := t.At[(t.long+h)*t.n+l]
-					jobs = append(jobs, kernels.DotJob{Bytes: row.At.Offset(p.Column, 1), Part: uint64(weight), Stride: uint64(p.Stride), Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias())})
+					jobs = append(jobs, kernels.DotJob{Bytes: row.At.Offset(p.Column, 1), Part: weight, Stride: uint64(p.Stride), Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias())})
 					vars = append(vars, w.vars[weight])
 				}
 			}
@@ -231,113 +231,48 @@ func (t *DotTable) lightDots(groups []int) {
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// products lists the work of the tensor cores: products of groups with rows, by class. Groups of a class that have the same places share
-// one product.
-type products struct {
-	classes        []class
-	members        map[class][]int // groups
-	each           []product
-	numbers        []uint64 // of all products: each panel's among those of the class
-	rows           []kernels.ByteRow
-	constants      []uint32 // biases of targets
-	words, wanted  int      // of sums; of what is wanted of them
-	weights        []uint64 // of all classes, in their order
-	sums, biasesAt kernels.Ptr
+// panelClass are groups of a class, whose panels lie one behind the other.
+type panelClass struct {
+	class
+	groups []int
+	panels kernels.Ptr
 }
 
+// product is that of the panels of groups of a class, by their numbers there, with the rows at the places of a segment.
 type product struct {
 	segment
-	class
-	panels  int // of all classes before its own
-	targets int // from `biases` on
-	numbers int // before its own
-	words   int
-	biases  int
-	from    int // rows
-	to      int
+	class     *panelClass
+	in        kernels.SegmentProduct
+	row, bias int         // its first, in the lists of planes and of biases of targets
+	biases    kernels.Ptr // on the device
 }
 
-// productsOf lists the products of groups. merge says that those at places next to each other may be taken together.
-func (t *DotTable) productsOf(groups []int, merge bool) *products {
-	all := &products{members: map[class][]int{}}
-	for _, i := range groups {
-		p := t.part(i)
-		c := class{p.Column, len(p.Low)}
-		if all.members[c] == nil {
-			all.classes = append(all.classes, c)
-		}
-		all.members[c] = append(all.members[c], i)
+// panelDots does groups on the tensor cores, all of which have their products made in one way: in one launch, as there are thousands
+// of small ones. Groups of a class that have the same places share one product.
+func (t *DotTable) panelDots(groups []int) {
+	a := device.NewScope(t.a)
+	defer a.Close()
+	classes := t.classesOf(groups)
+	all := t.productsOf(a, classes)
+	if len(all) == 0 {
+		return
 	}
-	// Classes of as many columns lie together: their panels are made in one launch.
-	slices.SortStableFunc(all.classes, func(x, y class) int { return x.vars - y.vars })
-	planes, targets := 0, 0
-	for _, c := range all.classes {
-		of := all.members[c]
-		runs := make([][]placeRun, len(of))
-		panels := len(all.weights)
-		for k, i := range of {
-			all.weights, runs[k] = append(all.weights, uint64(t.weight(i))), t.runs(i)
-		}
-		some := segments(runs)
-		if merge {
-			some = t.merged(some)
-		}
-		for _, s := range some {
-			n := t.planes(s)
-			if n == 0 {
-				continue
-			}
-			own := t.some * (s.to - s.from)
-			all.each = append(all.each, product{
-				segment: s, class: c, panels: panels, targets: own, numbers: len(all.numbers), words: all.words, biases: targets, from: planes, to: planes + n,
-			})
-			planes, targets = planes+n, targets+own
-			all.numbers = append(all.numbers, s.of...)
-			all.words += limbs * len(s.of) * own
-			all.wanted += len(s.of)
-		}
-	}
-	all.rows, all.constants = make([]kernels.ByteRow, planes), make([]uint32, targets)
-	parallel.For(len(all.each), 1, func(from, to int) {
-		for i := from; i < to; i++ {
-			p := &all.each[i]
-			t.listRows(all.rows[p.from:p.from:p.to], all.constants[p.biases:p.biases:p.biases+p.targets], p.segment)
-		}
-	})
-	return all
-}
-
-// begin puts what all products have in common on the device, and returns the product of the i-th with panels of so many pieces each.
-func (l *products) begin(a *device.Scope) func(i int, panels kernels.Ptr, vars int) kernels.ByteProduct {
-	numbers, rows := device.NewCopy(a, l.numbers), device.NewCopy(a, l.rows)
-	l.biasesAt, l.sums = device.NewCopy(a, l.constants), device.NewWords(a, l.words)
-	return func(i int, panels kernels.Ptr, vars int) kernels.ByteProduct {
-		p := &l.each[i]
-		return kernels.ByteProduct{
-			Weights: panels, Numbers: kernels.At[uint64](numbers, p.numbers),
-			Rows: kernels.At[kernels.ByteRow](rows, p.from), Sums: kernels.At[uint64](l.sums, p.words),
-			Panels: uint32(len(p.segment.of)), Count: uint32(p.to - p.from), Targets: uint32(p.targets), Pieces: kernels.Pieces(vars), Column: uint32(p.column),
-		}
-	}
-}
-
-// finishProducts adds what is wanted of products to the table.
-func (t *DotTable) finishProducts(a *device.Scope, l *products) {
-	done := make([]kernels.FinishDot, 0, l.wanted)
-	for _, p := range l.each {
-		at := kernels.At[uint64](l.sums, p.words)
-		for k, number := range p.segment.of {
-			g := l.members[p.class][number]
-			for _, x := range t.runs(g) {
-				from, to := max(x.from, p.segment.from), min(x.to, p.segment.to)
+	t.multiply(a, len(groups), classes, all)
+	var done []kernels.FinishDot
+	for i := range all {
+		p := &all[i]
+		for k, number := range p.of {
+			g := &t.groups[p.class.groups[number]]
+			for _, x := range g.runs {
+				from, to := max(x.from, p.from), min(x.to, p.to)
 				if from >= to {
 					continue
 				}
-				own := from - p.segment.from
+				own := from - p.from
 				done = append(done, kernels.FinishDot{
-					Sums: kernels.At[uint64](at, limbs*k*p.targets+own), Biases: kernels.At[uint32](l.biasesAt, p.biases+own),
-					Limb: uint32(p.targets), Target: 1, Places: uint32(to - from), Pitch: uint32(p.segment.to - p.segment.from),
-					Column: uint64(t.first[g] + x.column + from - x.from), Coef: field.One, // an eq table adds up to 1
+					Sums: kernels.At[uint64](p.in.Sums, limbs*k*int(p.in.Targets)+own), Biases: kernels.At[uint32](p.biases, own),
+					Limb: p.in.Targets, Target: 1, Places: uint32(to - from), Pitch: uint32(p.to - p.from),
+					Column: uint64(x.column + from - x.from), Coef: t.sumOfWeights(g),
 				})
 			}
 		}
@@ -345,72 +280,165 @@ func (t *DotTable) finishProducts(a *device.Scope, l *products) {
 	t.finish(a, done)
 }
 
-// heavyDots does groups on the tensor cores, all in one launch, as there are thousands of small ones.
-func (t *DotTable) heavyDots(groups []int) {
-	a := device.NewScope(t.a)
-	defer a.Close()
-	all := t.productsOf(groups, true)
-	if len(all.each) == 0 {
-		return
+// sumOfWeights is what the weights add up to of which a group's panel is made: those of an eq table to 1.
+func (t *DotTable) sumOfWeights(g *partGroup) field.QM31 {
+	if !g.joined {
+		return field.One
 	}
-	w := t.weightsOf(t.q)
-	product, numbers := all.begin(a), device.NewCopy(a, all.weights)
-	size := 0
-	for _, c := range all.classes {
-		size += len(all.members[c]) * kernels.PanelBytes(c.vars)
+	var sum field.QM31
+	for _, part := range g.parts {
+		sum = sum.Add(t.q.Parts[part].RowWeights[0])
 	}
-	panels := device.NewArray[int8](a, size)
-	at, next := make(map[class]kernels.Ptr, len(all.classes)), panels
-	for i := 0; i < len(all.classes); {
-		vars, first, count := all.classes[i].vars, next, 0
-		for ; i < len(all.classes) && all.classes[i].vars == vars; i++ {
-			own := len(all.members[all.classes[i]])
-			at[all.classes[i]] = next
-			count, next = count+own, next.Offset(own, kernels.PanelBytes(vars))
-		}
-		device.Check(kernels.PackParts(a, first, numbers, count, vars, w.parts, w.tables))
-		numbers = kernels.At[uint64](numbers, count)
-	}
-	jobs := make([]kernels.ByteProduct, len(all.each))
-	for i, p := range all.each {
-		jobs[i] = product(i, at[p.class], p.vars)
-	}
-	device.Check(kernels.AddByteProducts(a, jobs...))
-	t.finishProducts(a, all)
+	return sum
 }
 
-// factoredDots does groups on the tensor cores whose eq tables are long: each is the product of a table over the lowest indexes and one over
-// the others, of which the first alone is made as a panel (kernels.SegmentProduct).
-func (t *DotTable) factoredDots(groups []int) {
-	a := device.NewScope(t.a)
-	defer a.Close()
-	all := t.productsOf(groups, false)
-	if len(all.each) == 0 {
+// classesOf divides groups into classes. Those of as many columns lie together: their panels are made in one launch.
+func (t *DotTable) classesOf(groups []int) []*panelClass {
+	var all []*panelClass
+	by := map[class]*panelClass{}
+	for _, i := range groups {
+		c := t.classOf(i)
+		if by[c] == nil {
+			by[c] = &panelClass{class: c}
+			all = append(all, by[c])
+		}
+		by[c].groups = append(by[c].groups, i)
+	}
+	slices.SortStableFunc(all, func(x, y *panelClass) int { return x.vars - y.vars })
+	return all
+}
+
+// productsOf lists the products of classes, without panels, and puts what else they are made of on the device.
+func (t *DotTable) productsOf(a *device.Scope, classes []*panelClass) []product {
+	var all []product
+	var numbers []uint64 // of all panels, those of each product among its class's
+	planes, targets, words := 0, 0, 0
+	for _, c := range classes {
+		runs := make([][]placeRun, len(c.groups))
+		for k, i := range c.groups {
+			runs[k] = t.runs(i)
+		}
+		some := segments(runs)
+		if c.way != bySegments {
+			some = t.merged(some)
+		}
+		for _, s := range some {
+			n, own := t.planes(s), t.some*(s.to-s.from)
+			if n == 0 {
+				continue
+			}
+			p := product{segment: s, class: c, row: planes, bias: targets}
+			p.in.ByteProduct = kernels.ByteProduct{Panels: uint32(len(s.of)), Count: uint32(n), Targets: uint32(own), Pieces: kernels.Pieces(c.vars), Column: uint32(c.column)}
+			p.in.Segments = c.segments
+			all, numbers = append(all, p), append(numbers, s.of...)
+			planes, targets, words = planes+n, targets+own, words+limbs*len(s.of)*own
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	rows, biases := make([]kernels.ByteRow, planes), make([]uint32, targets)
+	parallel.For(len(all), 1, func(from, to int) {
+		for i := from; i < to; i++ {
+			t.listRows(rows[all[i].row:all[i].row], biases[all[i].bias:all[i].bias], all[i].segment)
+		}
+	})
+	number, row := device.NewCopy(a, numbers), device.NewCopy(a, rows)
+	bias, sum := device.NewCopy(a, biases), device.NewWords(a, words)
+	for i := range all {
+		p := &all[i]
+		p.in.Numbers, p.in.Rows, p.in.Sums, p.biases = number, kernels.At[kernels.ByteRow](row, p.row), sum, kernels.At[uint32](bias, p.bias)
+		number, sum = kernels.At[uint64](number, len(p.of)), kernels.At[uint64](sum, limbs*len(p.of)*int(p.in.Targets))
+	}
+	return all
+}
+
+// listRows appends the planes of the rows of a segment, as the results lie, and the rows' biases.
+func (t *DotTable) listRows(planes []kernels.ByteRow, biases []uint32, s segment) {
+	for h := t.long; h < t.long+t.some; h++ {
+		for _, row := range t.At[h*t.n+s.from : h*t.n+s.to] {
+			planes, biases = row.appendPlanes(planes, len(biases), t.Pitch), append(biases, row.bias())
+		}
+	}
+}
+
+// multiply makes the panels of so many groups in all, and adds the products.
+func (t *DotTable) multiply(a *device.Scope, groups int, classes []*panelClass, all []product) {
+	way, w := classes[0].way, t.weights
+	if way == bySegments {
+		w = t.factoredOf()
+	}
+	size := 0
+	numbers := make([]uint64, 0, groups)
+	for _, c := range classes {
+		size += len(c.groups) * kernels.PanelBytes(c.vars)
+		for _, i := range c.groups {
+			numbers = append(numbers, t.weight(w, i))
+		}
+	}
+	next := device.NewArray[int8](a, size)
+	if way == byJoinedPanels { // of one class
+		classes[0].panels = next
+		device.Check(kernels.PackRows(a, next, groups, t.RowVars, t.rowParts(a, classes[0].groups)))
+	} else {
+		list := device.NewCopy(a, numbers)
+		for i := 0; i < len(classes); {
+			vars, first, count := classes[i].vars, next, 0
+			for ; i < len(classes) && classes[i].vars == vars; i++ {
+				own := len(classes[i].groups)
+				classes[i].panels = next
+				count, next = count+own, next.Offset(own, kernels.PanelBytes(vars))
+			}
+			device.Check(kernels.PackParts(a, first, list, count, vars, w.parts, w.tables))
+			list = kernels.At[uint64](list, count)
+		}
+	}
+	if way == bySegments {
+		t.multiplySegments(a, w, all)
 		return
 	}
-	w, low := t.factoredOf(t.q), t.Stream.Context.LowVars
-	product := all.begin(a)
-	lows, highs := make([]uint64, len(all.weights)), make([]uint64, len(all.numbers))
-	for i, number := range all.weights {
-		lows[i] = uint64(w.of[number])
+	jobs := make([]kernels.ByteProduct, len(all))
+	for i, p := range all {
+		jobs[i] = p.in.ByteProduct
+		jobs[i].Weights = p.class.panels
 	}
+	device.Check(kernels.AddByteProducts(a, jobs...))
+}
+
+// multiplySegments adds products with eq tables that are long: each is the product of a table over the lowest indexes, which is made as
+// a panel, and one over the others (kernels.SegmentProduct).
+func (t *DotTable) multiplySegments(a *device.Scope, w *weights, all []product) {
+	var highs []uint64
 	most, least := 0, 0 // bytes for all rows, and for one
-	for _, p := range all.each {
-		for k, number := range p.segment.of {
-			highs[p.numbers+k] = lows[p.panels+int(number)] + 1
+	for _, p := range all {
+		for _, number := range p.of {
+			highs = append(highs, t.weight(w, p.class.groups[number])+1)
 		}
-		row := kernels.SegmentBytes(len(p.segment.of), p.vars-low)
-		most, least = most+row*(p.to-p.from), max(least, row)
+		row := kernels.SegmentBytes(len(p.of), p.in.Segments)
+		most, least = most+row*int(p.in.Count), max(least, row)
 	}
-	panels, size := device.NewArray[int8](a, len(lows)*kernels.PanelBytes(low)), kernels.PanelBytes(low)
-	device.Check(kernels.PackParts(a, panels, device.NewCopy(a, lows), len(lows), low, w.parts, w.tables))
 	high, room := device.NewCopy(a, highs), max(least, min(most, panelBytes))
-	jobs := make([]kernels.SegmentProduct, len(all.each))
-	for i, p := range all.each {
-		jobs[i] = kernels.SegmentProduct{ByteProduct: product(i, panels.Offset(p.panels, size), low), High: kernels.At[uint64](high, p.numbers), Segments: p.vars - low}
+	jobs := make([]kernels.SegmentProduct, len(all))
+	for i, p := range all {
+		jobs[i] = p.in
+		jobs[i].Weights, jobs[i].High = p.class.panels, high
+		high = kernels.At[uint64](high, len(p.of))
 	}
 	device.Check(kernels.AddSegmentProducts(a, device.NewArray[uint8](a, room), room, w.parts, w.tables, jobs...))
-	t.finishProducts(a, all)
+}
+
+// rowParts returns the parts of joined rows on the device, with the coefficients that their rows have.
+func (t *DotTable) rowParts(a *device.Scope, groups []int) kernels.RowParts {
+	w := t.weights
+	return w.rowParts(a, kernels.ListParts(len(groups), t.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
+		for k, g := range groups {
+			for _, i := range t.groups[g].parts {
+				if !yield(k, w.rowPart(t.q, i, t.q.Parts[i].RowWeights[0])) {
+					return
+				}
+			}
+		}
+	}))
 }
 
 // planes returns how many planes have the rows at the places of a segment.
@@ -473,94 +501,6 @@ func union(x, y []uint64) []uint64 {
 	return append(append(all, x...), y...)
 }
 
-// listRows appends those planes, as the results lie, and the rows' biases.
-func (t *DotTable) listRows(rows []kernels.ByteRow, constants []uint32, s segment) {
-	for h := t.long; h < t.long+t.some; h++ {
-		some := t.At[h*t.n+s.from : h*t.n+s.to]
-		for i := range some {
-			rows = appendPlanes(rows, some[i:i+1], t.Pitch)
-			for k := len(rows) - some[i].Width; k < len(rows); k++ {
-				rows[k].Target = uint32(len(constants))
-			}
-			constants = append(constants, some[i].bias())
-		}
-	}
-}
-
-// joinedDots does joined rows, sorted by their places.
-func (t *DotTable) joinedDots(all []joinedRow) {
-	var joined []joinedRow
-	var columns []int
-	for i, j := range all {
-		if t.has[j.row%t.n] {
-			joined, columns = append(joined, j), append(columns, t.joined+i)
-		}
-	}
-	if len(joined) == 0 {
-		return
-	}
-	a := device.NewScope(t.a)
-	defer a.Close()
-	type place struct {
-		from, to    int // joined rows
-		first, last int // planes of the rows at this place
-	}
-	var places []place
-	var rows []kernels.ByteRow
-	var constants []uint32
-	for i := 0; i < len(joined); {
-		p := place{from: i, first: len(rows)}
-		l := joined[i].row % t.n
-		for i < len(joined) && joined[i].row%t.n == l {
-			i++
-		}
-		var list []ByteRow
-		for h := t.long; h < t.long+t.some; h++ {
-			list = append(list, t.At[h*t.n+l])
-		}
-		rows, constants = appendPlanes(rows, list, t.Pitch), append(constants, biases(list)...)
-		p.to, p.last = i, len(rows)
-		places = append(places, p)
-	}
-	if len(rows) == 0 {
-		return
-	}
-	size := kernels.PanelBytes(t.RowVars)
-	atOnce := min(len(joined), max(1, panelBytes/size))
-	panels, parts := device.NewArray[int8](a, atOnce*size), t.rowParts(a, t.q, joined)
-	sums, planes, biases := device.NewWords(a, limbs*t.some*len(joined)), device.NewCopy(a, rows), device.NewCopy(a, constants)
-	for from := 0; from < len(joined); from += atOnce {
-		to := min(from+atOnce, len(joined))
-		some := parts
-		some.First = kernels.At[uint64](parts.First, from*kernels.PartLists(t.RowVars))
-		device.Check(kernels.PackRows(a, panels, to-from, t.RowVars, some))
-		var jobs []kernels.ByteProduct
-		for _, p := range places {
-			if first, last := max(from, p.from), min(to, p.to); first < last && p.first < p.last {
-				jobs = append(jobs, kernels.ByteProduct{
-					Weights: panels.Offset(first-from, size), Rows: kernels.At[kernels.ByteRow](planes, p.first), Sums: kernels.At[uint64](sums, limbs*t.some*first),
-					Panels: uint32(last - first), Count: uint32(p.last - p.first), Targets: uint32(t.some), Pieces: kernels.Pieces(t.RowVars),
-				})
-			}
-		}
-		device.Check(kernels.AddByteProducts(a, jobs...))
-	}
-	done := make([]kernels.FinishDot, 0, len(joined))
-	for k, p := range places {
-		for i := p.from; i < p.to; i++ {
-			f := kernels.FinishDot{
-				Sums: kernels.At[uint64](sums, limbs*t.some*i), Biases: kernels.At[uint32](biases, t.some*k),
-				Limb: uint32(t.some), Target: 1, Places: 1, Pitch: 1, Column: uint64(columns[i]),
-			}
-			for _, part := range joined[i].parts { // an eq table adds up to 1
-				f.Coef = f.Coef.Add(t.q.Parts[part].RowWeights[0])
-			}
-			done = append(done, f)
-		}
-	}
-	t.finish(a, done)
-}
-
 // segment are places from to to−1, which the same groups have, by their number in a
 // list.
 type segment struct {
@@ -572,33 +512,29 @@ type segment struct {
 // segment or none of it, and leaves out those that none has.
 func segments(groups [][]placeRun) []segment {
 	type edge struct {
-		place, of int
-		begins    bool
+		place  int
+		of     uint64
+		begins bool
 	}
 	var edges []edge
 	for i, runs := range groups {
 		for _, r := range runs {
-			edges = append(edges, edge{r.from, i, true}, edge{r.to, i, false})
+			edges = append(edges, edge{r.from, uint64(i), true}, edge{r.to, uint64(i), false})
 		}
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Compare(x.place, y.place) })
 	var all []segment
-	in := map[int]bool{}
+	var in []uint64
 	for i, e := range edges {
+		k, _ := slices.BinarySearch(in, e.of)
 		if e.begins {
-			in[e.of] = true
+			in = slices.Insert(in, k, e.of)
 		} else {
-			delete(in, e.of)
+			in = slices.Delete(in, k, k+1)
 		}
-		if i+1 == len(edges) || edges[i+1].place == e.place || len(in) == 0 {
-			continue
+		if i+1 < len(edges) && edges[i+1].place > e.place && len(in) > 0 {
+			all = append(all, segment{e.place, edges[i+1].place, slices.Clone(in)})
 		}
-		s := segment{from: e.place, to: edges[i+1].place}
-		for k := range in {
-			s.of = append(s.of, uint64(k))
-		}
-		slices.Sort(s.of)
-		all = append(all, s)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package open
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
@@ -23,11 +24,7 @@ type weights struct {
 func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 	w := &weights{vars: make([]int, len(factors))}
 	parts := make([]kernels.WeightPart, len(factors))
-	most := 0
-	for _, f := range factors {
-		most += len(f)
-	}
-	flat := make([]field.QM31, 0, max(1, most)) // there is no empty memory
+	var flat []field.QM31
 	elements := 0
 	for i, f := range factors {
 		high, low := kernels.WeightSizes(len(f))
@@ -37,35 +34,39 @@ func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 		flat = append(flat, f...)
 	}
 	if len(flat) == 0 {
-		flat = flat[:1]
+		flat = make([]field.QM31, 1) // there is no empty memory
 	}
 	w.parts, w.tables = device.NewCopy(a, parts), device.NewArray[field.QM31](a, elements)
 	device.Check(kernels.MakeWeights(a, w.tables, w.parts, device.NewCopy(a, flat), len(parts), eq))
 	return w
 }
 
-// weightsOf returns the tables of the functional's parts, once built. There is
-// at least one part.
-func (r *Rows) weightsOf(q *whir.Functional) *weights {
-	if r.weights == nil && len(q.Parts) > 0 {
+// setFunctional makes the tables of a functional's parts, if they are not there.
+func (r *Rows) setFunctional(q *whir.Functional) {
+	if r.q != nil {
+		return
+	}
+	if r.q = q; len(q.Parts) > 0 {
 		factors, of := distinct(q)
 		r.weights = newWeights(r.Mem, factors, true)
 		r.weights.of = of
 	}
-	return r.weights
 }
 
-// factoredOf returns the tables of the functional's parts as products of two, once built: of weight number i of weightsOf, if it has more
+// factoredOf returns the tables of the functional's parts as products of two, once built: of part i, if it has more
 // variables than device.Context.LowVars, the one over the lowest indexes has number of[i], and the one over the others the next.
-func (r *Rows) factoredOf(q *whir.Functional) *weights {
+func (r *Rows) factoredOf() *weights {
 	if r.factored == nil {
 		low := r.Stream.Context.LowVars
-		factors, _ := distinct(q)
-		of, both := make([]int, len(factors)), [][]field.QM31(nil)
+		factors, of := distinct(r.q)
+		at, both := make([]int, len(factors)), [][]field.QM31(nil)
 		for i, f := range factors {
-			if of[i] = len(both); len(f) > low {
+			if at[i] = len(both); len(f) > low {
 				both = append(both, f[:low], f[low:])
 			}
+		}
+		for i, k := range of {
+			of[i] = at[k]
 		}
 		r.factored = newWeights(r.Mem, both, true)
 		r.factored.of = of
@@ -73,83 +74,45 @@ func (r *Rows) factoredOf(q *whir.Functional) *weights {
 	return r.factored
 }
 
-// distinct returns the lists of factors of a functional's parts, those that are the same mostly once,
+// distinct returns the lists of factors of a functional's parts, those that are the same once,
 // and the number of each part's.
 func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
-	type list struct { // most that are the same lie in one place
-		at *field.QM31
-		n  int
-	}
-	type ends struct { // of others; those that have the same ones are compared
-		first, last field.QM31
-		n           int
-	}
-	seen, number := make(map[list]int, len(q.Parts)/4), make(map[ends]int, len(q.Parts)/4)
+	seen := make(map[string]int, len(q.Parts)/4)
 	of = make([]int, len(q.Parts))
-	all := 0
 	for i := range q.Parts {
 		low := q.Parts[i].Low
-		n := len(low)
-		own, like := list{n: n}, ends{n: n}
-		if n > 0 {
-			own.at, like.first, like.last = &low[0], low[0], low[n-1]
-		}
-		k, ok := seen[own]
+		k, ok := seen[string(kernels.Bytes(low))]
 		if !ok {
-			if k, ok = number[like]; !ok || !slices.Equal(factors[k], low) {
-				k = len(factors)
-				number[like], factors = k, append(factors, low)
-				all += n
-			}
-			seen[own] = k
+			k = len(factors)
+			seen[string(kernels.Bytes(low))] = k
+			factors = append(factors, slices.Clone(low))
+			slices.Reverse(factors[k])
 		}
 		of[i] = k
-	}
-	flat := make([]field.QM31, 0, all)
-	for k, low := range factors {
-		from := len(flat)
-		flat = append(flat, low...)
-		factors[k] = flat[from:]
-		slices.Reverse(factors[k])
 	}
 	return factors, of
 }
 
-// groupsAhead are the groups of all parts of a functional, for long rows of n rows.
-type groupsAhead struct {
-	n    int
-	made chan struct{}
-	all  []partGroup
-}
-
-// groupAhead has the groups of all parts made while the device has other things to do: foldFunctional
+// groupAhead has the groups of all parts made, for long rows of n rows, while the device has other things to do: FoldFunctional
 // wants them. There is at least one part.
-func (r *Rows) groupAhead(q *whir.Functional, n int) {
-	r.weightsOf(q) // what is left is the host's
-	g := &groupsAhead{n: n, made: make(chan struct{})}
-	r.groups = g
-	go func() {
-		defer close(g.made)
-		every := make([]int, len(q.Parts))
-		for i := range every {
-			every[i] = i
-		}
-		g.all = r.partGroups(q, every, n)
-	}()
+func (r *Rows) groupAhead(n int) {
+	r.groupsFor, r.groups = n, sync.OnceValue(func() []partGroup { return r.partGroups(UpTo(len(r.q.Parts)), n) })
+	go r.groups()
 }
 
-// allGroups returns the groups of all parts.
-func (r *Rows) allGroups(q *whir.Functional, n int) []partGroup {
-	if r.groups == nil || r.groups.n != n {
-		r.groupAhead(q, n)
+// UpTo lists the numbers below n.
+func UpTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
 	}
-	<-r.groups.made
-	return r.groups.all
+	return all
 }
 
-// FoldFunctional sets a table to the functional on what long rows of n rows fold to, at some places,
+// FoldFunctional sets a table to the functional on what long rows, as many as coefs, fold to, at some places,
 // increasing, at least one (see whir.Passes).
-func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n int, places []int) {
+func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, places []int) {
+	q, n := r.q, len(r.At)/len(coefs)
 	if len(q.Parts) == 0 {
 		device.Check(r.Mem.Clear(table, device.ElementBytes*len(places)<<q.RowVars))
 		return
@@ -158,7 +121,10 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 	for k, l := range places {
 		at[l] = k + 1
 	}
-	groups := r.allGroups(q, n)
+	if r.groupsFor != n {
+		r.groupAhead(n)
+	}
+	groups := r.groups()
 	// Of each group and place, what its parts have there in all long rows together.
 	weights := make([][]field.QM31, len(groups))
 	parallel.For(len(groups), 1, func(lo, hi int) {
@@ -177,7 +143,7 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 			}
 		}
 	})
-	w := r.weightsOf(q)
+	w := r.weights
 	list := kernels.ListParts(len(places), q.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
 		for i := range groups {
 			for _, x := range groups[i].runs {
@@ -199,13 +165,4 @@ func (w *weights) rowParts(a *device.Scope, l *kernels.PartList) kernels.RowPart
 	return kernels.RowParts{
 		First: device.NewCopy(a, l.First), All: device.NewCopy(a, l.All), Parts: w.parts, Tables: w.tables, Long: l.Long, Others: l.Others,
 	}
-}
-
-// addWeight adds coef times a weight to a table of as many elements.
-func addWeight(parent *device.Scope, table kernels.Ptr, w *weights, part int, coef field.QM31) {
-	a := device.NewScope(parent)
-	defer a.Close()
-	jobs := []kernels.AddJob{{Part: uint64(part), Coef: coef}}
-	first, l := kernels.WeightLaunch(w.vars[part : part+1])
-	device.Check(kernels.AddWeights(a, table, device.NewCopy(a, first), l, device.NewCopy(a, jobs), len(jobs), w.parts, w.tables))
 }

@@ -2,6 +2,7 @@ package open
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
@@ -35,73 +36,51 @@ func rowsBefore(c *backend.Commitment, group int) int {
 }
 
 // secretStack describes the values of a group that are no tensors', without their address: as one tensor.
-func secretStack(c *backend.Commitment, group int) *hostStack {
+func secretStack(c *backend.Commitment, group int) *stack {
 	part := &c.Parts[group]
 	begin := uint64(part.First) << c.RowVars
 	end := begin + uint64(c.Groups[group].Rows)<<c.RowVars
 	if part.Kind == backend.Pads {
 		end = min(end, part.Stack.Size)
 	}
-	return &hostStack{
+	return &stack{
 		offsets: []uint64{begin, end},
 		blocks:  []kernels.StackBlock{{Width: kernels.SizeM31, Run: uint64(bits.Len64(end - begin - 1))}},
 		ranges:  []valueRange{{0, field.P - 1}},
-		axes:    make([]kernels.StackAxis, 1),
 	}
 }
 
-// newSecretStack makes these values in memory of a.
-func newSecretStack(a *device.Scope, c *backend.Commitment, group int) *deviceStack {
-	h, s, rows := secretStack(c, group), secretsOf(c), c.Groups[group].Rows
-	random := func(use prf.Use) kernels.Ptr {
-		p := device.NewArray[field.M31](a, rows<<c.RowVars)
-		device.Check(kernels.Elements(a, p, &s.Key, use, uint64(rowsBefore(c, group)), 0, rows, 1<<c.RowVars))
-		return p
-	}
-	at := &h.blocks[0].Values
+// secretValues makes these values in memory of a.
+func secretValues(a *device.Scope, c *backend.Commitment, group int, of *stack) kernels.Ptr {
+	s, rows, use := secretsOf(c), c.Groups[group].Rows, prf.Auxiliary
 	switch c.Parts[group].Kind {
 	case backend.Pads:
-		pads := make([]field.QM31, h.offsets[1]/limbs)
+		pads := make([]field.QM31, of.offsets[1]/limbs)
 		copy(pads, s.Pads)
-		*at = device.NewCopy(a, pads[h.offsets[0]/limbs:])
+		return device.NewCopy(a, pads[of.offsets[0]/limbs:])
 	case backend.Masks:
-		*at = random(prf.Mask)
-	default:
-		*at = random(prf.Auxiliary)
+		use = prf.Mask
 	}
-	return h.on(a)
-}
-
-// longestTail returns the length of the longest tail of some groups, 0 if the tree does not hide.
-func longestTail(c *backend.Commitment, groups []int) int {
-	n := 0
-	for _, i := range groups {
-		n = max(n, c.Groups[i].Tail)
-	}
-	return n
+	p := device.NewArray[field.M31](a, rows<<c.RowVars)
+	device.Check(kernels.Elements(a, p, &s.Key, use, uint64(rowsBefore(c, group)), 0, rows, 1<<c.RowVars))
+	return p
 }
 
 // tailRun are n rows of a tree from one on, whose tails have as many elements each. In a list of rows they are from number `at` on.
 type tailRun struct{ row, n, tail, at int }
 
-// tailRuns divides some rows of a commitment, one run behind the other, by the lengths of their tails.
-func tailRuns(c *backend.Commitment, runs []rowRun) []tailRun {
+// tailRuns divides a list of rows of a commitment, increasing, by the lengths of their tails.
+func tailRuns(c *backend.Commitment, rows []int) []tailRun {
+	var tails []int
+	for _, g := range c.Groups {
+		tails = append(tails, slices.Repeat([]int{g.Tail}, g.Rows)...)
+	}
 	var all []tailRun
-	at := 0
-	for _, run := range runs {
-		first := 0
-		for _, g := range c.Groups {
-			from, to := max(run.First, first), min(run.First+run.N, first+g.Rows)
-			first += g.Rows
-			if from >= to {
-				continue
-			}
-			if n := len(all); n > 0 && all[n-1].tail == g.Tail && all[n-1].row+all[n-1].n == from {
-				all[n-1].n += to - from
-			} else {
-				all = append(all, tailRun{from, to - from, g.Tail, at})
-			}
-			at += to - from
+	for at, row := range rows {
+		if n := len(all); n > 0 && all[n-1].tail == tails[row] && all[n-1].row+all[n-1].n == row {
+			all[n-1].n++
+		} else {
+			all = append(all, tailRun{row, 1, tails[row], at})
 		}
 	}
 	return all
@@ -110,49 +89,42 @@ func tailRuns(c *backend.Commitment, runs []rowRun) []tailRun {
 // vars returns log2 of the length that tails are extended to by zeros.
 func (t tailRun) vars() int { return bits.Len(uint(t.tail - 1)) }
 
-// each calls f with the tails of a run's rows on the device, some rows at a time: the first of them, counted from the run's first,
-// and their planes, those of a row behind each other, `pitch` bytes from one to the next.
-func (t tailRun) each(parent *device.Scope, c *backend.Commitment, piece int, f func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int)) {
+// each calls f with the tails of a run's rows on the device as rows of bytes (kernels.TailRows), some at a time, the first of which has a
+// number in the run.
+func (t tailRun) each(parent *device.Scope, c *backend.Commitment, piece int, f func(a *device.Scope, first int, rows []ByteRow, pitch int)) {
 	pitch := kernels.RowPitch(1 << t.vars())
 	atOnce := max(1, piece/(4*kernels.TailPlanes*pitch))
 	for first := 0; first < t.n; first += atOnce {
-		a, n := device.NewScope(parent), min(atOnce, t.n-first)
-		planes := device.NewArray[int8](a, n*kernels.TailPlanes*pitch)
-		device.Check(kernels.TailRows(a, planes, &secretsOf(c).Key, uint64(t.row+first), n, t.tail, pitch))
-		f(a, first, n, planes, pitch)
+		a, rows := device.NewScope(parent), make([]ByteRow, min(atOnce, t.n-first))
+		planes := device.NewArray[int8](a, len(rows)*kernels.TailPlanes*pitch)
+		device.Check(kernels.TailRows(a, planes, &secretsOf(c).Key, uint64(t.row+first), len(rows), t.tail, pitch))
+		for i := range rows {
+			rows[i] = ByteRow{At: planes.Offset(kernels.TailPlanes*i, pitch), Width: kernels.TailPlanes}
+		}
+		f(a, first, rows, pitch)
 		a.Close()
 	}
 }
 
 // addTailProducts adds to sums what the tails of the tree's rows that are here add to the values of codewords at the positions:
 // t_b(x) times the tail's own value. The sums have `each` targets for a row, of which it goes to the first.
-func (t *placed) addTailProducts(parent *device.Scope, sums kernels.Ptr, positions []uint64, each, piece int) {
-	a := device.NewScope(parent)
-	defer a.Close()
+func (t *placed) addTailProducts(a *device.Scope, sums kernels.Ptr, positions []uint64, each, piece int) {
 	points := make([]kernels.PointWeight, len(positions))
 	domain, blocks := code.NewDomain(t.C.LogDomain()), code.NewDomain(t.C.LogBlowup)
 	for k, p := range positions {
 		points[k] = kernels.PointWeight{Coef: field.FromM31(blocks.Point(p >> t.C.RowVars)), Z: domain.Point(p)}
 	}
-	list := device.NewCopy(a, points)
-	panels := (len(positions) + inPanel - 1) / inPanel
-	for _, run := range tailRuns(&t.C, t.Runs) {
-		vars := run.vars()
-		weights, scratch := device.NewArray[int8](a, panels*kernels.PanelBytes(vars)), device.NewArray[uint8](a, kernels.PointScratch(vars, len(points)))
-		device.Check(kernels.PackPoints(a, weights, vars, list, len(points), scratch))
-		run.each(a, &t.C, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
-			rows := make([]kernels.ByteRow, n*kernels.TailPlanes)
-			for i := range rows {
-				row := run.at + first + i/kernels.TailPlanes
-				rows[i] = kernels.ByteRow{Bytes: planes.Offset(i, pitch), Target: uint32(row * each), Shift: uint32(8 * (i % kernels.TailPlanes))}
+	for _, run := range tailRuns(&t.C, t.rows) {
+		own := device.NewScope(a)
+		panels := newPointPanels(own, points, run.vars())
+		run.each(own, &t.C, piece, func(a *device.Scope, first int, rows []ByteRow, pitch int) {
+			var list []kernels.ByteRow
+			for i, row := range rows {
+				list = row.appendPlanes(list, (run.at+first+i)*each, pitch)
 			}
-			device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
-				Weights: weights, Rows: device.NewCopy(a, rows), Sums: sums,
-				Panels: uint32(panels), Count: uint32(len(rows)), Targets: uint32(len(t.slots) * each), Pieces: kernels.Pieces(vars),
-			}))
+			panels.add(a, sums, list, len(t.rows)*each)
 		})
-		a.Free(weights)
-		a.Free(scratch)
+		own.Close()
 	}
 }
 
@@ -167,25 +139,15 @@ func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weight
 			continue
 		}
 		shift, slots := rowVars-c.RowVars, c.TableRows(0)
-		for _, run := range tailRuns(&c, []rowRun{{0, c.Rows()}}) {
-			run.each(parent, &c, piece, func(a *device.Scope, first, n int, planes kernels.Ptr, pitch int) {
-				// A list for each of the rows that make a row of the table.
-				some := slots[run.row+first : run.row+first+n]
-				// Stacks begin rows of the table, so that some lists may have many more rows than others.
-				longest, lengths := 0, make([]int, 1<<shift)
-				for _, slot := range some {
-					l := slot & (1<<shift - 1)
-					lengths[l] += kernels.TailPlanes
-					longest = max(longest, lengths[l])
+		for _, run := range tailRuns(&c, UpTo(c.Rows())) {
+			run.each(parent, &c, piece, func(a *device.Scope, first int, rows []ByteRow, pitch int) {
+				lists := newFoldLists(1<<shift, len(rows)*kernels.TailPlanes>>shift) // for each of the rows that make a row of the table
+				for k, row := range rows {
+					slot := slots[run.row+first+k]
+					lists.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])
 				}
-				list := newFoldLists(1<<shift, longest)
-				for k, slot := range some {
-					row := ByteRow{At: planes.Offset(kernels.TailPlanes*k, pitch), Width: kernels.TailPlanes}
-					list.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])
-				}
-				rows, folded := list.on(a), device.NewArray[field.QM31](a, 1<<(run.vars()+shift))
-				rows.RowVars = run.vars()
-				device.Check(kernels.FoldBytes(a, folded, rows))
+				folded := device.NewArray[field.QM31](a, 1<<(run.vars()+shift))
+				lists.fold(a, folded, run.vars(), false)
 				device.Check(kernels.JoinTails(a, dst, folded, run.vars(), shift))
 			})
 		}
@@ -209,19 +171,25 @@ type auxiliary struct {
 	u    []field.QM31 // of the round
 }
 
-// loadAuxiliary makes the auxiliary row, of a tree of rows that are 2^shift times shorter than the table's.
-func (r *Rows) loadAuxiliary(tree int, c backend.Commitment, shift int) {
-	last := len(c.Groups) - 1
-	before, rows, tail := rowsBefore(&c, last), c.Groups[last].Rows, c.Groups[last].Tail
-	p := newPacker(r.Stream, r.Packed, c, []int{last})
-	x := &auxiliary{placed: placed{packer: p, shift: shift, aside: true, Runs: []rowRun{{before, rows}}}, tree: tree}
-	for l := range rows {
-		x.slots = append(x.slots, uint64(l))
+// LoadAuxiliary makes the auxiliary row of an opening, if it has one, on the device that opens.
+func (r *Rows) LoadAuxiliary(o *backend.Opening) {
+	for tree := range o.Commitments {
+		c := &o.Commitments[tree]
+		if !c.Auxiliary {
+			continue
+		}
+		last, shift := len(c.Groups)-1, r.RowVars-c.RowVars
+		before, rows, tail := rowsBefore(c, last), c.Groups[last].Rows, c.Groups[last].Tail
+		p := newPacker(r.Stream, r.Packed, *c, []int{last}, r.Stream.Find)
+		x := &auxiliary{placed: placed{packer: p, sources: make([]source, 1), shift: shift, aside: true}, tree: tree}
+		for l := range rows {
+			x.sources[0].slots, x.rows = append(x.sources[0].slots, uint64(l)), append(x.rows, before+l)
+		}
+		x.row = kernels.AuxiliaryRow{Values: p.stacks[last].blocks[0].Values, RowVars: c.RowVars, Shift: shift, Tail: tail}
+		x.row.Tails = device.NewArray[field.M31](r.Packed, rows*tail)
+		device.Check(kernels.Elements(r.Packed, x.row.Tails, &secretsOf(c).Key, prf.Tail, uint64(before), 0, rows, tail))
+		r.auxiliary = x
 	}
-	x.row = kernels.AuxiliaryRow{Values: p.stacks[last].blocks[0].Values, RowVars: c.RowVars, Shift: shift, Tail: tail}
-	x.row.Tails = device.NewArray[field.M31](r.Packed, rows*tail)
-	device.Check(kernels.Elements(r.Packed, x.row.Tails, &secretsOf(&c).Key, prf.Tail, uint64(before), 0, rows, tail))
-	r.auxiliary = x
 }
 
 // AuxiliaryRound is described at whir.Passes. The tables are the row that all rows of the table have been folded to, and the

@@ -67,26 +67,31 @@ func (n *nodes) free() {
 	n.digests = 0
 }
 
-// Depth implements whir.Nodes.
+// Depth implements whir.Nodes, as Root, Path and Layers do.
 func (n *nodes) Depth() int { return n.depth }
 
-// Root implements whir.Nodes.
 func (n *nodes) Root() hash.Digest { return n.root }
 
+// ErrClosed is the error of digests that have been given back.
 var ErrClosed = errors.New("a commitment was used after its backend was closed")
 
-// Path implements whir.Nodes.
-func (n *nodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
-	return device.Pass(ctx, func() []hash.Digest { return n.Siblings(positions) })
-}
-
-func (n *nodes) Siblings(positions []uint64) []hash.Digest {
-	if n.local != nil {
-		return n.local.Siblings(positions)
-	}
+// check gives up if the digests are not on the device any more.
+func (n *nodes) check() {
 	if n.digests == 0 || n.s.Closed {
 		device.Check(ErrClosed)
 	}
+}
+
+func (n *nodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
+	return device.Pass(ctx, func() []hash.Digest { return n.siblings(positions) })
+}
+
+// siblings is Path, and gives up after an error.
+func (n *nodes) siblings(positions []uint64) []hash.Digest {
+	if n.local != nil {
+		return n.local.Siblings(positions)
+	}
+	n.check()
 	path := merkle.Path(n.depth, positions)
 	if len(path) == 0 {
 		return nil
@@ -109,9 +114,7 @@ func (n *nodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
 
 func (n *nodes) layers() [][]hash.Digest {
 	if n.local == nil {
-		if n.digests == 0 || n.s.Closed {
-			device.Check(ErrClosed)
-		}
+		n.check()
 		all := n.room()
 		device.Check(kernels.DownloadSlice(n.s.Dev, all, n.digests))
 		layers := make([][]hash.Digest, n.depth+1)

@@ -9,87 +9,96 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
+	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Packer writes rows of a commitment from the dense tensors on the device, or from
+// packer writes rows of a commitment from the dense tensors on the device, or from
 // the host's if there is no room for them.
 type packer struct {
 	a      *device.Scope
 	C      backend.Commitment
 	host   *cpu.Rows
-	stacks []*deviceStack // by group
+	stacks []*stack // by group
 
 	leaving bool // the tensors do not stay: rows that are in them as they are have to be packed too
 }
 
-// deviceStack is a stack whose tensors are on the device, with its description there.
-type deviceStack struct {
-	hostStack
-	device kernels.Stack
-}
-
-// newPacker returns one for rows of these groups, in their order.
-func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int) *packer {
-	return newPackerOf(b, a, c, groups, b.Find)
-}
-
-// newPackerOf is newPacker with tensors that find returns.
-func newPackerOf(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find func(model.TensorID) (*device.Tensor, error)) *packer {
-	p := &packer{a: a, C: c, stacks: make([]*deviceStack, len(c.Groups))}
-	for from := 0; from < len(groups); {
-		if i := groups[from]; c.Parts[i].Kind != backend.Tensors {
-			p.stacks[i] = newSecretStack(a, &c, i)
-			from++
-			continue
-		}
-		// Groups behind each other, of one stack.
-		first, to := groups[from], from
-		for to < len(groups) && groups[to] == first+to-from && c.Parts[groups[to]].Stack == c.Parts[first].Stack {
-			to++
-		}
-		begin := uint64(c.Parts[first].First) << c.RowVars
-		last := groups[to-1]
-		end := uint64(c.Parts[last].First+c.Groups[last].Rows) << c.RowVars
-		s, err := newDeviceStack(b, a, c.Parts[first].Stack, begin, end, find)
-		if errors.Is(err, kernels.ErrMemory) {
-			return &packer{a: a, C: c, host: cpu.NewRows(b.Graph, b.Witness, c)}
-		}
-		device.Check(err)
-		for ; from < to; from++ {
-			p.stacks[groups[from]] = s
-		}
-	}
-	return p
-}
-
-// newDeviceStack puts a stack there as far as entries from begin to end-1 are concerned, and
-// returns the error of a tensor that cannot be had.
-func newDeviceStack(b *run.Stream, a *device.Scope, s *model.Stack, begin, end uint64, find func(model.TensorID) (*device.Tensor, error)) (*deviceStack, error) {
-	h, err := newHostStack(b.Graph, s, begin, end, find)
-	if err != nil {
-		return nil, err
-	}
-	return h.on(a), nil
-}
-
-// hostStack describes a stack to kernels.PackStack.
-type hostStack struct {
+// stack is a stack whose tensors are on the device, as kernels.PackStack takes it, with its description there.
+type stack struct {
 	offsets []uint64
 	blocks  []kernels.StackBlock
 	ranges  []valueRange // of the blocks' entries
 	axes    []kernels.StackAxis
+	device  kernels.Stack
 }
 
-// on puts the description there.
-func (h *hostStack) on(a *device.Scope) *deviceStack {
-	return &deviceStack{*h, kernels.Stack{Offsets: device.NewCopy(a, h.offsets), Blocks: device.NewCopy(a, h.blocks), Axes: device.NewCopy(a, h.axes), Count: len(h.blocks)}}
+// A finder returns where a tensor is.
+type finder func(model.TensorID) (*device.Tensor, error)
+
+// newPacker returns one for rows of these groups, in their order, with tensors that find returns.
+func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find finder) *packer {
+	stacks, err := stacksOf(b.Graph, &c, groups, find)
+	if errors.Is(err, kernels.ErrMemory) {
+		p := expectedPacker(b.Graph, &c, groups)
+		p.a, p.host = a, cpu.NewRows(b.Graph, b.Witness, c)
+		return p
+	}
+	device.Check(err)
+	for _, i := range groups {
+		s := stacks[i]
+		if s.device.Count > 0 { // a group before it has the same
+			continue
+		}
+		if c.Parts[i].Kind != backend.Tensors {
+			s.blocks[0].Values = secretValues(a, &c, i, s)
+		}
+		axes := append(s.axes, kernels.StackAxis{}) // there is no empty memory
+		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Axes: device.NewCopy(a, axes), Count: len(s.blocks)}
+	}
+	return &packer{a: a, C: c, stacks: stacks}
 }
 
-// newHostStack describes a stack of g's tensors, without blocks that have no entries from
+// expectedPacker returns one that finds rows alone, as wide as the ranges of tensors need.
+func expectedPacker(g *model.Graph, c *backend.Commitment, groups []int) *packer {
+	stacks, err := stacksOf(g, c, groups, func(id model.TensorID) (*device.Tensor, error) {
+		return &device.Tensor{Width: device.WidthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
+	})
+	device.Check(err) // there is none
+	return &packer{C: *c, stacks: stacks, leaving: true}
+}
+
+// stacksOf describes the stacks of groups as far as these have entries, one for groups of a stack that are behind each other. The error is
+// that of a tensor that cannot be had.
+func stacksOf(g *model.Graph, c *backend.Commitment, groups []int, find finder) ([]*stack, error) {
+	stacks := make([]*stack, len(c.Groups))
+	for from := 0; from < len(groups); {
+		first, to := groups[from], from+1
+		part := &c.Parts[first]
+		if part.Kind != backend.Tensors {
+			stacks[first] = secretStack(c, first)
+			from++
+			continue
+		}
+		for to < len(groups) && groups[to] == first+to-from && c.Parts[groups[to]].Stack == part.Stack {
+			to++
+		}
+		last := groups[to-1]
+		s, err := newStack(g, part.Stack, uint64(part.First)<<c.RowVars, uint64(c.Parts[last].First+c.Groups[last].Rows)<<c.RowVars, find)
+		if err != nil {
+			return nil, err
+		}
+		for ; from < to; from++ {
+			stacks[groups[from]] = s
+		}
+	}
+	return stacks, nil
+}
+
+// newStack describes a stack of g's tensors, without blocks that have no entries from
 // begin to end-1, before and behind those that have.
-func newHostStack(g *model.Graph, s *model.Stack, begin, end uint64, find func(model.TensorID) (*device.Tensor, error)) (*hostStack, error) {
-	h := &hostStack{}
+func newStack(g *model.Graph, s *model.Stack, begin, end uint64, find finder) (*stack, error) {
+	h := &stack{}
 	next := s.Size
 	for i := range s.Blocks {
 		blk := &s.Blocks[i]
@@ -110,14 +119,11 @@ func newHostStack(g *model.Graph, s *model.Stack, begin, end uint64, find func(m
 		h.ranges = append(h.ranges, rangeOf(&g.Tensors[blk.Tensor], t.Width))
 	}
 	h.offsets = append(h.offsets, next)
-	if len(h.axes) == 0 {
-		h.axes = make([]kernels.StackAxis, 1) // there is no empty memory
-	}
 	return h, nil
 }
 
 // block returns the number of the block that has an entry of the stack.
-func (h *hostStack) block(entry uint64) int {
+func (h *stack) block(entry uint64) int {
 	i, ok := slices.BinarySearch(h.offsets, entry)
 	if !ok {
 		i--
@@ -126,7 +132,7 @@ func (h *hostStack) block(entry uint64) int {
 }
 
 // valueRange bounds n entries.
-func (h *hostStack) valueRange(from, n uint64) (r valueRange) {
+func (h *stack) valueRange(from, n uint64) (r valueRange) {
 	for k := h.block(from); k < len(h.blocks) && h.offsets[k] < from+n; k++ {
 		r = r.or(h.ranges[k])
 	}
@@ -138,7 +144,7 @@ const rowAlignment = 16
 
 // InPlace returns the address of n entries, a power of two, if they lie one behind the
 // other as bytes, and are aligned as a row is.
-func (h *hostStack) inPlace(from, n uint64) (kernels.Ptr, bool) {
+func (h *stack) inPlace(from, n uint64) (kernels.Ptr, bool) {
 	k := h.block(from)
 	if k >= len(h.blocks) || from+n > h.offsets[k+1] {
 		return 0, false
@@ -193,24 +199,183 @@ func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 	}
 }
 
-// ExpectedStacks describes a commitment's stacks with tensors of the widths that their
-// ranges need.
-func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
-	var stacks []*deviceStack
-	for i, part := range c.Parts {
-		if part.Kind != backend.Tensors {
-			stacks = append(stacks, &deviceStack{hostStack: *secretStack(c, i)})
-			continue
-		}
-		if i > 0 && part.Stack == c.Parts[i-1].Stack {
-			stacks = append(stacks, stacks[i-1])
-			continue
-		}
-		h, err := newHostStack(g, part.Stack, 0, part.Stack.Size, func(id model.TensorID) (*device.Tensor, error) {
-			return &device.Tensor{Ptr: rowAlignment, Width: device.WidthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
-		})
-		device.Check(err) // there is none
-		stacks = append(stacks, &deviceStack{hostStack: *h})
+// A ByteRow is a row on the device as kernels.ByteRows has it, in as many planes as its
+// entries have bytes. The zero value is a row of zeros.
+type ByteRow struct {
+	At      kernels.Ptr
+	Width   int
+	Natural bool // it has no negative entries (kernels.ByteRows)
+}
+
+// bias is what the bytes of an entry of the row lack.
+func (r ByteRow) bias() uint32 { return kernels.PlaneBias(r.Width, r.Natural) }
+
+// valueRange bounds entries of rows, zeros among them.
+type valueRange struct{ lo, hi int64 }
+
+// rangeOf returns what bounds the entries of a tensor that is on the device with so many bytes each: its own range, if it states one that
+// a run has checked.
+func rangeOf(t *model.Tensor, width int) valueRange {
+	half := int64(1) << (8*width - 1)
+	r := valueRange{-half, half - 1}
+	if t.Kind != model.Fixed && (t.Min != 0 || t.Max != 0) {
+		r = valueRange{max(r.lo, t.Min), min(r.hi, t.Max)}
 	}
-	return stacks
+	return r
+}
+
+// or returns what bounds the entries of both.
+func (r valueRange) or(x valueRange) valueRange { return valueRange{min(r.lo, x.lo), max(r.hi, x.hi)} }
+
+// row returns a row of such entries, in as few planes as hold them.
+func (r valueRange) row() ByteRow {
+	w := 1
+	for ; w < 4; w++ {
+		if all := int64(1) << (8 * w); r.lo >= -all/2 && r.hi < all/2 {
+			break
+		} else if r.lo >= 0 && r.hi < all {
+			return ByteRow{Width: w, Natural: true}
+		}
+	}
+	return ByteRow{Width: w}
+}
+
+// appendPlanes appends the planes of a row, with a target. There are none of rows of zeros.
+func (r ByteRow) appendPlanes(all []kernels.ByteRow, target, pitch int) []kernels.ByteRow {
+	for j := range r.Width {
+		all = append(all, kernels.ByteRow{Bytes: r.At.Offset(j, pitch), Target: uint32(target), Shift: uint32(8 * j)})
+	}
+	return all
+}
+
+// tableRows returns the table rows with the given numbers (whir.Layout.TableRows),
+// increasing, if 2^shift of the commitment's rows make one. Those that are in a tensor as
+// they are stay there, the others are packed into memory of a.
+func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
+	if p.host != nil {
+		return p.uploadRows(a, numbers, shift)
+	}
+	rows, size := p.findRows(numbers, shift), 0
+	pitch := kernels.RowPitch(1 << (p.C.RowVars + shift))
+	for _, r := range rows {
+		if r.Pending() {
+			size += r.Width * pitch
+		}
+	}
+	if size == 0 {
+		return rows
+	}
+	all := slices.DeleteFunc(p.shares(numbers, shift), func(x share) bool { return !rows[x.row].Pending() })
+	at := device.NewArray[int8](a, size)
+	for i, r := range rows {
+		if r.Pending() {
+			rows[i].At = at
+			at = at.Offset(r.Width, pitch)
+		}
+	}
+	p.pack(rows, all, shift, true) // slots without a row come first: a row may be in two groups
+	p.pack(rows, all, shift, false)
+	return rows
+}
+
+// pack packs shares into rows, or zeros into those rows that have slots of others.
+func (p *packer) pack(rows []ByteRow, all []share, shift int, zeros bool) {
+	var jobs []kernels.PackedRows
+	var last share
+	enqueue := func() {
+		if len(jobs) > 0 {
+			device.Check(kernels.PackPlanes(p.a, jobs, kernels.RowPitch(1<<(p.C.RowVars+shift)), p.C.RowVars, shift, p.stacks[last.group].device))
+		}
+		jobs = jobs[:0]
+	}
+	for _, x := range all {
+		if zeros && x.slots == 1<<shift {
+			continue
+		}
+		row, s := rows[x.row], p.stacks[x.group]
+		if s != p.stacks[last.group] {
+			enqueue()
+		}
+		as := kernels.PackedRows{Dst: row.At, Width: uint64(row.Width), Rows: 1, First: x.first, Slots: x.slots, From: x.from}
+		if row.Natural {
+			as.Natural = 1
+		}
+		if zeros { // which is what is behind the stack
+			as.First, as.Slots, as.From = 0, 1<<shift, s.offsets[len(s.offsets)-1]
+		}
+		n := len(jobs)
+		if n > 0 && x.follows(last) && as.Width == jobs[n-1].Width && as.Natural == jobs[n-1].Natural { // which are packed at once
+			jobs[n-1].Rows++
+			jobs[n-1].Slots += as.Slots
+		} else {
+			jobs = append(jobs, as)
+		}
+		last = x
+	}
+	enqueue()
+}
+
+// findRows returns the rows that tableRows returns, pending where they must be packed. Those from the host's memory have the
+// width of their range.
+func (p *packer) findRows(numbers []uint64, shift int) []ByteRow {
+	vars := p.C.RowVars + shift
+	rows, ranges := make([]ByteRow, len(numbers)), make([]valueRange, len(numbers))
+	for _, x := range p.shares(numbers, shift) {
+		s, n := p.stacks[x.group], x.slots<<p.C.RowVars
+		if at, ok := s.inPlace(x.from, n); ok && !p.leaving && shift == 0 && 1<<vars == kernels.RowPitch(1<<vars) {
+			rows[x.row] = ByteRow{At: at, Width: 1}
+			continue
+		}
+		ranges[x.row] = ranges[x.row].or(s.valueRange(x.from, n))
+		rows[x.row] = ranges[x.row].row()
+	}
+	return rows
+}
+
+// share is what a table row of a list, with a number, has of a group: some of its slots, from one on, with the group's stack from an entry on.
+type share struct {
+	row, group                 int
+	number, first, slots, from uint64
+}
+
+// follows says whether a row is behind another one that has of the same group, in the list and in the table.
+func (x share) follows(last share) bool {
+	return x.group == last.group && x.row == last.row+1 && x.number == last.number+1
+}
+
+// shares lists those of table rows, by group. A row may be in two.
+func (p *packer) shares(numbers []uint64, shift int) []share {
+	var all []share
+	for i, g := range p.C.Groups {
+		if p.stacks[i] == nil {
+			continue
+		}
+		from, to := within(g, numbers, shift)
+		for row := from; row < to; row++ {
+			begin := numbers[row] << shift
+			x := share{row: row, group: i, number: numbers[row], first: max(g.First, begin)}
+			x.slots = min(g.First+uint64(g.Rows), begin+1<<shift) - x.first
+			x.from = (uint64(p.C.Parts[i].First) + x.first - g.First) << p.C.RowVars
+			x.first -= begin
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// uploadRows is tableRows from the host's memory.
+func (p *packer) uploadRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
+	n := 1 << (p.C.RowVars + shift)
+	pitch := kernels.RowPitch(n)
+	values, wide := make([]int32, n), device.NewArray[int32](a, n)
+	defer a.Free(wide)
+	rows := make([]ByteRow, len(numbers))
+	for i, r := range numbers {
+		p.C.FillTableRow(p.host, shift, r, 0, values)
+		w := ints.WidthOf(values)
+		rows[i] = ByteRow{At: device.NewArray[int8](a, w*pitch), Width: w}
+		device.Check(kernels.UploadSlice(a, wide, values))
+		device.Check(kernels.SplitPlanes(a, rows[i].At, wide, kernels.ByteRows{Width: w, Pitch: pitch}, n))
+	}
+	return rows
 }

@@ -42,7 +42,7 @@ func TestRowPieces(t *testing.T) {
 			m.SetMode(mode)
 			b := run.NewStream(m, w.Graph, w)
 			r := NewRows(b, device.NewScope(b.Dev), &o)
-			r.Load(&o, [][]int{make([]int, len(c.TableRows(r.RowVars-c.RowVars)))}, 0)
+			r.Load(&o, nil)
 			bytesOf := func(x ByteRow) []byte {
 				if x.Width == 0 {
 					return nil
@@ -72,7 +72,7 @@ func TestRowPieces(t *testing.T) {
 			for _, n := range []int{len(r.At), len(r.At) / 4, len(r.At) / 32} {
 				calls, next := 0, 0
 				before := m.Traffic().Live
-				r.byPieces(n, everyPlace(n), func(from, to int) {
+				r.byPieces(n, UpTo(n), func(from, to int) {
 					if from != next || to <= from || to > n {
 						t.Fatalf("%s: places %d to %d of %d after %d", name, from, to, n, next)
 					}
@@ -99,14 +99,14 @@ func TestRowPieces(t *testing.T) {
 			tree.eachRows(r, func(rows []ByteRow, _ int) {
 				calls++
 				for _, x := range rows {
-					if got := bytesOf(x); !bytes.Equal(got, want[tree.slots[seen]]) {
-						t.Errorf("%s: row %d is %v, want %v", name, seen, got, want[tree.slots[seen]])
+					if got := bytesOf(x); !bytes.Equal(got, want[tree.sources[0].slots[seen]]) {
+						t.Errorf("%s: row %d is %v, want %v", name, seen, got, want[tree.sources[0].slots[seen]])
 					}
 					seen++
 				}
 			})
-			if seen != len(tree.slots) || calls < 4 && mode.Stay == 0 {
-				t.Errorf("%s: %d of %d rows in %d pieces", name, seen, len(tree.slots), calls)
+			if seen != len(tree.sources[0].slots) || calls < 4 && mode.Stay == 0 {
+				t.Errorf("%s: %d of %d rows in %d pieces", name, seen, len(tree.sources[0].slots), calls)
 			}
 			b.Close()
 			m.Close()

@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // Rows are the rows of all trees on the device, those that are not another's.
@@ -22,33 +23,34 @@ type Rows struct {
 	Pitch   int // of the table's rows
 	Cut     int // log2 of how many of them were one row (Shorten)
 	Trees   []placed
-	At      []ByteRow // of the table; zeros where a row is another's, pending until it is packed
-	own     []ByteRow // those of the trees that are here, wherever they have moved to (exchange)
-	Code    *encoder
-	groups  *groupsAhead
-	pieces  bool // rows that are not in their tensors are packed by each pass, some at a time (device.Mode)
-	once    bool // rows of segments that are recomputed are packed once, and not by each pass
-	room    int  // bytes of rows that stay nevertheless once they are packed (keep)
+	At      []ByteRow   // of the table; zeros where a row is another's, pending until it is packed
+	own     []ByteRow   // those of the trees that are here, wherever they have moved to (exchange)
+	how     device.Mode // of which Stay is less what has been kept (keep)
 
-	weights, factored *weights // of the functional
+	q                 *whir.Functional
+	weights, factored *weights           // of the functional
+	groups            func() []partGroup // of all parts, for long rows of so many rows, once they are made (groupAhead)
+	groupsFor         int
 
 	auxiliary *auxiliary // of a hiding opening, on the machine that opens; nil elsewhere
 }
 
 // placed is a tree's place in the table, and what there is of it.
 type placed struct {
-	*packer               // of the groups whose values are kept
-	segments []run.Groups // nil if the values of all are kept. A table row has rows of one segment alone: stacks of chunks begin with one.
-	shift    int          // see whir.Layout
+	*packer           // of the groups whose values are kept
+	sources  []source // in the order of their rows. A table row has rows of one alone: stacks of chunks begin with one.
+	shift    int      // see whir.Layout
 	firstRow uint64
 	numbers  []uint64 // of its table rows that are here
-	slots    []uint64 // whose rows are here
-	Runs     []rowRun // and where they are among the tree's rows
+	rows     []int    // numbers of those of the tree's rows that are here
 	aside    bool     // they are in no table row
 }
 
-// rowRun are n rows of a tree from one on.
-type rowRun struct{ First, N int }
+// source are groups whose values are on the device together, with the numbers of their table rows that are here, and their slots.
+type source struct {
+	run.Groups
+	numbers, slots []uint64
+}
 
 // NewRows returns the rows of an opening on a device, without any.
 func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
@@ -56,92 +58,100 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 	return &Rows{Stream: b, Mem: a, Packed: device.NewScope(a), RowVars: first.RowVars, Pitch: kernels.RowPitch(1 << first.RowVars), At: make([]ByteRow, 1<<first.FoldVars)}
 }
 
-// Load packs the rows of an owner that are not on the device as rows already, or leaves them
-// pending. owners are those of every tree's table rows.
-func (r *Rows) Load(o *backend.Opening, owners [][]int, owner int) {
-	how := r.Stream.Context.Mode()
-	r.pieces, r.once, r.room = how.Rows, how.Packed, int(how.Stay)
+// Load packs the rows of this device that are not on it as rows already, or leaves them
+// pending. owners are those of every tree's groups: a table row is the first's that has a row of it. Without owners all
+// rows are this device's.
+func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
+	r.how = r.Stream.Context.Mode()
 	for i := range o.Commitments {
 		c := tableOf(&o.Commitments[i])
 		t := placed{shift: r.RowVars - c.RowVars, firstRow: o.RowOffsets[i]}
-		if o.Commitments[i].Auxiliary && owner == 0 {
-			r.loadAuxiliary(i, o.Commitments[i], t.shift)
-		}
-		var own []uint64
-		for k, n := range c.TableRows(t.shift) {
-			if owners[i][k] == owner {
-				own = append(own, n)
+		all, done := c.TableRows(t.shift), 0
+		for k, g := range c.Groups {
+			_, to := within(g, all, t.shift)
+			if owners == nil || owners[i][k] == r.Stream.Context {
+				t.numbers = append(t.numbers, all[done:to]...)
 			}
+			done = to
 		}
-		left := own // those that are not before the slots so far
+		var slots []uint64
 		for k, slot := range c.TableRows(0) {
-			for len(left) > 0 && left[0] < slot>>t.shift {
-				left = left[1:]
-			}
-			if len(left) == 0 || left[0] != slot>>t.shift {
-				continue
-			}
-			t.slots = append(t.slots, slot)
-			if n := len(t.Runs); n > 0 && t.Runs[n-1].First+t.Runs[n-1].N == k {
-				t.Runs[n-1].N++
-			} else {
-				t.Runs = append(t.Runs, rowRun{k, 1})
+			if _, own := slices.BinarySearch(t.numbers, slot>>t.shift); own {
+				slots, t.rows = append(slots, slot), append(t.rows, k)
 			}
 		}
-		t.numbers = own
-		r.pack(&t, c)
+		r.pack(&t, c, slots)
 		r.Trees = append(r.Trees, t)
 	}
 	r.own = slices.Clone(r.At)
 	r.Stream.DropSegments()
 }
 
-// pack packs the rows of a tree that are here, or leaves them pending.
-func (r *Rows) pack(t *placed, c backend.Commitment) {
+// pack packs the rows of a tree that are here, in these slots, or leaves them pending.
+func (r *Rows) pack(t *placed, c backend.Commitment, slots []uint64) {
 	groups := groupsWith(&c, t.numbers, t.shift)
-	t.segments = r.Stream.SegmentsOf(&c, groups)
-	own := t.numbers
-	if t.segments != nil {
-		groups = nil
-		for _, s := range t.segments {
-			if !s.Again {
-				groups = append(groups, s.Of...)
-			}
+	var kept []int
+	var own []uint64 // table rows of these
+	for _, s := range segmentsOf(r.Stream, &c, groups) {
+		x := source{Groups: s}
+		for _, i := range s.Of {
+			from, to := within(c.Groups[i], t.numbers, t.shift)
+			x.numbers = append(x.numbers, t.numbers[from:to]...)
+			from, to = within(c.Groups[i], slots, 0)
+			x.slots = append(x.slots, slots[from:to]...)
 		}
-		own = t.numbersOf(&c, groups)
-	}
-	put := func(numbers []uint64, rows []ByteRow) {
-		for k, row := range rows {
-			r.At[t.firstRow+numbers[k]] = row
+		x.numbers = slices.Compact(x.numbers) // a row may be in two groups
+		if t.sources = append(t.sources, x); !s.Again {
+			kept, own = append(kept, s.Of...), append(own, x.numbers...)
 		}
 	}
-	t.packer = newPacker(r.Stream, r.Packed, c, groups)
-	if t.segments != nil {
-		put(t.numbers, expectedRows(r.Stream.Graph, &c, t.numbers, t.shift))
+	t.packer = newPacker(r.Stream, r.Packed, c, kept, r.Stream.Find)
+	if len(kept) < len(groups) {
+		t.put(r.At, t.numbers, expectedPacker(r.Stream.Graph, &c, groups).findRows(t.numbers, t.shift))
 	}
-	if r.pieces {
-		put(own, t.unpacked(r.Stream.Graph, own, t.shift))
-		r.keep(t, own, put)
+	if r.how.Rows {
+		t.put(r.At, own, t.findRows(own, t.shift))
+		r.keep(t, own)
 	} else {
-		put(own, t.tableRows(r.Packed, own, t.shift))
+		t.put(r.At, own, t.tableRows(r.Packed, own, t.shift))
 	}
-	for _, s := range t.segments {
-		if s.Again && r.once {
-			own := t.numbersOf(&c, s.Of)
+	for _, s := range t.sources {
+		if s.Again && r.how.Packed {
 			r.withSegment(c, s.Of, func(p *packer) {
 				p.leaving = true
-				put(own, p.tableRows(r.Packed, own, t.shift))
+				t.put(r.At, s.numbers, p.tableRows(r.Packed, s.numbers, t.shift))
 			})
 		}
 	}
 }
 
+// put puts rows of a tree with these numbers in their places in the table.
+func (t *placed) put(table []ByteRow, numbers []uint64, rows []ByteRow) {
+	for k, row := range rows {
+		table[t.firstRow+numbers[k]] = row
+	}
+}
+
+// segmentsOf divides groups of a commitment by the segments that recompute their values: all together if none does.
+func segmentsOf(s *run.Stream, c *backend.Commitment, groups []int) []run.Groups {
+	if all := s.SegmentsOf(c, groups); all != nil {
+		return all
+	}
+	return []run.Groups{{Of: groups}}
+}
+
+// within returns which of some table rows, from one of the list to before another, have rows of a group.
+func within(g whir.Group, numbers []uint64, shift int) (from, to int) {
+	from, _ = slices.BinarySearch(numbers, g.First>>shift)
+	to, _ = slices.BinarySearch(numbers, (g.First+uint64(g.Rows)-1)>>shift+1)
+	return from, to
+}
+
 // groupsWith lists the groups that have rows in some table rows.
-func groupsWith(c *backend.Commitment, tableRows []uint64, shift int) []int {
+func groupsWith(c *backend.Commitment, numbers []uint64, shift int) []int {
 	var groups []int
 	for i, g := range c.Groups {
-		k, _ := slices.BinarySearch(tableRows, g.First>>shift)
-		if k < len(tableRows) && tableRows[k] <= (g.First+uint64(g.Rows)-1)>>shift {
+		if from, to := within(g, numbers, shift); from < to {
 			groups = append(groups, i)
 		}
 	}
@@ -167,91 +177,84 @@ func (r *Rows) Places(n int) []int {
 func (r *Rows) FoldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
 	n := len(r.At) / len(coefs)
 	r.each(n, places, func(from, to int, more bool) {
-		has := make([]bool, n)
-		if more {
-			for i, row := range r.At {
-				has[i%n] = has[i%n] || row.Width > 0
-			}
+		here := places
+		if more { // which is added to what there is
+			here = r.Places(n)
 		}
-		in := func(k int) bool { l := places[k]; return l >= from && l < to && (!more || has[l]) }
-		for k := 0; k < len(places); {
+		in := func(l int) bool { _, has := slices.BinarySearch(here, l); return has && l >= from && l < to }
+		for k := 0; k < len(places); k++ {
 			first := k
-			for k < len(places) && in(k) {
+			for k < len(places) && in(places[k]) {
 				k++
 			}
 			if first < k {
 				r.foldPlaces(f.Offset(first<<r.RowVars, device.ElementBytes), coefs, places[first:k], more)
-			} else {
-				k++
 			}
 		}
 	})
 }
 
-// foldPlaces is foldRows for one place at least, whose rows are on the device, and adds to f if
+// foldPlaces is FoldRows for one place at least, whose rows are on the device, and adds to f if
 // that has what other rows fold to: a plane of a row is a row of bytes with a weight of its own.
 func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add bool) {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
 	n := len(r.At) / len(coefs)
-	longest := 1
-	for _, l := range places {
-		count := 0
-		for h := range coefs {
-			count += r.At[h*n+l].Width
-		}
-		longest = max(longest, count)
-	}
-	list := newFoldLists(len(places), longest)
+	lists := newFoldLists(len(places), len(coefs))
 	for k, l := range places {
 		for h, w := range coefs {
 			row := r.At[h*n+l]
 			if bias := row.bias(); bias != 0 {
-				list.constants[k] = list.constants[k].Add(w.MulM31(field.M31(bias)))
+				lists.constants[k] = lists.constants[k].Add(w.MulM31(field.M31(bias)))
 			}
-			list.add(k, row, r.Pitch, w)
+			lists.add(k, row, r.Pitch, w)
 		}
 	}
-	rows := list.on(a)
-	rows.RowVars, rows.Add = r.RowVars, add
-	device.Check(kernels.FoldBytes(a, f, rows))
+	lists.fold(a, f, r.RowVars, add)
 }
 
 // foldLists are lists of planes of rows with their weights, and a constant for each.
 type foldLists struct {
-	longest            int
-	rows               []kernels.Ptr
-	weights, constants []field.QM31
-	lengths            []int
+	rows      [][]kernels.Ptr
+	weights   [][]field.QM31
+	constants []field.QM31
 }
 
-// newFoldLists returns n empty lists of up to so many planes each.
-func newFoldLists(n, longest int) *foldLists {
-	const multiple = 64 // kernels.FoldedRows
-	longest = (longest + multiple - 1) / multiple * multiple
-	return &foldLists{longest, make([]kernels.Ptr, n*longest), make([]field.QM31, n*longest), make([]field.QM31, n), make([]int, n)}
+// newFoldLists returns n empty lists, with room for so many planes each, or more.
+func newFoldLists(n, planes int) *foldLists {
+	f := &foldLists{make([][]kernels.Ptr, n), make([][]field.QM31, n), make([]field.QM31, n)}
+	for k := range n {
+		f.rows[k], f.weights[k] = make([]kernels.Ptr, 0, planes), make([]field.QM31, 0, planes)
+	}
+	return f
 }
 
 // add adds the planes of a row to list k.
 func (f *foldLists) add(k int, row ByteRow, pitch int, weight field.QM31) {
-	// That of the list alone: one that is too long must not go on in the next.
-	rows, weights := f.rows[k*f.longest:][:f.longest], f.weights[k*f.longest:][:f.longest]
 	for j := range row.Width {
-		i := f.lengths[k]
-		rows[i], weights[i] = row.At.Offset(j, pitch), weight
 		if j > 0 {
-			weights[i] = weight.MulM31(1 << (8 * j))
+			weight = weight.MulM31(1 << 8)
 		}
-		f.lengths[k]++
+		f.rows[k], f.weights[k] = append(f.rows[k], row.At.Offset(j, pitch)), append(f.weights[k], weight)
 	}
 }
 
-// on puts the lists on a device.
-func (f *foldLists) on(a *device.Scope) kernels.FoldedRows {
-	return kernels.FoldedRows{
-		Rows: device.NewCopy(a, f.rows), Weights: device.NewCopy(a, f.weights), Constants: device.NewCopy(a, f.constants),
-		Lists: len(f.constants), N: f.longest,
+// fold sets out to what the lists add up to, of rows of 2^vars bytes, or adds that to it.
+func (f *foldLists) fold(a *device.Scope, out kernels.Ptr, vars int, add bool) {
+	const multiple = 64 // kernels.FoldedRows
+	n := multiple       // the longest
+	for _, list := range f.rows {
+		n = max(n, (len(list)+multiple-1)/multiple*multiple)
 	}
+	rows, weights := make([]kernels.Ptr, len(f.rows)*n), make([]field.QM31, len(f.rows)*n)
+	for k := range f.rows {
+		copy(rows[k*n:], f.rows[k])
+		copy(weights[k*n:], f.weights[k])
+	}
+	device.Check(kernels.FoldBytes(a, out, kernels.FoldedRows{
+		Rows: device.NewCopy(a, rows), Weights: device.NewCopy(a, weights), Constants: device.NewCopy(a, f.constants),
+		Lists: len(f.rows), N: n, RowVars: vars, Add: add,
+	}))
 }
 
 // panelBytes is the most memory that panels of weights take at once.
@@ -259,6 +262,34 @@ const panelBytes = 1 << 30
 
 // inPanel is how many points' weights a panel has.
 const inPanel = 4
+
+// pointPanels are panels of the weights of evaluation at some points of rows of 2^vars values.
+type pointPanels struct {
+	at      kernels.Ptr
+	n, vars int
+}
+
+// newPointPanels makes those of points, each with its coefficient.
+func newPointPanels(a *device.Scope, points []kernels.PointWeight, vars int) pointPanels {
+	p := pointPanels{n: (len(points) + inPanel - 1) / inPanel, vars: vars}
+	p.at = device.NewArray[int8](a, p.n*kernels.PanelBytes(vars))
+	scratch := device.NewArray[uint8](a, kernels.PointScratch(vars, len(points)))
+	device.Check(kernels.PackPoints(a, p.at, vars, device.NewCopy(a, points), len(points), scratch))
+	return p
+}
+
+// add adds the products with planes of rows to sums of so many targets.
+func (p pointPanels) add(a *device.Scope, sums kernels.Ptr, planes []kernels.ByteRow, targets int) {
+	if len(planes) == 0 {
+		return
+	}
+	rows := device.NewCopy(a, planes)
+	device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
+		Weights: p.at, Rows: rows, Sums: sums,
+		Panels: uint32(p.n), Count: uint32(len(planes)), Targets: uint32(targets), Pieces: kernels.Pieces(p.vars),
+	}))
+	a.Free(rows)
+}
 
 // segmentVars returns log2 of the length of the segments that rows of 2^vars values are cut into where they are
 // multiplied with weights of so many points. Panels of these are of one segment, and all of them take no more than
@@ -272,24 +303,32 @@ func segmentVars(vars, points, piece int) int {
 	return vars
 }
 
+// parts returns what there is here of a tree: its rows in the table, and the auxiliary row.
+func (r *Rows) parts(tree int) []*placed {
+	if x := r.auxiliary; x != nil && x.tree == tree {
+		return []*placed{&r.Trees[tree], &x.placed}
+	}
+	return []*placed{&r.Trees[tree]}
+}
+
 // Columns is described at whir.Passes, for the rows that are here.
 func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
-	all := r.columns(&r.Trees[tree], positions)
-	if x := r.auxiliary; x != nil && x.tree == tree {
-		for k, more := range r.columns(&x.placed, positions) {
-			all[k] = append(all[k], more...)
+	parts := r.parts(tree)
+	all := r.columns(parts[0], positions)
+	for _, t := range parts[1:] {
+		for k, own := range r.columns(t, positions) {
+			all[k] = append(all[k], own...)
 		}
 	}
 	return all
 }
 
-// RunsOf returns the runs of a tree's rows that Columns gives.
-func (r *Rows) RunsOf(tree int) []rowRun {
-	runs := r.Trees[tree].Runs
-	if x := r.auxiliary; x != nil && x.tree == tree {
-		runs = append(runs[:len(runs):len(runs)], x.Runs...)
+// RowsOf returns the numbers of a tree's rows that Columns gives.
+func (r *Rows) RowsOf(tree int) (rows []int) {
+	for _, t := range r.parts(tree) {
+		rows = append(rows, t.rows...)
 	}
-	return runs
+	return rows
 }
 
 // columns is Columns for a tree's rows that are in the table, or for the auxiliary row: a value of a codeword is a
@@ -298,14 +337,12 @@ func (r *Rows) RunsOf(tree int) []rowRun {
 func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
-	total := len(t.slots)
+	total := len(t.rows)
 	if total == 0 {
 		return make([][]field.M31, len(positions))
 	}
 	vars := segmentVars(t.C.RowVars, len(positions), r.Stream.Context.Piece)
 	segments := 1 << (t.C.RowVars - vars)
-	panels := (len(positions) + inPanel - 1) / inPanel
-	sums := device.NewWords(a, inPanel*panels*total*segments)
 	ones, upper := make([]uint32, len(positions)), make([]field.M31, 0, len(positions)*segments<<r.Cut)
 	points := make([]kernels.PointWeight, len(positions))
 	domain := code.NewDomain(t.C.LogDomain())
@@ -314,31 +351,19 @@ func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 		ones[k] = uint32(sumOfWeights(points[k].Z, vars))
 		upper = appendSegmentWeights(upper, points[k].Z, vars, t.C.RowVars+r.Cut)
 	}
-	weights := device.NewArray[int8](a, panels*kernels.PanelBytes(vars))
-	scratch := device.NewArray[uint8](a, kernels.PointScratch(vars, len(positions)))
-	device.Check(kernels.PackPoints(a, weights, vars, device.NewCopy(a, points), len(positions), scratch))
+	panels := newPointPanels(a, points, vars)
+	sums := device.NewWords(a, inPanel*panels.n*total*segments)
 	var constants []uint32
 	t.eachRows(r, func(rows []ByteRow, pitch int) {
-		planes := appendPlanes(nil, rows, pitch)
-		list := make([]kernels.ByteRow, 0, len(planes)*segments)
-		for _, p := range planes {
+		var list []kernels.ByteRow
+		for _, row := range rows {
 			for h := range segments {
-				own := kernels.ByteRow{Bytes: p.Bytes.Offset(h, 1<<vars), Target: uint32(len(constants) + int(p.Target)*segments + h), Shift: p.Shift}
-				list = append(list, own)
+				own := row
+				own.At = row.At.Offset(h, 1<<vars)
+				list, constants = own.appendPlanes(list, len(constants), pitch), append(constants, row.bias())
 			}
 		}
-		for _, x := range biases(rows) {
-			constants = append(constants, slices.Repeat([]uint32{x}, segments)...)
-		}
-		if len(list) == 0 {
-			return
-		}
-		p := device.NewCopy(a, list)
-		device.Check(kernels.AddByteProducts(a, kernels.ByteProduct{
-			Weights: weights, Rows: p, Sums: sums,
-			Panels: uint32(panels), Count: uint32(len(list)), Targets: uint32(total * segments), Pieces: kernels.Pieces(vars),
-		}))
-		a.Free(p)
+		panels.add(a, sums, list, total*segments)
 	})
 	if t.C.Salted() {
 		t.addTailProducts(a, sums, positions, segments, r.Stream.Context.Piece)
@@ -386,36 +411,17 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 // eachRows calls f with the tree's rows that are here, some at a time in their order: those
 // of the table, or where these are longer others, packed for the call.
 func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
-	numbers, inTable := t.slots, t.shift == 0 && !t.aside
-	if inTable && t.segments == nil {
-		t.eachPacked(r, numbers, f)
-		return
-	}
-	pitch := kernels.RowPitch(1 << t.C.RowVars)
-	atOnce := max(1, r.Stream.Context.Piece/(4*pitch))
-	some := func(p *packer, numbers []uint64) {
-		for from := 0; from < len(numbers); from += atOnce {
-			a := device.NewScope(r.Mem)
-			f(p.tableRows(a, numbers[from:min(from+atOnce, len(numbers))], 0), pitch)
-			a.Close()
+	for _, s := range t.sources {
+		packed := t.shift == 0 && !t.aside && !r.passes(s)
+		bytes, row := r.Stream.Context.Piece, func(uint64) ByteRow { return ByteRow{Width: 4} }
+		if packed {
+			bytes, row = r.Stream.Context.RowPiece(), func(slot uint64) ByteRow { return r.own[t.firstRow+slot] }
 		}
-	}
-	if t.segments == nil {
-		some(t.packer, numbers)
-		return
-	}
-	for _, s := range t.segments {
-		first, last := t.C.Groups[s.Of[0]], t.C.Groups[s.Of[len(s.Of)-1]]
-		from, _ := slices.BinarySearch(numbers, first.First)
-		to, _ := slices.BinarySearch(numbers, last.First+uint64(last.Rows))
-		own := numbers[from:to]
-		switch {
-		case inTable && !r.passes(s):
-			t.eachPacked(r, own, f)
-		case !s.Again:
-			some(t.packer, own)
-		default:
-			r.withSegment(t.C, s.Of, func(p *packer) { some(p, own) })
+		pass := func(p *packer) { p.eachPiece(r, s.slots, bytes, row, f) }
+		if s.Again && !packed {
+			r.withSegment(t.C, s.Of, pass)
+		} else {
+			pass(t.packer)
 		}
 	}
 }

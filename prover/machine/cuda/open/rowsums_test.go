@@ -20,7 +20,7 @@ func TestGroups(t *testing.T) {
 		for range 1 + rng.IntN(8) {
 			q.Parts = append(q.Parts, whir.Part{FirstRow: rng.IntN(64), RowWeights: make([]field.QM31, 1<<rng.IntN(6)), Low: []field.QM31{field.NewQM31(field.M31(rng.IntN(3)), 0, 0, 0)}})
 		}
-		r := &Rows{weights: &weights{}}
+		r := &Rows{q: q, weights: &weights{}}
 		for _, p := range q.Parts {
 			r.weights.of = append(r.weights.of, int(p.Low[0].Limbs()[0]))
 		}
@@ -30,7 +30,7 @@ func TestGroups(t *testing.T) {
 				parts = append(parts, i)
 			}
 		}
-		groups := r.partGroups(q, parts, n)
+		groups := r.partGroups(parts, n)
 		var runs [][]placeRun
 		members := map[int]int{} // groups of weights
 		want := make([][]uint64, n)
@@ -99,26 +99,26 @@ func TestSumVars(t *testing.T) {
 		{layer(4096, 8), 4096, 12, 12}, // no tables at all
 		{layer(512, 320), 1 << 16, 7, 16},
 	} {
-		room := TableRoom(device.Mode{}, c.rows<<18)
-		table := RowTable{Rows: c.rows, RowVars: 18, Planes: 1}
-		v, _ := SumVars(c.parts, table, room, 1, false)
+		room := tableRoom(device.Mode{}, c.rows<<18, 0)
+		table := rowTable{rows: c.rows, rowVars: 18, planes: 1}
+		v, _ := sumVars(c.parts, table, room, 1, false)
 		if v < c.min || v > c.max {
 			t.Errorf("%d parts, %d rows: %d variables, want %d to %d", len(c.parts), c.rows, v, c.min, c.max)
 		}
 		if tables := 2 * device.ElementBytes * (c.rows >> v) << 18; 1<<v < c.rows && tables > room {
 			t.Errorf("%d parts, %d rows: tables of %d bytes, room for %d", len(c.parts), c.rows, tables, room)
 		}
-		if shared, _ := SumVars(c.parts, table, room, 4, false); shared < v {
+		if shared, _ := sumVars(c.parts, table, room, 4, false); shared < v {
 			t.Errorf("%d parts, %d rows: %d variables on four machines, %d on one", len(c.parts), c.rows, shared, v)
 		}
-		split, _ := SumVars(c.parts, table, room, 4, true)
+		split, _ := sumVars(c.parts, table, room, 4, true)
 		if split > v {
 			t.Errorf("%d parts, %d rows: %d variables where four machines split the tables, %d on one", len(c.parts), c.rows, split, v)
 		}
 		if tables := 2 * device.ElementBytes * (c.rows >> split) << 18; 1<<split < c.rows && tables > 4*room {
 			t.Errorf("%d parts, %d rows: split tables of %d bytes, room for four of %d", len(c.parts), c.rows, tables, room)
 		}
-		if more, _ := SumVars(c.parts, table, 8*room, 1, false); more > v {
+		if more, _ := sumVars(c.parts, table, 8*room, 1, false); more > v {
 			t.Errorf("%d parts, %d rows: %d variables with more room, %d before", len(c.parts), c.rows, more, v)
 		}
 	}

@@ -10,18 +10,20 @@ import (
 	"github.com/prove-model/prove-model/prover/math/code"
 	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/math/hash"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // Tables are the tables f and q of whir.Passes.
 type Tables struct {
-	Stream *run.Stream
-	Mem    *device.Scope
-	Code   *encoder
-	F, Q   kernels.Ptr
-	N      int          // entries of each
-	r      []field.QM31 // the challenge that they still have to be bound to, if there is one
+	Stream   *run.Stream
+	Mem      *device.Scope
+	Twiddles kernels.Ptr // for commitments
+	F, Q     kernels.Ptr
+	N        int          // entries of each
+	Folded   []*foldedRow // what they have been committed to as, nil once opened
+	r        []field.QM31 // the challenge that they still have to be bound to, if there is one
 }
 
 // Round returns the sums of the next round.
@@ -55,6 +57,7 @@ func (t *Tables) Bound() {
 // vars returns the number of variables left.
 func (t *Tables) vars() int { return bits.TrailingZeros(uint(t.N)) }
 
+// Values is described at whir.Passes, as At and Add are.
 func (t *Tables) Values() []field.QM31 {
 	t.Bound()
 	return device.Fetch[field.QM31](t.Mem, t.F, t.N)
@@ -91,58 +94,77 @@ func (t *Tables) Add(c *whir.Constraints) {
 		device.Check(kernels.AddPoints(a, t.Q, t.vars(), device.NewCopy(a, points), n, scratch))
 	}
 	if n := len(c.Large); n > 0 {
-		factors := make([][]field.QM31, n)
+		factors, jobs := make([][]field.QM31, n), make([]kernels.AddJob, n)
 		for i, l := range c.Large {
-			factors[i] = evaluation(l.Z, t.vars())
+			factors[i], jobs[i] = evaluation(l.Z, t.vars()), kernels.AddJob{Part: uint64(i), Coef: l.Coef}
 		}
 		w := newWeights(a, factors, false)
-		for i, l := range c.Large {
-			addWeight(a, t.Q, w, i, l.Coef)
+		first, l := kernels.WeightLaunch(w.vars[:1])
+		at, list := device.NewCopy(a, first), device.NewCopy(a, jobs)
+		for i := range jobs { // each on all elements
+			device.Check(kernels.AddWeights(a, t.Q, at, l, kernels.At[kernels.AddJob](list, i), 1, w.parts, w.tables))
 		}
 	}
 }
 
 // Commit commits to the first so many of the rows of a level that f is.
-func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) *FoldedRow {
+func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) hash.Digest {
 	t.Bound()
 	a := device.NewScope(t.Mem)
 	defer a.Close()
-	n := limbs * rows
-	values := device.NewArray[uint32](a, n<<l.RowVars)
+	r := &foldedRow{rows: limbs * rows, domain: l.LogDomain()}
+	values := device.NewArray[uint32](a, r.rows<<l.RowVars)
 	device.Check(kernels.SplitLimbs(a, values, t.F, l.RowVars, rows))
-	r := &FoldedRow{a: t.Mem, rows: n, domain: l.LogDomain(), words: t.Code.words(n, l.LogDomain())}
-	t.Code.encode(r.words, values, n, l.RowVars, r.domain)
-	groups := suite.Groups(n)
-	r.Nodes = NewNodes(t.Stream, suite, r.domain, false, func(leaves kernels.Ptr) {
-		h, words := &LeafHasher{a: a, suite: suite, columns: 1 << r.domain, leaves: leaves, groups: len(groups)}, r.words
-		for _, n := range groups {
-			device.Check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, n, 0, n))
+	r.words = device.NewArray[uint32](t.Mem, r.rows<<r.domain)
+	encode(a, t.Twiddles, r.words, values, r.rows, l.RowVars, r.domain)
+	c := &backend.Commitment{Layout: whir.Layout{Hash: suite}}
+	for _, n := range suite.Groups(r.rows) {
+		c.Groups = append(c.Groups, whir.Group{Rows: n})
+	}
+	r.nodes = NewNodes(t.Stream, suite, r.domain, false, func(leaves kernels.Ptr) {
+		h, words := NewLeafHasher(a, c, leaves, 0, 1<<r.domain), r.words
+		for _, g := range c.Groups {
+			device.Check(kernels.HashColumns(a, suite, leaves, 0, words, 1<<r.domain, 1<<r.domain, g.Rows, 0, g.Rows))
 			h.Absorb(leaves)
-			words = words.Offset(n<<r.domain, kernels.SizeM31)
+			words = words.Offset(g.Rows<<r.domain, kernels.SizeM31)
 		}
 	})
-	return r
+	t.Folded = append(t.Folded, r)
+	return r.nodes.root
 }
 
-// FoldedRow is a committed folded row.
-type FoldedRow struct {
-	a            *device.Scope
+// foldedRow is a committed folded row.
+type foldedRow struct {
 	rows, domain int
 	words        kernels.Ptr
-	Nodes        *nodes
+	nodes        *nodes
 }
 
-// Free gives the row's memory back.
-func (r *FoldedRow) Free() {
-	r.a.Free(r.words)
-	r.Nodes.free()
-}
-
-// Columns returns the leaves at the positions.
-func (r *FoldedRow) Columns(positions []uint64) [][]field.M31 {
-	a := device.NewScope(r.a)
+// Leaves opens the n-th row that was committed to at the positions, and gives its memory back.
+func (t *Tables) Leaves(n int, positions []uint64) whir.Leaves {
+	a := device.NewScope(t.Mem)
 	defer a.Close()
-	leaves := device.NewArray[field.M31](a, r.rows*len(positions))
-	device.Check(kernels.GatherColumns(a, leaves, r.rows, r.words, 1<<r.domain, r.rows, device.NewCopy(a, positions), len(positions)))
-	return slices.Collect(slices.Chunk(device.Fetch[field.M31](a, leaves, r.rows*len(positions)), r.rows))
+	r, size := t.Folded[n], t.Folded[n].rows*len(positions)
+	at := device.NewArray[field.M31](a, size)
+	device.Check(kernels.GatherColumns(a, at, r.rows, r.words, 1<<r.domain, r.rows, device.NewCopy(a, positions), len(positions)))
+	values := slices.Collect(slices.Chunk(device.Fetch[field.M31](a, at, size), r.rows))
+	leaves := whir.Leaves{Values: values, Path: r.nodes.siblings(positions)}
+	t.free(n)
+	return leaves
+}
+
+// free gives back the memory of the n-th row that was committed to.
+func (t *Tables) free(n int) {
+	if r := t.Folded[n]; r != nil {
+		t.Mem.Free(r.words)
+		r.nodes.free()
+		t.Folded[n] = nil
+	}
+}
+
+// Close gives back what has been committed to.
+func (t *Tables) Close() {
+	for n := range t.Folded {
+		t.free(n)
+	}
 }

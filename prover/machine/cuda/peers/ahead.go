@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -21,8 +22,6 @@ import (
 
 // Ahead are the digests of groups of commitments to the values of a run, made while it goes on.
 type Ahead struct {
-	graph *model.Graph
-
 	mu    sync.Mutex
 	trees []*aheadTree // that nobody has taken
 }
@@ -32,15 +31,15 @@ var _ run.Watcher = (*Ahead)(nil)
 // aheadTree is a commitment with the digests of some groups.
 type aheadTree struct {
 	c       backend.Commitment
-	alone   bool           // one machine hashes all groups, in their order
-	missing []map[int]bool // by group, the chunks that it waits for; none of one that is hashed, or is not to be
+	alone   bool              // one machine hashes all groups, in their order
+	homes   []*device.Context // by group
+	missing []map[int]bool    // by group, the chunks that it waits for; none of one that is hashed, or is not to be
 	on      map[*device.Context]*aheadMachine
 }
 
 // aheadMachine is what one machine hashes of a commitment.
 type aheadMachine struct {
-	r       *run.Run
-	stream  *run.Stream
+	stream  *run.Stream   // of the run
 	a       *device.Scope // of what follows
 	hash    func(ctx context.Context, dst kernels.Ptr, group int)
 	digests map[int]kernels.Ptr // by group, of one of several machines
@@ -52,22 +51,19 @@ type aheadMachine struct {
 // all values, or one has too little memory or values of other runs: when these proofs take theirs is not known. Commitments of fewer values
 // than `least` are not shared (Group).
 func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) *Ahead {
-	a := &Ahead{graph: g}
+	a := &Ahead{}
 	alone := !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] })
 	digests, rows := map[*device.Context]int{}, map[*device.Context]int{} // bytes, of all groups and of the largest
 	for _, c := range list {
-		if c.Rows()<<c.RowVars < least || len(c.Groups) == 1 || c.Salted() {
+		if c.Rows()<<c.RowVars < least || len(c.Groups) == 1 || c.Salted() || alone && !r.Drops(&c) {
 			continue
 		}
-		if alone && !r.Drops(&c) {
-			continue
-		}
-		t := &aheadTree{c: c, alone: alone, missing: make([]map[int]bool, len(c.Groups)), on: map[*device.Context]*aheadMachine{}}
+		t := &aheadTree{c: c, alone: alone, on: map[*device.Context]*aheadMachine{}}
 		for i := range c.Groups {
-			if t.missing[i] = chunksOf(g, &c, i); len(t.missing[i]) == 0 {
+			at, missing := homeOf(r, g, &c, i), chunksOf(g, &c, i)
+			if t.homes, t.missing = append(t.homes, at), append(t.missing, missing); len(missing) == 0 {
 				continue
 			}
-			at := homeOf(r, g, &c, i)
 			if digests[at] += kernels.SizeDigest << c.LogDomain(); alone {
 				digests[at] = (kernels.SizeDigest + kernels.DigestState(c.Hash, len(c.Groups))) << c.LogDomain()
 			}
@@ -133,7 +129,7 @@ func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
 			if delete(missing, chunk); len(missing) > 0 {
 				continue
 			}
-			if _, err := device.Pass(ctx, func() struct{} { t.add(ctx, r, a.graph, i); return struct{}{} }); err != nil {
+			if err := pass(ctx, func() { t.add(ctx, r, i) }); err != nil {
 				a.drop()
 				return
 			}
@@ -142,39 +138,52 @@ func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
 }
 
 // add enqueues the hashing of a group. One machine alone leaves those behind one that is not complete in its turn to the commitment.
-func (t *aheadTree) add(ctx context.Context, r *run.Run, g *model.Graph, group int) {
-	at := homeOf(r, g, &t.c, group)
+func (t *aheadTree) add(ctx context.Context, r *run.Run, group int) {
+	at := t.homes[group]
 	m := t.on[at]
 	if m == nil {
-		s, err := r.Stream(at, at.Streams+aheadQueue)
-		device.Check(err)
-		m = &aheadMachine{r: r, stream: s, a: device.NewScope(s.Dev), digests: map[int]kernels.Ptr{}}
-		t.on[at] = m
-		var groups []int
-		for i := range t.c.Groups {
-			if homeOf(r, g, &t.c, i) == at {
-				groups = append(groups, i)
-			}
-		}
-		m.hash = open.NewGroupHasher(s, m.a, m, &t.c, groups).Digests
-		if t.alone {
-			columns := 1 << t.c.LogDomain()
-			m.at = device.NewArray[hash.Digest](m.a, columns)
-			m.leaves = open.NewLeafHasher(m.a, &t.c, m.at, 0, columns)
-		}
+		m = t.begin(r, at)
 	}
-	if t.alone && m.leaves.Absorbed() != group {
+	if t.alone && m.leaves.Absorbed != group {
 		return
 	}
 	device.Check(kernels.After(m.stream.Dev, at.Dev))
+	dst := m.at
 	if !t.alone {
-		m.digests[group] = device.NewArray[hash.Digest](m.a, 1<<t.c.LogDomain())
-		m.hash(ctx, m.digests[group], group)
-		return
+		dst = device.NewArray[hash.Digest](m.a, 1<<t.c.LogDomain())
+		m.digests[group] = dst
 	}
-	m.hash(ctx, m.at, group)
-	m.leaves.Absorb(m.at)
-	device.Check(kernels.After(at.Dev, m.stream.Dev)) // the run's next values may take the place of these
+	m.hash(ctx, dst, group)
+	if t.alone {
+		m.leaves.Absorb(dst)
+		device.Check(kernels.After(at.Dev, m.stream.Dev)) // the run's next values may take the place of these
+	}
+}
+
+// begin has a machine hash the groups whose values are there.
+func (t *aheadTree) begin(r *run.Run, at *device.Context) *aheadMachine {
+	s, err := r.Stream(at, at.Streams+aheadQueue)
+	device.Check(err)
+	m := &aheadMachine{stream: s, a: device.NewScope(s.Dev), digests: map[int]kernels.Ptr{}}
+	t.on[at] = m
+	m.hash = open.NewGroupHasher(s, m.a, m, &t.c, groupsOf(t.homes, at)).Digests
+	if t.alone {
+		columns := 1 << t.c.LogDomain()
+		m.at = device.NewArray[hash.Digest](m.a, columns)
+		m.leaves = open.NewLeafHasher(m.a, &t.c, m.at, 0, columns)
+	}
+	return m
+}
+
+// groupsOf lists the groups of an owner.
+func groupsOf[T comparable](owners []T, owner T) []int {
+	var own []int
+	for i, x := range owners {
+		if x == owner {
+			own = append(own, i)
+		}
+	}
+	return own
 }
 
 // aheadQueue is the number of the queue that hashes, behind those of streams, rows and arrivals.
@@ -186,12 +195,10 @@ var errElsewhere = errors.New("a value of a group of rows is on another device")
 // Have implements open.Arrivals, as Wait and Find do: groups are hashed when all of them is there.
 func (m *aheadMachine) Have(*backend.Commitment, int) bool { return true }
 
-// Wait implements open.Arrivals.
 func (m *aheadMachine) Wait(*backend.Commitment, int) {}
 
-// Find implements open.Arrivals.
 func (m *aheadMachine) Find(id model.TensorID) (*device.Tensor, error) {
-	if t := m.r.On(m.stream.Context, id); t != nil {
+	if t := m.stream.Run.On(m.stream.Context, id); t != nil {
 		return t, nil
 	}
 	return nil, errElsewhere
@@ -199,26 +206,18 @@ func (m *aheadMachine) Find(id model.TensorID) (*device.Tensor, error) {
 
 // take returns what there is of a commitment, nil if there is nothing. It is the caller's to close.
 func (a *Ahead) take(c *backend.Commitment) *aheadTree {
+	if a == nil {
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, t := range a.trees {
-		if same(&t.c, c) {
+		if reflect.DeepEqual(&t.c, c) { // which may be another plan's
 			a.trees = slices.Delete(a.trees, i, i+1)
 			return t
 		}
 	}
 	return nil
-}
-
-// same says whether two commitments are to the same rows.
-func same(x, y *backend.Commitment) bool {
-	sameBlocks := func(a, b model.Block) bool {
-		return a.Tensor == b.Tensor && a.Offset == b.Offset && a.Bits == b.Bits && slices.Equal(a.Parts, b.Parts)
-	}
-	return x.Hash == y.Hash && x.RowVars == y.RowVars && x.LogBlowup == y.LogBlowup && x.Auxiliary == y.Auxiliary && slices.Equal(x.Groups, y.Groups) &&
-		slices.EqualFunc(x.Parts, y.Parts, func(a, b backend.Part) bool {
-			return a.First == b.First && a.Kind == b.Kind && (a.Stack == b.Stack || a.Stack != nil && b.Stack != nil && slices.EqualFunc(a.Stack.Blocks, b.Stack.Blocks, sameBlocks))
-		})
 }
 
 // Close implements run.Watcher.
@@ -248,32 +247,14 @@ func (t *aheadTree) close() {
 	}
 }
 
-// of returns what a machine has hashed, with its queue waiting for that; nil if that is nothing.
-func (t *aheadTree) of(s *run.Stream) map[int]kernels.Ptr {
+// of returns what a machine has hashed, with its queue waiting for that; nothing if it has hashed nothing.
+func (t *aheadTree) of(s *run.Stream) *aheadMachine {
 	if t == nil || t.on[s.Context] == nil {
-		return nil
+		return &aheadMachine{}
 	}
 	m := t.on[s.Context]
 	device.Check(kernels.After(s.Dev, m.stream.Dev))
-	return m.digests
-}
-
-// begun returns the leaves of which a machine alone has absorbed some groups, with its queue waiting for that; nil if there are none.
-func (t *aheadTree) begun(s *run.Stream) *open.LeafHasher {
-	if t == nil || t.on[s.Context] == nil || !t.alone {
-		return nil
-	}
-	m := t.on[s.Context]
-	device.Check(kernels.After(s.Dev, m.stream.Dev))
-	return m.leaves
-}
-
-// ahead returns what there is of a commitment to the values of the leader's run.
-func (b *Leader) ahead(c *backend.Commitment) *aheadTree {
-	if a := b.running(); a != nil {
-		return a.take(c)
-	}
-	return nil
+	return m
 }
 
 // running returns the digests that were made while the leader's run went on, nil if none were.

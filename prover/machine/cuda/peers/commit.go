@@ -26,54 +26,43 @@ func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, 
 	}
 }
 
-// commit is Commit with the groups dealt to machines: 0 is that of b, i that of
-// b.team.Others[i-1].
-func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []int) (_ *whir.Tree, err error) {
+// commit is Commit with the groups dealt to machines.
+func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []*device.Context) (_ *whir.Tree, err error) {
 	defer device.Catch(&err)
-	ahead := b.ahead(&c)
+	ahead := b.running().take(&c)
 	defer func() {
 		if ahead != nil { // whose memory this queue may still work with, if the commitment has failed
 			_ = quiesce(b.s.Dev)
 		}
 		ahead.close()
 	}()
-	a := device.NewScope(b.s.Dev)
-	defer a.Close()
-	used := map[int]bool{}
+	t := &sharedLeaves{c: &c, columns: 1 << c.LogDomain(), machines: b.streams(owners), digests: make([]kernels.Ptr, len(owners)), ahead: ahead}
 	for _, owner := range owners {
-		used[owner] = true
+		t.of = append(t.of, slices.IndexFunc(t.machines, func(s *run.Stream) bool { return s.Context == owner }))
 	}
-	others, numbers := b.streams(used)
-	machines, of := append([]*run.Stream{b.s}, others...), make([]int, len(owners)) // by group
-	for i, owner := range owners {
-		of[i] = slices.Index(numbers, owner) + 1
-	}
-	come := transferTo(ctx, &c, machines, of, transferBytes)
+	come := transferTo(ctx, &c, t.machines, t.of, transferBytes)
 	made := false
 	defer func() { come.end(!made) }()
-	shares := make([]*device.Scope, len(others)) // of their memory
-	for i, other := range others {
-		shares[i] = device.NewScope(other.Dev)
+	for _, x := range t.machines {
+		t.scopes = append(t.scopes, device.NewScope(x.Dev))
 	}
 	defer func() {
-		if len(shares) > 0 { // nothing reads what another one has any more; what failed has been told
-			for _, x := range machines {
+		if len(t.machines) > 1 { // nothing reads what another one has any more; what failed has been told
+			for _, x := range t.machines {
 				_ = quiesce(x.Dev)
 			}
 		}
-		for _, s := range shares {
+		for _, s := range t.scopes {
 			s.Close()
 		}
 	}()
-	columns := 1 << c.LogDomain()
 	return whir.NewTree(c.Layout, open.NewNodes(b.s, c.Hash, c.LogDomain(), c.Keep, func(leaves kernels.Ptr) {
-		if len(others) == 0 {
-			open.HashLeaves(ctx, b.s, a, come.all[0], &c, ahead.begun(b.s), leaves)
+		if len(t.machines) == 1 {
+			open.HashLeaves(ctx, b.s, t.scopes[0], come.all[0], &c, ahead.of(b.s).leaves, leaves)
 			made = true
 			return
 		}
-		t := &sharedLeaves{c: &c, columns: columns, of: of, machines: machines, scopes: append([]*device.Scope{a}, shares...), digests: make([]kernels.Ptr, len(owners)), ahead: ahead}
-		together(ctx, func() { t.hash(ctx, come.all[0], 0) }, others, func(ctx context.Context, i int) { t.hash(ctx, come.all[i+1], i+1) })
+		together(ctx, t.machines, func(ctx context.Context, i int) { t.hash(ctx, come.all[i], i) })
 		made = true
 		t.absorb(ctx, leaves)
 		come.end(false)
@@ -95,9 +84,8 @@ type sharedLeaves struct {
 
 // hash makes the digests of a machine's groups, as far as they are not there.
 func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
-	a, groups := t.scopes[machine], groupsOf(t.of, machine)
-	there := t.ahead.of(t.machines[machine])
-	groups = slices.DeleteFunc(groups, func(i int) bool {
+	a, there := t.scopes[machine], t.ahead.of(t.machines[machine]).digests
+	groups := slices.DeleteFunc(groupsOf(t.of, machine), func(i int) bool {
 		t.digests[i] = there[i]
 		return t.digests[i] != 0
 	})
@@ -115,53 +103,37 @@ func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 	h.Stream.LeaveSegments()
 }
 
-// absorb makes the leaves.
+// absorb makes the leaves, some columns on each machine.
 func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
-	own, others := t.machines[0], t.machines[1:]
-	from := func(machine int) int { return t.columns * machine / len(t.machines) }
+	share := func(machine int) (from, n int) {
+		from = t.columns * machine / len(t.machines)
+		return from, t.columns*(machine+1)/len(t.machines) - from
+	}
 	parts := make([]kernels.Ptr, len(t.machines)) // of the leaves
-	parts[0] = leaves
-	some := func(machine int) { t.absorbSome(machine, parts[machine], from(machine), from(machine+1)) }
-	together(ctx, func() { some(0) }, others, func(_ context.Context, i int) {
-		parts[i+1] = device.NewArray[hash.Digest](t.scopes[i+1], from(i+2)-from(i+1))
-		some(i + 1)
+	together(ctx, t.machines, func(_ context.Context, i int) {
+		b, a := t.machines[i], t.scopes[i]
+		from, n := share(i)
+		if parts[i] = leaves; i > 0 {
+			parts[i] = device.NewArray[hash.Digest](a, n)
+		}
+		for k, other := range t.machines {
+			if k != i {
+				behind(b.Dev, other)
+			}
+		}
+		l, room := open.NewLeafHasher(a, t.c, parts[i], from, n), device.NewArray[hash.Digest](a, n)
+		for group, owner := range t.of {
+			digests := kernels.At[hash.Digest](t.digests[group], from)
+			if owner != i {
+				bring(b.Dev, room, t.machines[owner], digests, n*kernels.SizeDigest)
+				digests = room
+			}
+			l.Absorb(digests)
+		}
 	})
-	for i, other := range others {
-		behind(own.Dev, other)
-		bring(own.Dev, kernels.At[hash.Digest](leaves, from(i+1)), other, parts[i+1], (from(i+2)-from(i+1))*kernels.SizeDigest)
+	for i, x := range t.machines[1:] {
+		from, n := share(i + 1)
+		behind(t.machines[0].Dev, x)
+		bring(t.machines[0].Dev, kernels.At[hash.Digest](leaves, from), x, parts[i+1], n*kernels.SizeDigest)
 	}
-}
-
-// absorbSome makes the leaves of columns from `from` to to−1 on a machine.
-func (t *sharedLeaves) absorbSome(machine int, leaves kernels.Ptr, from, to int) {
-	if from == to {
-		return
-	}
-	b, a := t.machines[machine], t.scopes[machine]
-	for i, other := range t.machines {
-		if i != machine {
-			behind(b.Dev, other)
-		}
-	}
-	l := open.NewLeafHasher(a, t.c, leaves, from, to-from)
-	room := device.NewArray[hash.Digest](a, to-from)
-	for i, owner := range t.of {
-		digests := kernels.At[hash.Digest](t.digests[i], from)
-		if owner != machine {
-			bring(b.Dev, room, t.machines[owner], digests, (to-from)*kernels.SizeDigest)
-			digests = room
-		}
-		l.Absorb(digests)
-	}
-}
-
-// groupsOf lists the groups of an owner.
-func groupsOf(owners []int, owner int) []int {
-	var own []int
-	for i, x := range owners {
-		if x == owner {
-			own = append(own, i)
-		}
-	}
-	return own
 }

@@ -26,7 +26,7 @@ var full = flag.Bool("full", false, "try all openings, not each with one suite o
 
 // TestConformanceTeam: the suite with several machines, each with its own queue and memory, of
 // which one may fail at any moment: its part is done by the first. Where their number is a power of
-// two rows move between them, and all have parts of the tables.
+// two rows move between them, and all have parts of the tables, also where rows are cut into more parts than there are machines.
 func TestConformanceTeam(t *testing.T) {
 	d := devicetest.Open(t)
 	lost := errors.New("lost")
@@ -35,7 +35,7 @@ func TestConformanceTeam(t *testing.T) {
 		counts []int
 		fault  func(op string, n int) error
 	}{
-		"sound": {[]int{3, 4}, nil},
+		"sound": {[]int{2, 3, 4}, nil},
 		// Each opening meets the fault at another moment.
 		"now and then":            {[]int{4}, func(_ string, n int) error { return when(n%97 == 0, lost) }},
 		"now and then, in pieces": {[]int{3}, func(_ string, n int) error { return when(n%97 == 0, lost) }},
@@ -80,7 +80,7 @@ func conforms(t *testing.T, d kernels.Device, count int, name string, fault func
 	case *full:
 	case fault == nil && count == 4:
 		parts = conformance.FewOpenings()
-	case fault == nil: // hiding ones by three machines are made where one fails
+	case fault == nil: // hiding ones by two and three machines are made where one fails
 		parts = parts[:1]
 	case saw.inRound || saw.inBind: // which openings that hide have no tables for, as small as these are
 		parts = parts[:1]

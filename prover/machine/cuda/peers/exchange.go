@@ -5,10 +5,14 @@ import (
 	"errors"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 	"github.com/prove-model/prove-model/prover/machine/cuda/open"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // What long rows fold to at a place is a sum over the rows at that place, in elements of K. So that
@@ -37,78 +41,92 @@ func (s shares) places(machine int) []int {
 }
 
 // above returns how many variables of a place's number are before those that say whose it is.
-func (s shares) above() int { return bits.TrailingZeros(uint(s.n/s.machines)) - s.shift }
+func (s shares) above() int { return log2(s.n/s.machines) - s.shift }
 
-// machines returns the rows of all machines, those of the first one first.
-func (r *sharedRows) machines() []*open.Rows { return append([]*open.Rows{r.Rows}, r.others...) }
+func log2(n int) int { return bits.TrailingZeros(uint(n)) }
 
-// mayExchange says whether rows may move: where the number of machines is a power of two, and no rows are packed by each pass.
+// mayExchange says whether rows may move: where the number of machines is a power of two, and no rows are packed by each pass, which stay
+// where their tensors are.
 func (r *sharedRows) mayExchange() bool {
-	all := r.machines()
-	return !r.Stream.Context.Mode().Rows && len(all) > 1 && len(all)&(len(all)-1) == 0 &&
-		!slices.ContainsFunc(all, func(x *open.Rows) bool { return slices.ContainsFunc(x.At, open.ByteRow.Pending) })
+	n := len(r.all)
+	return !r.Stream.Context.Mode().Rows && n > 1 && n&(n-1) == 0 &&
+		!slices.ContainsFunc(r.all, func(x *open.Rows) bool { return slices.ContainsFunc(x.At, open.ByteRow.Pending) })
 }
 
-// exchange deals the places of long rows of n rows to machines and moves rows to where they belong,
-// or does nothing where that cannot be done, as rows that are packed by each pass stay where their
-// tensors are, or would move more bytes than Context.MostMoved allows.
-func (r *sharedRows) exchange(ctx context.Context, n int) {
-	all := r.machines()
-	r.shares = shares{}
-	if !r.mayExchange() || n < len(all) {
-		return
+// exchange deals the places of long rows of n rows to machines and moves rows to where they belong, or returns false where that would move
+// more bytes than Context.MostMoved allows, or there is no room.
+func (r *sharedRows) exchange(ctx context.Context, n int) bool {
+	if n < len(r.all) {
+		return false
 	}
-	s, moved := dealPlaces(all, n)
+	s, moved := dealPlaces(r.all, n, r.Cut)
 	if moved*r.Pitch > r.Stream.Context.MostMoved*n<<r.RowVars {
-		return
+		return false
 	}
-	moves := make([]kernels.Ptr, len(all)) // where rows go, by machine
-	for to, x := range all {
-		if size := r.incoming(s, to); size > 0 {
+	from, to := make([][][]stretch, len(r.all)), make([]kernels.Ptr, len(r.all)) // by machine that rows go to, and that they come from
+	var short atomic.Bool
+	r.together(ctx, func(i int, x *open.Rows) {
+		size := 0
+		for _, y := range r.all {
+			var all []stretch
+			if y != x {
+				all = stretches(y.At, func(row int) bool { return s.of(row%s.n) == i }, r.Pitch, y.Stream.Context.Dev.Extents())
+			}
+			for _, b := range all {
+				size += b.bytes
+			}
+			if from[i] = append(from[i], all); len(all) > 0 { // now, and not when y's queue copies rows of others
+				behind(x.Stream.Dev, y.Stream)
+			}
+		}
+		if size > 0 {
 			at, err := x.Packed.Alloc(size)
 			if errors.Is(err, kernels.ErrMemory) {
-				return // what there is for others goes with the opening
+				short.Store(true) // what there is for others goes with the opening
+				return
 			}
-			r.told(x, nil, err)
-			moves[to] = at
+			device.Check(err)
+			to[i] = at
 		}
+	})
+	if short.Load() {
+		return false
 	}
-	takes := make([][]func(), len(all)) // by machine
-	for from, y := range all {
-		extents := y.Stream.Context.Dev.Extents()
-		for to, x := range all {
-			if from != to {
-				take, end := r.move(s, to, x, y, moves[to], extents)
-				moves[to], takes[to] = end, append(takes[to], take)
+	for i, x := range r.all {
+		at := to[i]
+		for k, y := range r.all {
+			for _, b := range from[i][k] {
+				for _, row := range b.rows {
+					x.At[row], y.At[row] = y.At[row], open.ByteRow{}
+					x.At[row].At, at = at, at.Offset(x.At[row].Width, r.Pitch)
+				}
 			}
 		}
 	}
-	take := func(to int) {
-		for _, f := range takes[to] {
-			f()
+	r.together(ctx, func(i int, x *open.Rows) {
+		at := to[i]
+		for k, y := range r.all {
+			for _, b := range from[i][k] {
+				bring(x.Stream.Dev, at, y.Stream, b.from, b.bytes)
+				at = at.Offset(b.bytes, 1)
+			}
 		}
-	}
-	r.together(ctx, func() { take(0) }, func(i int, _ *open.Rows) { take(i + 1) })
+	})
 	r.shares = s
+	return true
 }
 
 // dealPlaces returns the shares for which the fewest planes of rows move, and of those the ones with the
-// most variables above, and how many move.
-func dealPlaces(all []*open.Rows, n int) (best shares, least int) {
-	planes := make([][]int, len(all)) // by machine and place
-	for i, x := range all {
-		planes[i] = make([]int, n)
-		for row, b := range x.At {
-			planes[i][row%n] += b.Width
-		}
-	}
-	for shift := bits.TrailingZeros(uint(n / len(all))); shift >= 0; shift-- {
+// most variables above, and how many move. Of places, the lowest `cut` variables number parts of what are rows elsewhere: they are bound
+// after all that number rows, when the tables must be one machine's.
+func dealPlaces(all []*open.Rows, n, cut int) (best shares, least int) {
+	for shift := log2(n / len(all)); shift >= max(0, cut-log2(len(all))); shift-- {
 		s := shares{n, shift, len(all)}
 		moved := 0
-		for l := range n {
-			for i := range all {
-				if s.of(l) != i {
-					moved += planes[i][l]
+		for i, x := range all {
+			for row, b := range x.At {
+				if s.of(row%n) != i {
+					moved += b.Width
 				}
 			}
 		}
@@ -117,40 +135,6 @@ func dealPlaces(all []*open.Rows, n int) (best shares, least int) {
 		}
 	}
 	return best, least
-}
-
-// incoming returns the bytes that go to a machine.
-func (r *sharedRows) incoming(s shares, to int) int {
-	size := 0
-	for from, x := range r.machines() {
-		for row, b := range x.At {
-			if from != to && b.Width > 0 && s.of(row%s.n) == to {
-				size += b.Width * r.Pitch
-			}
-		}
-	}
-	return size
-}
-
-// move has rows of a machine y belong to another one, x, of that number, where they lie from `at` on, and x's queue wait for them. It
-// returns what copies them there, and where they end. extents are the allocations of y.
-func (r *sharedRows) move(s shares, to int, x, y *open.Rows, at kernels.Ptr, extents device.Extents) (take func(), end kernels.Ptr) {
-	all, end := stretches(y.At, func(row int) bool { return s.of(row%s.n) == to }, r.Pitch, extents), at
-	for _, b := range all {
-		for _, row := range b.rows {
-			x.At[row], y.At[row] = y.At[row], open.ByteRow{}
-			x.At[row].At, end = end, end.Offset(x.At[row].Width, r.Pitch)
-		}
-	}
-	if len(all) > 0 { // now, and not when y's queue copies rows to others
-		r.told(x, y, kernels.After(x.Stream.Dev, y.Stream.Dev))
-	}
-	return func() {
-		for _, b := range all {
-			r.told(x, y, kernels.CopyFrom(x.Stream.Dev, at, y.Stream.Dev, b.from, b.bytes))
-			at = at.Offset(b.bytes, 1)
-		}
-	}, end
 }
 
 // stretch are rows that lie one behind the other in one allocation.
@@ -178,14 +162,91 @@ func stretches(list []open.ByteRow, moves func(row int) bool, pitch int, extents
 	return all
 }
 
-// told is check for an error of machine x, or of y, from which it reads: a device.Error for that of
-// another one than the first.
-func (r *sharedRows) told(x, y *open.Rows, err error) {
-	if errors.As(err, new(*kernels.SourceError)) {
-		x = y
+// splitTables are tables of which each machine has the places that are its own (shares), for as many
+// rounds as bind variables that are before those that say whose a place is. Then each has one segment
+// of the tables, and the first one takes all. If a machine is lost, the first one has all of the tables from then on, as one part.
+type splitTables struct {
+	r     *sharedRows
+	point []field.QM31   // the challenges that variables are bound to
+	parts []*open.Tables // by machine
+}
+
+// foldSplit makes what rows fold to at a point of their first variables, and the functional on that,
+// each machine at its own places. It returns for how many rounds the tables are split.
+func (r *sharedRows) foldSplit(ctx context.Context, point []field.QM31) (s *splitTables, rounds int) {
+	dealt, coefs := r.shares, poly.EqTable(point)
+	s, rounds = &splitTables{r: r, point: slices.Clone(point), parts: make([]*open.Tables, dealt.machines)}, dealt.above()
+	failed := attempt(func() {
+		own := dealt.n << r.RowVars / dealt.machines // elements of each
+		r.together(ctx, func(i int, x *open.Rows) {
+			room := own
+			if i == 0 { // for all that the rounds leave
+				room = max(own, dealt.n<<r.RowVars>>rounds)
+			}
+			t, places := r.newTables(x, room), dealt.places(i)
+			t.N = own
+			x.FoldRows(t.F, coefs, places)
+			x.FoldFunctional(t.Q, coefs, places)
+			s.parts[i] = t
+		})
+	})
+	if failed != nil {
+		s.fold(failed)
 	}
-	if err != nil && x != r.Rows {
-		err = &device.Error{On: x.Stream.Context, Err: err}
+	return s, rounds
+}
+
+// fold makes the tables on the first machine, after an error of another one.
+func (s *splitTables) fold(failed *device.Error) {
+	s.r.takeBack(failed)
+	if own := s.parts[0]; own != nil {
+		s.r.Mem.Free(own.F)
+		s.r.Mem.Free(own.Q)
 	}
-	device.Check(err)
+	s.parts = []*open.Tables{s.r.fold(context.Background(), s.point)}
+}
+
+// withParts does something with all parts, and once more with the whole if that fails.
+func (s *splitTables) withParts(f func()) {
+	if failed := attempt(f); failed != nil {
+		s.fold(failed)
+		f()
+	}
+}
+
+// Round returns the sums of the next round.
+func (s *splitTables) Round() (total whir.Sums) {
+	sums := make([]whir.Sums, len(s.parts))
+	s.withParts(func() {
+		s.r.together(context.Background(), func(i int, _ *open.Rows) { sums[i] = s.parts[i].Round() })
+	})
+	for i := range s.parts {
+		total = whir.Sums{Zero: total.Zero.Add(sums[i].Zero), Top: total.Top.Add(sums[i].Top)}
+	}
+	return total
+}
+
+// Bind binds the first variable.
+func (s *splitTables) Bind(r field.QM31) {
+	for _, t := range s.parts { // which enqueues nothing, as a round has come before
+		t.Bind(r)
+	}
+	s.point = append(s.point, r)
+}
+
+// gather brings the parts to the first machine, once no rounds are left for them.
+func (s *splitTables) gather() *open.Tables {
+	s.withParts(func() {
+		f, q := make([]sumOf, len(s.parts)), make([]sumOf, len(s.parts))
+		s.r.together(context.Background(), func(i int, _ *open.Rows) {
+			t := s.parts[i]
+			t.Bound()
+			run := []elementRun{{i * t.N, t.N}}
+			f[i], q[i] = sumOf{t.F, run}, sumOf{t.Q, run}
+		})
+		s.r.gather(s.parts[0].F, f, false)
+		s.r.gather(s.parts[0].Q, q, false)
+	})
+	s.parts[0].N *= len(s.parts)
+	return s.parts[0]
 }

@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
@@ -17,16 +18,8 @@ import (
 
 // Opening implements backend.Backend.
 func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
-	if p := b.prepared; p != nil {
-		b.prepared = nil
-		<-p.done
-		p.giveBack()
-		switch {
-		case p.panicked != nil: // here, where it can be recovered
-			panic(p.panicked)
-		case p.err == nil:
-			return p.passes, nil
-		}
+	if passes, err := b.takePrepared(); passes != nil && err == nil {
+		return passes, nil
 	}
 	return b.opening(ctx, o)
 }
@@ -43,34 +36,18 @@ func (b *Leader) opening(ctx context.Context, o backend.Opening) (whir.Passes, e
 // begun has the rows of an opening packed.
 func (b *Leader) begun(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	a := device.NewScope(b.s.Dev)
-	made := false
-	defer func() {
-		if !made { // for an error, or a panic
-			a.Close()
-		}
-	}()
-	p, err := device.Pass(ctx, func() whir.Passes {
-		return &opening{a: a, o: o, rows: b.loadRows(ctx, a, o), search: open.NewSearch(a)}
-	})
-	made = err == nil
+	p, err := device.Pass(ctx, func() whir.Passes { return &opening{a: a, o: o, rows: b.loadRows(ctx, a, o)} })
+	if err != nil {
+		a.Close()
+	}
 	return p, err
 }
 
 // prepared is an opening that has begun before its claims are known.
 type prepared struct {
-	done     chan struct{} // closed when there are passes, or an error
-	passes   whir.Passes
-	err      error // with which the opening has to begin again
-	panicked any
-	on       []*device.Context // of whose spare memory it has
-	bytes    int64             // each
-}
-
-// giveBack has tasks take again what the opening has been prepared with: none of its proof's is left.
-func (p *prepared) giveBack() {
-	for _, m := range p.on {
-		m.Ahead(-p.bytes)
-	}
+	passes func() (whir.Passes, error) // waits for it, and panics as it has done. With an error the opening has to begin again.
+	on     []*device.Context           // of whose spare memory it has
+	bytes  int64                       // each
 }
 
 // Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
@@ -79,23 +56,50 @@ func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
 	if how := b.s.Context.Mode(); b.prepared != nil || how.Rows || how.Values {
 		return
 	}
-	on, packed := append([]*device.Context{b.s.Context}, b.group.Others...), packedMost(&o, 1+len(b.group.Others))
+	on := b.machines()
+	packed := packedMost(&o, len(on))
 	for _, m := range on {
 		need, spare := beside+packed, m.Spare()
 		if int64(m.FreeBytes()) < need || spare > 0 && spare < need {
 			return
 		}
 	}
-	p := &prepared{done: make(chan struct{}), on: on, bytes: packed}
 	for _, m := range on {
 		m.Ahead(packed) // tasks that start later have that much less
 	}
-	b.prepared = p
-	go func() {
-		defer close(p.done)
-		defer func() { p.panicked = recover() }()
-		p.passes, p.err = b.opening(ctx, o)
+	b.prepared = &prepared{sync.OnceValues(func() (whir.Passes, error) { return b.opening(ctx, o) }), on, packed}
+	go func(p *prepared) {
+		defer func() { _ = recover() }() // who takes it panics, where that can be recovered
+		_, _ = p.passes()
+	}(b.prepared)
+}
+
+// takePrepared returns what has been prepared, nil if nothing has been, once it is done. Tasks take again what it took: none of its
+// proof's is left.
+func (b *Leader) takePrepared() (whir.Passes, error) {
+	p := b.prepared
+	if p == nil {
+		return nil, nil
+	}
+	b.prepared = nil
+	defer func() {
+		for _, m := range p.on {
+			m.Ahead(-p.bytes)
+		}
 	}()
+	return p.passes()
+}
+
+// unprepare gives back what has been prepared.
+func (b *Leader) unprepare() {
+	var passes whir.Passes
+	func() {
+		defer func() { _ = recover() }() // nobody wants what it has failed with
+		passes, _ = b.takePrepared()
+	}()
+	if passes != nil {
+		passes.Close()
+	}
 }
 
 // packedMost is about the most bytes that rows take on one of some machines when they are packed:
@@ -109,180 +113,144 @@ func packedMost(o *backend.Opening, machines int) int64 {
 	return bytes / int64(machines)
 }
 
-// unprepare gives back what has been prepared.
-func (b *Leader) unprepare() {
-	if p := b.prepared; p != nil {
-		b.prepared = nil
-		<-p.done
-		p.giveBack()
-		if p.passes != nil {
-			p.passes.Close()
-		}
-	}
-}
-
 // opening implements whir.Passes.
 type opening struct {
 	o      backend.Opening
 	a      *device.Scope
 	rows   *sharedRows
-	sums   *open.RowSums     // of the first variables, nil once they are bound
-	split  *splitTables      // of the next ones, nil unless several machines have the places
-	tables *open.Tables      // of the others
-	folded []*open.FoldedRow // nil once opened
-	search open.Search
+	rounds open.Rounds  // over the variables that are bound next
+	left   int          // of these, before what follows
+	then   func()       // makes the rounds that follow; nil if there are no others
+	tables *open.Tables // of the last rounds
 	point  []field.QM31 // the challenges that row variables are bound to so far
 }
 
-// Begin implements whir.Passes.
-func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
-	defer device.Catch(&err)
-	device.Check(ctx.Err())
-	o.sums = o.rows.begin(ctx, q)
-	o.fold(ctx)
-	return nil
+// pass is device.Pass for what returns nothing.
+func pass(ctx context.Context, f func()) error {
+	_, err := device.Pass(ctx, func() struct{} { f(); return struct{}{} })
+	return err
 }
 
-// fold makes the tables once the sums have no variables left.
-func (o *opening) fold(ctx context.Context) {
-	if o.sums.Vars == 0 {
-		o.sums.Close()
-		coefs, q := poly.EqTable(o.sums.Point), o.sums.Q
-		if o.sums.Three {
-			o.sums.Continue(o.rows.ThreeRounds(coefs, q))
-			return
-		}
-		o.sums = nil
-		if o.rows.shares.n > 0 {
-			o.split = o.rows.foldSplit(ctx, coefs, q)
-			return
-		}
-		o.tables = o.rows.fold(ctx, coefs, q)
+// follow has rounds follow over so many variables, and then others.
+func (o *opening) follow(rounds open.Rounds, vars int, then func()) {
+	o.rounds, o.left, o.then = rounds, vars, then
+	if vars == 0 {
+		then()
 	}
 }
 
-// Columns implements whir.Passes.
+// Begin implements whir.Passes.
+func (o *opening) Begin(ctx context.Context, q *whir.Functional) error {
+	return pass(ctx, func() {
+		first, mem, vars, three := o.rows.products(ctx, q)
+		fold := func() { o.fold(ctx) }
+		o.follow(first, vars, func() {
+			mem.Close()
+			if three {
+				o.follow(o.rows.ThreeRounds(poly.EqTable(o.point)), open.OctetVars, fold)
+				return
+			}
+			fold()
+		})
+	})
+}
+
+// fold makes the tables that rows fold to.
+func (o *opening) fold(ctx context.Context) {
+	last := func(t *open.Tables) { o.tables, o.rounds, o.then = t, t, nil }
+	if o.rows.shares.n == 0 {
+		last(o.rows.fold(ctx, o.point))
+		return
+	}
+	split, rounds := o.rows.foldSplit(ctx, o.point)
+	o.follow(split, rounds, func() { last(split.gather()) })
+}
+
+// Columns implements whir.Passes, as the other methods do.
 func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
 	return device.Pass(ctx, func() [][]field.M31 { return o.rows.columns(ctx, tree, positions) })
 }
 
-// Round implements whir.Passes.
 func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
-	if o.sums != nil {
-		return device.Pass(ctx, o.sums.Round)
-	}
-	if o.split != nil {
-		return device.Pass(ctx, func() whir.Sums {
-			s := o.split.round(ctx)
-			// Split tables have variables left once they are one machine's, so that there is a round before anything else.
-			if o.split.whole != nil {
-				o.tables, o.split = o.split.whole, nil
-			}
-			return s
-		})
-	}
-	return device.Pass(ctx, o.tables.Round)
+	return device.Pass(ctx, o.rounds.Round)
 }
 
-// Bind implements whir.Passes.
-func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
-	defer device.Catch(&err)
-	device.Check(ctx.Err())
-	if len(o.point) < o.o.Params.Levels[0].FoldVars {
-		o.point = append(o.point, r)
-	}
-	if o.sums != nil {
-		o.sums.Bind(r)
-		o.fold(ctx)
-		return nil
-	}
-	if o.split != nil {
-		o.split.bind(r)
-		return nil
-	}
-	o.tables.Bind(r)
-	return nil
+func (o *opening) Bind(ctx context.Context, r field.QM31) error {
+	return pass(ctx, func() {
+		if len(o.point) < o.o.Params.Levels[0].FoldVars {
+			o.point = append(o.point, r)
+		}
+		o.rounds.Bind(r)
+		if o.left--; o.left == 0 && o.then != nil {
+			o.then()
+		}
+	})
 }
 
-// Values implements whir.Passes.
 func (o *opening) Values(ctx context.Context) ([]field.QM31, error) {
 	return device.Pass(ctx, o.tables.Values)
 }
 
-// At implements whir.Passes.
 func (o *opening) At(ctx context.Context, z field.QM31) (field.QM31, error) {
 	return device.Pass(ctx, func() field.QM31 { return o.tables.At(z) })
 }
 
-// Add implements whir.Passes.
-func (o *opening) Add(ctx context.Context, c *whir.Constraints) (err error) {
-	defer device.Catch(&err)
-	device.Check(ctx.Err())
-	o.tables.Add(c)
-	return nil
+func (o *opening) Add(ctx context.Context, c *whir.Constraints) error {
+	return pass(ctx, func() { o.tables.Add(c) })
 }
 
-// Commit implements whir.Passes.
 func (o *opening) Commit(ctx context.Context, l soundness.Level) (hash.Digest, error) {
-	row, err := device.Pass(ctx, func() *open.FoldedRow {
-		return o.tables.Commit(o.o.Params.Config.Hash, l, o.o.Params.LeafRows(len(o.folded)+1))
+	return device.Pass(ctx, func() hash.Digest {
+		return o.tables.Commit(o.o.Params.Config.Hash, l, o.o.Params.LeafRows(len(o.tables.Folded)+1))
 	})
-	if err != nil {
-		return hash.Digest{}, err
-	}
-	o.folded = append(o.folded, row)
-	return row.Nodes.Root(), nil
 }
 
-// Leaves implements whir.Passes.
 func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
-	return device.Pass(ctx, func() whir.Leaves {
-		row := o.folded[n]
-		leaves := whir.Leaves{Values: row.Columns(positions), Path: row.Nodes.Siblings(positions)}
-		row.Free()
-		o.folded[n] = nil
-		return leaves
-	})
+	return device.Pass(ctx, func() whir.Leaves { return o.tables.Leaves(n, positions) })
 }
 
-// Salts implements whir.Passes.
 func (o *opening) Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error) {
 	return open.Salts(&o.o.Commitments[tree], positions), ctx.Err()
 }
 
-// Auxiliary implements whir.Passes.
 func (o *opening) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
 	return open.Auxiliary(&o.o, n), ctx.Err()
 }
 
-// AuxiliaryRound implements whir.Passes. The tables are one machine's by then, as whose they are is said by row variables.
+// AuxiliaryRound finds the tables on one machine, as whose they are is said by row variables.
 func (o *opening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums, error) {
 	return device.Pass(ctx, func() whir.Sums { return o.rows.AuxiliaryRound(o.tables, u) })
 }
 
-// BindAuxiliary implements whir.Passes.
-func (o *opening) BindAuxiliary(ctx context.Context, r field.QM31) (err error) {
-	defer device.Catch(&err)
-	device.Check(ctx.Err())
-	o.rows.BindAuxiliary(o.tables, &o.o, poly.EqTable(o.point), r)
-	return nil
+func (o *opening) BindAuxiliary(ctx context.Context, r field.QM31) error {
+	return pass(ctx, func() { o.rows.BindAuxiliary(o.tables, &o.o, poly.EqTable(o.point), r) })
 }
 
-// Search implements whir.Passes.
 func (o *opening) Search(ctx context.Context, work hash.Work) (uint64, error) {
-	return device.Pass(ctx, func() uint64 { return o.search.Smallest(ctx, &work) })
+	return device.Pass(ctx, func() uint64 { return smallest(ctx, o.a, &work) })
 }
 
-// Close implements whir.Passes.
 func (o *opening) Close() {
-	if o.sums != nil {
-		o.sums.Close()
-	}
-	for _, row := range o.folded {
-		if row != nil {
-			row.Free()
-		}
+	if o.tables != nil {
+		o.tables.Close()
 	}
 	o.rows.release()
 	o.a.Close()
+}
+
+// smallest is a transcript.NonceSearch on a device.
+func smallest(ctx context.Context, dev kernels.Device, work *hash.Work) uint64 {
+	a := device.NewScope(dev)
+	defer a.Close()
+	state, best := device.NewCopy(a, work.State[:]), device.NewCopy(a, []uint64{field.P})
+	// Twice as many as it takes on average are enough six times in seven.
+	batch := uint64(min(max(2<<work.Bits, 1<<10), 1<<22))
+	for first := uint64(0); first < field.P; first += batch {
+		device.Check(ctx.Err())
+		device.Check(kernels.SearchNonce(a, work, best, state, first, batch))
+		if nonce := device.Fetch[uint64](a, best, 1)[0]; nonce < field.P {
+			return nonce
+		}
+	}
+	return field.P
 }

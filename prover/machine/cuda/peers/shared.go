@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -10,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/open"
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
@@ -20,129 +22,114 @@ import (
 // the first one are tables of K.
 type sharedRows struct {
 	*open.Rows
-	leader *Leader
-	o      backend.Opening
-	others []*open.Rows
-	shares shares // of the places of long rows, once they are dealt
-	free   int    // bytes of a machine beside its rows, at least
+	leader   *Leader
+	o        backend.Opening
+	all      []*open.Rows // by machine, those here first
+	shares   shares       // of the places of long rows, once they are dealt
+	free     int          // bytes of a machine beside its rows, at least
+	twiddles kernels.Ptr  // of the first machine
 }
 
 // loadRows deals the rows to the machines that have them, and packs what is not on a device
 // as rows already.
 func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Opening) *sharedRows {
 	o, cut := open.Shorten(o, b.s.Context.ShortRow)
-	r := &sharedRows{Rows: open.NewRows(b.s, a, &o), leader: b, o: o}
-	r.Cut = cut
+	r := &sharedRows{leader: b, o: o}
+	var owners [][]*device.Context // of the groups of each tree
+	for i := range o.Commitments {
+		owners = append(owners, b.dealGroups(&o.Commitments[i]))
+	}
+	for i, x := range b.streams(slices.Concat(owners...)) {
+		own := a
+		if i > 0 {
+			own = device.NewScope(x.Dev)
+		}
+		r.all = append(r.all, open.NewRows(x, own, &o))
+		r.all[i].Cut = cut
+	}
+	r.Rows = r.all[0]
 	domain := 0
 	for _, l := range o.Params.Levels[1:] {
 		domain = max(domain, l.LogDomain())
 	}
-	r.Code = open.NewEncoder(a, domain)
-	owners, used := b.dealRows(&o)
-	others, numbers := b.streams(used)
-	for _, other := range others {
-		x := open.NewRows(other, device.NewScope(other.Dev), &o)
-		x.Cut = cut
-		r.others = append(r.others, x)
-	}
+	r.twiddles = open.NewTwiddles(a, domain)
 	loaded := false
 	defer func() {
 		if !loaded {
 			r.release()
 		}
 	}()
-	withAll(r, func() struct{} {
-		if len(r.Trees) == 0 { // else all have come here, as another machine has failed
-			r.together(ctx, func() { r.Load(&o, owners, 0) }, func(i int, x *open.Rows) { x.Load(&o, owners, numbers[i]) })
-		}
-		return struct{}{}
+	failed := attempt(func() {
+		r.together(ctx, func(i int, x *open.Rows) {
+			if i == 0 {
+				x.LoadAuxiliary(&o)
+			}
+			x.Load(&o, owners)
+		})
 	})
+	if failed != nil {
+		r.takeBack(failed)
+	}
 	loaded = true
-	r.free = r.Stream.Context.FreeBytes()
-	for _, x := range r.others {
+	r.free = math.MaxInt
+	for _, x := range r.all {
 		r.free = min(r.free, x.Stream.Context.FreeBytes())
 	}
 	return r
 }
 
-// dealRows returns the owner of every table row of every tree, as dealGroups numbers them: that
-// of the first group that it has a row of. used says which owners there are.
-func (b *Leader) dealRows(o *backend.Opening) (owners [][]int, used map[int]bool) {
-	used = map[int]bool{}
-	for i := range o.Commitments {
-		c := &o.Commitments[i]
-		groups := b.dealGroups(c)
-		shift := o.Params.Levels[0].RowVars - c.RowVars
-		numbers := c.TableRows(shift)
-		own := make([]int, len(numbers))
-		g := 0
-		for k, n := range numbers {
-			for (c.Groups[g].First+uint64(c.Groups[g].Rows)-1)>>shift < n {
-				g++
-			}
-			own[k] = groups[g]
-			used[own[k]] = true
-		}
-		owners = append(owners, own)
+// together is that of machines, for their rows.
+func (r *sharedRows) together(ctx context.Context, f func(i int, x *open.Rows)) {
+	machines := make([]*run.Stream, len(r.all))
+	for i, x := range r.all {
+		machines[i] = x.Stream
 	}
-	return owners, used
-}
-
-// together is that of b, for the rows of all machines.
-func (r *sharedRows) together(ctx context.Context, own func(), other func(i int, x *open.Rows)) {
-	others := make([]*run.Stream, len(r.others))
-	for i, x := range r.others {
-		others[i] = x.Stream
-	}
-	together(ctx, own, others, func(_ context.Context, i int) { other(i, r.others[i]) })
+	together(ctx, machines, func(_ context.Context, i int) { f(i, r.all[i]) })
 }
 
 // withAll makes a pass over the rows of all machines. If another machine fails all rows come
 // here, and the pass is made again.
-func withAll[R any](r *sharedRows, f func() R) R {
-	v, failed := device.Attempt(f)
-	if failed == nil {
-		return v
+func (r *sharedRows) withAll(f func()) {
+	if failed := attempt(f); failed != nil {
+		r.takeBack(failed)
+		f()
 	}
+}
+
+// attempt is device.Attempt for what returns nothing.
+func attempt(f func()) *device.Error {
+	_, failed := device.Attempt(func() struct{} { f(); return struct{}{} })
+	return failed
+}
+
+// takeBack loads the rows of all machines here, after an error of another one.
+func (r *sharedRows) takeBack(failed *device.Error) {
 	if !r.leader.drop(failed) {
 		device.Check(failed)
 	}
-	r.takeBack()
-	return f()
-}
-
-// takeBack loads the rows of all machines here.
-func (r *sharedRows) takeBack() {
 	r.release()
 	r.Packed.Close()
 	r.Trees, r.shares = nil, shares{}
 	clear(r.At)
-	owners := make([][]int, len(r.o.Commitments))
-	for i, c := range r.o.Commitments {
-		owners[i] = make([]int, len(c.TableRows(r.RowVars-c.RowVars)))
-	}
-	r.Load(&r.o, owners, 0)
+	r.LoadAuxiliary(&r.o)
+	r.Load(&r.o, nil)
 }
 
 // release gives back what other machines have of the opening.
 func (r *sharedRows) release() {
-	if len(r.others) == 0 {
+	if len(r.all) == 1 {
 		return
 	}
-	_ = quiesce(r.Stream.Dev) // the next operation tells an error
-	for _, x := range r.others {
-		_ = quiesce(x.Stream.Dev)
+	for _, x := range r.all {
+		_ = quiesce(x.Stream.Dev) // the next operation tells an error
 	}
-	for _, x := range r.others {
+	for _, x := range r.all[1:] {
 		x.Mem.Close()
 	}
-	r.others = nil
+	r.all = r.all[:1]
 }
 
-// AddPiece is how many elements of another machine's table are added at once.
-const addPiece = 1 << 20
-
-// sumOf is a table of another machine, or some of its elements, and where these belong.
+// sumOf is a table of a machine, or some of its elements, and where these belong.
 type sumOf struct {
 	at   kernels.Ptr
 	runs []elementRun
@@ -151,142 +138,111 @@ type sumOf struct {
 // elementRun are n elements of a table from `to` on.
 type elementRun struct{ to, n int }
 
-// add adds to the table at dst what other machines have, and frees that.
-func (r *sharedRows) add(dst kernels.Ptr, tables []sumOf) {
-	if len(tables) == 0 {
+// addPiece is how many elements of another machine's table are added at once.
+const addPiece = 1 << 20
+
+// gather adds to the table at dst what other machines have of it, or copies it there, and frees that.
+func (r *sharedRows) gather(dst kernels.Ptr, tables []sumOf, add bool) {
+	if len(r.all) == 1 {
 		return
 	}
 	a := device.NewScope(r.Mem)
 	defer a.Close()
-	room := device.NewArray[field.QM31](a, addPiece)
-	for i, x := range r.others {
+	room, piece := kernels.Ptr(0), math.MaxInt
+	if add {
+		room, piece = device.NewArray[field.QM31](a, addPiece), addPiece
+	}
+	for i, x := range r.all[1:] {
 		behind(a, x.Stream)
-		src := tables[i].at
-		for _, run := range tables[i].runs {
-			for from := 0; from < run.n; from += addPiece {
-				k := min(addPiece, run.n-from)
-				bring(a, room, x.Stream, src, k*device.ElementBytes)
-				to := kernels.At[field.QM31](dst, run.to+from)
-				device.Check(kernels.AddQM31(a, to, to, room, k))
-				src = kernels.At[field.QM31](src, k)
+		src := tables[i+1].at
+		for _, run := range tables[i+1].runs {
+			for from := 0; from < run.n; {
+				k, to := min(piece, run.n-from), kernels.At[field.QM31](dst, run.to+from)
+				if add {
+					bring(a, room, x.Stream, src, k*device.ElementBytes)
+					device.Check(kernels.AddQM31(a, to, to, room, k))
+				} else {
+					bring(a, to, x.Stream, src, k*device.ElementBytes)
+				}
+				from, src = from+k, kernels.At[field.QM31](src, k)
 			}
 		}
-	}
-	r.done(a, tables)
-}
-
-// collect copies to the table at dst what other machines have of it, and frees that.
-func (r *sharedRows) collect(dst kernels.Ptr, tables []sumOf) {
-	for i, x := range r.others {
-		behind(r.Mem, x.Stream)
-		src := tables[i].at
-		for _, run := range tables[i].runs {
-			bring(r.Mem, kernels.At[field.QM31](dst, run.to), x.Stream, src, run.n*device.ElementBytes)
-			src = kernels.At[field.QM31](src, run.n)
-		}
-	}
-	r.done(r.Mem, tables)
-}
-
-// done waits until what other machines have has been read through a queue, and frees it.
-func (r *sharedRows) done(a *device.Scope, tables []sumOf) {
-	if len(tables) == 0 {
-		return
 	}
 	device.Check(a.Sync())
-	for i, x := range r.others {
-		x.Mem.Free(tables[i].at)
+	for i, x := range r.all[1:] {
+		x.Mem.Free(tables[i+1].at)
 	}
 }
 
-// chooseVars returns v, whether three more rounds come before the tables, and the claims as they are taken. split says that the tables
-// will be (splitTables).
-func (r *sharedRows) chooseVars(q *whir.Functional, split bool) (vars int, three bool, _ *open.Claims) {
-	planes, count := 0, 0
-	for _, x := range append([]*open.Rows{r.Rows}, r.others...) {
-		for _, row := range x.At {
-			planes += row.Width
-			if row.Width > 0 {
-				count++
-			}
-		}
-	}
-	list := open.ClaimsOf(q)
-	c := open.JoinRows(list, r.RowVars)
-	how := r.Stream.Context.Mode()
-	room := open.TableRoom(how, planes*r.Pitch)
-	if how.Tables == 0 {
-		room = max(room, r.free/open.FreeShare)
-	}
-	vars, three = open.SumVars(c.Spans(list, r.RowVars), open.RowTable{
-		Rows: len(r.At), RowVars: r.RowVars, Planes: open.MeanWidth(planes, count), Cut: r.Cut,
-		Bytes: planes * r.Pitch, Twice: len(r.others) == 0 && !r.Passing(), Three: r.Stream.Context.ThreeRounds,
-	}, room, 1+len(r.others), split)
-	c.ByPlace(len(r.At) >> vars)
-	return vars, three, c
-}
-
-// begin computes the dots.
-func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *open.RowSums {
+// products returns the rounds over the first variables, with tables in memory of a scope, how many these are, and whether three more
+// rounds come before the tables.
+func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first open.Rounds, mem *device.Scope, vars int, three bool) {
 	q = open.ShortenFunctional(q, r.Cut)
-	return withAll(r, func() *open.RowSums {
+	r.withAll(func() {
 		split := r.mayExchange()
-		vars, three, c := r.chooseVars(q, split)
-		if r.exchange(ctx, len(r.At)>>vars); split && r.shares.n == 0 {
-			vars, three, c = r.chooseVars(q, false)
+		var c *open.Claims
+		vars, three, c = open.Choose(r.all, q, r.free, split)
+		if split && !r.exchange(ctx, len(r.At)>>vars) {
+			vars, three, c = open.Choose(r.all, q, r.free, false)
 		}
-		s := &open.RowSums{Mem: device.NewScope(r.Mem), Q: q, Vars: vars, Three: three}
+		mem = device.NewScope(r.Mem)
 		made := false
 		defer func() {
 			if !made {
-				s.Close()
+				mem.Close()
 			}
 		}()
-		var t *open.DotTable
-		products := make([]sumOf, len(r.others))
-		r.together(ctx, func() { t = r.Products(s.Mem, q, c, vars, true) }, func(i int, x *open.Rows) {
-			y := x.Products(x.Mem, q, c, vars, false)
-			products[i] = sumOf{y.Products, []elementRun{{0, y.Longs * y.Columns}}}
+		tables, products := make([]*open.DotTable, len(r.all)), make([]sumOf, len(r.all))
+		r.together(ctx, func(i int, x *open.Rows) {
+			a := mem
+			if i > 0 {
+				a = x.Mem
+			}
+			tables[i] = x.Products(a, q, c, vars)
+			products[i] = sumOf{tables[i].Products, []elementRun{{0, tables[i].Longs * tables[i].Columns}}}
 		})
-		r.add(t.Products, products)
-		s.Pair = t.Pair()
+		r.gather(products[0].at, products, true)
+		first = tables[0].Pair()
 		made = true
-		return s
 	})
+	return first, mem, vars, three
 }
 
-// fold is described at whir.Pair: it makes f and q what long rows, as many as there are
-// weights, fold to, on the first machine.
-func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31, q *whir.Functional) *open.Tables {
+// fold makes f and q of whir.Passes what rows fold to at a point of their first variables, on the first machine.
+func (r *sharedRows) fold(ctx context.Context, point []field.QM31) *open.Tables {
+	coefs := poly.EqTable(point)
 	n := len(r.At) / len(coefs)
-	size := n << r.RowVars
-	t := &open.Tables{Stream: r.Stream, Mem: r.Mem, Code: r.Code, N: size, F: device.NewArray[field.QM31](r.Mem, size)}
-	all := make([]int, n)
-	for l := range all {
-		all[l] = l
-	}
-	t.Q = device.NewArray[field.QM31](r.Mem, size)
-	withAll(r, func() struct{} {
-		folded, weights := make([]sumOf, len(r.others)), make([]sumOf, len(r.others))
-		// The functional depends on no rows: all machines make some of it.
-		share := func(i int) int { return n * i / (1 + len(r.others)) }
-		r.together(ctx, func() {
-			r.FoldRows(t.F, coefs, all)
-			if to := share(1); to > 0 {
-				r.FoldFunctional(t.Q, coefs, q, n, all[:to])
+	every := open.UpTo(n)
+	t := r.newTables(r.Rows, n<<r.RowVars)
+	r.withAll(func() {
+		folded, weights := make([]sumOf, len(r.all)), make([]sumOf, len(r.all))
+		r.together(ctx, func(i int, x *open.Rows) {
+			if i == 0 {
+				x.FoldRows(t.F, coefs, every)
+			} else {
+				folded[i] = foldedRows(x, coefs)
 			}
-		}, func(i int, x *open.Rows) {
-			folded[i] = foldedRows(x, coefs)
-			if from, to := share(i+1), share(i+2); from < to {
-				run := elementRun{from << r.RowVars, (to - from) << r.RowVars}
-				weights[i] = sumOf{device.NewArray[field.QM31](x.Mem, run.n), []elementRun{run}}
-				x.FoldFunctional(weights[i].at, coefs, q, n, all[from:to])
+			// The functional depends on no rows: all machines make some of it.
+			from, to := n*i/len(r.all), n*(i+1)/len(r.all)
+			if from == to {
+				return
 			}
+			run := elementRun{from << r.RowVars, (to - from) << r.RowVars}
+			if weights[i] = (sumOf{t.Q, []elementRun{run}}); i > 0 {
+				weights[i].at = device.NewArray[field.QM31](x.Mem, run.n)
+			}
+			x.FoldFunctional(weights[i].at, coefs, every[from:to])
 		})
-		r.collect(t.Q, weights)
-		r.add(t.F, folded)
-		return struct{}{}
+		r.gather(t.Q, weights, false)
+		r.gather(t.F, folded, true)
 	})
+	return t
+}
+
+// newTables returns tables of a machine with room for so many elements.
+func (r *sharedRows) newTables(x *open.Rows, n int) *open.Tables {
+	t := &open.Tables{Stream: x.Stream, Mem: x.Mem, Twiddles: r.twiddles, N: n, F: device.NewArray[field.QM31](x.Mem, n)}
+	t.Q = device.NewArray[field.QM31](x.Mem, n)
 	return t
 }
 
@@ -311,25 +267,28 @@ func foldedRows(r *open.Rows, coefs []field.QM31) sumOf {
 
 // columns is described at whir.Passes.
 func (r *sharedRows) columns(ctx context.Context, tree int, positions []uint64) [][]field.M31 {
-	return withAll(r, func() [][]field.M31 {
-		if len(r.others) == 0 {
-			return r.Rows.Columns(tree, positions)
-		}
-		all := append([]*open.Rows{r.Rows}, r.others...)
-		parts := make([][][]field.M31, len(all))
-		r.together(ctx, func() { parts[0] = r.Rows.Columns(tree, positions) }, func(i int, x *open.Rows) { parts[i+1] = x.Columns(tree, positions) })
-		total := r.o.Commitments[tree].Rows() >> r.Cut // not cut
-		values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
-		parallel.For(len(positions), 1, func(from, to int) {
-			for k := from; k < to; k++ {
-				for i, x := range all {
-					at := 0
-					for _, run := range x.RunsOf(tree) {
-						at += copy(values[k][run.First>>r.Cut:(run.First+run.N)>>r.Cut], parts[i][k][at:])
-					}
+	var parts [][][]field.M31
+	r.withAll(func() {
+		parts = make([][][]field.M31, len(r.all))
+		r.together(ctx, func(i int, x *open.Rows) { parts[i] = x.Columns(tree, positions) })
+	})
+	if len(r.all) == 1 {
+		return parts[0]
+	}
+	rows := make([][]int, len(r.all))
+	for i, x := range r.all {
+		rows[i] = x.RowsOf(tree)
+	}
+	total := r.o.Commitments[tree].Rows() >> r.Cut // not cut
+	values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
+	parallel.For(len(positions), 1, func(from, to int) {
+		for k := from; k < to; k++ {
+			for i := range r.all {
+				for at, v := range parts[i][k] {
+					values[k][rows[i][at<<r.Cut]>>r.Cut] = v
 				}
 			}
-		})
-		return values
+		}
 	})
+	return values
 }

@@ -30,15 +30,18 @@ type Group struct {
 type Leader struct {
 	s        *run.Stream
 	group    Group
-	others   map[*device.Context]*run.Stream // of the team
-	prepared *prepared                       // nil unless an opening has begun
+	others   []*run.Stream // of the team
+	prepared *prepared     // nil unless an opening has begun
 }
 
 // NewLeader returns the leader of a team, none if nil, through a stream that stays the caller's.
 func NewLeader(s *run.Stream, t *Group) *Leader {
-	l := &Leader{s: s, others: map[*device.Context]*run.Stream{}}
+	l := &Leader{s: s}
 	if t != nil {
 		l.group = *t
+	}
+	for _, m := range l.group.Others {
+		l.others = append(l.others, run.NewStream(m, s.Graph, s.Witness, l.machines()...))
 	}
 	return l
 }
@@ -51,21 +54,20 @@ func (b *Leader) Close() {
 	}
 }
 
-// streams returns those of the other machines that own something, which live as long as b, and the
-// machines' numbers.
-func (b *Leader) streams(used map[int]bool) (all []*run.Stream, numbers []int) {
-	for i, m := range b.group.Others {
-		if !used[i+1] {
-			continue
+// streams returns those of the machines that own something, the leader's first.
+func (b *Leader) streams(owners []*device.Context) []*run.Stream {
+	all := []*run.Stream{b.s}
+	for _, x := range b.others {
+		if slices.Contains(owners, x.Context) {
+			all = append(all, x)
 		}
-		x, ok := b.others[m]
-		if !ok {
-			x = run.NewStream(m, b.s.Graph, b.s.Witness, append([]*device.Context{b.s.Context}, b.group.Others...)...)
-			b.others[m] = x
-		}
-		all, numbers = append(all, x), append(numbers, i+1)
 	}
-	return all, numbers
+	return all
+}
+
+// machines are all of the team, the leader's first.
+func (b *Leader) machines() []*device.Context {
+	return append([]*device.Context{b.s.Context}, b.group.Others...)
 }
 
 // drop goes on without another machine, and reports whether it was of the team.
@@ -85,53 +87,49 @@ func (b *Leader) drop(failed *device.Error) bool {
 	return true
 }
 
-// dealGroups deals the groups of a commitment to machines, 0 for that of b, i for
-// b.team.Others[i-1]: those of values that a run has left to the machine that has them,
-// others in turn. So in an opening the rows at one place of long rows are mostly one
-// machine's (rowSums), which alone makes the tables of claims on them.
-func (b *Leader) dealGroups(c *backend.Commitment) []int {
-	owners := make([]int, len(c.Groups))
-	if n := c.Rows() << c.RowVars; len(owners) == 1 || len(b.group.Others) == 0 || n < b.group.Least {
+// dealGroups deals the groups of a commitment to machines: those of values that a run has left to the machine
+// that has them, others in turn. So in an opening the rows at one place of long rows are mostly one
+// machine's (open.DotTable), which alone makes the tables of claims on them.
+func (b *Leader) dealGroups(c *backend.Commitment) []*device.Context {
+	all := b.machines()
+	owners := slices.Repeat(all[:1], len(c.Groups))
+	if n := c.Rows() << c.RowVars; len(owners) == 1 || n < b.group.Least {
 		return owners
 	}
 	for i := range c.Groups {
-		owners[i] = i % (len(b.group.Others) + 1)
+		owners[i] = all[i%len(all)]
 		if at := homeOf(b.s.Run, b.s.Graph, c, i); at != nil {
-			owners[i] = slices.Index(b.group.Others, at) + 1
+			owners[i] = all[max(0, slices.Index(all, at))]
 		}
 	}
 	return owners
 }
 
-// together runs own here and others beside it, each with the backend of another machine, and
-// returns when all are done. The context of the others ends if own gives up. If one of
-// them does it gives up as well, with a device.Error.
-func together(ctx context.Context, own func(), others []*run.Stream, other func(ctx context.Context, i int)) {
-	ctx, cancel := context.WithCancel(ctx)
+// together runs f for each machine, the first of which is here, and returns when all are done. The context of the
+// others ends if the first one gives up. If another one does it gives up as well, with a device.Error.
+func together(ctx context.Context, machines []*run.Stream, f func(ctx context.Context, i int)) {
+	others, cancel := context.WithCancel(ctx)
 	defer cancel()
-	failed := make([]any, len(others))
-	var all sync.WaitGroup
-	for i := range others {
-		all.Go(func() {
-			defer func() { failed[i] = recover() }()
-			other(ctx, i)
-		})
+	failed := make([]any, len(machines))
+	pass := func(ctx context.Context, i int) {
+		defer func() { failed[i] = recover() }()
+		f(ctx, i)
 	}
-	func() {
-		done := false
-		defer func() {
-			if !done {
-				cancel()
-			}
-			all.Wait()
-		}()
-		own()
-		done = true
-	}()
+	var all sync.WaitGroup
+	for i := 1; i < len(machines); i++ {
+		all.Go(func() { pass(others, i) })
+	}
+	if pass(ctx, 0); failed[0] != nil {
+		cancel()
+	}
+	all.Wait()
+	if failed[0] != nil {
+		panic(failed[0])
+	}
 	for i, p := range failed {
 		err := device.Recovered(p)
 		if err != nil && !errors.As(err, new(*device.Error)) { // else it has read from another one, which has failed
-			err = &device.Error{On: others[i].Context, Err: err}
+			err = &device.Error{On: machines[i].Context, Err: err}
 		}
 		device.Check(err)
 	}
