@@ -140,7 +140,8 @@ func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 		n := min(h.n, rows-first)
 		h.packer.rows(h.values, group, first, n)
 		if h.tails != 0 {
-			device.Check(kernels.Elements(h.a, h.tails, &secretsOf(h.c).Key, prf.Tail, uint64(rowsBefore(h.c, group)+first), 0, n, h.c.Groups[group].Tail))
+			row, tail := uint64(rowsBefore(h.c, group)+first), h.c.Groups[group].Tail
+			device.Check(kernels.Elements(h.a, h.tails, &secretsOf(h.c).Key, prf.Tail, row, 0, n, tail))
 		}
 		columns := 1 << domain / h.parts
 		for part := range h.parts {
@@ -210,9 +211,8 @@ func (l *LeafHasher) Absorb(digests kernels.Ptr) {
 	l.Absorbed++
 }
 
-// HashLeaves makes the leaves of all columns on one machine. begun has absorbed some groups, nil none.
-func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, begun *LeafHasher, leaves kernels.Ptr) {
-	l := begun
+// HashLeaves makes the leaves of all columns on one machine. l has absorbed some groups; nil stands for none.
+func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, l *LeafHasher, leaves kernels.Ptr) {
 	if l == nil {
 		l = NewLeafHasher(a, c, leaves, 0, 1<<c.LogDomain())
 	} else {

@@ -213,7 +213,10 @@ func (t *DotTable) lightDots(groups []int) {
 				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: uint64(x.column + l - x.from)})
 				for h := range t.some {
 					row := t.At[(t.long+h)*t.n+l]
-					jobs = append(jobs, kernels.DotJob{Bytes: row.At.Offset(p.Column, 1), Part: weight, Stride: uint64(p.Stride), Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias())})
+					jobs = append(jobs, kernels.DotJob{
+						Bytes: row.At.Offset(p.Column, 1), Part: weight, Stride: uint64(p.Stride),
+						Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias()),
+					})
 					vars = append(vars, w.vars[weight])
 				}
 			}
@@ -328,7 +331,9 @@ func (t *DotTable) productsOf(a *device.Scope, classes []*panelClass) []product 
 				continue
 			}
 			p := product{segment: s, class: c, row: planes, bias: targets}
-			p.in.ByteProduct = kernels.ByteProduct{Panels: uint32(len(s.of)), Count: uint32(n), Targets: uint32(own), Pieces: kernels.Pieces(c.vars), Column: uint32(c.column)}
+			p.in.ByteProduct = kernels.ByteProduct{
+				Panels: uint32(len(s.of)), Count: uint32(n), Targets: uint32(own), Pieces: kernels.Pieces(c.vars), Column: uint32(c.column),
+			}
 			p.in.Segments = c.segments
 			all, numbers = append(all, p), append(numbers, s.of...)
 			planes, targets, words = planes+n, targets+own, words+limbs*len(s.of)*own
@@ -454,8 +459,8 @@ func (t *DotTable) merged(all []segment) []segment {
 		if n := len(some); n > 0 && some[n-1].to == s.from {
 			last := &some[n-1]
 			both := segment{last.from, s.to, union(last.of, s.of)}
-			cost := productCost(len(both.of), t.planes(both))
-			if 4*len(both.of)*(both.to-both.from) <= mostProducts*(wanted+own) && cost <= productCost(len(last.of), t.planes(*last))+productCost(len(s.of), t.planes(s)) {
+			cost := func(s segment) float64 { return productCost(len(s.of), t.planes(s)) }
+			if 4*len(both.of)*(both.to-both.from) <= mostProducts*(wanted+own) && cost(both) <= cost(*last)+cost(s) {
 				*last, wanted = both, wanted+own
 				continue
 			}

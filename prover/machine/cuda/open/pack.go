@@ -53,8 +53,8 @@ func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []in
 		if c.Parts[i].Kind != backend.Tensors {
 			s.blocks[0].Values = secretValues(a, &c, i, s)
 		}
-		axes := append(s.axes, kernels.StackAxis{}) // there is no empty memory
-		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Axes: device.NewCopy(a, axes), Count: len(s.blocks)}
+		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Count: len(s.blocks)}
+		s.device.Axes = device.NewCopy(a, append(s.axes, kernels.StackAxis{})) // there is no empty memory
 	}
 	return &packer{a: a, C: c, stacks: stacks}
 }
@@ -332,7 +332,8 @@ func (p *packer) findRows(numbers []uint64, shift int) []ByteRow {
 	return rows
 }
 
-// share is what a table row of a list, with a number, has of a group: some of its slots, from one on, with the group's stack from an entry on.
+// share is what a table row of a list, with a number, has of a group: some of its slots, from one on, which have the group's stack
+// from an entry on.
 type share struct {
 	row, group                 int
 	number, first, slots, from uint64
