@@ -68,7 +68,7 @@ type groupHasher struct {
 	packer        *packer       // for the group in hand, and the others of its segment if that is recomputed
 	twiddles      kernels.Ptr
 	n             int // rows at once
-	parts         int // of their codewords, of which one is there at a time: they follow from their table alone (kernels.EncodePart)
+	parts         int // of their codewords, of which one is there at a time (kernels.EncodePart)
 	values, words kernels.Ptr
 	tails         kernels.Ptr // of a tree that hides
 	state         kernels.Ptr // of the hashes, 0 until wanted
@@ -212,7 +212,9 @@ func (l *LeafHasher) Absorb(digests kernels.Ptr) {
 }
 
 // HashLeaves makes the leaves of all columns on one machine. l has absorbed some groups; nil stands for none.
-func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, l *LeafHasher, leaves kernels.Ptr) {
+func HashLeaves(
+	ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, l *LeafHasher, leaves kernels.Ptr,
+) {
 	if l == nil {
 		l = NewLeafHasher(a, c, leaves, 0, 1<<c.LogDomain())
 	} else {

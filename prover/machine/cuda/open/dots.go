@@ -210,7 +210,8 @@ func (t *DotTable) lightDots(groups []int) {
 		p, weight := t.part(i), t.weight(w, i)
 		for _, x := range t.runs(i) {
 			for l := x.from; l < x.to; l++ {
-				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: uint64(x.column + l - x.from)})
+				column := uint64(x.column + l - x.from)
+				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: column})
 				for h := range t.some {
 					row := t.At[(t.long+h)*t.n+l]
 					jobs = append(jobs, kernels.DotJob{
@@ -352,7 +353,8 @@ func (t *DotTable) productsOf(a *device.Scope, classes []*panelClass) []product 
 	bias, sum := device.NewCopy(a, biases), device.NewWords(a, words)
 	for i := range all {
 		p := &all[i]
-		p.in.Numbers, p.in.Rows, p.in.Sums, p.biases = number, kernels.At[kernels.ByteRow](row, p.row), sum, kernels.At[uint32](bias, p.bias)
+		p.in.Numbers, p.in.Sums = number, sum
+		p.in.Rows, p.biases = kernels.At[kernels.ByteRow](row, p.row), kernels.At[uint32](bias, p.bias)
 		number, sum = kernels.At[uint64](number, len(p.of)), kernels.At[uint64](sum, limbs*len(p.of)*int(p.in.Targets))
 	}
 	return all

@@ -84,7 +84,8 @@ func stacksOf(g *model.Graph, c *backend.Commitment, groups []int, find finder) 
 			to++
 		}
 		last := groups[to-1]
-		s, err := newStack(g, part.Stack, uint64(part.First)<<c.RowVars, uint64(c.Parts[last].First+c.Groups[last].Rows)<<c.RowVars, find)
+		end := c.Parts[last].First + c.Groups[last].Rows
+		s, err := newStack(g, part.Stack, uint64(part.First)<<c.RowVars, uint64(end)<<c.RowVars, find)
 		if err != nil {
 			return nil, err
 		}
@@ -284,7 +285,8 @@ func (p *packer) pack(rows []ByteRow, all []share, shift int, zeros bool) {
 	var last share
 	enqueue := func() {
 		if len(jobs) > 0 {
-			device.Check(kernels.PackPlanes(p.a, jobs, kernels.RowPitch(1<<(p.C.RowVars+shift)), p.C.RowVars, shift, p.stacks[last.group].device))
+			pitch := kernels.RowPitch(1 << (p.C.RowVars + shift))
+			device.Check(kernels.PackPlanes(p.a, jobs, pitch, p.C.RowVars, shift, p.stacks[last.group].device))
 		}
 		jobs = jobs[:0]
 	}

@@ -373,7 +373,8 @@ func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	}
 	all := len(positions) * total * segments
 	out := device.NewArray[field.M31](a, all)
-	device.Check(kernels.FinishProducts(a, out, sums, len(positions), total*segments, device.NewCopy(a, ones), device.NewCopy(a, constants)))
+	one, lacking := device.NewCopy(a, ones), device.NewCopy(a, constants)
+	device.Check(kernels.FinishProducts(a, out, sums, len(positions), total*segments, one, lacking))
 	if together := segments << r.Cut; together > 1 {
 		parts := out
 		total >>= r.Cut
