@@ -65,7 +65,7 @@ type groupHasher struct {
 	packer        *packer       // for the group in hand, and the others of its segment if that is recomputed
 	twiddles      kernels.Ptr
 	n             int // rows at once
-	parts         int // of their codewords, of which one is there at a time: they follow from their table alone (kernels.EncodePart)
+	parts         int // of their codewords, of which one is there at a time (kernels.EncodePart)
 	values, words kernels.Ptr
 	tails         kernels.Ptr // of a tree that hides
 	state         kernels.Ptr // of the hashes, 0 until wanted
@@ -137,7 +137,8 @@ func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 		n := min(h.n, rows-first)
 		h.packer.rows(h.values, group, first, n)
 		if h.tails != 0 {
-			device.Check(kernels.Elements(h.a, h.tails, &secretsOf(h.c).Key, prf.Tail, uint64(rowsBefore(h.c, group)+first), 0, n, h.c.Groups[group].Tail))
+			row, tail := uint64(rowsBefore(h.c, group)+first), h.c.Groups[group].Tail
+			device.Check(kernels.Elements(h.a, h.tails, &secretsOf(h.c).Key, prf.Tail, row, 0, n, tail))
 		}
 		columns := 1 << domain / h.parts
 		for part := range h.parts {
@@ -207,9 +208,10 @@ func (l *LeafHasher) Absorb(digests kernels.Ptr) {
 	l.Absorbed++
 }
 
-// HashLeaves makes the leaves of all columns on one machine. begun has absorbed some groups, nil none.
-func HashLeaves(ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, begun *LeafHasher, leaves kernels.Ptr) {
-	l := begun
+// HashLeaves makes the leaves of all columns on one machine. l has absorbed some groups; nil stands for none.
+func HashLeaves(
+	ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, l *LeafHasher, leaves kernels.Ptr,
+) {
 	if l == nil {
 		l = NewLeafHasher(a, c, leaves, 0, 1<<c.LogDomain())
 	} else {

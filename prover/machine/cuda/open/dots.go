@@ -210,10 +210,14 @@ func (t *DotTable) lightDots(groups []int) {
 		p, weight := t.part(i), t.weight(w, i)
 		for _, x := range t.runs(i) {
 			for l := x.from; l < x.to; l++ {
-				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: uint64(x.column + l - x.from)})
+				column := uint64(x.column + l - x.from)
+				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: column})
 				for h := range t.some {
 					row := t.At[(t.long+h)*t.n+l]
-					jobs = append(jobs, kernels.DotJob{Bytes: row.At.Offset(p.Column, 1), Part: weight, Stride: uint64(p.Stride), Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias())})
+					jobs = append(jobs, kernels.DotJob{
+						Bytes: row.At.Offset(p.Column, 1), Part: weight, Stride: uint64(p.Stride),
+						Width: uint64(row.Width), Pitch: uint64(t.Pitch), Bias: uint64(row.bias()),
+					})
 					vars = append(vars, w.vars[weight])
 				}
 			}
@@ -328,7 +332,9 @@ func (t *DotTable) productsOf(a *device.Scope, classes []*panelClass) []product 
 				continue
 			}
 			p := product{segment: s, class: c, row: planes, bias: targets}
-			p.in.ByteProduct = kernels.ByteProduct{Panels: uint32(len(s.of)), Count: uint32(n), Targets: uint32(own), Pieces: kernels.Pieces(c.vars), Column: uint32(c.column)}
+			p.in.ByteProduct = kernels.ByteProduct{
+				Panels: uint32(len(s.of)), Count: uint32(n), Targets: uint32(own), Pieces: kernels.Pieces(c.vars), Column: uint32(c.column),
+			}
 			p.in.Segments = c.segments
 			all, numbers = append(all, p), append(numbers, s.of...)
 			planes, targets, words = planes+n, targets+own, words+limbs*len(s.of)*own
@@ -347,7 +353,8 @@ func (t *DotTable) productsOf(a *device.Scope, classes []*panelClass) []product 
 	bias, sum := device.NewCopy(a, biases), device.NewWords(a, words)
 	for i := range all {
 		p := &all[i]
-		p.in.Numbers, p.in.Rows, p.in.Sums, p.biases = number, kernels.At[kernels.ByteRow](row, p.row), sum, kernels.At[uint32](bias, p.bias)
+		p.in.Numbers, p.in.Sums = number, sum
+		p.in.Rows, p.biases = kernels.At[kernels.ByteRow](row, p.row), kernels.At[uint32](bias, p.bias)
 		number, sum = kernels.At[uint64](number, len(p.of)), kernels.At[uint64](sum, limbs*len(p.of)*int(p.in.Targets))
 	}
 	return all
@@ -454,8 +461,8 @@ func (t *DotTable) merged(all []segment) []segment {
 		if n := len(some); n > 0 && some[n-1].to == s.from {
 			last := &some[n-1]
 			both := segment{last.from, s.to, union(last.of, s.of)}
-			cost := productCost(len(both.of), t.planes(both))
-			if 4*len(both.of)*(both.to-both.from) <= mostProducts*(wanted+own) && cost <= productCost(len(last.of), t.planes(*last))+productCost(len(s.of), t.planes(s)) {
+			cost := func(s segment) float64 { return productCost(len(s.of), t.planes(s)) }
+			if 4*len(both.of)*(both.to-both.from) <= mostProducts*(wanted+own) && cost(both) <= cost(*last)+cost(s) {
 				*last, wanted = both, wanted+own
 				continue
 			}

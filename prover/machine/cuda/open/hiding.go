@@ -91,7 +91,9 @@ func (t tailRun) vars() int { return bits.Len(uint(t.tail - 1)) }
 
 // each calls f with the tails of a run's rows on the device as rows of bytes (kernels.TailRows), some at a time, the first of which has a
 // number in the run.
-func (t tailRun) each(parent *device.Scope, c *backend.Commitment, piece int, f func(a *device.Scope, first int, rows []ByteRow, pitch int)) {
+func (t tailRun) each(
+	parent *device.Scope, c *backend.Commitment, piece int, f func(a *device.Scope, first int, rows []ByteRow, pitch int),
+) {
 	pitch := kernels.RowPitch(1 << t.vars())
 	atOnce := max(1, piece/(4*kernels.TailPlanes*pitch))
 	for first := 0; first < t.n; first += atOnce {

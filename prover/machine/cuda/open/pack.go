@@ -53,8 +53,8 @@ func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []in
 		if c.Parts[i].Kind != backend.Tensors {
 			s.blocks[0].Values = secretValues(a, &c, i, s)
 		}
-		axes := append(s.axes, kernels.StackAxis{}) // there is no empty memory
-		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Axes: device.NewCopy(a, axes), Count: len(s.blocks)}
+		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Count: len(s.blocks)}
+		s.device.Axes = device.NewCopy(a, append(s.axes, kernels.StackAxis{})) // there is no empty memory
 	}
 	return &packer{a: a, C: c, stacks: stacks}
 }
@@ -84,7 +84,8 @@ func stacksOf(g *model.Graph, c *backend.Commitment, groups []int, find finder) 
 			to++
 		}
 		last := groups[to-1]
-		s, err := newStack(g, part.Stack, uint64(part.First)<<c.RowVars, uint64(c.Parts[last].First+c.Groups[last].Rows)<<c.RowVars, find)
+		end := c.Parts[last].First + c.Groups[last].Rows
+		s, err := newStack(g, part.Stack, uint64(part.First)<<c.RowVars, uint64(end)<<c.RowVars, find)
 		if err != nil {
 			return nil, err
 		}
@@ -284,7 +285,8 @@ func (p *packer) pack(rows []ByteRow, all []share, shift int, zeros bool) {
 	var last share
 	enqueue := func() {
 		if len(jobs) > 0 {
-			device.Check(kernels.PackPlanes(p.a, jobs, kernels.RowPitch(1<<(p.C.RowVars+shift)), p.C.RowVars, shift, p.stacks[last.group].device))
+			pitch := kernels.RowPitch(1 << (p.C.RowVars + shift))
+			device.Check(kernels.PackPlanes(p.a, jobs, pitch, p.C.RowVars, shift, p.stacks[last.group].device))
 		}
 		jobs = jobs[:0]
 	}
@@ -332,7 +334,8 @@ func (p *packer) findRows(numbers []uint64, shift int) []ByteRow {
 	return rows
 }
 
-// share is what a table row of a list, with a number, has of a group: some of its slots, from one on, with the group's stack from an entry on.
+// share is what a table row of a list, with a number, has of a group: some of its slots, from one on, which have the group's stack
+// from an entry on.
 type share struct {
 	row, group                 int
 	number, first, slots, from uint64

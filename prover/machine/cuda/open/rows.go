@@ -55,7 +55,10 @@ type source struct {
 // NewRows returns the rows of an opening on a device, without any.
 func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 	first := o.Params.Levels[0]
-	return &Rows{Stream: b, Mem: a, Packed: device.NewScope(a), RowVars: first.RowVars, Pitch: kernels.RowPitch(1 << first.RowVars), At: make([]ByteRow, 1<<first.FoldVars)}
+	return &Rows{
+		Stream: b, Mem: a, Packed: device.NewScope(a),
+		RowVars: first.RowVars, Pitch: kernels.RowPitch(1 << first.RowVars), At: make([]ByteRow, 1<<first.FoldVars),
+	}
 }
 
 // Load packs the rows of this device that are not on it as rows already, or leaves them
@@ -370,7 +373,8 @@ func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	}
 	all := len(positions) * total * segments
 	out := device.NewArray[field.M31](a, all)
-	device.Check(kernels.FinishProducts(a, out, sums, len(positions), total*segments, device.NewCopy(a, ones), device.NewCopy(a, constants)))
+	one, lacking := device.NewCopy(a, ones), device.NewCopy(a, constants)
+	device.Check(kernels.FinishProducts(a, out, sums, len(positions), total*segments, one, lacking))
 	if together := segments << r.Cut; together > 1 {
 		parts := out
 		total >>= r.Cut

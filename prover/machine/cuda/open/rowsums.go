@@ -138,7 +138,8 @@ func sumVars(parts []span, t rowTable, room, machines int, split bool) (v int, t
 		if (v == most || v >= leastVars && size(n) <= room) && cost < least {
 			best, least, three = v, cost, false
 		}
-		if cost += float64(t.three) + perByte*float64(t.bytes); t.twice && v >= leastVars && v+OctetVars <= most && size(placesAtOnce(n)) <= room && cost < least {
+		may := t.twice && v >= leastVars && v+OctetVars <= most && size(placesAtOnce(n)) <= room
+		if cost += float64(t.three) + perByte*float64(t.bytes); may && cost < least {
 			best, least, three = v, cost, true
 		}
 	}

@@ -36,7 +36,8 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []*dev
 		}
 		ahead.close()
 	}()
-	t := &sharedLeaves{c: &c, columns: 1 << c.LogDomain(), machines: b.streams(owners), digests: make([]kernels.Ptr, len(owners)), ahead: ahead}
+	t := &sharedLeaves{c: &c, columns: 1 << c.LogDomain(), machines: b.streams(owners), ahead: ahead}
+	t.digests = make([]kernels.Ptr, len(owners))
 	for _, owner := range owners {
 		t.of = append(t.of, slices.IndexFunc(t.machines, func(s *run.Stream) bool { return s.Context == owner }))
 	}

@@ -63,7 +63,8 @@ func (r *sharedRows) exchange(ctx context.Context, n int) bool {
 	if moved*r.Pitch > r.Stream.Context.MostMoved*n<<r.RowVars {
 		return false
 	}
-	from, to := make([][][]stretch, len(r.all)), make([]kernels.Ptr, len(r.all)) // by machine that rows go to, and that they come from
+	from := make([][][]stretch, len(r.all)) // by machine that rows go to, and that they come from
+	to := make([]kernels.Ptr, len(r.all))
 	var short atomic.Bool
 	r.together(ctx, func(i int, x *open.Rows) {
 		size := 0
