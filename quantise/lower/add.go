@@ -59,7 +59,7 @@ func (l *lowering) firstRoot(x *value) (*value, curve) {
 		if r == base {
 			return base, f
 		}
-		base, f = r, inner.into(f)
+		base, f = r, inner.then(f)
 	}
 }
 
@@ -94,9 +94,8 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 	if same {
 		c = float64(c * cs)
 		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
-			base, f := l.root(x)
-			f = f.then(keyOf("affine", xs, c), func(y float64) float64 { return float64(xs*y) + c })
-			v.fn = &function{name: graph.Kind(l.node.Op), base: base, curve: f}
+			plus := curve{at: func(y float64) float64 { return float64(xs*y) + c }, key: keyOf("affine", xs, c)}
+			l.apply(v, x, graph.Kind(l.node.Op), plus, nil)
 			return
 		}
 		if slices.Equal(x.shape, v.shape) {

@@ -16,7 +16,7 @@ func (l *lowering) divide(n *graph.Node, v, a, b *value) {
 	if a == nil {
 		t := l.fg.Consts[n.Inputs[0]]
 		if c, same := l.uniform(t); same && slices.Equal(b.shape, v.shape) {
-			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }}, nil)
+			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }, key: keyOf("over", c)}, nil)
 			return
 		}
 		a = l.constantValue(n.Inputs[0], t)
@@ -70,7 +70,7 @@ func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
 	if b.fn != nil {
 		name = "1/" + b.fn.name
 	}
-	r.fn = &function{name: name, base: base, curve: f.then("1/", func(y float64) float64 { return 1 / y })}
+	r.fn = &function{name: name, base: base, curve: f.then(curve{at: func(y float64) float64 { return 1 / y }, key: "1/"})}
 	r.id = l.tableFunction(r, max(min(bits, 16), 4))
 	v.acc = l.elementwise(v, a, r)
 }

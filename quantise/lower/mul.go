@@ -56,9 +56,7 @@ func (l *lowering) truth(x *value) bool {
 func (l *lowering) mulScalar(v, x *value, c float64) {
 	same := model.Size(x.shape) == model.Size(v.shape)
 	if x.nonlinear() && same {
-		base, f := l.root(x)
-		f = f.then(keyOf("times", c), func(y float64) float64 { return c * y })
-		v.fn = &function{name: "Mul", base: base, curve: f}
+		l.apply(v, x, "Mul", curve{at: func(y float64) float64 { return c * y }, key: keyOf("times", c)}, nil)
 		return
 	}
 	if !same {

@@ -40,10 +40,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 		key.Min, key.Max, key.Frac = 0, 2*rows-1, 0
 	}
 	frac, top, unit := l.fracFor(l.bitsOf(v), v.rng), int64(1)<<l.bitsOf(v)-1, fixed.Pow2(-t.Frac)
-	what := joinKeys("octaves", v.fn.key)
-	if what != "" {
-		what += fmt.Sprint(rows, key.Max, t.Frac, t.Min < 0, both, frac, top)
-	}
+	what := fmt.Sprint("octaves of ", v.fn.key, " ", rows, key.Max, t.Frac, t.Min < 0, both, frac, top)
 	c := l.Column(what, func() *fixed.Column {
 		values := v.fn.sampled(key.Max+1, func(key int64) float64 {
 			x := float64(fixed.OctaveAt(key%rows) * unit)
@@ -179,7 +176,7 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 		most := math.Max(math.Abs(elementary.Log(r.Min)), math.Abs(elementary.Log(r.Max)))
 		y := pending(value{
 			name: x.name + ", logarithm", node: x.node, shape: x.shape, rng: Range{Min: -most, Max: most}, uses: 1, own: logBits,
-			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then("log", elementary.Log)},
+			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then(curve{at: elementary.Log, key: "log"})},
 		})
 		e := l.View(l.tensor(y), nil, y.shape)
 		if up := logFrac - e.Frac; up >= 0 {

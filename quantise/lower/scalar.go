@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -81,7 +79,7 @@ func (l *lowering) apply(v, x *value, name string, f curve, b *fixed.Piecewise) 
 	base, inner := l.root(x)
 	// Only directly on a value is it piecewise: a scaled input moves the ends.
 	if base != x && (b == nil || x.fn != nil) {
-		v.fn = &function{name: name, base: base, curve: inner.into(f)}
+		v.fn = &function{name: name, base: base, curve: inner.then(f)}
 		return
 	}
 	v.fn = &function{name: name, base: x, curve: f, piecewise: b}
@@ -138,7 +136,7 @@ const fusedEntries = 1 << 14
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
 		r, most := base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom
-		flat := l.memory.useful.Of(keyWith(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
+		flat := l.memory.useful.Of(keyOf(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
 		base.useful = flat / l.opts.Headroom
 	}
 	e, frac := l.tableInput(v.fn.base)
@@ -147,41 +145,32 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 }
 
 // functionColumn is the column of a function for keys from lo to hi, in units of 2^−frac, with
-// results of at most the given bits. Nodes that are alike share it: what it depends on besides is the
-// curve, and the node's reach if the function goes far beyond that.
+// results of at most the given bits. Passes share it, and nodes that are alike, of one reach.
 func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed.Column {
 	reach := l.reachOf(v.rng)
-	key := keyWith(joinKeys("table", v.fn.key), float64(lo), float64(hi), float64(frac), float64(bits))
-	if l.integers(v.name) && key != "" {
-		key += ", integers"
-	}
-	unit := fixed.Pow2(-frac)
-	values := sync.OnceValue(func() samples {
-		return v.fn.sampled(hi-lo+1, func(key int64) float64 { return float64(lo+key) * unit })
-	})
-	key = l.keyWithin(key, 2*reach, func() float64 { return magnitudeOf(values().at) })
-	return l.Column(key, func() *fixed.Column { return l.newFunctionColumn(v, values(), bits, reach) })
-}
-
-// newFunctionColumn rounds the values of a function that is to reach as far as calibration says.
-func (l *lowering) newFunctionColumn(v *value, values samples, bits int, reach float64) *fixed.Column {
-	most := reach
-	if largest := magnitudeOf(values.at); reach == 0 {
-		most = magnitudeOf(slices.DeleteFunc(slices.Clone(values.at), func(y float64) bool { return math.IsInf(y, 0) }))
-		if most > model.Bound {
-			refuse.With("the function has values of up to %g, and calibration gives it no range", most)
+	whole := l.integers(v.name)
+	key := fmt.Sprint("table of ", v.fn.key, " ", lo, hi, frac, bits, reach, whole)
+	return l.Column(key, func() *fixed.Column {
+		unit := fixed.Pow2(-frac)
+		values := v.fn.sampled(hi-lo+1, func(key int64) float64 { return float64(lo+key) * unit })
+		most := reach
+		if largest := magnitudeOf(values.at); reach == 0 {
+			most = magnitudeOf(slices.DeleteFunc(slices.Clone(values.at), func(y float64) bool { return math.IsInf(y, 0) }))
+			if most > model.Bound {
+				refuse.With("the function has values of up to %g, and calibration gives it no range", most)
+			}
+		} else if largest <= 2*reach {
+			most = largest
 		}
-	} else if largest <= 2*reach {
-		most = largest
-	}
-	top := int64(1)<<bits - 1
-	out := 0
-	if l.integers(v.name) { // as they are
-		top = model.Bound - 1
-	} else if most > 0 {
-		out = min(fixed.FloorLog2(float64(top)/most), 100)
-	}
-	return values.column(out, top)
+		switch top := int64(1)<<bits - 1; {
+		case whole: // as they are
+			return values.column(0, model.Bound-1)
+		case most > 0:
+			return values.column(min(fixed.FloorLog2(float64(top)/most), 100), top)
+		default:
+			return values.column(0, top)
+		}
+	})
 }
 
 // keyDomain widens an interval of keys to [−2^n, 2^n) or [0, 2^n), so that
@@ -296,7 +285,7 @@ type curve struct {
 	// inside says whether at is defined at x and nothing stands in for it; nil
 	// where that is so unless at is NaN.
 	inside func(x float64) bool
-	// key tells the curve apart from others: those with one key are the same; "" if it has none.
+	// key tells the curve apart from others: those with one key are the same.
 	key string
 }
 
@@ -319,22 +308,6 @@ func keyOf(name string, params ...float64) string {
 	return name
 }
 
-// keyWith is a key with further parameters; "" if there is none.
-func keyWith(key string, params ...float64) string {
-	if key == "" {
-		return ""
-	}
-	return keyOf(key+",", params...)
-}
-
-// joinKeys is the key of a function of functions; "" if one of them has none.
-func joinKeys(name string, of ...string) string {
-	if name == "" || slices.Contains(of, "") {
-		return ""
-	}
-	return name + "(" + strings.Join(of, ", ") + ")"
-}
-
 // curveOf is the function of an operator.
 func curveOf(s graph.Scalar) curve {
 	f, d := s.Of(), s.Func.Domain
@@ -348,20 +321,17 @@ func curveOf(s graph.Scalar) curve {
 	return curve{f, d.Contains, key}
 }
 
-// then is g(f(x)) for a g that is defined everywhere and has a key.
-func (f curve) then(key string, g func(float64) float64) curve {
-	return curve{func(x float64) float64 { return g(f.at(x)) }, f.inside, joinKeys(key, f.key)}
-}
-
-// into is g(f(x)).
-func (f curve) into(g curve) curve {
-	out := f.then(g.key, g.at)
-	out.inside = func(x float64) bool { return f.defined(x) && g.defined(f.at(x)) }
+// then is g(f(x)).
+func (f curve) then(g curve) curve {
+	out := curve{func(x float64) float64 { return g.at(f.at(x)) }, f.inside, g.key + "(" + f.key + ")"}
+	if g.inside != nil {
+		out.inside = func(x float64) bool { return f.defined(x) && g.inside(f.at(x)) }
+	}
 	return out
 }
 
 // both is op(f(x), g(x)), op having a key.
 func both(f, g curve, key string, op func(a, b float64) float64) curve {
 	inside := func(x float64) bool { return f.defined(x) && g.defined(x) }
-	return curve{func(x float64) float64 { return op(f.at(x), g.at(x)) }, inside, joinKeys(key, f.key, g.key)}
+	return curve{func(x float64) float64 { return op(f.at(x), g.at(x)) }, inside, key + "(" + f.key + ", " + g.key + ")"}
 }

@@ -101,7 +101,7 @@ func broadcastIndex(i int, out, in []int) int {
 func lowerTest(l *lowering, n *graph.Node, op graph.Test, v *value) {
 	x := l.values[n.Inputs[0]]
 	if x.nonlinear() {
-		l.apply(v, x, graph.Kind(op), curve{at: op.At}, nil)
+		l.apply(v, x, graph.Kind(op), curve{at: op.At, key: keyOf("test", float64(op))}, nil)
 		return
 	}
 	e := l.operandFlat(x)
