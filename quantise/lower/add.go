@@ -12,17 +12,17 @@ import (
 
 // add lowers Add and Sub: operands are brought to a common scale by
 // powers of two and added in the accumulator. Integers are on one scale.
-func (l *lowering) add(n *graph.Node, op graph.Arithmetic, v, a, b *value) {
+func (l *lowering) add(op graph.Arithmetic, v, a, b *value) {
 	sign := 1.0
 	if op == graph.Sub {
 		sign = -1
 	}
 	switch {
 	case b == nil:
-		l.addConstant(v, a, 1, n.Inputs[1], sign)
+		l.addConstant(v, a, 1, v.node.Inputs[1], sign)
 		return
 	case a == nil:
-		l.addConstant(v, b, sign, n.Inputs[0], 1)
+		l.addConstant(v, b, sign, v.node.Inputs[0], 1)
 		return
 	}
 	terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape).Times(int64(sign))}}
@@ -37,30 +37,23 @@ func (l *lowering) add(n *graph.Node, op graph.Arithmetic, v, a, b *value) {
 }
 
 // common reports whether a and b are functions of one value, entry by entry.
-func (l *lowering) common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
+func common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
 	if !slices.Equal(a.shape, v.shape) || !slices.Equal(b.shape, v.shape) {
 		return nil, fa, fb, false
 	}
-	if a == b {
-		// The value counts as used twice by this node alone.
-		base, fa = l.root(a)
-		return base, fa, fa, true
-	}
-	ra, fa := l.firstRoot(a)
-	rb, fb := l.firstRoot(b)
-	return ra, fa, fb, ra == rb
+	base, fa = a.firstRoot()
+	other, fb := b.firstRoot()
+	return base, fa, fb, base == other
 }
 
 // firstRoot is root as often as it leads to an earlier value.
-func (l *lowering) firstRoot(x *value) (*value, curve) {
-	base, f := l.root(x)
-	for {
-		r, inner := l.root(base)
-		if r == base {
-			return base, f
-		}
-		base, f = r, inner.then(f)
+func (x *value) firstRoot() (*value, curve) {
+	base, f := x.root()
+	if base == x {
+		return x, f
 	}
+	first, inner := base.firstRoot()
+	return first, inner.then(f)
 }
 
 // broadcast returns the value as an expression of the given shape: one of an integer type on scale 0.

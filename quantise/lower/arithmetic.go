@@ -20,44 +20,36 @@ func init() {
 func allBroadcast(operand, axis, rank int) bool { return true }
 
 // lowerArithmetic lowers the four operators on two values.
-func lowerArithmetic(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
-	a, b, sums := l.values[n.Inputs[0]], l.values[n.Inputs[1]], TraitsOf(op).Sums
+func lowerArithmetic(l *lowering, op graph.Arithmetic, v *value, in []*value) {
+	a, b, sums := in[0], in[1], TraitsOf(op).Sums
 	exact := l.integers(v.name) && op != graph.Div
 	if a != nil && b != nil && !exact {
-		if base, fa, fb, ok := l.common(v, a, b); ok && (!sums || a.nonlinear() || b.nonlinear()) {
+		if base, fa, fb, ok := common(v, a, b); ok && (!sums || a.nonlinear() || b.nonlinear()) {
 			v.fn = &function{name: graph.Kind(op), base: base, curve: both(fa, fb, graph.Kind(op), op.Of())}
 			return
 		}
 	}
-	x, name := l.besideConstant(n)
+	x, name := a, "" // the operand beside a constant, and its name
+	if b == nil {
+		name = v.node.Inputs[1]
+	} else if a == nil {
+		x, name = b, v.node.Inputs[0]
+	}
 	switch {
 	case sums:
-		l.add(n, op, v, a, b)
+		l.add(op, v, a, b)
+	case exact && name != "":
+		l.integerMultiple(v, x, name)
 	case exact:
-		l.integerProduct(n, v, a, b)
-	case op == graph.Mul && x != nil:
+		l.integerProduct(v, a, b)
+	case op == graph.Div:
+		l.divide(v, a, b)
+	case name != "":
 		t, part := l.whole(name)
 		l.mulConstant(v, x, name, t, part)
-	case op == graph.Mul:
-		v.acc = l.elementwise(v, a, b)
-	case op == graph.Div:
-		l.divide(n, v, a, b)
 	default:
-		refuse.With("operator not supported")
+		v.acc = l.elementwise(v, a, b)
 	}
-}
-
-// besideConstant is the operand of a node of two whose other one is the constant of that name; nil if both are
-// computed.
-func (l *lowering) besideConstant(n *graph.Node) (x *value, name string) {
-	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
-	switch {
-	case b == nil:
-		return a, n.Inputs[1]
-	case a == nil:
-		return b, n.Inputs[0]
-	}
-	return nil, ""
 }
 
 // term is an operand of a sum: an expression and the value it came from.

@@ -16,8 +16,8 @@ func init() { register(lowerBits, always[graph.Bits](Traits{jumps: true})) }
 // for its key, a look-up of the remainder the next, and so on. So the first look-up keeps
 // the integer below 2^N, and each of the others what is left below the shift before. A
 // static bound that is wider is clamped first, where calibration stays within.
-func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerBits(l *lowering, op graph.Bits, v *value, in []*value) {
+	x := in[0]
 	e := l.notFiner(l.operand(x))
 	top := int64(1)<<op.N - 1
 	// A key's ranges are rounded outwards: the float model refuses what is beyond.

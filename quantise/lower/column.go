@@ -41,3 +41,12 @@ func (s samples) column(frac int, top int64) *fixed.Column {
 	}
 	return fixed.NewColumn(values, frac, saturated)
 }
+
+// keyWithin is the key of a function that is kept within ±end: the one given, by which the function alone
+// is known, unless it has values beyond that, of which largest finds the largest magnitude.
+func (l *lowering) keyWithin(key string, end float64, largest func() float64) string {
+	if l.memory.most.Of(key, largest) <= end {
+		return key
+	}
+	return keyOf(key, end)
+}

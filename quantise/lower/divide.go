@@ -12,14 +12,14 @@ import (
 
 // divide lowers Div, by a computed value: as multiplication with the table of its reciprocal
 // if that is a function of an earlier value, and as a proved division with remainder otherwise.
-func (l *lowering) divide(n *graph.Node, v, a, b *value) {
+func (l *lowering) divide(v, a, b *value) {
 	if a == nil {
-		t := l.fg.Consts[n.Inputs[0]]
+		t := l.fg.Consts[v.node.Inputs[0]]
 		if c, same := l.uniform(t); same && slices.Equal(b.shape, v.shape) {
 			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }, key: keyOf("over", c)}, nil)
 			return
 		}
-		a = l.constantValue(n.Inputs[0], t)
+		a = l.constantValue(v.node.Inputs[0], t)
 	}
 	switch {
 	case l.relative(b):
@@ -60,7 +60,7 @@ func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
 // finer than other activations, of up to 16 bits.
 func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
-	base, f := l.root(b)
+	base, f := b.root()
 	r := pending(value{name: "1/" + b.name, shape: b.shape, uses: 1})
 	// The calibrated range of the reciprocal.
 	if least := b.rng.Least; least > 0 {

@@ -14,22 +14,22 @@ func init() {
 }
 
 // lowerSlots lowers slots, which are exact for the scores as they are rounded.
-func lowerSlots(l *lowering, n *graph.Node, op graph.Slots, v *value) {
-	v.id = l.Slots(v.name, l.tensor(l.values[n.Inputs[0]]), op.Count)
+func lowerSlots(l *lowering, op graph.Slots, v *value, in []*value) {
+	v.id = l.Slots(v.name, l.tensor(in[0]), op.Count)
 }
 
 // lowerInSlots lowers a sum of which one term is not 0: so it is in the range of what is picked, and exact.
-func lowerInSlots(l *lowering, n *graph.Node, _ graph.InSlots, v *value) {
-	id, slots := l.tensor(l.values[n.Inputs[0]]), l.tensor(l.values[n.Inputs[1]])
+func lowerInSlots(l *lowering, _ graph.InSlots, v *value, in []*value) {
+	id, slots := l.tensor(in[0]), l.tensor(in[1])
 	t := &l.Circuit.Tensors[id]
 	v.acc = l.Product(v.shape, slots, []int{0, 1, 2}, id, []int{0, 2}, 1).Within(min(t.Min, 0), max(t.Max, 0))
 }
 
 // lowerExperts lowers products with the matrices of slots' experts: Σ_{e,k} slots(t, c, e)·x(t, k)·w(e, j, k), whose
 // sums have the terms of one expert. Slots times x are a tensor that is never made.
-func lowerExperts(l *lowering, n *graph.Node, _ graph.Experts, v *value) {
-	x, t := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]]
-	slots := l.tensor(l.values[n.Inputs[2]])
+func lowerExperts(l *lowering, _ graph.Experts, v *value, in []*value) {
+	x, t := in[0], l.fg.Consts[v.node.Inputs[1]]
+	slots := l.tensor(in[2])
 	count, outputs, inputs := t.Shape[0], t.Shape[1], t.Shape[2]
 	shape := []int{v.shape[0], v.shape[1], count, inputs}
 	labels := []int{0, 3}
@@ -37,7 +37,7 @@ func lowerExperts(l *lowering, n *graph.Node, _ graph.Experts, v *value) {
 		labels = []int{0, 1, 3}
 	}
 	w := weighting{
-		name: n.Inputs[1], t: l.constant(t), shape: t.Shape, labels: []int{3, 2, 4},
+		name: v.node.Inputs[1], t: l.constant(t), shape: t.Shape, labels: []int{3, 2, 4},
 		channels: count * outputs, inner: inputs, count: inputs, rows: true, out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) {
 			z := fixed.Remember(&l.chosen, [2]model.TensorID{slots, id}, func() model.TensorID {
@@ -50,6 +50,6 @@ func lowerExperts(l *lowering, n *graph.Node, _ graph.Experts, v *value) {
 }
 
 // lowerMixSlots lowers a product that sums over slots.
-func lowerMixSlots(l *lowering, n *graph.Node, _ graph.MixSlots, v *value) {
-	l.contract(v, n.Inputs[0], []int{0, 2, 1}, n.Inputs[1], []int{0, 2}, "")
+func lowerMixSlots(l *lowering, _ graph.MixSlots, v *value, in []*value) {
+	l.contract(v, v.node.Inputs[0], []int{0, 2, 1}, v.node.Inputs[1], []int{0, 2}, "")
 }

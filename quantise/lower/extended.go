@@ -39,8 +39,8 @@ func (l *lowering) classesOf(v *value) classes {
 }
 
 // lowerFinite takes the codes off an extended input: what is left of each is 0.
-func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerFinite(l *lowering, _ graph.Finite, v *value, in []*value) {
+	x := in[0]
 	t, c := l.Circuit.Tensors[x.id], l.classesOf(x)
 	e := l.Of(x.id)
 	for _, class := range []graph.Class{graph.ClassNaN, graph.ClassPosInf, graph.ClassNegInf} {
@@ -52,8 +52,8 @@ func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
 	v.id = l.VirtualOf(v.name, e.Within(min(lo, 0), max(hi, 0)))
 }
 
-func lowerClass(l *lowering, n *graph.Node, op graph.Class, v *value) {
-	v.id = l.classesOf(l.values[n.Inputs[0]])[op]
+func lowerClass(l *lowering, op graph.Class, v *value, in []*value) {
+	v.id = l.classesOf(in[0])[op]
 	if v.output { // under its own name
 		v.id = l.VirtualOf(v.name, l.View(v.id, nil, v.shape))
 	}
@@ -61,18 +61,18 @@ func lowerClass(l *lowering, n *graph.Node, op graph.Class, v *value) {
 
 // lowerExtend makes an output with codes: they lie beyond all that the finite operand may
 // be, which is 0 where they are.
-func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
+func lowerExtend(l *lowering, op graph.Extend, v *value, in []*value) {
 	var e *fixed.Int
-	if x := l.values[n.Inputs[0]]; x != nil {
+	if x := in[0]; x != nil {
 		if e = l.operand(x); e.Abs() >= 1<<fixed.FormatBits || x.nonlinear() {
 			e = l.View(l.tensor(x), nil, v.shape)
 		}
 	} else {
-		e = l.View(l.constantOutput(n.Inputs[0], n.Inputs[0]), nil, v.shape)
+		e = l.View(l.constantOutput(v.node.Inputs[0], v.node.Inputs[0]), nil, v.shape)
 	}
 	lo, hi := min(e.Min, 0)-1, max(e.Max, 0)+2
 	for k, class := range op.Classes {
-		name := n.Inputs[1+k]
+		name := v.node.Inputs[1+k]
 		var is model.TensorID
 		if x := l.values[name]; x != nil {
 			is = l.tensor(x)

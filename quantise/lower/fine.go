@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -85,12 +86,14 @@ type lineColumns struct {
 }
 
 // linesOf makes the columns of n pieces of 2^k units of 2^−unit of a function, from the given one
-// on, within ±most, for results on the scale out. Passes share them, and nodes that are alike.
+// on, within ±most, for results on the scale out. Nodes that are alike share them, as the steps of
+// a loop do, and so do passes over one node: what they depend on besides is the curve, and most if
+// that clamps anything.
 func (l *lowering) linesOf(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
-	key := fmt.Sprint(f.key, " in pieces of ", from, n, k, unit, out, most, bent)
-	return l.memory.lines.Of(key, func() *lineColumns {
-		return piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent).columns(k, out)
-	})
+	pieces := sync.OnceValue(func() curvePieces { return piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent) })
+	key := fmt.Sprint(f.key, " in pieces of ", from, n, k, unit, out, bent)
+	key = l.keyWithin(key, most, func() float64 { return pieces().largest })
+	return l.memory.lines.Of(key, func() *lineColumns { return pieces().columns(k, out) })
 }
 
 // columns are those of pieces of 2^k units, for results on the scale out.
@@ -134,6 +137,7 @@ func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
 type curvePieces struct {
 	start, bend []float64
 	saturated   []model.Rows
+	largest     float64 // magnitude of what was evaluated, before it was clamped
 }
 
 // piecesOf are n pieces of f from the given multiple of width on, within ±most.
@@ -141,6 +145,7 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 	c := curvePieces{start: make([]float64, n+1)}
 	at := func(x float64) (y float64, inside bool) {
 		y = f.at(x)
+		c.largest = worse(c.largest, y)
 		inside = !math.IsNaN(y) && math.Abs(y) <= most && f.defined(x)
 		if y = max(-most, min(most, y)); math.IsNaN(y) {
 			y = 0

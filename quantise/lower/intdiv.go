@@ -16,16 +16,15 @@ func init() {
 	register(lowerRescale, always[graph.Rescale](Traits{jumps: true}))
 }
 
-// IntegerDivision prepares the division that a node is. A divisor that is 0 in spite of
+// integerDivision prepares the division that a node is. A divisor that is 0 in spite of
 // the calibration counts as the least there is, of floats half of the least that was met.
-func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivision {
-	operand := func(i int) *value {
-		if x := l.values[n.Inputs[i]]; x != nil {
-			return x
+func (l *lowering) integerDivision(v *value, in []*value) fixed.IntegerDivision {
+	for i, name := range v.node.Inputs {
+		if in[i] == nil {
+			in[i] = l.exactConstant(name)
 		}
-		return l.exactConstant(n.Inputs[i])
 	}
-	a, b := operand(0), operand(1)
+	a, b := in[0], in[1]
 	var e *fixed.Int
 	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && p.Abs() < model.Bound/4 &&
 		slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) {
@@ -65,14 +64,14 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 }
 
 // lowerFloorDiv lowers ⌊a/b⌋, b > 0.
-func lowerFloorDiv(l *lowering, n *graph.Node, _ graph.FloorDiv, v *value) {
-	quotient, _ := l.LongDivision(v.name, l.integerDivision(n, v))
+func lowerFloorDiv(l *lowering, _ graph.FloorDiv, v *value, in []*value) {
+	quotient, _ := l.LongDivision(v.name, l.integerDivision(v, in))
 	v.id = l.TensorOf(v.name, quotient)
 }
 
 // lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.
-func lowerFloorMod(l *lowering, n *graph.Node, _ graph.FloorMod, v *value) {
-	_, v.acc = l.LongDivision(v.name, l.integerDivision(n, v))
+func lowerFloorMod(l *lowering, _ graph.FloorMod, v *value, in []*value) {
+	_, v.acc = l.LongDivision(v.name, l.integerDivision(v, in))
 }
 
 // exactConstant makes an operand of a constant whose entries are held as they are,
@@ -93,8 +92,8 @@ func (l *lowering) exactConstant(name string) *value {
 // lowerRescale lowers round(x·factor) for whole numbers x: as the quotient of
 // 2·num·x + den and 2·den for a fraction num/den that is as close to the factor as
 // the bounds allow.
-func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
-	e := l.notFiner(l.operandFlat(l.values[n.Inputs[0]]))
+func lowerRescale(l *lowering, op graph.Rescale, v *value, in []*value) {
+	e := l.notFiner(l.operandFlat(in[0]))
 	factor := op.Factor * fixed.Pow2(-e.Frac) // of e's integers
 	e = e.On(0)
 	most := math.Max(float64(e.Abs()), 1)

@@ -118,12 +118,8 @@ func (l *lowering) plusIntegers(e *fixed.Int, name string, sign float64) *fixed.
 	return l.plusConstant(e, name, t.Shape, values, part)
 }
 
-// integerProduct lowers a product of integers, one of which may be constant.
-func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
-	if x, name := l.besideConstant(n); x != nil {
-		l.integerMultiple(v, x, name)
-		return
-	}
+// integerProduct lowers a product of integers.
+func (l *lowering) integerProduct(v, a, b *value) {
 	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
 	ida, idb := l.tensor(a), l.tensor(b)
 	if bits := l.wrapsTo(v); bits > 0 && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
@@ -239,8 +235,8 @@ func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 
 // lowerWraparound lowers x mod 2^n, into the range of an integer type: what a look-up of
 // ⌊(x − least)/2^n⌋ leaves.
-func lowerWraparound(l *lowering, n *graph.Node, op graph.Wraparound, v *value) {
-	e := l.wholeNumbers(l.values[n.Inputs[0]])
+func lowerWraparound(l *lowering, op graph.Wraparound, v *value, in []*value) {
+	e := l.wholeNumbers(in[0])
 	least, most := op.To.Bounds()
 	if e.Min >= least && e.Max <= most {
 		v.acc = e

@@ -21,8 +21,8 @@ const bandParts = 8
 // bin is exact, in digits; the weights multiply each digit, and the sums of that are one wide
 // integer, of whose leading bits a table gives the logarithm. Weights have a second part, so
 // that they have some twenty bits.
-func lowerLogBands(l *lowering, n *graph.Node, op graph.LogBands, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
+	x := in[0]
 	r := fixed.RowsOf(x.shape, []int{len(x.shape) - 1})
 	if r.Count > graph.MaxComponents {
 		refuse.With("the squares of %d numbers are over %d", r.Count, graph.MaxComponents)
@@ -30,7 +30,7 @@ func lowerLogBands(l *lowering, n *graph.Node, op graph.LogBands, v *value) {
 	id := l.tensor(x)
 	id = l.coarser(x, id, l.PowerExcess(id, r.Count))
 	digits := l.PowerDigits(v.name+", power", r, id)
-	name := n.Inputs[1]
+	name := v.node.Inputs[1]
 	t := l.fg.Consts[name]
 	rank := len(v.shape)
 	labels := fixed.AllLabels(v.shape) // of a digit

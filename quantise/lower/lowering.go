@@ -200,8 +200,9 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		v.id = l.empty(v)
 		return true, nil
 	}
-	for _, in := range n.Inputs {
-		if l.values[in] == nil && l.fg.Consts[in] == nil {
+	in := make([]*value, len(n.Inputs))
+	for i, name := range n.Inputs {
+		if in[i] = l.values[name]; in[i] == nil && l.fg.Consts[name] == nil {
 			return false, nil
 		}
 	}
@@ -209,7 +210,7 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		l.hideable(n)
 		switch s := l.chains[n.Output]; {
 		case s == nil:
-			operatorOf(n.Op).lower(l, n, v)
+			operatorOf(n.Op).lower(l, v, in)
 			if l.integers(v.name) {
 				l.keepInteger(v)
 			}

@@ -18,7 +18,7 @@ func init() {
 }
 
 // lowerGemm lowers A'·B', plus the bias C of a product with weights.
-func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
+func lowerGemm(l *lowering, op graph.Gemm, v *value, in []*value) {
 	la, lb := []int{0, 2}, []int{2, 1}
 	if op.TransA {
 		la = []int{2, 0}
@@ -27,14 +27,14 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 		lb = []int{1, 2}
 	}
 	bias := ""
-	if len(n.Inputs) > 2 {
-		bias = n.Inputs[2]
+	if len(v.node.Inputs) > 2 {
+		bias = v.node.Inputs[2]
 	}
-	l.contract(v, n.Inputs[0], la, n.Inputs[1], lb, bias)
+	l.contract(v, v.node.Inputs[0], la, v.node.Inputs[1], lb, bias)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
-func lowerMatMul(l *lowering, n *graph.Node, _ graph.MatMul, v *value) {
+func lowerMatMul(l *lowering, _ graph.MatMul, v *value, in []*value) {
 	r := len(v.shape)
 	labels := func(name string, last ...int) []int {
 		rank := len(l.fg.Shapes[name])
@@ -44,9 +44,9 @@ func lowerMatMul(l *lowering, n *graph.Node, _ graph.MatMul, v *value) {
 		}
 		return append(out, last...)
 	}
-	la := labels(n.Inputs[0], r-2, r)
-	lb := labels(n.Inputs[1], r, r-1)
-	l.contract(v, n.Inputs[0], la, n.Inputs[1], lb, "")
+	la := labels(v.node.Inputs[0], r-2, r)
+	lb := labels(v.node.Inputs[1], r, r-1)
+	l.contract(v, v.node.Inputs[0], la, v.node.Inputs[1], lb, "")
 }
 
 // contract lowers v = Σ a·b, with one label an axis as in model.Product; axes that

@@ -24,8 +24,8 @@ func init() {
 // and the low limbs of large ones small factors, down to 0; and the sum, to be
 // rounded once, is on one scale for all rows, and bounded by the root of the number
 // of elements, or less where the epsilon is large, whatever x is.
-func lowerNorm(l *lowering, n *graph.Node, op graph.Norm, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerNorm(l *lowering, op graph.Norm, v *value, in []*value) {
+	x := in[0]
 	count := op.Count(v.shape)
 	if count > fixed.MaxNorm {
 		refuse.With("rows of %d elements are over %d", count, fixed.MaxNorm)
@@ -56,8 +56,8 @@ func (l *lowering) narrowEnough(x *value, centred bool) model.TensorID {
 // lowerLogPower lowers the logarithm of the power of rows, of any size: the sum of the
 // squares and the epsilon, N, is a wide integer, of whose leading bits a table gives the
 // logarithm. So it is right to 2^−12, of the smallest power as of the largest.
-func lowerLogPower(l *lowering, n *graph.Node, op graph.LogPower, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerLogPower(l *lowering, op graph.LogPower, v *value, in []*value) {
+	x := in[0]
 	axes := []int{len(x.shape) - 1}
 	r := fixed.RowsOf(x.shape, axes)
 	if r.Count > fixed.MaxNorm {

@@ -117,6 +117,7 @@ type Memory struct {
 	lines  fixed.Recall[*lineColumns]
 	closer fixed.Recall[bool]    // whether lines are closer than a table
 	useful fixed.Recall[float64] // the magnitude beyond which a function is flat
+	most   fixed.Recall[float64] // that of its values
 }
 
 // Fill gives a model its weights, unless it has them (weights.Store).
@@ -125,7 +126,7 @@ func (m *Memory) Fill(of *Result) {
 		return
 	}
 	m.weights.Fill(of.Making)
-	for _, of := range []interface{ Next() }{&m.columns, &m.lines, &m.closer, &m.useful} {
+	for _, of := range []interface{ Next() }{&m.columns, &m.lines, &m.closer, &m.useful, &m.most} {
 		of.Next()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -24,8 +25,8 @@ func wholes(s graph.Scalar) bool {
 }
 
 // lowerScalar lowers the functions of one number.
-func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
+	x := in[0]
 	switch {
 	case op.Func == graph.Neg && l.integers(v.name):
 		v.acc = l.broadcast(x, v.shape).Times(-1)
@@ -59,7 +60,7 @@ type affine struct {
 
 // root returns the value that x is best seen as a function of, and the
 // function: x itself unless x is wanted for nothing else.
-func (l *lowering) root(x *value) (*value, curve) {
+func (x *value) root() (*value, curve) {
 	if x.uses == 1 && x.id == model.None {
 		if x.fn != nil {
 			return x.fn.base, x.fn.curve
@@ -76,7 +77,7 @@ func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x
 
 // apply makes v the function f of x; b is set if that is piecewise.
 func (l *lowering) apply(v, x *value, name string, f curve, b *fixed.Piecewise) {
-	base, inner := l.root(x)
+	base, inner := x.root()
 	// Only directly on a value is it piecewise: a scaled input moves the ends.
 	if base != x && (b == nil || x.fn != nil) {
 		v.fn = &function{name: name, base: base, curve: inner.then(f)}
@@ -145,15 +146,17 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 }
 
 // functionColumn is the column of a function for keys from lo to hi, in units of 2^−frac, with
-// results of at most the given bits. Passes share it, and nodes that are alike, of one reach.
+// results of at most the given bits. Nodes that are alike share it: what it depends on besides is the
+// curve, and the node's reach if the function goes far beyond that.
 func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed.Column {
-	reach := l.reachOf(v.rng)
-	whole := l.integers(v.name)
-	key := fmt.Sprint("table of ", v.fn.key, " ", lo, hi, frac, bits, reach, whole)
+	reach, whole, unit := l.reachOf(v.rng), l.integers(v.name), fixed.Pow2(-frac)
+	values := sync.OnceValue(func() samples {
+		return v.fn.sampled(hi-lo+1, func(key int64) float64 { return float64(lo+key) * unit })
+	})
+	key := fmt.Sprint("table of ", v.fn.key, " ", lo, hi, frac, bits, whole)
+	key = l.keyWithin(key, 2*reach, func() float64 { return magnitudeOf(values().at) })
 	return l.Column(key, func() *fixed.Column {
-		unit := fixed.Pow2(-frac)
-		values := v.fn.sampled(hi-lo+1, func(key int64) float64 { return float64(lo+key) * unit })
-		most := reach
+		values, most, top := values(), reach, int64(1)<<bits-1
 		if largest := magnitudeOf(values.at); reach == 0 {
 			most = magnitudeOf(slices.DeleteFunc(slices.Clone(values.at), func(y float64) bool { return math.IsInf(y, 0) }))
 			if most > model.Bound {
@@ -162,14 +165,13 @@ func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed
 		} else if largest <= 2*reach {
 			most = largest
 		}
-		switch top := int64(1)<<bits - 1; {
+		switch {
 		case whole: // as they are
 			return values.column(0, model.Bound-1)
 		case most > 0:
 			return values.column(min(fixed.FloorLog2(float64(top)/most), 100), top)
-		default:
-			return values.column(0, top)
 		}
+		return values.column(0, top)
 	})
 }
 

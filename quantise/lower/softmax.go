@@ -18,7 +18,7 @@ func init() {
 //
 // A masked entry is not in the maximum, and its key is one that no other entry has,
 // where the table is 0.
-func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
+func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	if v.shape[len(v.shape)-1] == 1 {
 		v.acc = &fixed.Int{Shape: v.shape, Min: 1, Max: 1, Acc: model.Acc{Const: 1}}
 		return
@@ -29,8 +29,8 @@ func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
 	if c := l.consumer(v); c != nil && l.opts.Formats[c.Output].Weights > 0 {
 		bits = 16 // the product keeps them
 	}
-	summed := 16
-	switch width := l.most(v.shape[len(v.shape)-1]); {
+	summed, width := 16, l.most(v.shape[len(v.shape)-1])
+	switch {
 	case v.output && width <= 64:
 		bits, summed = 20, 20
 	case v.output:
@@ -40,35 +40,35 @@ func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
 	case width <= 64:
 		summed = bits // few roundings: one table will do
 	}
-	c, fine := l.inFineShares(n, v)
+	c, fine := l.inFineShares(v, in)
 	if fine {
 		// The logarithm takes one bit more of an even number of them.
 		bits = fixed.FineShareBits
-		if l.most(v.shape[len(v.shape)-1]) > 64 {
+		if width > 64 {
 			bits++ // many small ones add up
 		}
 		bits = min(bits, 29-c)
 		summed = bits
 	}
-	m := l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: summed, Bits: bits}, fine)
+	m := l.softmaxScores(v, in, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: summed, Bits: bits}, fine)
 	v.id = l.SharesOf(m, v.name, summed, bits)
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
-func lowerLogSoftmax(l *lowering, n *graph.Node, _ graph.LogSoftmax, v *value) {
+func lowerLogSoftmax(l *lowering, _ graph.LogSoftmax, v *value, in []*value) {
 	if v.shape[len(v.shape)-1] == 1 {
 		v.acc = &fixed.Int{Shape: v.shape}
 		return
 	}
-	v.acc = l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}, false), 16).Log()
+	v.acc = l.Shares(l.softmaxScores(v, in, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}, false), 16).Log()
 }
 
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
 // are where the block begins. Fine scores are taken in limbs (inFineShares).
-func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bool) fixed.Scores {
-	x := l.values[n.Inputs[0]]
-	if !fine { // they may be however far apart else
-		x = l.nearScores(n, x, v)
+func (l *lowering) softmaxScores(v *value, in []*value, b fixed.Block, fine bool) fixed.Scores {
+	x := in[0]
+	if !fine && len(in) == 1 { // they may be however far apart else
+		x = l.nearScores(x, v)
 	}
 	bits := l.narrowBitsOf(x)
 	if l.Circuit.Tensors[l.tensor(x)].Kind == model.Input {
@@ -94,14 +94,14 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bo
 		}
 	}
 	m := l.Scores(&b) // without masks
-	for i, name := range n.Inputs[1:] {
+	for i, name := range v.node.Inputs[1:] {
 		mask, labels := l.maskOf(name, v.shape)
 		if i > 0 { // where all of them are 1
 			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), fixed.AllLabels(v.shape)
 		}
 		b.Mask, b.Labels = mask, labels
 	}
-	if len(n.Inputs) == 2 && m.Open && l.leavesSome(n.Inputs[1]) && l.lowers(m, b, x) {
+	if len(in) == 2 && m.Open && l.leavesSome(v.node.Inputs[1]) && l.lowers(m, b, x) {
 		b.Kind = fixed.LoweredSoftmaxBlock
 	}
 	l.Begin(b)
@@ -110,9 +110,9 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bo
 
 // inFineShares reports whether a Softmax is taken so, and the size of the low limb: where
 // scores and result have the finest of formats, and there is no mask.
-func (l *lowering) inFineShares(n *graph.Node, v *value) (c int, ok bool) {
-	x := l.values[n.Inputs[0]]
-	if len(n.Inputs) > 1 || l.length != nil || !l.finestOf(v) || !l.finestOf(x) {
+func (l *lowering) inFineShares(v *value, in []*value) (c int, ok bool) {
+	x := in[0]
+	if len(in) > 1 || l.length != nil || !l.finestOf(v) || !l.finestOf(x) {
 		return 0, false
 	}
 	return l.FineCut(fixed.Scores{ID: l.tensor(x), Mask: model.None})
@@ -126,12 +126,12 @@ const (
 	nearKey = 11
 )
 
-// nearScores returns the scores of a Softmax, or, where they are wide and reach far beyond
+// nearScores returns the scores of a Softmax without masks, or, where they are wide and reach far beyond
 // those that count, as the logarithms of small probabilities do, the scores less their
 // maximum, clamped at −FarBelow: on a finer scale than all of them would have.
-func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
+func (l *lowering) nearScores(x, v *value) *value {
 	wide := l.opts.Mode != modeW8A8 && l.formatted(x) > fixed.NarrowBits
-	if len(n.Inputs) > 1 || l.length != nil || !wide || l.reachOf(x.rng) < farScores {
+	if l.length != nil || !wide || l.reachOf(x.rng) < farScores {
 		return x
 	}
 	id := l.tensor(x)

@@ -100,8 +100,8 @@ func misjudged(t *model.Tensor, splits [][]graph.Split, real []float64, ints []i
 
 // lowerExceeds lowers comparisons of features with thresholds: tests of x − T − 1 ≥ 0
 // for whole numbers T, exact for the integers that the features are.
-func lowerExceeds(l *lowering, n *graph.Node, op graph.Exceeds, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerExceeds(l *lowering, op graph.Exceeds, v *value, in []*value) {
+	x := in[0]
 	id := l.tensor(x)
 	t := l.Circuit.Tensors[id]
 	limits, features := make([]int32, len(op.Splits)), make([]int, len(op.Splits))
@@ -132,11 +132,11 @@ const forestBits = 28
 // number of the former is 0. That sum is a few views of the bits, one for each place on
 // a path, so nothing but one look-up for each leaf says where a row ends. The weights
 // are whole numbers on one scale and their sums exact.
-func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
-	bits := l.tensor(l.values[n.Inputs[0]])
+func lowerForest(l *lowering, op graph.Forest, v *value, in []*value) {
+	bits := l.tensor(in[0])
 	t := l.Circuit.Tensors[bits]
 	over, under := op.Paths()
-	in := &fixed.Int{Shape: []int{v.shape[0], len(over)}}
+	sum := &fixed.Int{Shape: []int{v.shape[0], len(over)}}
 	views := func(coef int64, paths [][]int) {
 		for place := 0; ; place++ {
 			index, any := make([]int, len(paths)), false
@@ -148,7 +148,7 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 			if !any {
 				return
 			}
-			in = in.Plus(l.View(bits, fixed.ColumnView(index), in.Shape).Within(min(t.Min, 0), max(t.Max, 0)).Times(coef))
+			sum = sum.Plus(l.View(bits, fixed.ColumnView(index), sum.Shape).Within(min(t.Min, 0), max(t.Max, 0)).Times(coef))
 		}
 	}
 	views(1, over)
@@ -160,10 +160,10 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 	}
 	if most > 0 {
 		number := l.Fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), fixed.Listed(counts))
-		in = in.Minus(l.View(number, fixed.LabelView([]int{1}, in.Shape), in.Shape))
+		sum = sum.Minus(l.View(number, fixed.LabelView([]int{1}, sum.Shape), sum.Shape))
 	}
-	leaves := l.Mapped(v.name+", leaves", in, l.ZeroTable(max(fixed.TableBits(in.Min, in.Max), leastForestTable)), 0, 0, 1)
-	weights, least, greatest := l.leafWeights(op, n.Inputs[1], v)
+	leaves := l.Mapped(v.name+", leaves", sum, l.ZeroTable(max(fixed.TableBits(sum.Min, sum.Max), leastForestTable)), 0, 0, 1)
+	weights, least, greatest := l.leafWeights(op, v.node.Inputs[1], v)
 	v.id = l.Exact(v.name, l.Product(v.shape, leaves, []int{0, 2}, weights, []int{2, 1}, 1).Within(least, greatest))
 }
 
