@@ -113,7 +113,7 @@ func (l *lowering) setAffine(v, x *value, mul, add float64) {
 // refine scales e up, if it is too coarse to take in constants with the
 // precision that the sum v will have.
 func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, rng Range) *fixed.Int {
-	exact := values.secret == nil && !slices.ContainsFunc(values.shown, func(c float64) bool {
+	exact := !values.isSecret() && !slices.ContainsFunc(values.shown, func(c float64) bool {
 		c *= fixed.Pow2(e.Frac)
 		return c != math.Trunc(c)
 	})

@@ -243,29 +243,43 @@ func broadcasts(g *graph.Graph, name string, axis int) bool {
 // first returns the first entry of a tensor along an axis, nil if another one
 // differs.
 func first(t *graph.Tensor, axis int) *graph.Tensor {
-	out := &graph.Tensor{Shape: slices.Clone(t.Shape), DType: t.DType}
-	out.Shape[axis] = 1
-	inner := model.Size(t.Shape[axis+1:])
-	ok := true
-	if t.I64 == nil {
-		out.F32, ok = firstOf(t.Floats(), t.Shape[axis], inner)
-	} else {
-		out.I64, ok = firstOf(t.I64, t.Shape[axis], inner)
-	}
-	if !ok {
+	shape := slices.Clone(t.Shape)
+	shape[axis] = 1
+	one := begin(t, shape)
+	if !sameEntries(t, entries(one, t.Shape, func(i int) int { return broadcastIndex(i, t.Shape, shape) })) {
 		return nil
+	}
+	return one
+}
+
+// begin is the part of a tensor, of a shape, that has the first of its entries along every axis.
+func begin(t *graph.Tensor, shape []int) *graph.Tensor {
+	return entries(t, shape, func(i int) int {
+		from, stride := 0, 1
+		for axis := len(shape) - 1; axis >= 0; axis-- {
+			from += i % shape[axis] * stride
+			i /= shape[axis]
+			stride *= t.Shape[axis]
+		}
+		return from
+	})
+}
+
+// entries is a tensor of a shape whose entry i is entry index(i) of another one.
+func entries(of *graph.Tensor, shape []int, index func(i int) int) *graph.Tensor {
+	out := &graph.Tensor{Shape: shape, DType: of.DType}
+	floats := of.Floats()
+	for i := range model.Size(shape) {
+		if floats == nil {
+			out.I64 = append(out.I64, of.I64[index(i)])
+		} else {
+			out.F32 = append(out.F32, floats[index(i)])
+		}
 	}
 	return out
 }
 
-func firstOf[T float32 | int64](v []T, n, inner int) (out []T, ok bool) {
-	for ; len(v) > 0; v = v[n*inner:] {
-		for i := 1; i < n; i++ {
-			if !slices.Equal(v[:inner], v[i*inner:][:inner]) {
-				return nil, false
-			}
-		}
-		out = append(out, v[:inner]...)
-	}
-	return out, true
+// sameEntries reports whether two tensors have the same entries in row-major order.
+func sameEntries(a, b *graph.Tensor) bool {
+	return slices.Equal(a.I64, b.I64) && slices.Equal(a.Floats(), b.Floats())
 }

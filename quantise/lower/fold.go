@@ -84,11 +84,8 @@ func (l *lowering) fold(x *value, w *weighting, stride int) *value {
 		return c.of
 	}
 	add := l.constant(l.fg.Consts[c.add])
-	sums := numbers{shown: weights.ChannelSums(&plain, add.Float64s(), w.channels, stride)}
-	if plain.Secret || add.Secret {
-		real := sums.shown
-		sums = standing(len(real), magnitudeOf(real), func() []float64 { return real })
-	}
+	real := weights.ChannelSums(&plain, add.Float64s(), w.channels, stride)
+	sums := numbersAre(real, plain.Secret || add.Secret, magnitudeOf(real))
 	if len(w.bias.shown) == 0 {
 		w.bias = bias{name: c.add, numbers: sums, shape: []int{len(sums.shown)}}
 	} else {

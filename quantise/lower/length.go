@@ -16,47 +16,45 @@ import (
 // else. Lists of integers of fixed length, such as positions of the text, may follow
 // the first, and one whose length is open too (Written). It is "" if there is none.
 func Length(fg *graph.Graph) string {
-	if fg.Rebind == nil || len(fg.Inputs) == 0 {
-		return ""
-	}
-	symbol, lists := "", 0
-	for i, in := range fg.Inputs {
-		if i > 0 && len(in.Shape) == 1 && !in.DType.IsFloat() {
-			if openList(in) && in.Symbols[0] != symbol {
-				lists++
-			}
-			if !openList(in) || in.Symbols[0] != symbol && lists == 1 {
-				continue
-			}
-		}
-		s := in.Symbols
-		if len(s) != 2 || s[0] != "" || s[1] == "" || in.Shape[0] != 1 || in.DType.IsFloat() || i > 0 && s[1] != symbol {
-			return ""
-		}
-		symbol = in.Symbols[1]
-	}
-	return symbol
+	length, _ := textSymbols(fg)
+	return length
 }
 
-// Written returns the symbol of the length of a list of integers that a model of texts leaves open
-// beside that of the text, such as that of the positions whose logits it gives. It is "" if there is none.
+// Written returns the symbol of the length of a list beside the length of a text
+// (Length), such as that of the positions whose logits it gives. It is "" if there is none.
 func Written(fg *graph.Graph) string {
-	if Length(fg) == "" {
-		return ""
-	}
-	for _, in := range fg.Inputs[1:] {
-		if len(in.Shape) == 1 && openList(in) {
-			return in.Symbols[0]
-		}
-	}
-	return ""
+	_, list := textSymbols(fg)
+	return list
 }
 
-func openList(in graph.Input) bool { return len(in.Symbols) == 1 && in.Symbols[0] != "" }
+// textSymbols returns the symbols of Length and Written.
+func textSymbols(fg *graph.Graph) (length, list string) {
+	if fg.Rebind == nil {
+		return "", ""
+	}
+	for i, in := range fg.Inputs {
+		s := in.Symbols
+		switch {
+		case in.DType.IsFloat():
+			return "", ""
+		case i > 0 && len(in.Shape) == 1:
+			if open := len(s) == 1 && s[0] != ""; open && (s[0] == length || list != "") {
+				return "", ""
+			} else if open {
+				list = s[0]
+			}
+		case len(s) != 2 || s[0] != "" || s[1] == "" || in.Shape[0] != 1 || i > 0 && s[1] != length:
+			return "", ""
+		default:
+			length = s[1]
+		}
+	}
+	return length, list
+}
 
 // A free length is tried with its bound, for which all numbers are chosen, and with
-// these sizes.
-var shortTexts = []int{2, 3}
+// these sizes: of the text, and of the list beside it, if its length is free.
+var shortTexts = [][]int{{2, 3}, {3, 2}}
 
 // usualLength is the length of a text for which tables are worth their rows, and usualWritten that of
 // a list beside it.
@@ -108,11 +106,8 @@ func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
 		refuse.With("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
 	}
 	var list []sized
-	for i, n := range append([]int{most}, shortTexts...) {
-		sizes := []int{n}
-		if len(free) > 1 { // most, or the other one of the short ones
-			sizes = append(sizes, append([]int{most}, shortTexts[1], shortTexts[0])[i])
-		} else if i > 0 && n == most {
+	for i, sizes := range append([][]int{{most, most}}, shortTexts...) {
+		if sizes = sizes[:len(free)]; len(free) == 1 && i > 0 && sizes[0] == most {
 			continue
 		}
 		named := map[string]int{}
@@ -147,23 +142,18 @@ type length struct {
 	at      int
 }
 
-// free has a dimension of that length be free; nil: none is.
-func (l *lowering) free(f *length) {
-	if l.length = f; f != nil {
-		l.wholes = map[string]*graph.Tensor{}
-		for name, t := range f.whole {
-			l.wholes[name] = l.shown(name, t)
-		}
-		l.Usual = func(shape []int) int { return f.number(f.usual(shape)) }
+// free has a dimension of that length be free, of which another pass may have found numbers; nil: none is.
+func (l *lowering) free(known *length) {
+	if known == nil {
+		return
 	}
-}
-
-// nextPass is what the next pass of the same lowering knows.
-func (f *length) nextPass() *length {
-	if f == nil {
-		return nil
+	f := *known
+	f.at = 0
+	l.length, l.wholes = &f, map[string]*graph.Tensor{}
+	for name, t := range f.whole {
+		l.wholes[name] = l.shown(name, t)
 	}
-	return &length{bound: f.bound, other: f.other, whole: f.whole, numbers: f.numbers, given: f.given}
+	l.Usual = func(shape []int) int { return f.number(f.usual(shape)) }
 }
 
 // number is n in the lowering for the bound, and in others what n was there.
@@ -246,8 +236,7 @@ func wholeConstants(list []sized) map[string]*graph.Tensor {
 // begins reports whether a constant is the part of another one, of as many axes, that
 // has the first of its entries along each.
 func begins(all, part *graph.Tensor) bool {
-	r := len(all.Shape)
-	if len(part.Shape) != r || all.DType.IsFloat() != part.DType.IsFloat() {
+	if len(part.Shape) != len(all.Shape) || all.DType.IsFloat() != part.DType.IsFloat() {
 		return false
 	}
 	for i, d := range part.Shape {
@@ -255,17 +244,5 @@ func begins(all, part *graph.Tensor) bool {
 			return false
 		}
 	}
-	f, g := all.Floats(), part.Floats()
-	for at := range part.Len() {
-		from, stride, rest := 0, 1, at
-		for i := r - 1; i >= 0; i-- {
-			from += rest % part.Shape[i] * stride
-			rest /= part.Shape[i]
-			stride *= all.Shape[i]
-		}
-		if f != nil && f[from] != g[at] || all.I64 != nil && all.I64[from] != part.I64[at] {
-			return false
-		}
-	}
-	return true
+	return sameEntries(begin(all, part.Shape), part)
 }

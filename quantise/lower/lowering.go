@@ -136,7 +136,7 @@ func (l *lowering) nextPass(p fixed.Plan) *lowering {
 	opts.Formats = l.given
 	next := newLowering(l.real, l.ranges, opts, l.memory)
 	next.Plan, next.Batch = p, l.Batch
-	next.free(l.length.nextPass())
+	next.free(l.length)
 	return next
 }
 

@@ -54,26 +54,23 @@ func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
 	widest := scores.Abs()
 	floor := float64(-2*widest) - below
 	least := slices.Min(values.shown)
-	if values.secret != nil {
+	if values.isSecret() {
 		least = -values.most()
 	}
 	if c := l.consumer(v); c == nil || !IsSoftmax(c.Op) || least >= 4*floor {
 		return values
 	}
 	most := math.Max(-4*floor, v.rng.Max+widest) // of what is left
-	soft := madeOf(len(values.shown), most, func(from ...[]float64) []float64 {
-		out := slices.Clone(from[0])
-		for i, x := range out {
-			if x < 4*floor {
-				out[i] = floor
-			}
+	soft := slices.Clone(values.held())
+	for i, x := range soft {
+		if x < 4*floor {
+			soft[i] = floor
 		}
-		return out
-	}, values)
+	}
 	v.unreported = true
 	widest = math.Max(widest, (widest+below)/l.opts.Headroom)
 	v.rng = Range{Min: -widest, Max: widest}
-	return soft
+	return numbersAre(soft, values.isSecret(), most)
 }
 
 // leavesSome reports whether a constant mask leaves an entry in each row of a text of any

@@ -36,8 +36,6 @@ func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
 		l.integerClamp(v, x, *boundsOf(op))
 	case wholes(op) && !x.nonlinear():
 		l.lowerWhole(v, x, op)
-	case op.Func.Jumps && !wholes(op):
-		refuse.With("operator not supported")
 	default: // or a function of another value whose table has the whole numbers
 		l.apply(v, x, graph.Kind(op), curveOf(op), boundsOf(op))
 	}
@@ -262,8 +260,6 @@ func (l *lowering) lowerWhole(v, x *value, op graph.Scalar) {
 		v.acc = l.Trunc(v.name, e)
 	case graph.Round:
 		v.acc = l.Round2even(v.name, e)
-	default:
-		refuse.With("%s is no way to round to whole numbers", op.Func.Name)
 	}
 }
 

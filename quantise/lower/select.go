@@ -69,13 +69,11 @@ func lowerWhere(l *lowering, _ graph.Where, v *value, in []*value) {
 	// mask·constant over the shape that both broadcast to.
 	shape, _ := graph.Broadcast(cond.Shape, t.Shape) // they do: the graph is valid
 	most := values.most()
-	masked := madeOf(model.Size(shape), most, func(from ...[]float64) []float64 {
-		out := make([]float64, model.Size(shape))
-		for i := range out {
-			out[i] = takes(constant, broadcastIndex(i, shape, cond.Shape)) * from[0][broadcastIndex(i, shape, t.Shape)]
-		}
-		return out
-	}, values)
+	list, from := make([]float64, model.Size(shape)), values.held()
+	for i := range list {
+		list[i] = takes(constant, broadcastIndex(i, shape, cond.Shape)) * from[broadcastIndex(i, shape, t.Shape)]
+	}
+	masked := numbersAre(list, values.isSecret(), most)
 	e := l.refine(v, l.align(terms, most, v), masked, most, v.rng)
 	v.acc = l.plusConstant(e, name, shape, masked, nil)
 }

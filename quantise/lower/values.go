@@ -71,7 +71,7 @@ func (l *lowering) commit(v *value) model.TensorID {
 	if id, ok := l.unrounded(v, e); ok {
 		return id
 	}
-	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.Clamps)
+	rng, room, clamps := l.usefulRange(v, e), l.roomOf(v.name), len(l.Clamps)
 	bits, clipped := min(l.Plan.Bits, room), v.unreported || rng != v.rng
 	if r := float64(e.Abs()) * fixed.Pow2(-e.Frac) / l.opts.Headroom; e.Norm > 0 && r < rng.Abs() {
 		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised

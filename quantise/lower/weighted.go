@@ -247,7 +247,11 @@ func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 	if r == 0 || v.output && v.uses == 1 {
 		return 0, false
 	}
-	return fixed.FloorLog2(float64(int64(1)<<min(l.bitsOf(v), l.roomAfter(v))-1) / r), true
+	into := v.name // or the sum that it is a term of
+	if c := l.consumer(v); c != nil && TraitsOf(c.Op).Sums {
+		into = c.Output
+	}
+	return fixed.FloorLog2(float64(int64(1)<<min(l.bitsOf(v), l.roomOf(into))-1) / r), true
 }
 
 // roundedItself reports whether a value is rounded to a format of its own, or to its
