@@ -49,15 +49,17 @@ func lowerConv(l *lowering, op graph.Conv, v *value, in []*value) {
 	// The view's axes: N, [G,] IC, a tap axis for each window, the spatial axes.
 	view := &model.View{Groups: []model.Group{fixed.Axis(0, 0)}}
 	dims, colLabels := []int{x.shape[0]}, []int{0}
-	contracted := func(dim int) int {
-		lab := free
-		free++
-		labels, shape = append(labels, lab), append(shape, dim)
-		dims, colLabels = append(dims, dim), append(colLabels, lab)
+	axis := func(dim, label int) int {
+		dims, colLabels = append(dims, dim), append(colLabels, label)
 		return len(dims) - 1
 	}
+	contracted := func(dim int) int {
+		labels, shape = append(labels, free), append(shape, dim)
+		free++
+		return axis(dim, free-1)
+	}
 	if group > 1 {
-		dims, colLabels = append(dims, group), append(colLabels, 1)
+		axis(group, 1)
 		c := contracted(ic)
 		view.Groups = append(view.Groups, model.Group{Out: []int{1, c}, In: []int{1}, Map: model.MapReshape})
 	} else {
@@ -73,9 +75,7 @@ func lowerConv(l *lowering, op graph.Conv, v *value, in []*value) {
 		pointwise = pointwise && w.Taps == 1 && w.Stride == 1 && w.Base == 0 && spatial[i] == x.shape[2+i]
 	}
 	for i, w := range ws {
-		pos := len(dims)
-		dims, colLabels = append(dims, spatial[i]), append(colLabels, first+i)
-		if taps[i] < 0 {
+		if pos := axis(spatial[i], first+i); taps[i] < 0 {
 			view.Groups = append(view.Groups, w.Tap(pos, 2+i, 0))
 		} else {
 			view.Groups = append(view.Groups, w.Spread(taps[i], pos, 2+i))
@@ -104,7 +104,7 @@ func lowerConv(l *lowering, op graph.Conv, v *value, in []*value) {
 		return
 	}
 	// Computed weights.
-	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count, limit: l.limitOf(v)})
+	ida, idb := l.fitProduct(v, x, in[1], contraction{count: count})
 	ida, colLabels = operand(ida)
 	idb = l.Reshaped(l.Circuit.Tensors[idb].Name, idb, shape)
 	v.acc = l.Product(out, ida, colLabels, idb, labels, count)

@@ -62,7 +62,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 	}
 	if va != nil && vb != nil {
 		k := l.most(k)
-		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape), l.limitOf(v)}
+		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape)}
 		sum := func(ida, idb model.TensorID) *fixed.Int {
 			reach := int64(l.reach(ida, idb, c))
 			ida, la := l.DropBroadcast(ida, la, v.shape)
@@ -70,9 +70,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 			e := l.Product(v.shape, ida, la, idb, lb, k)
 			return e.Within(max(e.Min, -reach), min(e.Max, reach))
 		}
-		if v.acc = l.productLimbs(v, va, vb, c, sum); v.acc == nil {
-			v.acc = sum(l.fitProduct(va, vb, c))
-		}
+		v.acc = l.productOf(v, va, vb, c, sum)
 		return
 	}
 	x, name, lw := va, b, lb

@@ -165,20 +165,12 @@ func lowerTake(l *lowering, op graph.Take, v *value, in []*value) {
 		id, rank = l.rows(v, v.node.Inputs[0], t), len(t.Shape)
 	}
 	span := len(at.shape) // of the output, in the place of the axis
-	w := &model.View{}
-	for i := range rank {
-		switch {
-		case i < op.Axis:
-			w.Groups = append(w.Groups, fixed.Axis(i, i))
-		case i > op.Axis:
-			w.Groups = append(w.Groups, fixed.Axis(i-1+span, i))
-		default:
-			g := model.Group{In: []int{i}, Map: model.MapPublic, Ids: ids}
-			for j := range span {
-				g.Out = append(g.Out, i+j)
-			}
-			w.Groups = append(w.Groups, g)
-		}
+	w := model.SameIndexes(rank)
+	w.Groups[op.Axis] = model.Group{
+		In: []int{op.Axis}, Map: model.MapPublic, Ids: ids, Out: slices.Concat(model.Axes(op.Axis + span)[op.Axis:]), // nil for none
+	}
+	for i := op.Axis + 1; i < rank; i++ {
+		w.Groups[i] = fixed.Axis(i-1+span, i)
 	}
 	v.id = l.Viewed(v.name, id, w, v.shape)
 }

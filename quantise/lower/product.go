@@ -17,20 +17,28 @@ import (
 // and the product is A_high + 2^(m−k)·carry, in units of 2^k of x's. It is off by at most
 // 2^(m−k−1) units, a small part of what rounding it drops.
 
-// productLimbs is a sum of products of two values in limbs of the second, for values whose
-// formats one accumulator does not hold. It is nil if one does, or if limbs are of no use. sum
-// makes the sum for two tensors.
+// productOf is the sum of products v of two values, which sum makes for two tensors: in limbs where
+// that is of use, and rounded until one accumulator holds it elsewhere.
+func (l *lowering) productOf(v, a, b *value, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
+	if e := l.productLimbs(v, a, b, c, sum); e != nil {
+		return e
+	}
+	return sum(l.fitProduct(v, a, b, c))
+}
+
+// productLimbs is productOf in limbs of the second, for values whose
+// formats one accumulator does not hold. It is nil if one does, or if limbs are of no use.
 func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
 	one := c.count == 1 && l.formatted(v) > fixed.NarrowBits
 	if l.opts.Formats[v.name].Weights == 0 && !one {
 		return nil
 	}
-	ida, idb := l.tightened(a), l.tightened(b)
-	if l.reach(ida, idb, c) <= float64(c.limit) || l.Magnitude(idb) < 1<<8 {
+	ida, idb, limit := l.tightened(a), l.tightened(b), l.limitOf(v)
+	if l.reach(ida, idb, c) <= float64(limit) || l.Magnitude(idb) < 1<<8 {
 		return nil
 	}
 	bits := (model.Log2Ceil(int(l.Magnitude(idb))+1) + 1) / 2
-	if room := c.limit / int64(2*c.count); l.rowSum(ida, c)<<bits > c.limit/2 {
+	if room := limit / int64(2*c.count); l.rowSum(ida, c.count, c.lastA)<<bits > limit/2 {
 		var e *fixed.Int
 		both := l.wide(a) && l.wide(b)
 		if both && one && l.finestOf(v) {
@@ -54,11 +62,11 @@ func (l *lowering) inLimbs(v *value, p fixed.Split, product func(limb model.Tens
 	return high.Plus(l.RoundCarry(v.name+", carry", low, drop).Times(1 << (drop - p.Bits)))
 }
 
-// rowSum bounds the sum of the magnitudes of what a sum of products takes from its first
-// factor.
-func (l *lowering) rowSum(a model.TensorID, c contraction) int64 {
-	most := l.Magnitude(a) * int64(c.count)
-	if s, ok := l.RowSums[a]; ok && c.lastA {
+// rowSum bounds the sum of the magnitudes of what a sum of so many products takes from a
+// factor, along its last axis or not.
+func (l *lowering) rowSum(id model.TensorID, count int, last bool) int64 {
+	most := l.Magnitude(id) * int64(count)
+	if s, ok := l.RowSums[id]; ok && last {
 		return min(most, s)
 	}
 	return most
@@ -74,7 +82,7 @@ func (l *lowering) rowSum(a model.TensorID, c contraction) int64 {
 func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
 	pa, pb := l.SplitMoved(ida), l.SplitMoved(idb)
 	reach := float64(c.count) * float64(l.Magnitude(pa.High)) * float64(l.Magnitude(pb.High))
-	if reach > float64(c.limit)/2 {
+	if reach > float64(l.limitOf(v))/2 {
 		return nil
 	}
 	e := sum(pa.High, pb.High)
@@ -118,46 +126,34 @@ func (l *lowering) wide(v *value) bool {
 // one if v is wide and they are.
 func (l *lowering) elementwise(v, a, b *value) *fixed.Int {
 	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
-	c := contraction{count: 1, limit: l.limitOf(v)}
-	if e := l.productLimbs(v, a, b, c, product); e != nil {
-		return e
-	}
-	return product(l.fitProduct(a, b, c))
+	return l.productOf(v, a, b, contraction{count: 1}, product)
 }
 
 // contraction tells what a product sums over: count entries, which are the
-// last axis of A or B if so marked; and how large it may be.
+// last axis of A or B if so marked.
 type contraction struct {
 	count        int
 	lastA, lastB bool
-	limit        int64
 }
 
 // reach bounds a sum of products.
 func (l *lowering) reach(a, b model.TensorID, c contraction) float64 {
-	ma, mb := float64(l.Magnitude(a)), float64(l.Magnitude(b))
-	most := ma * mb * float64(c.count)
-	if s, ok := l.RowSums[a]; ok && c.lastA {
-		most = math.Min(most, float64(s)*mb)
-	}
-	if s, ok := l.RowSums[b]; ok && c.lastB {
-		most = math.Min(most, float64(s)*ma)
-	}
-	return most
+	sumA, sumB := l.rowSum(a, c.count, c.lastA), l.rowSum(b, c.count, c.lastB)
+	return math.Min(float64(sumA)*float64(l.Magnitude(b)), float64(sumB)*float64(l.Magnitude(a)))
 }
 
 // fitProduct returns tensors of a and b so that a sum of products fits the
 // accumulator, rounding the wider one as often as that takes.
-func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model.TensorID) {
+func (l *lowering) fitProduct(v, a, b *value, c contraction) (model.TensorID, model.TensorID) {
 	ida, idb := l.tightened(a), l.tightened(b)
 	for {
-		over := l.reach(ida, idb, c) / float64(c.limit)
+		over := l.reach(ida, idb, c) / float64(l.limitOf(v))
 		if over <= 1 {
 			return ida, idb
 		}
-		wide, v := &ida, a
+		wide, of := &ida, a
 		if l.Magnitude(idb) > l.Magnitude(ida) {
-			wide, v = &idb, b
+			wide, of = &idb, b
 		}
 		// Share the loss between the two.
 		loss := 1
@@ -168,6 +164,6 @@ func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model
 		if bits < 4 {
 			refuse.With("a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
 		}
-		*wide = l.narrowed(v, bits)
+		*wide = l.narrowed(of, bits)
 	}
 }

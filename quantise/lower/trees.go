@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -177,24 +178,17 @@ const leastForestTable = 6
 func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model.TensorID, least, greatest int64) {
 	t := l.fg.Consts[name]
 	leaves, targets := t.Shape[0], t.Shape[1]
-	tree := make([]int, leaves) // of each leaf
-	trees := op.Trees(leaves)
-	for i, list := range trees {
-		for _, leaf := range list {
-			tree[leaf] = i
+	base := make([]float64, leaves*targets)
+	if op.Base != nil {
+		for _, leaf := range op.Trees(leaves)[0] {
+			copy(base[leaf*targets:], op.Base)
 		}
-	}
-	base := func(leaf, target int) float64 {
-		if op.Base == nil || tree[leaf] != 0 {
-			return 0
-		}
-		return op.Base[target]
 	}
 	most := 0.0
 	for j := range targets {
 		sum := 0.0
-		for i := range leaves {
-			sum += math.Abs(t.At(i*targets+j)) + math.Abs(base(i, j))
+		for at := j; at < len(base); at += targets {
+			sum += math.Abs(t.At(at)) + math.Abs(base[at])
 		}
 		most = math.Max(most, sum)
 	}
@@ -203,22 +197,16 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model
 		frac = min(fixed.FloorLog2((fixed.Pow2(forestBits)-float64(2*leaves))/most), 100)
 	}
 	whole := make([]int32, leaves*targets)
-	var lo, hi int64
-	for i := range leaves {
-		for j := range targets {
-			x := math.Round(t.At(i*targets+j)*fixed.Pow2(frac)) + math.Round(base(i, j)*fixed.Pow2(frac))
-			whole[i*targets+j] = int32(x)
-			lo, hi = min(lo, int64(x)), max(hi, int64(x))
-		}
-	}
-	id = l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, fixed.Listed(whole))
 	for j := range targets {
 		var down, up int64 // whatever leaves it may end in: what a certificate shows
-		for i := range leaves {
-			x := int64(whole[i*targets+j])
+		for at := j; at < len(base); at += targets {
+			x := int64(math.Round(t.At(at)*fixed.Pow2(frac)) + math.Round(base[at]*fixed.Pow2(frac)))
+			whole[at] = int32(x)
 			down, up = down+min(x, 0), up+max(x, 0)
 		}
 		least, greatest = min(least, down), max(greatest, up)
 	}
+	lo, hi := int64(min(slices.Min(whole), 0)), int64(max(slices.Max(whole), 0))
+	id = l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, fixed.Listed(whole))
 	return id, least, greatest
 }

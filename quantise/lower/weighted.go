@@ -265,11 +265,11 @@ func (l *lowering) roundedItself(v *value) bool {
 // added to it.
 func (l *lowering) streamOf(v *value) bool {
 	c := l.consumer(v)
-	if c == nil || l.fg.Consts[c.Inputs[0]] != nil || len(c.Inputs) > 1 && l.fg.Consts[c.Inputs[1]] != nil {
+	if c == nil {
 		return false
 	}
 	_, ok := l.stream[c.Output]
-	return ok
+	return ok && l.fg.Consts[c.Inputs[0]] == nil && l.fg.Consts[c.Inputs[1]] == nil
 }
 
 // finest is the magnitude that sets the scale on which the value will be
