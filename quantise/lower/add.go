@@ -83,7 +83,8 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		return
 	}
 	t, part := l.whole(name)
-	c, same := l.uniform(t)
+	values := l.numbersOf(t)
+	c, same := values.same()
 	if same {
 		c = float64(c * cs)
 		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
@@ -95,7 +96,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 			l.setAffine(v, x, xs, c)
 		}
 	}
-	values := l.softenMask(v, l.numbersOf(t).times(cs), x.rng)
+	values = l.softenMask(v, values.times(cs), x.rng)
 	most := values.most()
 	e := l.align([]term{{x, l.broadcast(x, v.shape).Times(int64(xs))}}, most, v)
 	e = l.refine(v, e, values, most, v.rng)

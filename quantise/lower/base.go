@@ -107,30 +107,24 @@ func (b *Base) Formats(fg *graph.Graph) Formats {
 	return f
 }
 
-// based takes the finest scale that the weights have in the base and for which the accumulator has room; the one that there is if
-// they are not the base's. It is false if there is none.
-func (m *meeting) based() bool {
-	if !m.opts.Base.knows(m.name, m.shape) {
-		return true
-	}
-	for _, frac := range m.baseScales() {
-		if m.hasRoom(m.bias.most(), frac) {
-			m.frac = frac
-			return true
-		}
-	}
-	return false
-}
-
-// basedOn has the product's weights, which are the base's, on a scale of theirs: the operand has fewer bits if they leave it no
-// more.
+// basedOn has the product's weights, if they are the base's, on the finest scale that they have there and for which the accumulator
+// has room: the operand has fewer bits if they leave it no more.
 func (m *meeting) basedOn() {
+	if !m.opts.Base.knows(m.name, m.shape) {
+		return
+	}
 	most := model.Log2Ceil(int(m.Magnitude(m.id)))
 	for bits := most; bits > max(0, most-minWeightBits); bits-- {
 		if bits < most {
 			m.id = m.narrowed(m.x, bits)
 		}
-		if m.based() || !isMatrix(m.t.Tensor) { // the adapter's tree has others on another scale
+		for _, frac := range m.baseScales() {
+			if m.hasRoom(m.bias.most(), frac) {
+				m.frac = frac
+				return
+			}
+		}
+		if !isMatrix(m.t.Tensor) { // the adapter's tree has others on another scale
 			return
 		}
 	}
@@ -144,38 +138,30 @@ func (b *Base) graft(m *Result, fg *graph.Graph) error {
 		return nil
 	}
 	of, g := b.of.Circuit.Graph, m.Circuit.Graph
-	byKey := map[string][]model.TensorID{}
-	for _, id := range g.FixedIDs() {
-		t := &g.Tensors[id]
-		key := scaleKey(t.Name, t.Shape)
-		byKey[key] = append(byKey[key], id)
-	}
-	shared := map[model.TensorID]bool{}
+	alone := slices.Clone(g.FixedIDs()) // which the base does not have
 	for _, id := range of.FixedIDs() {
-		t := &of.Tensors[id]
-		key := scaleKey(t.Name, t.Shape)
-		i := slices.IndexFunc(byKey[key], func(own model.TensorID) bool {
-			x, y := m.Weights[own], b.of.Weights[id]
-			return g.Tensors[own].Frac == t.Frac && !shared[own] && x.Len() == y.Len() && sameFill(x.Read, y.Read, x.Len())
+		t, v := of.Tensors[id], b.of.Weights[id]
+		i := slices.IndexFunc(alone, func(own model.TensorID) bool {
+			u, w := &g.Tensors[own], m.Weights[own]
+			return u.Name == t.Name && u.Frac == t.Frac && slices.Equal(u.Shape, t.Shape) && w.Len() == v.Len() && sameFill(w.Read, v.Read, v.Len())
 		})
-		var own model.TensorID
+		own := model.TensorID(len(g.Tensors))
 		if i >= 0 {
-			own = byKey[key][i]
-			m.Weights[own] = b.of.Weights[id]
+			own = alone[i]
+			alone = slices.Delete(alone, i, i+1)
+			m.Weights[own] = v
 		} else {
-			own = model.TensorID(len(g.Tensors))
 			g.Tensors = append(g.Tensors, model.Tensor{Name: t.Name, Shape: t.Shape, Kind: model.Fixed, Frac: t.Frac, Min: t.Min, Max: t.Max})
-			m.Weights = append(m.Weights, b.of.Weights[id])
+			m.Weights = append(m.Weights, v)
 		}
-		shared[own] = true
 		g.Base = append(g.Base, own)
 	}
 	matrices := map[string]bool{}
 	for name, t := range fg.Consts {
 		matrices[model.PrintableName(name)] = isMatrix(t)
 	}
-	for _, id := range g.FixedIDs() {
-		if t := &g.Tensors[id]; !shared[id] && matrices[t.Name] && b.knows(t.Name, t.Shape) {
+	for _, id := range alone {
+		if t := &g.Tensors[id]; matrices[t.Name] && b.knows(t.Name, t.Shape) {
 			return fmt.Errorf("weights %s of the base are not those of its own circuit", graph.Quote(t.Name))
 		}
 	}

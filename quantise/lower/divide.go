@@ -15,7 +15,7 @@ import (
 func (l *lowering) divide(v, a, b *value) {
 	if a == nil {
 		t := l.fg.Consts[v.node.Inputs[0]]
-		if c, same := l.uniform(t); same && slices.Equal(b.shape, v.shape) {
+		if c, same := l.numbersOf(t).same(); same && slices.Equal(b.shape, v.shape) {
 			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }, key: keyOf("over", c)}, nil)
 			return
 		}

@@ -107,7 +107,11 @@ func (p curvePieces) columns(k, out int) *lineColumns {
 		}
 		return frac
 	}
-	largest, steepest := p.reach()
+	largest, steepest := magnitudeOf(p.start), 0.0 // of a start, and of what is added to one
+	for i, y := range p.start[1:] {
+		steepest = max(steepest, math.Abs(y-p.start[i]))
+	}
+	steepest += magnitudeOf(p.bend)
 	// A slope is rounded to half of 2^−frac, and off by 2^k times as much.
 	if frac = fit(largest+steepest, frac); frac < out+k-3 && p.bend != nil {
 		rise = fit(steepest, rise)
@@ -168,15 +172,6 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 		}
 	}
 	return c
-}
-
-// reach is the greatest magnitude of a start, and of what is added to one.
-func (c curvePieces) reach() (largest, rise float64) {
-	steepest := 0.0
-	for i, y := range c.start[1:] {
-		steepest = max(steepest, math.Abs(y-c.start[i]))
-	}
-	return magnitudeOf(c.start), steepest + magnitudeOf(c.bend)
 }
 
 // rounded are the columns of tables for pieces of 2^k: the start in units of 2^−frac, the

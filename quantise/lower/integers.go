@@ -156,7 +156,7 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 		v.acc = above.Times(1 << k).Plus(l.timesConstants(v, id, name, t.Shape, low))
 		return
 	}
-	if c, same := l.uniform(t); same {
+	if c, same := l.numbersOf(t).same(); same {
 		if most >= 2 {
 			l.tensor(x) // which others may read
 		}
@@ -236,7 +236,12 @@ func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 // lowerWraparound lowers x mod 2^n, into the range of an integer type: what a look-up of
 // ⌊(x − least)/2^n⌋ leaves.
 func lowerWraparound(l *lowering, op graph.Wraparound, v *value, in []*value) {
-	e := l.wholeNumbers(in[0])
+	var e *fixed.Int // on scale 0
+	if x := in[0]; l.integers(x.name) {
+		e = l.broadcast(x, x.shape)
+	} else {
+		e = scaledUp(l.notFiner(l.operandFlat(x)))
+	}
 	least, most := op.To.Bounds()
 	if e.Min >= least && e.Max <= most {
 		v.acc = e
@@ -263,15 +268,6 @@ func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
 	}
 	l.InRange(rest, bits)
 	return rest
-}
-
-// wholeNumbers is a value of whole numbers as an accumulator on scale 0: of an integer type,
-// or floats.
-func (l *lowering) wholeNumbers(x *value) *fixed.Int {
-	if l.integers(x.name) {
-		return l.broadcast(x, x.shape)
-	}
-	return scaledUp(l.notFiner(l.operandFlat(x)))
 }
 
 // notFiner has whole numbers on no finer scale than they need.

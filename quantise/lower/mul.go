@@ -12,9 +12,10 @@ import (
 // mulConstant lowers v = x·t, or by the part of t that begins it and has a shape: as a change of scale, or a product
 // with weights.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {
-	c, same := l.uniform(t)
+	numbers := l.numbersOf(t)
+	c, same := numbers.same()
 	// A mask is one number; of several, and of whole ones, labels are made of.
-	if most := l.numbersOf(t).most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
+	if most := numbers.most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
 		refuse.With("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
 	if same {

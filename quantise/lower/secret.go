@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -23,22 +24,22 @@ import (
 // onGrid returns ranges whose bounds are on the grid: of whole numbers on one of whole numbers.
 // Those of values that are not finite stay, and are refused.
 func onGrid(fg *graph.Graph, ranges map[string]Range) map[string]Range {
-	out := make(map[string]Range, len(ranges))
+	out := maps.Clone(ranges)
 	for name, r := range ranges {
-		if up := weights.OnGrid; !math.IsNaN(r.Min+r.Max) && !math.IsInf(r.Min+r.Max, 0) {
-			if isInteger(fg, name) {
-				up = wholeOnGrid
-			}
-			r = Range{Min: -outwards(-r.Min, up), Max: outwards(r.Max, up), Least: -outwards(-r.Least, up)}.plusZero()
+		up := weights.OnGrid
+		if isInteger(fg, name) {
+			up = wholeOnGrid
 		}
-		out[name] = r
+		if !math.IsNaN(r.Min+r.Max) && !math.IsInf(r.Min+r.Max, 0) {
+			out[name] = r.outwards(func(x float64) float64 { return upwards(x, up) })
+		}
 	}
 	return out
 }
 
-// outwards is the least number of a grid of both signs that is not below x, whose positive
+// upwards is the least number of a grid of both signs that is not below x, whose positive
 // numbers up rounds up to. Its negative numbers are powers of two.
-func outwards(x float64, up func(float64) float64) float64 {
+func upwards(x float64, up func(float64) float64) float64 {
 	if x > 0 {
 		return up(x)
 	} else if x == 0 {

@@ -21,7 +21,7 @@ func lowerPRelu(l *lowering, _ graph.PRelu, v *value, in []*value) {
 	if x == nil || slope == nil {
 		refuse.With("only a computed input with a constant slope is supported")
 	}
-	if c, same := l.uniform(slope); same {
+	if c, same := l.numbersOf(slope).same(); same {
 		l.apply(v, x, graph.Kind(v.node.Op), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
 		return
 	}

@@ -110,7 +110,8 @@ func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool
 	}
 	near := float64(e.Abs()) <= math.Max(8*l.reachOf(v.rng)*fixed.Pow2(e.Frac), 1<<10)
 	whole := v.node != nil && l.integers(v.name) && e.Frac <= 0 && near
-	if v.final() && !l.rounds(v, e) || whole {
+	many := l.Entries(e.Shape) >= ManyOutputs && e.Abs() >= 1<<(OutputBits+7) && v.rng.Abs() > 0
+	if v.final() && !many || whole {
 		return l.Exact(v.name, e), true
 	}
 	return model.None, false
@@ -145,11 +146,6 @@ const (
 	OutputBits  = 14
 )
 
-// rounds reports whether an output is rounded, rather than given as it is.
-func (l *lowering) rounds(v *value, e *fixed.Int) bool {
-	return l.Entries(e.Shape) >= ManyOutputs && e.Abs() >= 1<<(OutputBits+7) && v.rng.Abs() > 0
-}
-
 // reachOf is the largest magnitude of a calibrated range, head-room included.
 func (l *lowering) reachOf(r Range) float64 { return float64(r.Abs() * l.opts.Headroom) }
 
@@ -176,11 +172,10 @@ func (l *lowering) usefulRange(v *value, e *fixed.Int) Range {
 		lo, hi := fixed.Keys(e, min(frac, e.Frac))
 		return lo >= -half && hi < half
 	}
-	changed := false
 	for r/2 >= v.useful && fits(r/2*l.opts.Headroom) {
-		r, changed = r/2, true
+		r /= 2
 	}
-	if !changed {
+	if r == v.rng.Abs() {
 		return v.rng
 	}
 	return Range{Min: -r, Max: r}

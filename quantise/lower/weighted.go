@@ -208,12 +208,13 @@ func (m *meeting) scaleWeights() {
 		}
 	}
 	m.bits = fixed.FloorLog2(most*fixed.Pow2(m.frac)) + 1
-	if useful, ok := m.usefulFrac(m.v); ok {
-		least := minWeightBits + 1
+	if rounded, ok := m.roundedFrac(m.v); ok {
+		// In one look-up of the remainder.
+		least, shift := minWeightBits+1, m.Plan.Shift()
 		if m.roundedItself(m.v) {
-			least = usualWeightBits
+			least, shift = usualWeightBits, fixed.MostShift
 		}
-		if spare := m.frac - (useful - t.Frac); spare > 0 {
+		if spare := m.frac - (rounded + shift - t.Frac); spare > 0 {
 			spare = max(0, min(spare, m.bits-least))
 			m.frac, m.bits = m.frac-spare, m.bits-spare
 		}
@@ -224,17 +225,6 @@ func (m *meeting) scaleWeights() {
 func (m *meeting) hasRoom(extra float64, frac int) bool {
 	most := float64(extra * fixed.Pow2(m.Circuit.Tensors[m.id].Frac+frac))
 	return m.scaledBy(m.stats, frac).Reach(m.bounds()).Most()+most+1 <= float64(m.limitOf(m.v))
-}
-
-// usefulFrac is the finest scale of an accumulator that rounding to the value makes
-// use of, in one look-up of the remainder; false where that is all there is.
-func (l *lowering) usefulFrac(v *value) (frac int, ok bool) {
-	shift := l.Plan.Shift()
-	if l.roundedItself(v) {
-		shift = fixed.MostShift
-	}
-	frac, ok = l.roundedFrac(v)
-	return frac + shift, ok
 }
 
 // roundedFrac is the scale that an accumulator of the value will be rounded to;
@@ -330,14 +320,6 @@ func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac i
 	l.Key(fmt.Sprint(name, " by ", w.By, shape, frac, " rounded"), most)
 	l.roundeds[key] = id
 	return id
-}
-
-// uniform returns the value that all entries of a constant have; false if it is secret.
-func (l *lowering) uniform(t *graph.Tensor) (float64, bool) {
-	if l.secrets[t] != nil {
-		return 0, false
-	}
-	return t.Uniform()
 }
 
 // statsOf are the statistics of the channels of weights: of those that are part of a
