@@ -14,21 +14,28 @@ import (
 // tell, which tightens every bound after. One with numbers that are not finite has codes for
 // them. One whose features are scaled first has a scale for each of them.
 func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
-	if rows := l.fg.Rows(v.name); rows > 0 {
-		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(l.most(rows) - 1)})
+	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input}
+	dt, rows := l.fg.DTypes[v.name], l.fg.Rows(v.name)
+	switch {
+	case model.Size(v.shape) == 0:
+		t.Kind = model.Empty
+		return l.public(t)
+	case rows > 0:
+		t.Max = int64(l.most(rows) - 1)
+		return l.public(t)
+	case dt == graph.Bool || l.fg.Masks(v.name):
+		t.Max = 1
+		return l.public(t)
+	case l.integers(v.name) && dt.Bits() <= 16:
+		t.Min, t.Max = dt.Bounds()
+		return l.public(t)
 	}
 	bits, finest := l.inputFormat(v)
 	r := l.reachOf(v.rng)
 	if r == 0 {
 		r = 1
 	}
-	switch {
-	case l.fg.DTypes[v.name] == graph.Bool || l.fg.Masks(v.name):
-		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: 1})
-	case l.integers(v.name) && l.fg.DTypes[v.name].Bits() <= 16:
-		lo, hi := l.fg.DTypes[v.name].Bounds()
-		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Min: lo, Max: hi})
-	case l.integers(v.name): // whole numbers stay what they are
+	if l.integers(v.name) { // whole numbers stay what they are
 		bits, finest = max(bits, min(fixed.FloorLog2(r)+1, max(fixed.FormatBits, bitsOfRange(v.rng)))), 0
 		if bits > 30 {
 			refuse.With("input %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", v.name, v.rng.Abs())
@@ -43,11 +50,11 @@ func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 		bits, frac = max(4, bits-(frac-finest)), finest
 	}
 	if splits := l.splits(v); splits != nil && !l.integers(v.name) {
-		id := l.public(splitInput(v, splits, r))
+		id := l.public(splitInput(t, splits, r))
 		l.asked[id] = splits
 		return id
 	}
-	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
+	t.Frac, t.Max = frac, int64(1)<<bits-1
 	t.Min = max(-t.Max-1, 1-model.Bound)
 	switch numbers { // with codes beyond
 	case graph.AllNumbers:
@@ -57,7 +64,7 @@ func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 		t.Min, t.Numbers = t.Min-1, model.MaskingNumbers
 		return l.public(t)
 	}
-	if dt := l.fg.DTypes[v.name]; v.rng.Min >= 0 && l.Entries(v.shape) >= 64 || dt == graph.Uint32 || dt == graph.Uint64 {
+	if v.rng.Min >= 0 && l.Entries(v.shape) >= 64 || dt == graph.Uint32 || dt == graph.Uint64 {
 		t.Min = 0
 	}
 	if s := l.scaling(v); s != nil {
@@ -68,9 +75,7 @@ func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 
 // public adds a graph input.
 func (l *lowering) public(t model.Tensor) model.TensorID {
-	t.Kind = model.Input
-	id := model.TensorID(len(l.Circuit.Tensors))
-	l.Circuit.Tensors = append(l.Circuit.Tensors, t)
+	id := l.place(t)
 	l.Circuit.Inputs = append(l.Circuit.Inputs, id)
 	return id
 }

@@ -145,12 +145,7 @@ func (l *lowering) run() {
 	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
 		v := pending(value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name)})
-		if model.Size(v.shape) == 0 {
-			v.id = l.empty(v)
-			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
-		} else {
-			v.id = l.input(v, in.Numbers)
-		}
+		v.id = l.input(v, in.Numbers)
 		l.values[in.Name] = v
 	}
 	var errs []error
@@ -197,7 +192,7 @@ func (l *lowering) atFault(n *graph.Node) string {
 // unless that is because an input could not be lowered.
 func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 	if model.Size(v.shape) == 0 {
-		v.id = l.empty(v)
+		v.id = l.place(model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
 		return true, nil
 	}
 	in := make([]*value, len(n.Inputs))
@@ -222,11 +217,10 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 	return err == nil, err
 }
 
-// empty adds the tensor of an input or output without entries.
-func (l *lowering) empty(v *value) model.TensorID {
-	id := model.TensorID(len(l.Circuit.Tensors))
-	l.Circuit.Tensors = append(l.Circuit.Tensors, model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
-	return id
+// place adds the tensor of an input, or of an output without entries, as it is.
+func (l *lowering) place(t model.Tensor) model.TensorID {
+	l.Circuit.Tensors = append(l.Circuit.Tensors, t)
+	return model.TensorID(len(l.Circuit.Tensors) - 1)
 }
 
 func (l *lowering) outputTensor(name string) (id model.TensorID) {

@@ -41,8 +41,8 @@ func (l *lowering) splits(v *value) [][]graph.Split {
 // clamped compares as it did. It is as fine as floats are at the least of the
 // thresholds, or as 28 bits allow; beyond that the features reach as far as r, the
 // input's reach by calibration.
-func splitInput(v *value, splits [][]graph.Split, r float64) model.Tensor {
-	t := model.Tensor{Name: v.name, Shape: v.shape, Max: 1<<fixed.FormatBits - 1, Min: -1 << fixed.FormatBits}
+func splitInput(t model.Tensor, splits [][]graph.Split, r float64) model.Tensor {
+	t.Min, t.Max = -1<<fixed.FormatBits, 1<<fixed.FormatBits-1
 	for _, list := range splits {
 		least, most := math.Inf(1), 0.0
 		for _, s := range list {
