@@ -140,9 +140,12 @@ func (l *lowering) add(op graph.Arithmetic, v, a, b *value) {
 		return
 	}
 	terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape).Times(int64(sign))}}
-	if frac, ok := l.stream[v.name]; ok {
-		v.acc = l.sumOnScale(v, terms, frac)
-		return
+	if frac, ok := l.stream[v.name]; ok { // what is finer than its stream is rounded first
+		for i := range terms {
+			if t := &terms[i]; !t.e.Linear() || t.e.Frac > frac {
+				t.e = l.View(l.roundAt(t.v, t.e, frac), nil, v.shape)
+			}
+		}
 	}
 	if v.acc = l.align(terms, 0, v); l.integers(v.name) && v.acc.Abs() >= model.Bound/2 {
 		ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] + s[1] })
@@ -189,7 +192,9 @@ func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
 // addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
 func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
 	if l.integers(v.name) {
-		v.acc = l.plusIntegers(l.broadcast(x, v.shape).Times(int64(xs)), name, cs)
+		t, part := l.whole(name)
+		values := numbers{shown: l.wholeConstant(name)}.times(cs)
+		v.acc = l.plusConstant(l.broadcast(x, v.shape).Times(int64(xs)), name, t.Shape, values, part)
 		return
 	}
 	if c := x.channels; c != nil { // which foldMul has made for it

@@ -86,18 +86,6 @@ func (l *lowering) fracFor(bits int, r Range) int {
 	return fixed.FloorLog2(float64(int64(1)<<bits-1) / a)
 }
 
-// sumOnScale lowers v = Σ terms on the scale of its stream: what is finer is
-// rounded first.
-func (l *lowering) sumOnScale(v *value, terms []term, frac int) *fixed.Int {
-	for i := range terms {
-		t := &terms[i]
-		if !t.e.Linear() || t.e.Frac > frac {
-			t.e = l.View(l.roundAt(t.v, t.e, frac), nil, t.e.Shape)
-		}
-	}
-	return l.align(terms, 0, v)
-}
-
 // roundFormat rounds e, which stands for a value with a format of its own, to the given bits.
 // It may take tables of any size that no other value has.
 func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fixed.Piecewise) model.TensorID {

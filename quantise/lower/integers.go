@@ -108,16 +108,6 @@ func (l *lowering) clampsFor(xs []*value, limit float64, reach func(sizes []floa
 	return bits, 0
 }
 
-// plusIntegers is e plus or minus a constant.
-func (l *lowering) plusIntegers(e *fixed.Int, name string, sign float64) *fixed.Int {
-	t, part := l.whole(name)
-	values := numbers{shown: t.Float64s()}.times(sign)
-	if most := values.most(); most >= model.Bound-1 {
-		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
-	}
-	return l.plusConstant(e, name, t.Shape, values, part)
-}
-
 // integerProduct lowers a product of integers.
 func (l *lowering) integerProduct(v, a, b *value) {
 	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
@@ -136,14 +126,21 @@ func (l *lowering) integerProduct(v, a, b *value) {
 	}
 }
 
+// wholeConstant returns the integers of a constant.
+func (l *lowering) wholeConstant(name string) []float64 {
+	t, _ := l.whole(name)
+	values := t.Float64s()
+	if most := magnitudeOf(values); most >= model.Bound-1 {
+		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+	}
+	return values
+}
+
 // integerMultiple lowers a product of integers with constants.
 func (l *lowering) integerMultiple(v, x *value, name string) {
 	t, part := l.whole(name)
-	values := t.Float64s()
+	values := l.wholeConstant(name)
 	most := magnitudeOf(values)
-	if most >= model.Bound-1 {
-		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
-	}
 	if bits := l.wrapsTo(v); bits > 0 && part == nil && float64(l.Magnitude(l.tensor(x)))*most >= model.Bound/2 {
 		const k = 8
 		high, low := make([]float64, len(values)), make([]float64, len(values))

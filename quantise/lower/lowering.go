@@ -164,7 +164,10 @@ func (l *lowering) run() {
 	}
 	must.OK(errors.Join(errs...))
 	for _, o := range l.fg.Outputs {
-		l.Circuit.Outputs = append(l.Circuit.Outputs, l.outputTensor(o))
+		l.at(&graph.Node{Name: o, Op: graph.Identity{}})
+		if err := refuse.Caught(func() { l.Circuit.Outputs = append(l.Circuit.Outputs, l.tensor(l.values[o])) }); err != nil {
+			refuse.With("output %q: %w", o, err)
+		}
 	}
 	l.MarkSaturated()
 	fixed.PrintableNames(l.Circuit)
@@ -212,7 +215,9 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		case n.Output == s.last:
 			l.scaledInput(v, s)
 		}
-		l.revealed()
+		if s := l.read.Swap(nil); s != nil { // its numbers would decide on the circuit
+			refuse.With("its constant %s would be part of the circuit, which is public, and not of what is hidden", graph.Quote(s.name))
+		}
 	})
 	return err == nil, err
 }
@@ -221,15 +226,6 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 func (l *lowering) place(t model.Tensor) model.TensorID {
 	l.Circuit.Tensors = append(l.Circuit.Tensors, t)
 	return model.TensorID(len(l.Circuit.Tensors) - 1)
-}
-
-func (l *lowering) outputTensor(name string) (id model.TensorID) {
-	v := l.values[name]
-	l.at(&graph.Node{Name: name, Op: graph.Identity{}})
-	if err := refuse.Caught(func() { id = l.tensor(v) }); err != nil {
-		refuse.With("output %q: %w", name, err)
-	}
-	return id
 }
 
 // consumer returns the one node that reads the value; nil if there are more.
@@ -284,13 +280,6 @@ func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 	return fixed.Plan{TableBits: n, Bits: bits}
 }
 
-// precise reports whether every step has enough bits.
-func (l *lowering) precise() bool {
-	return !slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool {
-		return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits)
-	})
-}
-
 // choose chooses what all look-ups share and lowers the model with that. A first
 // pass with the largest tables shows how far static bounds and calibrated ranges
 // are apart, which fixes table size and precision; the next builds the circuit, and
@@ -303,7 +292,10 @@ func (l *lowering) choose() *lowering {
 		l = l.nextPass(p)
 		l.run()
 		// Static bounds depend on the tables as well: a smaller one clamps less.
-		if l.precise() || p.TableBits == l.opts.MaxTableBits {
+		coarse := slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool {
+			return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits)
+		})
+		if !coarse || p.TableBits == l.opts.MaxTableBits {
 			break
 		}
 	}

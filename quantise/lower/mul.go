@@ -15,7 +15,11 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 	numbers := l.numbersOf(t)
 	c, same := numbers.same()
 	// A mask is one number; of several, and of whole ones, labels are made of.
-	if most := numbers.most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
+	truth := func() bool {
+		t := &l.Circuit.Tensors[l.tensor(x)]
+		return t.Frac == 0 && t.Min >= 0 && t.Max <= 1
+	}
+	if most := numbers.most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && truth()) {
 		refuse.With("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
 	if same {
@@ -46,12 +50,6 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 
 // leastMask is the least magnitude of what a mask adds (graph.Builder.Where).
 const leastMask = 1e4
-
-// truth reports whether a value is 0 or 1.
-func (l *lowering) truth(x *value) bool {
-	t := &l.Circuit.Tensors[l.tensor(x)]
-	return t.Frac == 0 && t.Min >= 0 && t.Max <= 1
-}
 
 // mulScalar lowers v = x·c.
 func (l *lowering) mulScalar(v, x *value, c float64) {

@@ -66,12 +66,6 @@ type secret struct {
 	most float64 // on the grid
 }
 
-// hides reports whether a constant is secret. Lists of indices, masks, and single whole
-// numbers are part of the architecture.
-func (o *Options) hides(name string, t *graph.Tensor) bool {
-	return o.Hide && !t.Public && t.DType.IsFloat() && t.Len() > 0 && !slices.Contains(o.Public, name)
-}
-
 // hidden returns fg with stand-ins in place of secret constants, which it remembers.
 func (l *lowering) hidden(fg *graph.Graph) *graph.Graph {
 	if !l.opts.Hide {
@@ -85,17 +79,13 @@ func (l *lowering) hidden(fg *graph.Graph) *graph.Graph {
 	return &out
 }
 
-// shown is a constant, or the stand-in of a secret one.
+// shown is a constant, or the stand-in of a secret one. Lists of indices, masks, and single whole
+// numbers are part of the architecture.
 func (l *lowering) shown(name string, t *graph.Tensor) *graph.Tensor {
-	if !l.opts.hides(name, t) {
+	if !l.opts.Hide || t.Public || !t.DType.IsFloat() || t.Len() == 0 || slices.Contains(l.opts.Public, name) {
 		return t
 	}
-	return l.standIn(name, t, l.memory.weights.Largest(&weights.Constant{Tensor: t}))
-}
-
-// standIn makes the stand-in of a tensor of that largest magnitude.
-func (l *lowering) standIn(name string, t *graph.Tensor, most float64) *graph.Tensor {
-	s := &secret{name, t, weights.OnGrid(most)}
+	s := &secret{name, t, weights.OnGrid(l.memory.weights.Largest(&weights.Constant{Tensor: t}))}
 	numbers := graph.NewStored(t.Len(), func(dst []float32, from int) {
 		l.read.Store(s)
 		for i := range dst {
@@ -125,13 +115,6 @@ func (l *lowering) constant(t *graph.Tensor) *weights.Constant {
 		return &weights.Constant{Tensor: s.real, Secret: true}
 	}
 	return &weights.Constant{Tensor: t}
-}
-
-// revealed refuses a node that has read a stand-in's numbers: they would decide on the circuit.
-func (l *lowering) revealed() {
-	if s := l.read.Swap(nil); s != nil {
-		refuse.With("its constant %s would be part of the circuit, which is public, and not of what is hidden", graph.Quote(s.name))
-	}
 }
 
 // hideable refuses nodes whose own numbers, or whole numbers that they read, are learned:

@@ -99,7 +99,14 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		}
 	}
 	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
-		l.shareBits(model.Log2Ceil(int(l.Magnitude(m.id))) + m.bits)
+		// With plenty of bits for activations and weights these have what they want; of few, half each, since the
+		// rounding errors of both weigh the same.
+		total := model.Log2Ceil(int(l.Magnitude(m.id))) + m.bits
+		share := total - goodWeightBits
+		if share < fixed.WantedBits {
+			share = max((total+2)/2, fixed.LeastBits)
+		}
+		l.maxBits = min(l.maxBits, share)
 	}
 	if stats.Most > 0 {
 		m.giveWay()
@@ -167,16 +174,6 @@ func restBits(bits int, sum float64) int {
 		bits--
 	}
 	return bits
-}
-
-// shareBits limits what activations take of the bits that a product has for them and for weights: with plenty for the two they have what
-// they want; of few, half each, since the rounding errors of both weigh the same.
-func (l *lowering) shareBits(total int) {
-	if total >= fixed.WantedBits+goodWeightBits {
-		l.maxBits = min(l.maxBits, total-goodWeightBits)
-	} else {
-		l.maxBits = min(l.maxBits, max((total+2)/2, fixed.LeastBits))
-	}
 }
 
 // bounds returns what is known of the entries of the operand.
