@@ -169,11 +169,5 @@ func (l *lowering) ofSoftmax(name string) bool {
 	for n != nil && TraitsOf(n.Op).moves == rearranges {
 		n = l.uses.By[n.Inputs[0]]
 	}
-	return n != nil && IsSoftmax(n.Op)
-}
-
-// IsSoftmax reports whether an operator is a Softmax.
-func IsSoftmax(op graph.Op) bool {
-	_, is := op.(graph.Softmax)
-	return is
+	return n != nil && TraitsOf(n.Op).Softmax
 }

@@ -95,7 +95,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 		case r.Inputs[0] != v.name:
 		case t.Norm:
 			norms++
-		case t.Softmax:
+		case t.Softmax || t.LogSoftmax:
 			softmaxes++
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 func init() {
 	register(lowerNorm, always[graph.Norm](Traits{Means: true, Norm: true}))
-	register(lowerLogPower, always[graph.LogPower](Traits{Means: true}))
-	register(lowerLogBands, always[graph.LogBands](Traits{Means: true}))
+	register(lowerLogPower, always[graph.LogPower](Traits{Means: true, Powers: true}))
+	register(lowerLogBands, always[graph.LogBands](Traits{Means: true, Powers: true}))
 }
 
 // lowerNorm lowers a norm so that a row's size does not matter, from a unit to all

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	register(lowerSoftmax, always[graph.Softmax](Traits{Softmax: true}))
-	register(lowerLogSoftmax, always[graph.LogSoftmax](Traits{Softmax: true}))
+	register(lowerLogSoftmax, always[graph.LogSoftmax](Traits{LogSoftmax: true}))
 }
 
 // lowerSoftmax lowers Softmax over the last axis, as exp(x − max − log Σ exp(x −
@@ -167,7 +167,7 @@ const (
 // takes.
 func (l *lowering) scored(v *value) bool {
 	c := l.consumer(v)
-	return c != nil && HasMany(l.fg) && IsSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
+	return c != nil && HasMany(l.fg) && TraitsOf(c.Op).Softmax && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
 }
 
 // mostLowered is the most bits that exponentials may have so that the exponential of a lowered
@@ -238,7 +238,7 @@ func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
 	if values.isSecret() {
 		least = -values.most()
 	}
-	if c := l.consumer(v); c == nil || !IsSoftmax(c.Op) || least >= 4*floor {
+	if c := l.consumer(v); c == nil || !TraitsOf(c.Op).Softmax || least >= 4*floor {
 		return values
 	}
 	most := math.Max(-4*floor, v.rng.Max+widest) // of what is left

@@ -28,9 +28,10 @@ type Traits struct {
 	linear bool
 	// Means says that an operand of any width will do: a mean, a norm, the logarithm of
 	// a power.
-	Means bool
-	// Norm and softmax say that it is a norm, or a Softmax or the logarithm of one.
-	Norm, Softmax bool
+	Means                     bool
+	Norm, Softmax, LogSoftmax bool
+	// Powers says that it is the logarithm of a power, or of powers of bands.
+	Powers bool
 	// PerEntry says that an entry of the result is a function of the operands' entries in
 	// the same place.
 	PerEntry bool

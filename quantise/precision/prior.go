@@ -53,7 +53,7 @@ func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
 	for _, n := range fg.Nodes {
 		bits := hiddenBits
 		switch t := lower.TraitsOf(n.Op); {
-		case t.Softmax:
+		case t.Softmax || t.LogSoftmax:
 			continue
 		case t.Norm:
 			bits = normBits
@@ -206,7 +206,7 @@ func spectral(fg *graph.Graph, groups []group) lower.Formats {
 	before, inputs := map[string]bool{}, map[string]bool{} // values that a logarithm depends on, and what bands are the powers of
 	for _, n := range slices.Backward(fg.Nodes) {
 		_, bands := n.Op.(graph.LogBands)
-		if lower.OfPower(n) || before[n.Output] {
+		if lower.TraitsOf(n.Op).Powers || before[n.Output] {
 			for _, in := range n.Inputs {
 				before[in] = true
 			}
