@@ -63,83 +63,63 @@ const (
 	usualWritten = 8
 )
 
-// quantiseLength quantises fg with a free length of up to opts.Length: it lowers the
-// model for that and for short texts, with the numbers of the former, and lifts what
-// comes out to a template. So static bounds hold for every length, and integers do not
+// textsOf are the variants of a model of texts of up to a length: for that, for which all numbers are chosen,
+// and for short ones, which compute the same values. So static bounds hold for every length, and integers do not
 // depend on it: a prefix of a text gives what it gives within the text, as far as the
 // model looks back alone. The length of a list (Written) is free as well, up to the same bound.
-func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) *Result {
-	most := opts.Length
-	free := []model.FreeDim{{Name: symbol, Bound: most}}
-	if written := Written(fg); written != "" {
-		free = append(free, model.FreeDim{Name: written, Bound: most})
+func textsOf(fg *graph.Graph, most int) *variants {
+	length, written := textSymbols(fg)
+	v := &variants{of: fg, most: most, least: most, usual: []int{min(most, usualLength)}, texts: true}
+	names := []string{length}
+	if written != "" {
+		names, v.least, v.usual = append(names, written), 1, append(v.usual, usualWritten)
 	}
-	if v := memory.variants; v == nil || v.of != fg || v.list[0].sizes[0] != most {
-		memory.variants = textsOf(fg, most, free...)
+	for _, name := range names {
+		v.free = append(v.free, model.FreeDim{Name: model.PrintableName(name), Bound: most})
 	}
-	list, whole := memory.variants.list, memory.variants.whole
-	checkRanges(list[0].graph, ranges)
-	t, first := lowerAll(list, free, func(i int, first *lowering) *lowering {
-		l, f := newLowering(list[i].graph, ranges, opts, memory), &length{bound: most, whole: whole, other: list[0].graph}
-		if i == 0 {
-			f.other = list[1].graph
-		} else {
-			f.numbers, f.given = first.length.numbers, true
-		}
-		l.free(f)
-		return l
-	})
-	usual := []int{min(most, usualLength)}
-	if len(free) == 1 {
-		bound(t, most)
-	} else {
-		bound(t, 1)
-		usual = append(usual, min(t.Free[1].Bound, usualWritten))
-	}
-	return first.finish(t, model.Instance{Sizes: usual})
-}
-
-// textsOf are the variants of a model of texts: for the bound of their length, and for short ones,
-// which compute the same values.
-func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
 	if most < 2 || most > fixed.LongestText {
 		refuse.With("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
 	}
-	var list []sized
 	for i, sizes := range append([][]int{{most, most}}, shortTexts...) {
-		if sizes = sizes[:len(free)]; len(free) == 1 && i > 0 && sizes[0] == most {
+		if sizes = sizes[:len(names)]; len(names) == 1 && i > 0 && sizes[0] == most {
 			continue
 		}
 		named := map[string]int{}
-		for f, d := range free {
-			named[d.Name] = sizes[f]
+		for f, name := range names {
+			named[name] = sizes[f]
 		}
-		list = append(list, sized{sizes, must.Get(fg.Rebind(named))})
+		v.list = append(v.list, sized{sizes, must.Get(fg.Rebind(named))})
 	}
-	shrinkConstants(list)
+	shrinkConstants(v.list)
 	same := func(x, y *graph.Node) bool {
 		return x.Output == y.Output && graph.Kind(x.Op) == graph.Kind(y.Op) && slices.Equal(x.Inputs, y.Inputs)
 	}
-	for _, b := range list[1:] { // which compute the same values in the same order
-		if !slices.EqualFunc(list[0].graph.Nodes, b.graph.Nodes, same) {
+	for _, b := range v.list[1:] { // which compute the same values in the same order
+		if !slices.EqualFunc(v.list[0].graph.Nodes, b.graph.Nodes, same) {
 			refuse.With("the model is made of other nodes")
 		}
 	}
-	return &variants{fg, list, wholeConstants(list)}
+	v.whole = wholeConstants(v.list)
+	return v
 }
 
 // length is what the lowering of a model with a free length knows of it.
 type length struct {
-	bound int
+	*variants
 	other *graph.Graph // the model for another length: what scales differs
-	// whole are the constants of which a text has as many entries as it is long, for
-	// the bound.
-	whole map[string]*graph.Tensor
 	// numbers are those that the lowering for the bound has found, in the order in
 	// which it has asked for them; others are given them.
 	numbers []int
 	given   bool
 	at      int
+}
+
+// length is what lowering variant i knows of the length, given what the first lowering has become.
+func (v *variants) length(i int, first *lowering) *length {
+	if i == 0 {
+		return &length{variants: v, other: v.list[1].graph}
+	}
+	return &length{variants: v, other: v.list[0].graph, numbers: first.length.numbers, given: true}
 }
 
 // free has a dimension of that length be free, of which another pass may have found numbers; nil: none is.
@@ -153,7 +133,16 @@ func (l *lowering) free(known *length) {
 	for name, t := range f.whole {
 		l.wholes[name] = l.shown(name, t)
 	}
-	l.Usual = func(shape []int) int { return f.number(f.usual(shape)) }
+	l.Usual = func(shape []int) int { // of a text of the usual length
+		n := 1
+		for _, d := range shape {
+			if d == f.most {
+				d = f.variants.usual[0]
+			}
+			n *= d
+		}
+		return f.number(n)
+	}
 }
 
 // number is n in the lowering for the bound, and in others what n was there.
@@ -175,18 +164,6 @@ func (l *lowering) most(n int) int {
 		return n
 	}
 	return l.length.number(n)
-}
-
-// usual is the number of entries of a shape for a text of the usual length.
-func (f *length) usual(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		if d == f.bound {
-			d = min(d, usualLength)
-		}
-		n *= d
-	}
-	return n
 }
 
 // open reports whether an axis of a value has a free length.

@@ -180,7 +180,7 @@ func lowerTake(l *lowering, op graph.Take, v *value, in []*value) {
 func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 	t := l.Circuit.Tensors[id]
 	shape := slices.Clone(t.Shape)
-	shape[axis] = l.length.bound
+	shape[axis] = l.length.most
 	e := l.View(id, model.SameIndexes(len(shape)), shape)
 	return l.VirtualOf(t.Name, e.Within(min(t.Min, 0), max(t.Max, 0)))
 }

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -32,16 +33,18 @@ func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memor
 		ranges = onGrid(fg, ranges)
 	}
 	var oneBatch error
-	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
-		if err = refuse.Caught(func() { m = quantiseLength(fg, ranges, opts, memory, symbol) }); err != nil {
-			err = fmt.Errorf("dimension %q: %w", symbol, err)
-		}
-		return m, err
-	} else if batch := Batch(fg); batch != "" {
-		if err = refuse.Caught(func() { m = quantiseFree(fg, ranges, opts, memory, batch) }); err == nil {
+	length, batch := Length(fg), Batch(fg)
+	if opts.Length <= 0 {
+		length = ""
+	}
+	if open := cmp.Or(length, batch); open != "" {
+		if err = refuse.Caught(func() { m = memory.variantsOf(fg, opts.Length, length, batch).quantiseFree(ranges, opts, memory) }); err == nil {
 			return m, nil
 		}
-		oneBatch = fmt.Errorf("dimension %q: %w", batch, err)
+		oneBatch = fmt.Errorf("dimension %q: %w", open, err)
+	}
+	if length != "" {
+		return nil, oneBatch
 	}
 	err = refuse.Caught(func() {
 		checkRanges(fg, ranges)
@@ -118,6 +121,18 @@ type Memory struct {
 	closer fixed.Recall[bool]    // whether lines are closer than a table
 	useful fixed.Recall[float64] // the magnitude beyond which a function is flat
 	most   fixed.Recall[float64] // that of its values
+}
+
+// variantsOf are those of a model with a free length of texts, up to the given one, or a free batch.
+func (m *Memory) variantsOf(fg *graph.Graph, most int, length, batch string) *variants {
+	switch v := m.variants; {
+	case v != nil && v.of == fg && v.texts == (length != "") && (!v.texts || v.most == most):
+	case length != "":
+		m.variants = textsOf(fg, most)
+	default:
+		m.variants = batchesOf(fg, batch)
+	}
+	return m.variants
 }
 
 // Fill gives a model its weights, unless it has them (weights.Store).
