@@ -22,7 +22,9 @@ func init() {
 // mean a division by the number of entries as in scale; or ReduceMax.
 func lowerReduce(l *lowering, op graph.Reduce, v *value, in []*value) {
 	x := in[0]
-	if op.Func == graph.MaxOf {
+	if op.Func > graph.MaxOf {
+		refuse.With("operator not supported")
+	} else if op.Func == graph.MaxOf {
 		l.greatest(v, x, op.Axes)
 		return
 	}

@@ -36,6 +36,8 @@ func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
 		l.integerClamp(v, x, *boundsOf(op))
 	case wholes(op) && !x.nonlinear():
 		l.lowerWhole(v, x, op)
+	case op.Func.Jumps && !wholes(op):
+		refuse.With("operator not supported")
 	default: // or a function of another value whose table has the whole numbers
 		l.apply(v, x, graph.Kind(op), curveOf(op), boundsOf(op))
 	}
