@@ -22,9 +22,7 @@ func allBroadcast(operand, axis, rank int) bool { return true }
 
 // lowerArithmetic lowers the four operators on two values.
 func lowerArithmetic(l *lowering, op graph.Arithmetic, v *value, in []*value) {
-	if op > graph.Div {
-		refuse.With("operator not supported")
-	}
+	refuse.If(op > graph.Div, "operator not supported")
 	a, b, sums := in[0], in[1], TraitsOf(op).Sums
 	exact := l.integers(v.name) && op != graph.Div
 	if a != nil && b != nil && !exact {

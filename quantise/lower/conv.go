@@ -31,9 +31,7 @@ func windows(g graph.Window) []fixed.Window {
 // materialised by the prover). Groups are a batch axis.
 func lowerConv(l *lowering, op graph.Conv, v *value, in []*value) {
 	x, name := in[0], v.node.Inputs[1]
-	if x == nil {
-		refuse.With("a constant input is not supported")
-	}
+	refuse.If(x == nil, "a constant input is not supported")
 	kernel := l.fg.Shapes[name]
 	group, ws := op.Group, windows(op.Window)
 	spatial := v.shape[2:]
@@ -91,9 +89,7 @@ func lowerConv(l *lowering, op graph.Conv, v *value, in []*value) {
 	var add bias
 	if len(v.node.Inputs) > 2 {
 		c := l.fg.Consts[v.node.Inputs[2]]
-		if c == nil {
-			refuse.With("only a constant bias is supported")
-		}
+		refuse.If(c == nil, "only a constant bias is supported")
 		add = bias{v.node.Inputs[2], l.numbersOf(c), channels, fixed.LabelView(channelLabels, out)}
 	}
 	if t := l.fg.Consts[name]; t != nil {
@@ -125,9 +121,7 @@ func magnitudeOf(values []float64) float64 {
 // lowerBatchNorm lowers x·scale + shift along axis 1.
 func lowerBatchNorm(l *lowering, _ graph.BatchNorm, v *value, in []*value) {
 	x, scale, shift := in[0], l.fg.Consts[v.node.Inputs[1]], l.fg.Consts[v.node.Inputs[2]]
-	if x == nil || scale == nil || shift == nil {
-		refuse.With("only constant scale and shift are supported")
-	}
+	refuse.If(x == nil || scale == nil || shift == nil, "only constant scale and shift are supported")
 	l.alongAxis(v, x, 1, v.node.Inputs[1], l.constant(scale), v.node.Inputs[2], l.numbersOf(shift))
 }
 

@@ -42,9 +42,7 @@ func (l *lowering) integerDivision(v *value, in []*value) fixed.IntegerDivision 
 	e = e.Finer(frac - e.Frac)
 	den := l.View(idb, nil, b.shape)
 	den = den.Times(1 << (frac - den.Frac))
-	if den.Max < 1 {
-		refuse.With("its divisor is not positive")
-	}
+	refuse.If(den.Max < 1, "its divisor is not positive")
 	least := int64(1)
 	if !l.integers(v.name) { // what calibration has met says more of floats
 		least = min(max(least, int64(b.rng.Least/l.opts.Headroom*fixed.Pow2(frac))), den.Max)
@@ -102,9 +100,7 @@ func lowerRescale(l *lowering, op graph.Rescale, v *value, in []*value) {
 	reach := math.Ceil(most*factor) + 1 // of the result
 	// The division's range and quotient, and its numerator, fit in 30 bits.
 	limit := math.Min(fixed.Pow2(28)/reach, fixed.Pow2(26-model.Log2Ceil(int(math.Min(reach, fixed.Pow2(26))))))
-	if limit < 16 {
-		refuse.With("results of up to %g are too large", reach)
-	}
+	refuse.If(limit < 16, "results of up to %g are too large", reach)
 	num, den := fraction(factor, int64(math.Min(limit, 1<<18)), int64((model.Bound/2-1)/most))
 	if num == 0 {
 		v.acc = &fixed.Int{Shape: e.Shape}

@@ -77,9 +77,7 @@ func textsOf(fg *graph.Graph, most int) *variants {
 	for _, name := range names {
 		v.free = append(v.free, model.FreeDim{Name: model.PrintableName(name), Bound: most})
 	}
-	if most < 2 || most > fixed.LongestText {
-		refuse.With("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
-	}
+	refuse.If(most < 2 || most > fixed.LongestText, "a bound of %d: it is from 2 to %d", most, fixed.LongestText)
 	for i, sizes := range append([][]int{{most, most}}, shortTexts...) {
 		if sizes = sizes[:len(names)]; len(names) == 1 && i > 0 && sizes[0] == most {
 			continue
@@ -95,9 +93,7 @@ func textsOf(fg *graph.Graph, most int) *variants {
 		return x.Output == y.Output && graph.Kind(x.Op) == graph.Kind(y.Op) && slices.Equal(x.Inputs, y.Inputs)
 	}
 	for _, b := range v.list[1:] { // which compute the same values in the same order
-		if !slices.EqualFunc(v.list[0].graph.Nodes, b.graph.Nodes, same) {
-			refuse.With("the model is made of other nodes")
-		}
+		refuse.If(!slices.EqualFunc(v.list[0].graph.Nodes, b.graph.Nodes, same), "the model is made of other nodes")
 	}
 	v.whole = wholeConstants(v.list)
 	return v
@@ -201,9 +197,7 @@ func wholeConstants(list []sized) map[string]*graph.Tensor {
 			if part == nil || slices.Equal(part.Shape, all.Shape) {
 				continue
 			}
-			if !begins(all, part) {
-				refuse.With("the values of %q depend on it", name)
-			}
+			refuse.If(!begins(all, part), "the values of %q depend on it", name)
 			whole[name] = all
 		}
 	}

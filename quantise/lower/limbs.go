@@ -163,9 +163,7 @@ func (l *lowering) fitProduct(v, a, b *value, c contraction) (model.TensorID, mo
 			loss++
 		}
 		bits := model.Log2Ceil(int(l.Magnitude(*wide))) - loss
-		if bits < 4 {
-			refuse.With("a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
-		}
+		refuse.If(bits < 4, "a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
 		*wide = l.narrowed(of, bits)
 	}
 }

@@ -30,9 +30,7 @@ func init() {
 func lowerNorm(l *lowering, op graph.Norm, v *value, in []*value) {
 	x := in[0]
 	count := op.Count(v.shape)
-	if count > fixed.MaxNorm {
-		refuse.With("rows of %d elements are over %d", count, fixed.MaxNorm)
-	}
+	refuse.If(count > fixed.MaxNorm, "rows of %d elements are over %d", count, fixed.MaxNorm)
 	r := fixed.RowsOf(v.shape, op.Axes)
 	id, times := l.narrowEnough(x, op.Centred), 1
 	if op.Centred {
@@ -63,9 +61,7 @@ func lowerLogPower(l *lowering, op graph.LogPower, v *value, in []*value) {
 	x := in[0]
 	axes := []int{len(x.shape) - 1}
 	r := fixed.RowsOf(x.shape, axes)
-	if r.Count > fixed.MaxNorm {
-		refuse.With("rows of %d elements are over %d", r.Count, fixed.MaxNorm)
-	}
+	refuse.If(r.Count > fixed.MaxNorm, "rows of %d elements are over %d", r.Count, fixed.MaxNorm)
 	id := l.narrowEnough(x, false)
 	l.Begin(fixed.Block{Kind: fixed.LogPowerBlock, Of: id, Mask: model.None, Axes: axes, Epsilon: op.Epsilon})
 	e := l.View(l.LogPower(r, id, op.Epsilon), nil, r.Shape)
@@ -85,9 +81,7 @@ const bandParts = 8
 func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
 	x := in[0]
 	r := fixed.RowsOf(x.shape, []int{len(x.shape) - 1})
-	if r.Count > graph.MaxComponents {
-		refuse.With("the squares of %d numbers are over %d", r.Count, graph.MaxComponents)
-	}
+	refuse.If(r.Count > graph.MaxComponents, "the squares of %d numbers are over %d", r.Count, graph.MaxComponents)
 	id := l.tensor(x)
 	id = l.coarser(x, id, l.PowerExcess(id, r.Count))
 	digits := l.PowerDigits(v.name+", power", r, id)

@@ -79,9 +79,7 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) {
 	}
 	for _, n := range fg.Nodes {
 		r, ok := ranges[n.Output]
-		if !ok {
-			refuse.With("no calibrated range for %q", n.Output)
-		}
+		refuse.If(!ok, "no calibrated range for %q", n.Output)
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
 			refuse.With("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
 		}

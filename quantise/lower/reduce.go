@@ -63,9 +63,7 @@ func (l *lowering) summable(x *value, count int, room float64, whole bool) model
 	id := l.tensor(x)
 	for float64(l.Magnitude(id))*float64(count) > room {
 		bits := model.Log2Ceil(int(l.Magnitude(id))) - 1
-		if bits < 4 {
-			refuse.With("a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
-		}
+		refuse.If(bits < 4, "a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
 		id = l.narrowed(x, bits)
 	}
 	return id
@@ -120,9 +118,7 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	den := l.VirtualOf("number of entries", l.View(ones, total, []int{}).Times(each).Within(1, int64(count)))
 	lo := t.Min << shift
 	bits := max(model.Log2Ceil(int(t.Max<<shift-lo)+1), 1)
-	if bits > model.MaxTableBits {
-		refuse.With("means of %d bits are too wide to look up", bits)
-	}
+	refuse.If(bits > model.MaxTableBits, "means of %d bits are too wide to look up", bits)
 	hi := lo + 1<<bits - 1 // all that the look-up of the quotient says
 	v.id = l.RoundedQuotient(v.name, e.Times(1<<shift), den, fixed.LabelView(nil, v.shape), t.Frac+shift, lo, hi)
 	l.LookupDirect(l.View(v.id, nil, v.shape).PlusConst(-lo), l.RangeTable(bits), model.None)

@@ -212,9 +212,7 @@ func (l *lowering) constantOf(name string, shape []int, x numbers, frac int) mod
 	}
 	scale := fixed.Pow2(frac)
 	top := math.Round(x.most() * scale)
-	if top >= model.Bound-1 {
-		refuse.With("constant %q: %g is too large beside the values it meets", name, x.most())
-	}
+	refuse.If(top >= model.Bound-1, "constant %q: %g is too large beside the values it meets", name, x.most())
 	return l.Fixed(name, shape, frac, -int64(top), int64(top), func(dst []int32, from int) {
 		for i := range dst {
 			dst[i] = int32(math.Round(x.secret[from+i] * scale))

@@ -18,9 +18,7 @@ func init() {
 // lowerPRelu lowers relu(x) + slope·(x − relu(x)).
 func lowerPRelu(l *lowering, _ graph.PRelu, v *value, in []*value) {
 	x, slope := in[0], l.fg.Consts[v.node.Inputs[1]]
-	if x == nil || slope == nil {
-		refuse.With("only a computed input with a constant slope is supported")
-	}
+	refuse.If(x == nil || slope == nil, "only a computed input with a constant slope is supported")
 	if c, same := l.numbersOf(slope).same(); same {
 		l.apply(v, x, graph.Kind(v.node.Op), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
 		return
@@ -40,9 +38,7 @@ func lowerPRelu(l *lowering, _ graph.PRelu, v *value, in []*value) {
 // masked by a constant of zeros and ones.
 func lowerWhere(l *lowering, _ graph.Where, v *value, in []*value) {
 	cond := l.fg.Consts[v.node.Inputs[0]]
-	if cond == nil {
-		refuse.With("only a constant condition is supported")
-	}
+	refuse.If(cond == nil, "only a constant condition is supported")
 	held := cond.Float64s() // of 0 and 1
 	// takes is 1 where a branch is taken, of which the second is where the condition is 0.
 	takes := func(branch, i int) float64 { return math.Abs(float64(branch) - held[i]) }

@@ -197,9 +197,7 @@ func (l *lowering) lowers(m fixed.Scores, b fixed.Block, x *value) bool {
 func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int) (model.TensorID, []int) {
 	labels, kept := fixed.BroadcastLabels(part, shape)
 	d := l.memory.diagonals(whole)
-	if len(kept) != 2 || d == nil {
-		refuse.With("its mask %s of a free length is no band of diagonals", graph.Quote(name))
-	}
+	refuse.If(len(kept) != 2 || d == nil, "its mask %s of a free length is no band of diagonals", graph.Quote(name))
 	// Diagonal d has the entries (i, i + d).
 	upTo := func(d int) model.TensorID {
 		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtLeast, Offset: int64(-d)}, 0, 1)

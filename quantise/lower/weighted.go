@@ -141,9 +141,7 @@ func (m *meeting) giveWay() {
 		m.basedOn()
 		m.bits = fixed.FloorLog2(m.stats.Most*fixed.Pow2(m.frac)) + 1
 	}
-	if m.bits < 2 {
-		refuse.With("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", m.count)
-	}
+	refuse.If(m.bits < 2, "a sum of %d products does not fit in 30 bits with at least 2 bits a weight", m.count)
 }
 
 // accumulator is the product and the bias.
