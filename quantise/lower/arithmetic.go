@@ -109,7 +109,7 @@ func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
 			t.e = l.View(l.roundTerm(t.v, was), nil, was.Shape)
 		}
 		if t.e.Frac >= was.Frac {
-			widest := math.Max(math.Max(v.rng.Abs()*l.opts.Headroom, extra), fixed.Pow2(-40))
+			widest := math.Max(math.Max(l.reachOf(v.rng), extra), fixed.Pow2(-40))
 			target := min(fixed.FloorLog2(float64(l.Plan.Limit())/widest/16), was.Frac-1)
 			t.e = l.View(l.RoundTo(t.v.name, was, target), nil, was.Shape)
 		}
@@ -238,7 +238,7 @@ func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, 
 		c *= fixed.Pow2(e.Frac)
 		return c != math.Trunc(c)
 	})
-	widest := math.Max(rng.Abs()*l.opts.Headroom, most)
+	widest := math.Max(l.reachOf(rng), most)
 	if exact || widest == 0 {
 		return e
 	}

@@ -49,11 +49,7 @@ func (l *lowering) fewDivisors(v, b *value) bool {
 func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 	values := l.numbersOf(t)
 	r := NewRange(values.shown).plusNone()
-	frac := 0
-	if r.Abs() > 0 {
-		frac = fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1) / r.Abs())
-	}
-	id := l.constantOf(name, t.Shape, values, frac)
+	id := l.constantOf(name, t.Shape, values, scaleOf(l.Plan.Bits, r.Abs()))
 	return heldIn(id, value{name: name, shape: t.Shape, rng: r})
 }
 
@@ -85,7 +81,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	scale := func() int {
 		frac := l.Circuit.Tensors[id].Frac
 		if r := l.reachOf(b.rng); r > 0 {
-			frac = min(frac, fixed.FloorLog2(float64(top)/r))
+			frac = min(frac, scaleOf(bits, r))
 		}
 		return frac
 	}
@@ -120,7 +116,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	// bounds allow it.
 	want := 29 - model.Log2Ceil(int(l.Magnitude(num)))
 	if r := l.reachOf(v.rng); r > 0 {
-		want = min(want, max(0, fixed.FloorLog2(float64(top)/r)-(tn.Frac-frac)))
+		want = min(want, max(0, scaleOf(bits, r)-(tn.Frac-frac)))
 	}
 	shift := want
 	for !fits(l.Magnitude(num), shift) {

@@ -36,7 +36,7 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		base.low = fixed.LowBits(l.formatted(base))
 	}
 	bent := l.finestOf(v) && l.finestOf(base)
-	r, width := base.rng.Abs()*l.opts.Headroom, fixed.Pow2(base.low-frac)
+	r, width := l.reachOf(base.rng), fixed.Pow2(base.low-frac)
 	if !l.memory.closer.Of(fmt.Sprint(v.fn.key, " ", r, width, bent), func() bool { return straighter(v.fn.curve, r, width, bent) }) {
 		base.low = 0
 		return model.None, false
@@ -52,7 +52,7 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		return model.None, false
 	}
 	out := l.fracFor(l.bitsOf(v), v.rng)
-	most := 2 * float64(v.rng.Abs()*l.opts.Headroom)
+	most := 2 * l.reachOf(v.rng)
 	if bent {
 		most = math.Min(most, float64(fixed.Pow2(l.bitsOf(v)-out)*17/16)) // as far as the format reaches
 	}

@@ -77,13 +77,16 @@ func (l *lowering) streams() map[string]int {
 }
 
 // fracFor is the finest scale on which a calibrated range, head-room included,
-// has the given bits; that of whole numbers if nothing is known of it.
-func (l *lowering) fracFor(bits int, r Range) int {
-	a := r.Abs() * l.opts.Headroom
-	if a == 0 {
+// has the given bits.
+func (l *lowering) fracFor(bits int, r Range) int { return scaleOf(bits, l.reachOf(r)) }
+
+// scaleOf is the finest scale on which numbers up to reach have the given bits; that of
+// whole numbers if nothing is known of them.
+func scaleOf(bits int, reach float64) int {
+	if reach == 0 {
 		return 0
 	}
-	return fixed.FloorLog2(float64(int64(1)<<bits-1) / a)
+	return fixed.FloorLog2(float64(int64(1)<<bits-1) / reach)
 }
 
 // roundFormat rounds e, which stands for a value with a format of its own, to the given bits.

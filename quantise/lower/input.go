@@ -45,7 +45,7 @@ func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 	if reach := l.usefulReach(v.name); reach > 0 { // public values cost nothing
 		bits, r = max(bits, 26), min(r, reach)
 	}
-	frac := fixed.FloorLog2(float64(int64(1)<<bits-1) / r)
+	frac := scaleOf(bits, r)
 	if frac > finest {
 		bits, frac = max(4, bits-(frac-finest)), finest
 	}

@@ -270,7 +270,7 @@ func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
 // notFiner has whole numbers on no finer scale than they need.
 func (l *lowering) notFiner(e *fixed.Int) *fixed.Int {
 	if e.Frac > 0 {
-		e, _ = l.Floor("whole", e)
+		return floor(l.Builder, "whole", e)
 	}
 	return e
 }

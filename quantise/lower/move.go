@@ -189,10 +189,7 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
 	w := l.constant(t)
 	most := l.memory.weights.Largest(w)
-	frac := 0
-	if most > 0 {
-		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)
-	}
+	frac := scaleOf(bits, most)
 	reachOn := func(frac int) int64 { return int64(math.Round(most * fixed.Pow2(frac))) }
 	scales := l.opts.Base.scalesOf(name, t.Shape, func(frac int, reach int64) bool { return reach == reachOn(frac) })
 	if len(scales) > 0 && !slices.Contains(scales, frac) {

@@ -80,7 +80,7 @@ func (l *lowering) scale(x *value, e *fixed.Int, c float64, rng Range) *fixed.In
 	if m := coef(s); m&(m-1) != 0 && -m&(-m-1) != 0 {
 		// Not finer than rounding makes use of, if that is fine enough.
 		if r := l.reachOf(rng); r > 0 {
-			usable := l.Plan.Shift() + fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1)/r) - e.Frac
+			usable := l.Plan.Shift() + scaleOf(l.Plan.Bits, r) - e.Frac
 			for s > usable && math.Abs(float64(coef(s-1))) > least {
 				s--
 			}

@@ -14,19 +14,28 @@ import (
 
 func init() {
 	register(lowerScalar, func(op graph.Scalar) Traits {
-		return Traits{PerEntry: true, linear: op.Func == graph.Neg, jumps: wholes(op)}
+		return Traits{PerEntry: true, linear: op.Func == graph.Neg, jumps: wholes[op.Func.Single()] != nil}
 	})
 }
 
-// wholes reports whether a function rounds to whole numbers.
-func wholes(s graph.Scalar) bool {
-	f := s.Func.Single()
-	return f == graph.Floor || f == graph.Ceil || f == graph.Round || f == graph.Trunc
+// wholes are the functions that round to whole numbers: exactly, of an accumulator.
+var wholes = map[*graph.Function]func(b *fixed.Builder, name string, e *fixed.Int) *fixed.Int{
+	graph.Floor: floor,
+	graph.Ceil: func(b *fixed.Builder, name string, e *fixed.Int) *fixed.Int {
+		return floor(b, name, e.Times(-1)).Times(-1)
+	},
+	graph.Trunc: (*fixed.Builder).Trunc,
+	graph.Round: (*fixed.Builder).Round2even,
+}
+
+func floor(b *fixed.Builder, name string, e *fixed.Int) *fixed.Int {
+	down, _ := b.Floor(name, e)
+	return down
 }
 
 // lowerScalar lowers the functions of one number.
 func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
-	x := in[0]
+	x, whole := in[0], wholes[op.Func.Single()]
 	switch {
 	case op.Func == graph.Neg && l.integers(v.name):
 		v.acc = l.broadcast(x, v.shape).Times(-1)
@@ -34,9 +43,11 @@ func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
 		l.mulScalar(v, x, -1)
 	case l.integers(v.name) && op.Func.Clamp != nil:
 		l.integerClamp(v, x, *boundsOf(op))
-	case wholes(op) && !x.nonlinear():
-		l.lowerWhole(v, x, op)
-	case op.Func.Jumps && !wholes(op):
+	case whole != nil && !x.nonlinear():
+		if v.acc = l.operandFlat(x); v.acc.Frac > 0 { // or whole already
+			v.acc = whole(l.Builder, v.name, v.acc)
+		}
+	case op.Func.Jumps && whole == nil:
 		refuse.With("operator not supported")
 	default: // or a function of another value whose table has the whole numbers
 		l.apply(v, x, graph.Kind(op), curveOf(op), boundsOf(op))
@@ -92,12 +103,7 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	base, b := v.fn.base, *v.fn.piecewise
 	e := l.operandFlat(base)
 	if e.Frac == 0 { // whole numbers, of which the bounds may be none
-		var ends []float64
-		for _, x := range []float64{b.Lo, b.Hi} {
-			if !math.IsInf(x, 0) {
-				ends = append(ends, x)
-			}
-		}
+		ends := slices.DeleteFunc([]float64{b.Lo, b.Hi}, func(x float64) bool { return math.IsInf(x, 0) })
 		e = l.refine(v, e, numbers{shown: ends}, magnitudeOf(ends), v.rng)
 	}
 	// Bounds that the argument's scale cannot express need a table.
@@ -136,7 +142,7 @@ const fusedEntries = 1 << 14
 // results of at most the given bits.
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
-		r, most := base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom
+		r, most := l.reachOf(base.rng), l.reachOf(v.rng)
 		flat := l.memory.useful.Of(keyOf(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
 		base.useful = flat / l.opts.Headroom
 	}
@@ -224,7 +230,7 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 	if base.id == model.None && base.acc != nil && base.uses == 1 &&
 		l.Entries(base.shape) >= fusedEntries && base.rng.Abs() > 0 {
 		e := base.acc
-		frac := min(e.Frac, fixed.FloorLog2(float64(int64(1)<<l.narrowBitsOf(base)-1)/(base.rng.Abs()*l.opts.Headroom)))
+		frac := min(e.Frac, l.fracFor(l.narrowBitsOf(base), base.rng))
 		bits := min(16, 30-l.Plan.Shift())
 		if l.formatted(base) > 0 {
 			bits = 16
@@ -242,27 +248,6 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 		id = l.roundValue(base, e, base.rng, 15, l.Plan.Bits, fixed.WholeLine)
 	}
 	return l.View(id, nil, t.Shape), l.Circuit.Tensors[id].Frac
-}
-
-// lowerWhole lowers Floor, Ceil, Round and Trunc: exactly, of the accumulator of
-// the operand.
-func (l *lowering) lowerWhole(v, x *value, op graph.Scalar) {
-	e := l.operandFlat(x)
-	if e.Frac <= 0 { // whole already
-		v.acc = e
-		return
-	}
-	switch op.Func.Single() {
-	case graph.Floor:
-		v.acc, _ = l.Floor(v.name, e)
-	case graph.Ceil:
-		down, _ := l.Floor(v.name, e.Times(-1))
-		v.acc = down.Times(-1)
-	case graph.Trunc:
-		v.acc = l.Trunc(v.name, e)
-	case graph.Round:
-		v.acc = l.Round2even(v.name, e)
-	}
 }
 
 // boundsOf returns the clamp that a function is, or nil.

@@ -89,7 +89,7 @@ func (s *scaling) reach(j int, input, result float64) float64 {
 func (l *lowering) scaleFeatures(s *scaling, t *model.Tensor, input float64) {
 	t.Frac, t.Min = 0, -t.Max-1
 	for j := range s.mul {
-		t.Fracs = append(t.Fracs, fixed.FloorLog2(float64(t.Max)/s.reach(j, input, l.ranges[s.last].Abs()*l.opts.Headroom)))
+		t.Fracs = append(t.Fracs, fixed.FloorLog2(float64(t.Max)/s.reach(j, input, l.reachOf(l.ranges[s.last]))))
 	}
 	for _, name := range s.names {
 		l.chains[name] = s

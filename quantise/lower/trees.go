@@ -51,11 +51,10 @@ func splitInput(t model.Tensor, splits [][]graph.Split, r float64) model.Tensor 
 				least, most = math.Min(least, a), math.Max(most, a)
 			}
 		}
-		scale := func(reach float64) int { return fixed.FloorLog2(float64(t.Max) / reach) }
-		frac := scale(r)
+		frac := scaleOf(fixed.FormatBits, r)
 		if most > 0 {
 			frac = max(frac, 23-fixed.FloorLog2(least)) // the floats' own
-			frac = min(frac, scale(most*(1+1.0/1024)))
+			frac = min(frac, scaleOf(fixed.FormatBits, most*(1+1.0/1024)))
 		}
 		t.Fracs = append(t.Fracs, frac)
 	}

@@ -168,7 +168,7 @@ func (l *lowering) usefulRange(v *value, e *fixed.Int) Range {
 		return v.rng
 	}
 	fits := func(r float64) bool {
-		frac := fixed.FloorLog2(float64(int64(1)<<l.bitsOf(v)-1) / r)
+		frac := scaleOf(l.bitsOf(v), r)
 		lo, hi := fixed.Keys(e, min(frac, e.Frac))
 		return lo >= -half && hi < half
 	}

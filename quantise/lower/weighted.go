@@ -236,7 +236,7 @@ func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 	if c := l.consumer(v); c != nil && TraitsOf(c.Op).Sums {
 		into = c.Output
 	}
-	return fixed.FloorLog2(float64(int64(1)<<min(l.bitsOf(v), l.roomOf(into))-1) / r), true
+	return scaleOf(min(l.bitsOf(v), l.roomOf(into)), r), true
 }
 
 // roundedItself reports whether a value is rounded to a format of its own, or to its
@@ -289,7 +289,7 @@ func (l *lowering) upcoming(v *value) float64 {
 			return m
 		}
 		if in != v.name {
-			return float64(l.ranges[in].Abs()*l.opts.Headroom) * 2
+			return l.reachOf(l.ranges[in]) * 2
 		}
 	}
 	return 0
