@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -72,11 +73,11 @@ func lowerExtend(l *lowering, op graph.Extend, v *value, in []*value) {
 	}
 	lo, hi := min(e.Min, 0)-1, max(e.Max, 0)+2
 	for k, class := range op.Classes {
-		name := v.node.Inputs[1+k]
 		var is model.TensorID
-		if x := l.values[name]; x != nil {
+		if x := in[1+k]; x != nil {
 			is = l.tensor(x)
 		} else {
+			name := v.node.Inputs[1+k]
 			is = l.constantOf(name, v.shape, l.numbersOf(l.fg.Consts[name]), 0)
 		}
 		e = e.Plus(l.View(is, nil, v.shape).Times(codes(lo, hi)[class]))
@@ -115,15 +116,11 @@ func (l *lowering) usefulReach(name string) float64 {
 
 // branches says whether thresholds are held against an extended input.
 func (l *lowering) branches(name string) bool {
-	for _, r := range l.uses.Readers[name] {
-		if _, ok := r.Op.(graph.Finite); !ok {
-			continue
-		}
-		for _, r := range l.uses.Readers[r.Output] {
-			if _, ok := r.Op.(graph.Exceeds); ok {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.uses.Readers[name], func(r *graph.Node) bool {
+		_, finite := r.Op.(graph.Finite)
+		return finite && slices.ContainsFunc(l.uses.Readers[r.Output], func(r *graph.Node) bool {
+			_, exceeds := r.Op.(graph.Exceeds)
+			return exceeds
+		})
+	})
 }

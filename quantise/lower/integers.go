@@ -68,12 +68,12 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 // without that reach, the largest result of operands of such sizes, is beyond ±2^29, which
 // every look-up has room for, or ±2^30.
 func (l *lowering) fitIntegers(xs []*value, reach func(sizes []float64) float64) []model.TensorID {
-	bits, _ := l.clampsFor(xs, model.Bound/2, reach)
+	bits, most := l.clampsFor(xs, model.Bound/2, reach)
 	if bits == nil {
-		var most float64
-		if bits, most = l.clampsFor(xs, model.Bound, reach); bits == nil {
-			refuseInteger(most)
-		}
+		bits, most = l.clampsFor(xs, model.Bound, reach)
+	}
+	if bits == nil {
+		refuseInteger(most)
 	}
 	ids := make([]model.TensorID, len(xs))
 	for i, x := range xs {
@@ -112,10 +112,10 @@ func (l *lowering) clampsFor(xs []*value, limit float64, reach func(sizes []floa
 func (l *lowering) integerProduct(v, a, b *value) {
 	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
 	ida, idb := l.tensor(a), l.tensor(b)
-	if bits := l.wrapsTo(v); bits > 0 && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
-		// 2^k·a·high + a·low, where a·high counts modulo 2^(bits−k) alone.
+	if l.wraps(v) && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
+		// 2^k·a·high + a·low, where a·high counts modulo 2^(wrapped−k) alone.
 		p := l.SplitOf(idb)
-		high := l.modulo(v.name+", high", product(ida, p.High), bits-p.Bits)
+		high := l.modulo(v.name+", high", product(ida, p.High), wrapped-p.Bits)
 		v.acc = high.Times(1 << p.Bits).Plus(product(ida, p.Low))
 		return
 	}
@@ -141,7 +141,7 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 	t, part := l.whole(name)
 	values := l.wholeConstant(name)
 	most := magnitudeOf(values)
-	if bits := l.wrapsTo(v); bits > 0 && part == nil && float64(l.Magnitude(l.tensor(x)))*most >= model.Bound/2 {
+	if l.wraps(v) && part == nil && float64(l.Magnitude(l.tensor(x)))*most >= model.Bound/2 {
 		const k = 8
 		high, low := make([]float64, len(values)), make([]float64, len(values))
 		for i, y := range values {
@@ -149,7 +149,7 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 			low[i] = y - float64(high[i]*(1<<k))
 		}
 		id := l.tensor(x)
-		above := l.modulo(v.name+", high", l.timesConstants(v, id, name, t.Shape, high), bits-k)
+		above := l.modulo(v.name+", high", l.timesConstants(v, id, name, t.Shape, high), wrapped-k)
 		v.acc = above.Times(1 << k).Plus(l.timesConstants(v, id, name, t.Shape, low))
 		return
 	}
@@ -190,15 +190,17 @@ func (l *lowering) timesConstants(v *value, id model.TensorID, name string, shap
 	return l.Product(v.shape, ida, la, c, labels, 1)
 }
 
-// wrapsTo returns the bits of the type of up to 16 bits that a value is taken into, if nothing
-// else reads it; else 0.
-func (l *lowering) wrapsTo(v *value) int {
-	if c := l.consumer(v); c != nil {
-		if w, is := c.Op.(graph.Wraparound); is && w.To.Bits() == 16 {
-			return 16
-		}
+// wrapped are the bits of types of which a product in two parts counts modulo that alone.
+const wrapped = 16
+
+// wraps reports whether a value is taken into such a type, and nothing else reads it.
+func (l *lowering) wraps(v *value) bool {
+	c := l.consumer(v)
+	if c == nil {
+		return false
 	}
-	return 0
+	w, is := c.Op.(graph.Wraparound)
+	return is && w.To.Bits() == wrapped
 }
 
 // integerClamp lowers a clamp of integers, or their magnitude.

@@ -153,12 +153,11 @@ func lowerForest(l *lowering, op graph.Forest, v *value, in []*value) {
 	}
 	views(1, over)
 	views(-1, under)
-	counts, most := make([]int32, len(over)), int32(0)
+	counts := make([]int32, len(over))
 	for i, p := range over {
 		counts[i] = int32(len(p))
-		most = max(most, counts[i])
 	}
-	if most > 0 {
+	if most := slices.Max(counts); most > 0 {
 		number := l.Fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), fixed.Listed(counts))
 		sum = sum.Minus(l.View(number, fixed.LabelView([]int{1}, sum.Shape), sum.Shape))
 	}
