@@ -9,27 +9,31 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// input adds the public tensor of a graph input. Values that calibration never
-// met below zero are taken to be non-negative if there are enough of them to
-// tell, which tightens every bound after. One with numbers that are not finite has codes for
-// them. One whose features are scaled first has a scale for each of them.
+// input adds the public tensor of a graph input: of truth values, of rows of a constant, and of small integers
+// as they are, and of others with a format.
 func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input}
 	dt, rows := l.fg.DTypes[v.name], l.fg.Rows(v.name)
 	switch {
 	case model.Size(v.shape) == 0:
 		t.Kind = model.Empty
-		return l.public(t)
 	case rows > 0:
 		t.Max = int64(l.most(rows) - 1)
-		return l.public(t)
 	case dt == graph.Bool || l.fg.Masks(v.name):
 		t.Max = 1
-		return l.public(t)
 	case l.integers(v.name) && dt.Bits() <= 16:
 		t.Min, t.Max = dt.Bounds()
-		return l.public(t)
+	default:
+		return l.roundedInput(v, t, numbers)
 	}
+	return l.public(t)
+}
+
+// roundedInput is input for values that are rounded. Those that calibration never
+// met below zero are taken to be non-negative if there are enough of them to
+// tell, which tightens every bound after. One with numbers that are not finite has codes for
+// them. One whose features are scaled first has a scale for each of them.
+func (l *lowering) roundedInput(v *value, t model.Tensor, numbers graph.Numbers) model.TensorID {
 	bits, finest := l.inputFormat(v)
 	r := l.reachOf(v.rng)
 	if r == 0 {
@@ -64,7 +68,7 @@ func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 		t.Min, t.Numbers = t.Min-1, model.MaskingNumbers
 		return l.public(t)
 	}
-	if v.rng.Min >= 0 && l.Entries(v.shape) >= 64 || dt == graph.Uint32 || dt == graph.Uint64 {
+	if dt := l.fg.DTypes[v.name]; v.rng.Min >= 0 && l.Entries(v.shape) >= 64 || dt == graph.Uint32 || dt == graph.Uint64 {
 		t.Min = 0
 	}
 	if s := l.scaling(v); s != nil {

@@ -152,7 +152,8 @@ func (l *lowering) run() {
 	for _, n := range l.fg.Nodes {
 		l.at(n)
 		out := n.Output
-		v := pending(value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out), output: l.uses.outputs[out] > 0})
+		v := pending(value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: l.uses.number(out)})
+		v.output = l.uses.outputs[out] > 0
 		ok, err := l.lower(n, v)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.atFault(n)))
