@@ -210,12 +210,12 @@ func (l *lowering) constantOf(name string, shape []int, x numbers, frac int) mod
 	if !x.isSecret() {
 		return l.Constant(name, shape, x.shown, frac)
 	}
-	scale := fixed.Pow2(frac)
+	scale, real := fixed.Pow2(frac), x.secret
 	top := math.Round(x.most() * scale)
 	refuse.If(top >= model.Bound-1, "constant %q: %g is too large beside the values it meets", name, x.most())
 	return l.Fixed(name, shape, frac, -int64(top), int64(top), func(dst []int32, from int) {
 		for i := range dst {
-			dst[i] = int32(math.Round(x.secret[from+i] * scale))
+			dst[i] = int32(math.Round(real[from+i] * scale))
 		}
 	})
 }
