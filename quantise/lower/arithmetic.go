@@ -106,12 +106,12 @@ func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
 		}
 		was := t.e
 		if !was.Linear() || len(was.Acc.Linear) > 1 {
-			t.e = l.View(l.roundTerm(t.v, was), nil, was.Shape)
+			t.e = l.roundTerm(t.v, was)
 		}
 		if t.e.Frac >= was.Frac {
 			widest := math.Max(math.Max(l.reachOf(v.rng), extra), fixed.Pow2(-40))
 			target := min(fixed.FloorLog2(float64(l.Plan.Limit())/widest/16), was.Frac-1)
-			t.e = l.View(l.RoundTo(t.v.name, was, target), nil, was.Shape)
+			t.e = l.Of(l.RoundTo(t.v.name, was, target))
 		}
 		if t.e.Frac >= was.Frac && t.e.Abs() >= was.Abs() {
 			refuse.With("operands of too different scales: the sum does not fit in 30 bits")
@@ -121,8 +121,8 @@ func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
 
 // roundTerm rounds a term of a sum, or what is multiplied by a number, to its value's
 // bits, or those that all values have.
-func (l *lowering) roundTerm(x *value, e *fixed.Int) model.TensorID {
-	return l.roundValue(x, e, x.rng, min(l.formatted(x), fixed.NarrowBits), l.Plan.Bits, fixed.WholeLine)
+func (l *lowering) roundTerm(x *value, e *fixed.Int) *fixed.Int {
+	return l.Of(l.roundValue(x, e, x.rng, min(l.formatted(x), fixed.NarrowBits), l.Plan.Bits, fixed.WholeLine))
 }
 
 // add lowers Add and Sub: operands are brought to a common scale by
@@ -144,7 +144,7 @@ func (l *lowering) add(op graph.Arithmetic, v, a, b *value) {
 	if frac, ok := l.stream[v.name]; ok { // what is finer than its stream is rounded first
 		for i := range terms {
 			if t := &terms[i]; !t.e.Linear() || t.e.Frac > frac {
-				t.e = l.View(l.roundAt(t.v, t.e, frac), nil, v.shape)
+				t.e = l.Of(l.roundAt(t.v, t.e, frac))
 			}
 		}
 	}

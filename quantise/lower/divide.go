@@ -86,14 +86,14 @@ func (l *lowering) divComputed(v, a, b *value) {
 		return frac
 	}
 	frac := scale()
-	if e := l.View(id, nil, b.shape); fixed.TableBits(fixed.Keys(e, frac)) > l.TableFor(e, frac) { // it is clamped first
+	if e := l.Of(id); fixed.TableBits(fixed.Keys(e, frac)) > l.TableFor(e, frac) { // it is clamped first
 		id = l.narrowed(b, bits)
 		frac = scale()
 	}
 	tb := l.Circuit.Tensors[id]
 	lo := max(1, int64(math.Floor(b.rng.Least/l.opts.Headroom*fixed.Pow2(frac))))
 	magnitude := l.Witness("magnitude of "+b.name, b.shape, frac, lo, top)
-	divisor := l.View(id, nil, b.shape)
+	divisor := l.Of(id)
 	magnitudes := l.PiecewiseOf(fixed.Absolute, lo, top, l.TableFor(divisor, frac))
 	l.Clamped(magnitudes, fixed.Absolute, lo, top, true, true)
 	l.Lookup(divisor, frac, magnitudes, magnitude)
@@ -137,14 +137,14 @@ func (l *lowering) divComputed(v, a, b *value) {
 		ida, la := l.Squeezed(num, v.shape)
 		if fixed.TableBits(tb.Min, tb.Max) <= l.Plan.TableBits {
 			s := l.Witness("sign of "+b.name, b.shape, 0, -1, 1)
-			l.Lookup(l.View(id, nil, b.shape), tb.Frac, l.PiecewiseOf(fixed.Sign, -1, 1, l.Plan.TableBits), s)
+			l.Lookup(l.Of(id), tb.Frac, l.PiecewiseOf(fixed.Sign, -1, 1, l.Plan.TableBits), s)
 			ids, ls := l.Squeezed(s, v.shape)
 			numExpr = l.Product(v.shape, ida, la, ids, ls, 1)
 			break
 		}
 		// Twice the numerator where the divisor is positive, less once.
 		most := numExpr.Abs()
-		s, ls := l.Squeezed(l.NotNegative("sign of "+b.name, l.View(id, nil, b.shape)), v.shape)
+		s, ls := l.Squeezed(l.NotNegative("sign of "+b.name, l.Of(id)), v.shape)
 		twice := l.Product(v.shape, ida, la, s, ls, 1).Times(2).On(numExpr.Frac)
 		numExpr = twice.Minus(numExpr).Within(-most, most)
 	}
@@ -154,6 +154,6 @@ func (l *lowering) divComputed(v, a, b *value) {
 	keys, half := l.PiecewiseOf(fixed.Keep, -top-1, top, table), int64(1)<<(table-1)
 	q := l.RoundedQuotient("quotient", numExpr.Times(1<<shift), den, fixed.LabelView(labels, v.shape), qFrac, -half, half-1)
 	l.Clamped(keys, fixed.Keep, -top-1, top, limit > top, limit > top)
-	l.LookupDirect(l.View(q, nil, v.shape), keys, out)
+	l.LookupDirect(l.Of(q), keys, out)
 	v.id = out
 }

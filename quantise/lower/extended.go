@@ -56,7 +56,7 @@ func lowerFinite(l *lowering, _ graph.Finite, v *value, in []*value) {
 func lowerClass(l *lowering, op graph.Class, v *value, in []*value) {
 	v.id = l.classesOf(in[0])[op]
 	if v.output { // under its own name
-		v.id = l.VirtualOf(v.name, l.View(v.id, nil, v.shape))
+		v.id = l.VirtualOf(v.name, l.Of(v.id))
 	}
 }
 
@@ -66,10 +66,10 @@ func lowerExtend(l *lowering, op graph.Extend, v *value, in []*value) {
 	var e *fixed.Int
 	if x := in[0]; x != nil {
 		if e = l.operand(x); e.Abs() >= 1<<fixed.FormatBits || x.nonlinear() {
-			e = l.View(l.tensor(x), nil, v.shape)
+			e = l.Of(l.tensor(x))
 		}
 	} else {
-		e = l.View(l.constantOutput(v.node.Inputs[0], v.node.Inputs[0]), nil, v.shape)
+		e = l.Of(l.constantOutput(v.node.Inputs[0], v.node.Inputs[0]))
 	}
 	lo, hi := min(e.Min, 0)-1, max(e.Max, 0)+2
 	for k, class := range op.Classes {
@@ -80,7 +80,7 @@ func lowerExtend(l *lowering, op graph.Extend, v *value, in []*value) {
 			name := v.node.Inputs[1+k]
 			is = l.constantOf(name, v.shape, l.numbersOf(l.fg.Consts[name]), 0)
 		}
-		e = e.Plus(l.View(is, nil, v.shape).Times(codes(lo, hi)[class]))
+		e = e.Plus(l.Of(is).Times(codes(lo, hi)[class]))
 	}
 	v.id = l.TensorOf(v.name, e.Within(lo, hi))
 	l.Circuit.Tensors[v.id].Numbers = model.AllNumbers

@@ -40,7 +40,7 @@ func (l *lowering) integerDivision(v *value, in []*value) fixed.IntegerDivision 
 	}
 	frac := max(e.Frac, l.Circuit.Tensors[idb].Frac)
 	e = e.Finer(frac - e.Frac)
-	den := l.View(idb, nil, b.shape)
+	den := l.Of(idb)
 	den = den.Times(1 << (frac - den.Frac))
 	refuse.If(den.Max < 1, "its divisor is not positive")
 	least := int64(1)
@@ -50,7 +50,7 @@ func (l *lowering) integerDivision(v *value, in []*value) fixed.IntegerDivision 
 	if den.Min < least {
 		if bits := max(fixed.TableBits(den.Min, den.Max), fixed.FormatTable); bits > model.MaxTableBits {
 			id := l.Exact("divisor", l.ClampWhole("divisor", den, least, den.Max))
-			den = l.View(id, nil, b.shape)
+			den = l.Of(id)
 		} else {
 			den.Frac = frac
 			den = l.Clamp("divisor", den, least, den.Max, bits)
@@ -179,7 +179,7 @@ func lowerBits(l *lowering, op graph.Bits, v *value, in []*value) {
 		e = rest
 	}
 	if op.N == 1 {
-		e = l.View(l.Exact(v.name+", bit 0", e), nil, shape)
+		e = l.Of(l.Exact(v.name+", bit 0", e))
 	}
 	l.LookupDirect(e, l.RangeTable(1), model.None)
 	put(0, e.Acc.Linear[0].Src)

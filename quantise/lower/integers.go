@@ -41,7 +41,7 @@ func (l *lowering) keepInteger(v *value) {
 	case v.id != model.None:
 		t := l.Circuit.Tensors[v.id]
 		if t.Frac != 0 && t.Kind != model.Empty {
-			e := l.View(v.id, nil, t.Shape)
+			e := l.Of(v.id)
 			v.id, v.shaped = model.None, model.None
 			v.id = l.commitInteger(v, e)
 		}
@@ -60,7 +60,7 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 		return id
 	}
 	return fixed.Remember(&x.clamped, bits, func() model.TensorID {
-		return l.RoundOn(x.name, l.View(id, nil, x.shape), 0, bits, fixed.WholeLine)
+		return l.RoundOn(x.name, l.Of(id), 0, bits, fixed.WholeLine)
 	})
 }
 

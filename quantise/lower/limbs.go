@@ -308,7 +308,7 @@ func (m *meeting) weightedLimbs() bool {
 	carry := m.RoundCarry(v.name+", carry", part, x.drop)
 	if up := p.Bits - x.drop; up > 0 {
 		// Too coarse for its stream: both are terms of it.
-		e = m.View(m.roundAt(v, e, e.Frac), nil, m.out)
+		e = m.Of(m.roundAt(v, e, e.Frac))
 		e = e.Finer(up).Plus(carry)
 	} else {
 		e = e.Plus(carry.Times(1 << -up))

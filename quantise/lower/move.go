@@ -86,7 +86,7 @@ func lowerPad(l *lowering, op graph.Pad, v *value, in []*value) {
 	refuse.If(math.IsInf(value, 0) || math.IsNaN(value), "padding with %g", value)
 	if most := fixed.Pow2(l.Plan.Bits + 3); !l.integers(v.name) && math.Abs(value)*fixed.Pow2(l.Circuit.Tensors[id].Frac) > most {
 		// The padding sets the scale.
-		id = l.RoundTo(x.name, l.View(id, nil, x.shape), fixed.FloorLog2(most/math.Abs(value)))
+		id = l.RoundTo(x.name, l.Of(id), fixed.FloorLog2(most/math.Abs(value)))
 	}
 	frac := l.Circuit.Tensors[id].Frac
 	fill := math.Round(value * fixed.Pow2(frac))

@@ -104,8 +104,7 @@ func (l *lowering) scale(x *value, e *fixed.Int, c float64, rng Range) *fixed.In
 	if e.Linear() && len(e.Acc.Linear) <= 1 && e.Abs() <= 1<<max(l.Plan.Bits, l.narrowBitsOf(x)) {
 		refuse.With("no room to multiply by %g", c)
 	}
-	id := l.roundTerm(x, e)
-	return l.scale(x, l.View(id, nil, e.Shape), c, rng)
+	return l.scale(x, l.roundTerm(x, e), c, rng)
 }
 
 // scaleTo is scale for the value v: where that has the finest of formats, in limbs of e
@@ -116,7 +115,7 @@ func (l *lowering) scaleTo(v, x *value, e *fixed.Int, c float64) *fixed.Int {
 	}
 	id := l.roundFormat(x, e, x.rng, l.formatted(v), fixed.WholeLine)
 	if l.Magnitude(id) < 1<<fixed.NarrowBits {
-		return l.scale(x, l.View(id, nil, e.Shape), c, v.rng)
+		return l.scale(x, l.Of(id), c, v.rng)
 	}
 	p := l.SplitMoved(id)
 	s := fixed.FloorLog2(float64(model.Bound/4) / float64(max(l.Magnitude(p.High), 1<<p.Bits)) / math.Abs(c))

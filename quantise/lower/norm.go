@@ -64,9 +64,9 @@ func lowerLogPower(l *lowering, op graph.LogPower, v *value, in []*value) {
 	refuse.If(r.Count > fixed.MaxNorm, "rows of %d elements are over %d", r.Count, fixed.MaxNorm)
 	id := l.narrowEnough(x, false)
 	l.Begin(fixed.Block{Kind: fixed.LogPowerBlock, Of: id, Mask: model.None, Axes: axes, Epsilon: op.Epsilon})
-	e := l.View(l.LogPower(r, id, op.Epsilon), nil, r.Shape)
+	e := l.Of(l.LogPower(r, id, op.Epsilon))
 	if !v.output {
-		e = l.View(l.roundTerm(v, e), nil, r.Shape) // it is not right to more bits than one table has
+		e = l.roundTerm(v, e) // it is not right to more bits than one table has
 	}
 	v.acc = e
 }
@@ -106,7 +106,7 @@ func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
 	}
 	e := l.LogOfSum(v.name, v.shape, terms, op.Epsilon, unit, math.Max(op.Least, op.Epsilon))
 	if !v.output {
-		e = l.View(l.roundTerm(v, e), nil, v.shape) // it is not right to more bits than one table has
+		e = l.roundTerm(v, e) // it is not right to more bits than one table has
 	}
 	v.acc = e
 }

@@ -36,7 +36,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 	rows := int64(1) << model.Log2Ceil(int(key.Max+1))
 	both := positive != model.None
 	if both { // the negative ones after the others
-		key = key.Plus(l.View(positive, nil, key.Shape).Times(-rows)).PlusConst(rows)
+		key = key.Plus(l.Of(positive).Times(-rows)).PlusConst(rows)
 		key.Min, key.Max, key.Frac = 0, 2*rows-1, 0
 	}
 	frac, top, unit := l.fracFor(l.bitsOf(v), v.rng), int64(1)<<l.bitsOf(v)-1, fixed.Pow2(-t.Frac)
@@ -178,7 +178,7 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 			name: x.name + ", logarithm", node: x.node, shape: x.shape, rng: Range{Min: -most, Max: most}, uses: 1, own: logBits,
 			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then(curve{at: elementary.Log, key: "log"})},
 		})
-		e := l.View(l.tensor(y), nil, y.shape)
+		e := l.Of(l.tensor(y))
 		if up := logFrac - e.Frac; up >= 0 {
 			return l.VirtualOf(y.name, e.Finer(up)), model.None
 		}

@@ -121,7 +121,7 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	refuse.If(bits > model.MaxTableBits, "means of %d bits are too wide to look up", bits)
 	hi := lo + 1<<bits - 1 // all that the look-up of the quotient says
 	v.id = l.RoundedQuotient(v.name, e.Times(1<<shift), den, fixed.LabelView(nil, v.shape), t.Frac+shift, lo, hi)
-	l.LookupDirect(l.View(v.id, nil, v.shape).PlusConst(-lo), l.RangeTable(bits), model.None)
+	l.LookupDirect(l.Of(v.id).PlusConst(-lo), l.RangeTable(bits), model.None)
 }
 
 // mostSpread is the largest difference that a table of max(x, 0) is made for.

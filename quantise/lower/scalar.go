@@ -244,10 +244,10 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 	id := l.raw(base)
 	t := l.Circuit.Tensors[id]
 	if lo, hi := keyDomain(t.Min, t.Max); hi-lo >= 1<<16 {
-		e := l.View(id, nil, t.Shape)
+		e := l.Of(id)
 		id = l.roundValue(base, e, base.rng, 15, l.Plan.Bits, fixed.WholeLine)
 	}
-	return l.View(id, nil, t.Shape), l.Circuit.Tensors[id].Frac
+	return l.Of(id), l.Circuit.Tensors[id].Frac
 }
 
 // boundsOf returns the clamp that a function is, or nil.

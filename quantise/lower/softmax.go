@@ -88,7 +88,7 @@ func (l *lowering) softmaxScores(v *value, in []*value, b fixed.Block, fine bool
 	}
 	t := l.Circuit.Tensors[id]
 	if !fine && t.Frac > fixed.FinestKey && (t.Frac > fixed.LogBits || t.Max-t.Min+fixed.MostLog(width, t.Frac) > 1<<15-4) {
-		id = l.RoundTo(x.name, l.View(id, nil, v.shape), fixed.FinestKey)
+		id = l.RoundTo(x.name, l.Of(id), fixed.FinestKey)
 	}
 	b.Of, b.Mask = id, model.None
 	if l.length != nil {

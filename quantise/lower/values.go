@@ -190,7 +190,7 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 		return id
 	}
 	return fixed.Remember(&v.narrow, bits, func() model.TensorID {
-		return l.roundValue(v, l.View(id, nil, v.shape), v.rng, bits, bits, fixed.WholeLine)
+		return l.roundValue(v, l.Of(id), v.rng, bits, bits, fixed.WholeLine)
 	})
 }
 
@@ -199,7 +199,7 @@ func (l *lowering) coarser(x *value, id model.TensorID, bits int) model.TensorID
 	if bits <= 0 {
 		return id
 	}
-	return l.RoundTo(x.name, l.View(id, nil, x.shape), l.Circuit.Tensors[id].Frac-bits)
+	return l.RoundTo(x.name, l.Of(id), l.Circuit.Tensors[id].Frac-bits)
 }
 
 // tightened returns the value's tensor for a product with another computed
