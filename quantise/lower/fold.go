@@ -24,7 +24,7 @@ func (l *lowering) foldMul(v, x *value, name string, t *graph.Tensor) bool {
 	if l.opts.Mode == modeW8A8 || !normed || !lastAxis(t, v.shape) || !slices.Equal(x.shape, v.shape) {
 		return false
 	}
-	if c := l.consumer(v); c != nil && c.Op == graph.Add && !v.output {
+	if c := l.consumer(v); c.Op == graph.Add && !v.output {
 		shift := l.fg.Consts[other(c, v.name)]
 		if shift == nil || !lastAxis(shift, v.shape) || !l.folds(c.Output, true) {
 			return false

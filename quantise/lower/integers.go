@@ -195,11 +195,7 @@ const wrapped = 16
 
 // wraps reports whether a value is taken into such a type, and nothing else reads it.
 func (l *lowering) wraps(v *value) bool {
-	c := l.consumer(v)
-	if c == nil {
-		return false
-	}
-	w, is := c.Op.(graph.Wraparound)
+	w, is := l.consumer(v).Op.(graph.Wraparound)
 	return is && w.To.Bits() == wrapped
 }
 

@@ -228,13 +228,16 @@ func (l *lowering) place(t model.Tensor) model.TensorID {
 	return model.TensorID(len(l.Circuit.Tensors) - 1)
 }
 
-// consumer returns the one node that reads the value; nil if there are more.
+// consumer returns the one node that reads the value; nobody if there are more.
 func (l *lowering) consumer(v *value) *graph.Node {
 	if readers := l.uses.Readers[v.name]; v.uses == 1 && len(readers) > 0 {
 		return readers[0]
 	}
-	return nil
+	return nobody
 }
+
+// nobody is a node that does nothing with what it reads.
+var nobody = &graph.Node{Op: graph.Identity{}}
 
 // finish returns the model of the last pass, which has given the template, but for its
 // weights (Memory.Fill). in is the instance that runs at first.

@@ -250,9 +250,10 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 	return l.Of(id), l.Circuit.Tensors[id].Frac
 }
 
-// boundsOf returns the clamp that a function is, or nil.
-func boundsOf(s graph.Scalar) *fixed.Piecewise {
-	if s.Func.Clamp == nil {
+// boundsOf returns the clamp that an operator is, or nil.
+func boundsOf(op graph.Op) *fixed.Piecewise {
+	s, ok := op.(graph.Scalar)
+	if !ok || s.Func.Clamp == nil {
 		return nil
 	}
 	c := s.Func.Clamp(s.Params)

@@ -30,7 +30,7 @@ func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	// As fine as products with other values have room for, or as there is. One table
 	// is enough where that is what the sum has room for, too.
 	bits := min(16, fixed.FloorLog2(float64(l.Plan.Limit()))-l.Plan.Bits-1)
-	if c := l.consumer(v); c != nil && l.opts.Formats[c.Output].Weights > 0 {
+	if l.opts.Formats[l.consumer(v).Output].Weights > 0 {
 		bits = 16 // the product keeps them
 	}
 	summed, width := 16, l.most(v.shape[len(v.shape)-1])
@@ -167,7 +167,7 @@ const (
 // takes.
 func (l *lowering) scored(v *value) bool {
 	c := l.consumer(v)
-	return c != nil && HasMany(l.fg) && TraitsOf(c.Op).Softmax && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
+	return HasMany(l.fg) && TraitsOf(c.Op).Softmax && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
 }
 
 // mostLowered is the most bits that exponentials may have so that the exponential of a lowered
@@ -236,7 +236,7 @@ func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
 	if values.isSecret() {
 		least = -values.most()
 	}
-	if c := l.consumer(v); c == nil || !TraitsOf(c.Op).Softmax || least >= 4*floor {
+	if !TraitsOf(l.consumer(v).Op).Softmax || least >= 4*floor {
 		return values
 	}
 	most := math.Max(-4*floor, v.rng.Max+widest) // of what is left

@@ -120,7 +120,7 @@ func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool
 // widest is the most bits with which a sum of views is left as it is, unless it is one of a stream or an output.
 func (l *lowering) widest(v *value) int {
 	bits := min(l.bitsOf(v)+3, fixed.NarrowBits)
-	if c := l.consumer(v); c != nil && TraitsOf(c.Op).Sums { // terms of sums may be wider than operands of products
+	if TraitsOf(l.consumer(v).Op).Sums { // terms of sums may be wider than operands of products
 		bits = max(bits, 24)
 	}
 	if l.discontinuous[v.name] || l.powers[v.name] {

@@ -233,7 +233,7 @@ func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 		return 0, false
 	}
 	into := v.name // or the sum that it is a term of
-	if c := l.consumer(v); c != nil && TraitsOf(c.Op).Sums {
+	if c := l.consumer(v); TraitsOf(c.Op).Sums {
 		into = c.Output
 	}
 	return scaleOf(min(l.bitsOf(v), l.roomOf(into)), r), true
@@ -242,17 +242,13 @@ func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 // roundedItself reports whether a value is rounded to a format of its own, or to its
 // stream's, and not as a part of a sum.
 func (l *lowering) roundedItself(v *value) bool {
-	c := l.consumer(v)
-	return l.streamOf(v) || l.formatted(v) > 0 && (c == nil || !TraitsOf(c.Op).Sums)
+	return l.streamOf(v) || l.formatted(v) > 0 && !TraitsOf(l.consumer(v).Op).Sums
 }
 
 // streamOf reports whether the value is rounded to the scale of a stream, to be
 // added to it.
 func (l *lowering) streamOf(v *value) bool {
 	c := l.consumer(v)
-	if c == nil {
-		return false
-	}
 	_, ok := l.stream[c.Output]
 	return ok && l.fg.Consts[c.Inputs[0]] == nil && l.fg.Consts[c.Inputs[1]] == nil
 }
@@ -262,14 +258,10 @@ func (l *lowering) streamOf(v *value) bool {
 // rounding.
 func (l *lowering) finest(v *value) float64 {
 	c := l.consumer(v)
-	if c == nil {
-		return v.rng.Abs()
+	if b := boundsOf(c.Op); b != nil && b.Kind == fixed.Keep {
+		return l.piecewiseRange(l.ranges[c.Output], v.rng, *b)
 	}
-	s, ok := c.Op.(graph.Scalar)
-	if !ok || s.Func.Clamp == nil || s.Func.Clamp(s.Params).Abs {
-		return v.rng.Abs()
-	}
-	return l.piecewiseRange(l.ranges[c.Output], v.rng, *boundsOf(s))
+	return v.rng.Abs()
 }
 
 // upcoming is the real magnitude of what the value's one consumer adds to it:
@@ -277,7 +269,7 @@ func (l *lowering) finest(v *value) float64 {
 // before, so that what the stream holds takes no room.
 func (l *lowering) upcoming(v *value) float64 {
 	c := l.consumer(v)
-	if c == nil || !TraitsOf(c.Op).Sums || l.streamOf(v) {
+	if !TraitsOf(c.Op).Sums || l.streamOf(v) {
 		return 0
 	}
 	for _, in := range c.Inputs {
