@@ -21,12 +21,12 @@ const fineBits = 13
 //
 // with two look-ups of high and one product, which is then rounded to the function's
 // format. If the format has more than LimbedBits, it takes it for a parabola (bow). It returns
-// false if the argument is not wide, or if a table of NarrowBits is closer to the function, as
+// None if the argument is not wide, or if a table of NarrowBits is closer to the function, as
 // it may be where the function has poles or waves.
-func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
+func (l *lowering) fineFunction(v *value) model.TensorID {
 	base := v.fn.base
 	if l.opts.Mode == modeW8A8 || l.formatted(base) <= fixed.NarrowBits || base.rng.Abs() == 0 || v.rng.Abs() == 0 {
-		return model.None, false
+		return model.None
 	}
 	frac := l.fracFor(l.formatted(base), base.rng)
 	if base.id == model.None && base.acc != nil {
@@ -39,17 +39,17 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 	r, width := l.reachOf(base.rng), fixed.Pow2(base.low-frac)
 	if !l.memory.closer.Of(fmt.Sprint(v.fn.key, " ", r, width, bent), func() bool { return straighter(v.fn.curve, r, width, bent) }) {
 		base.low = 0
-		return model.None, false
+		return model.None
 	}
 	id := l.raw(base)
 	if t := &l.Circuit.Tensors[id]; t.Max < 1<<fixed.NarrowBits && t.Min > -1<<fixed.NarrowBits {
-		return model.None, false // its accumulator had no more
+		return model.None // its accumulator had no more
 	}
 	p := l.SplitOf(id)
 	high := l.Circuit.Tensors[p.High]
 	from, to := keyDomain(high.Min, high.Max)
 	if to-from >= 1<<fixed.NarrowBits {
-		return model.None, false
+		return model.None
 	}
 	out := l.fracFor(l.bitsOf(v), v.rng)
 	most := 2 * l.reachOf(v.rng)
@@ -75,7 +75,7 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		r := l.Of(l.RoundTo(v.name+", rise", rise, min(frac, out+2)))
 		e = e.Plus(r.Times(1 << (frac - r.Frac)))
 	}
-	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
+	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine)
 }
 
 // lineColumns are the columns of a function between lines: where they start, their slope for a step

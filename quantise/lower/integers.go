@@ -213,7 +213,7 @@ func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 		refuseInteger(math.Max(b.Lo, -b.Hi))
 	case b.Kind == fixed.Keep && (lo >= e.Max || hi <= e.Min):
 		c := min(max(e.Min, lo), hi)
-		v.acc = &fixed.Int{Shape: e.Shape, Acc: model.Acc{Const: c}, Min: c, Max: c}
+		v.acc = (&fixed.Int{Shape: e.Shape}).PlusConst(c)
 	case fixed.TableBits(e.Min, e.Max) <= fixed.WideTable:
 		v.id = l.RoundOn(v.name, e, 0, fixed.FormatBits, b)
 	case b.Kind == fixed.Keep:

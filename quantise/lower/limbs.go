@@ -201,7 +201,7 @@ type limbing struct {
 	low         int                   // bits of the low limb
 	highs, lows weights.OperandBounds // what is known of the limbs' entries
 	extra, rest float64               // what is added, in units of the high limb, and by the weights' second part
-	frac, drop  int                   // of the weights, and m of the carry
+	frac        int                   // of the weights
 	short       bool                  // whether room for finer weights is missing
 }
 
@@ -231,20 +231,19 @@ func (m *meeting) limbs() *limbing {
 		x.frac = max(x.frac, min(want-1-fixed.FloorLog2(stats.MedianOf()), 29-fixed.FloorLog2(stats.Most)))
 	}
 	least := -fixed.FloorLog2(stats.Most) - 2 // all weights are 0
-	for x.fitDrop(); !x.fits(x.reach()) && x.frac >= least; x.fitDrop() {
-		x.frac--
+	for ; x.frac >= least && !x.fits(x.reach()); x.frac-- {
 		x.short = true
 	}
 	for _, x.frac = range m.baseScales() {
-		if x.fitDrop(); x.fits(x.reach()) {
+		if x.fits(x.reach()) {
 			break
 		}
 	}
 	return x
 }
 
-// fitDrop sets m for the weights' scale.
-func (x *limbing) fitDrop() { x.drop = x.carryShift(x.v, x.Circuit.Tensors[x.id].Frac+x.frac, x.low) }
+// drop is m of the carry.
+func (x *limbing) drop() int { return x.carryShift(x.v, x.Circuit.Tensors[x.id].Frac+x.frac, x.low) }
 
 // reach bounds the two accumulators.
 func (x *limbing) reach() (high, low float64) {
@@ -254,7 +253,7 @@ func (x *limbing) reach() (high, low float64) {
 
 // fits reports whether sums of the limbs up to these can be rounded.
 func (x *limbing) fits(high, low float64) bool {
-	total := high + float64(low*fixed.Pow2(-x.low)) + x.rest + fixed.Pow2(max(x.drop-x.low, 0)) + float64(x.extra*fixed.Pow2(x.frac)) + 1
+	total := high + float64(low*fixed.Pow2(-x.low)) + x.rest + fixed.Pow2(max(x.drop()-x.low, 0)) + float64(x.extra*fixed.Pow2(x.frac)) + 1
 	return total <= float64(x.limitOf(x.v)) && low < model.Bound/2
 }
 
@@ -265,24 +264,19 @@ func (x *limbing) medianBits() int { return fixed.FloorLog2(x.stats.MedianOf()*f
 // usualWeightBits in half the channels, because its static bound is far beyond its calibrated
 // range, as that of a sum of many values is. Then a stream, or a value with a format of at most
 // LimbedBits, is first rounded to LimbedBits and clamped to its calibrated range.
-func (m *meeting) crowds() bool {
-	_, stream := m.stream[m.x.name]
-	asked := m.formatted(m.x)
-	may := (stream || asked > 0 && asked <= LimbedBits) && m.Magnitude(m.id) >= 1<<mostLimbed
-	if _, have := m.Splits[m.id]; have || !may || m.stats.Most == 0 {
-		return false
-	}
-	limbs := m.limbs()
-	return limbs.short && limbs.medianBits() < usualWeightBits
+func (x *limbing) crowds() bool {
+	of := x.meeting.x
+	_, stream := x.stream[of.name]
+	asked := x.formatted(of)
+	may := (stream || asked > 0 && asked <= LimbedBits) && x.Magnitude(x.id) >= 1<<mostLimbed
+	_, have := x.Splits[x.id]
+	return may && !have && x.short && x.medianBits() < usualWeightBits
 }
 
-// weightedLimbs lowers v = x·weights + bias with x in limbs. It reports false if
+// weighted lowers v = x·weights + bias with x in limbs. It reports false if
 // that would leave the weights no more bits than they have without, or none.
-func (m *meeting) weightedLimbs() bool {
-	if m.stats.Most == 0 {
-		return false
-	}
-	x, v := m.limbs(), m.v
+func (x *limbing) weighted() bool {
+	m, v := x.meeting, x.v
 	if !x.fits(x.reach()) {
 		return false
 	}
@@ -305,8 +299,8 @@ func (m *meeting) weightedLimbs() bool {
 	}
 	wid := m.fixed(m.lowering, x.frac)
 	part, e := m.product(m.lowering, p.Low, wid, weights.Around(low)), m.product(m.lowering, p.High, wid, weights.Around(high))
-	carry := m.RoundCarry(v.name+", carry", part, x.drop)
-	if up := p.Bits - x.drop; up > 0 {
+	carry := m.RoundCarry(v.name+", carry", part, x.drop())
+	if up := p.Bits - x.drop(); up > 0 {
 		// Too coarse for its stream: both are terms of it.
 		e = m.Of(m.roundAt(v, e, e.Frac))
 		e = e.Finer(up).Plus(carry)

@@ -244,8 +244,13 @@ var nobody = &graph.Node{Op: graph.Identity{}}
 func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	m := &Result{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.Blocks, Steps: l.Steps, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{},
+		Blocks: l.Blocks, Steps: l.Steps, Clamps: l.Clamps, Held: map[string]model.TensorID{}, StepNames: map[string]string{},
 		Asked: l.asked, Formats: l.given, Underprecise: l.underprecise,
+	}
+	for name, v := range l.values {
+		if v.id != model.None && !v.clipped {
+			m.Held[name] = v.id
+		}
 	}
 	for _, n := range l.fg.Nodes {
 		m.StepNames[n.Output] = model.PrintableName(n.Name)

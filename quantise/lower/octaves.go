@@ -22,12 +22,12 @@ func (l *lowering) relative(v *value) bool {
 }
 
 // octaveFunction makes the tensor of a function of a value by a table with a key for each
-// 2^−11 of an octave. It returns false if the value has no relative format, or if straight
+// 2^−11 of an octave. It returns None if the value has no relative format, or if straight
 // lines or a table of as many values as there may be are as close.
-func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
+func (l *lowering) octaveFunction(v *value) model.TensorID {
 	base := v.fn.base
 	if !l.relative(base) || v.rng.Abs() == 0 || !l.octavesCloser(v) {
-		return model.None, false
+		return model.None
 	}
 	id := l.raw(base)
 	t := l.Circuit.Tensors[id]
@@ -57,7 +57,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 		}
 		return values.column(frac, top)
 	})
-	return l.LookUp(v.name, v.fn.name, key, key.Frac, 0, c), true
+	return l.LookUp(v.name, v.fn.name, key, key.Frac, 0, c)
 }
 
 // magnitudeOf is |x| of a tensor that holds a value, and where x is not negative: None if

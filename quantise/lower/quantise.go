@@ -12,17 +12,6 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// held lists the tensors that hold values of the float graph.
-func (l *lowering) held() map[string]model.TensorID {
-	held := map[string]model.TensorID{}
-	for name, v := range l.values {
-		if v.id != model.None && !v.clipped {
-			held[name] = v.id
-		}
-	}
-	return held
-}
-
 // Lower is Quantise with what is known of the weights, which it does not make.
 func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) (m *Result, err error) {
 	opts, err = opts.WithDefaults()

@@ -24,7 +24,7 @@ func init() {
 // where the table is 0.
 func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	if v.shape[len(v.shape)-1] == 1 {
-		v.acc = &fixed.Int{Shape: v.shape, Min: 1, Max: 1, Acc: model.Acc{Const: 1}}
+		v.acc = (&fixed.Int{Shape: v.shape}).PlusConst(1)
 		return
 	}
 	// As fine as products with other values have room for, or as there is. One table

@@ -48,11 +48,11 @@ func (l *lowering) raw(v *value) model.TensorID {
 	case v.fn != nil && v.fn.piecewise != nil:
 		v.id = l.clampFunction(v)
 	case v.fn != nil:
-		var made bool
-		if v.id, made = l.octaveFunction(v); made {
-			break
+		v.id = l.octaveFunction(v)
+		if v.id == model.None {
+			v.id = l.fineFunction(v)
 		}
-		if v.id, made = l.fineFunction(v); !made {
+		if v.id == model.None {
 			v.id = l.tableFunction(v, l.narrowBitsOf(v))
 		}
 	default:

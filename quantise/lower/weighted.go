@@ -90,11 +90,13 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		m.extra = bias
 		m.scaleWeights()
 	}
-	if m.wantsLimbs() {
-		if m.crowds() {
+	if stats.Most > 0 && m.wantsLimbs() {
+		x := m.limbs()
+		if x.crowds() {
 			m.narrow(LimbedBits)
+			x = m.limbs()
 		}
-		if m.weightedLimbs() {
+		if x.weighted() {
 			return
 		}
 	}
@@ -195,12 +197,8 @@ func (m *meeting) scaleWeights() {
 	if m.frac, m.bits = 0, 0; most == 0 {
 		return
 	}
-	m.frac = 29 - fixed.FloorLog2(most)
-	for !m.hasRoom(m.extra, m.frac) {
-		m.frac--
-		if m.frac < -fixed.FloorLog2(most)-2 {
-			break
-		}
+	least := -fixed.FloorLog2(most) - 2 // all weights are 0
+	for m.frac = 29 - fixed.FloorLog2(most); m.frac >= least && !m.hasRoom(m.extra, m.frac); m.frac-- {
 	}
 	m.bits = fixed.FloorLog2(most*fixed.Pow2(m.frac)) + 1
 	if rounded, ok := m.roundedFrac(m.v); ok {
