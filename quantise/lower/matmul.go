@@ -41,12 +41,7 @@ func lowerGemm(l *lowering, op graph.Gemm, v *value, in []*value) {
 func lowerMatMul(l *lowering, _ graph.MatMul, v *value, in []*value) {
 	r := len(v.shape)
 	labels := func(name string, last ...int) []int {
-		rank := len(l.fg.Shapes[name])
-		out := make([]int, 0, rank)
-		for i := range rank - 2 {
-			out = append(out, r-rank+i)
-		}
-		return append(out, last...)
+		return slices.Concat(model.Axes(r)[r-len(l.fg.Shapes[name]):r-2], last)
 	}
 	la := labels(v.node.Inputs[0], r-2, r)
 	lb := labels(v.node.Inputs[1], r, r-1)
@@ -77,23 +72,21 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 		v.acc = l.productOf(v, va, vb, c, sum)
 		return
 	}
-	x, name, lw := va, b, lb
-	if va == nil {
-		x, name, lw = vb, a, la
-		la = lb
+	if va == nil { // the weights are the second
+		va, b, la, lb = vb, a, lb, la
 	}
-	t := l.fg.Consts[name]
-	kept, shape := fixed.KeptLabels(t.Shape, lw, v.shape)
+	t := l.fg.Consts[b]
+	kept, shape := fixed.KeptLabels(t.Shape, lb, v.shape)
 	// The weights' channels: all their output axes. They are one block of the
 	// row-major index if the contracted axis is first or last; otherwise the
 	// leading axes are summed into it, which only loosens the bound.
-	at := slices.IndexFunc(lw, func(lab int) bool { return lab >= len(v.shape) })
+	at := slices.IndexFunc(lb, func(lab int) bool { return lab >= len(v.shape) })
 	channels, inner := model.Size(t.Shape[at+1:]), 1
 	if at == len(t.Shape)-1 {
 		channels, inner = t.Len()/k, k
 	}
 	w := weighting{
-		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k,
+		name: b, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k,
 		rows: la[len(la)-1] >= len(v.shape), out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, la, v.shape) },
 	}
@@ -101,7 +94,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 		c := l.fg.Consts[add]
 		w.bias = bias{add, l.numbersOf(c), c.Shape, fixed.BroadcastView(c.Shape, v.shape)}
 	}
-	l.weighted(v, l.fold(x, &w, model.Size(t.Shape[at+1:])), w)
+	l.weighted(v, l.fold(va, &w, model.Size(t.Shape[at+1:])), w)
 }
 
 // lowerSlots lowers slots, which are exact for the scores as they are rounded.

@@ -103,23 +103,20 @@ func lowerPad(l *lowering, op graph.Pad, v *value, in []*value) {
 
 // lowerConcat lowers Concat as the sum of its parts, each moved to its place.
 func lowerConcat(l *lowering, op graph.Concat, v *value, in []*value) {
-	axisAt := op.Axis
 	var terms []term
-	views := make([]*model.View, len(v.node.Inputs))
-	at := 0
-	most := 0.0
+	views, at, most := make([]*model.View, len(in)), 0, 0.0
 	for part, name := range v.node.Inputs {
 		shape := l.fg.Shapes[name]
 		w := model.SameIndexes(len(shape))
 		for i := range shape {
-			if i != axisAt && shape[i] < v.shape[i] { // shrinkConstants
+			if i != op.Axis && shape[i] < v.shape[i] { // shrinkConstants
 				w.Groups[i].Strides = []int{0}
 			}
 		}
-		w.Groups[axisAt].Base = -at
-		at += shape[axisAt]
+		w.Groups[op.Axis].Base = -at
+		at += shape[op.Axis]
 		views[part] = w
-		if x := l.values[name]; x != nil {
+		if x := in[part]; x != nil {
 			terms = append(terms, term{x, l.View(l.tensor(x), w, v.shape)})
 		} else {
 			most = math.Max(most, l.numbersOf(l.fg.Consts[name]).most())
