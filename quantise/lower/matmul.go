@@ -30,11 +30,7 @@ func lowerGemm(l *lowering, op graph.Gemm, v *value, in []*value) {
 	if op.TransB {
 		lb = []int{1, 2}
 	}
-	bias := ""
-	if len(v.node.Inputs) > 2 {
-		bias = v.node.Inputs[2]
-	}
-	l.contract(v, v.node.Inputs[0], la, v.node.Inputs[1], lb, bias)
+	l.contract(v, in, la, lb)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
@@ -43,25 +39,21 @@ func lowerMatMul(l *lowering, _ graph.MatMul, v *value, in []*value) {
 	labels := func(name string, last ...int) []int {
 		return slices.Concat(model.Axes(r)[r-len(l.fg.Shapes[name]):r-2], last)
 	}
-	la := labels(v.node.Inputs[0], r-2, r)
-	lb := labels(v.node.Inputs[1], r, r-1)
-	l.contract(v, v.node.Inputs[0], la, v.node.Inputs[1], lb, "")
+	l.contract(v, in, labels(v.node.Inputs[0], r-2, r), labels(v.node.Inputs[1], r, r-1))
 }
 
-// contract lowers v = Σ a·b, with one label an axis as in model.Product; axes that
+// contract lowers v = Σ a·b along an axis of each, with one label an axis as in model.Product; axes that
 // broadcast have the label of the output's axis. To a product with weights it adds a
 // constant bias, which broadcasts, if there is one.
-func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, add string) {
-	va, vb := l.values[a], l.values[b]
-	k := 1 // contracted
-	for i, lab := range la {
-		if lab >= len(v.shape) {
-			k = l.fg.Shapes[a][i]
-		}
+func (l *lowering) contract(v *value, in []*value, la, lb []int) {
+	summed := func(labels []int) int {
+		return slices.IndexFunc(labels, func(lab int) bool { return lab >= len(v.shape) })
 	}
-	if va != nil && vb != nil {
+	a, b, names := in[0], in[1], v.node.Inputs
+	k := l.fg.Shapes[names[0]][summed(la)]
+	if a != nil && b != nil {
 		k := l.most(k)
-		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape)}
+		c := contraction{k, summed(la) == len(la)-1, summed(lb) == len(lb)-1}
 		sum := func(ida, idb model.TensorID) *fixed.Int {
 			reach := int64(l.reach(ida, idb, c))
 			ida, la := l.DropBroadcast(ida, la, v.shape)
@@ -69,32 +61,32 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 			e := l.Product(v.shape, ida, la, idb, lb, k)
 			return e.Within(max(e.Min, -reach), min(e.Max, reach))
 		}
-		v.acc = l.productOf(v, va, vb, c, sum)
+		v.acc = l.productOf(v, a, b, c, sum)
 		return
 	}
-	if va == nil { // the weights are the second
-		va, b, la, lb = vb, a, lb, la
+	x, name := a, names[1]
+	if a == nil { // the weights are the second factor then
+		x, name, la, lb = b, names[0], lb, la
 	}
-	t := l.fg.Consts[b]
+	t, at := l.fg.Consts[name], summed(lb)
 	kept, shape := fixed.KeptLabels(t.Shape, lb, v.shape)
 	// The weights' channels: all their output axes. They are one block of the
 	// row-major index if the contracted axis is first or last; otherwise the
 	// leading axes are summed into it, which only loosens the bound.
-	at := slices.IndexFunc(lb, func(lab int) bool { return lab >= len(v.shape) })
 	channels, inner := model.Size(t.Shape[at+1:]), 1
 	if at == len(t.Shape)-1 {
 		channels, inner = t.Len()/k, k
 	}
 	w := weighting{
-		name: b, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k,
-		rows: la[len(la)-1] >= len(v.shape), out: v.shape,
+		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k,
+		rows: summed(la) == len(la)-1, out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, la, v.shape) },
 	}
-	if add != "" {
-		c := l.fg.Consts[add]
-		w.bias = bias{add, l.numbersOf(c), c.Shape, fixed.BroadcastView(c.Shape, v.shape)}
+	if len(names) > 2 {
+		c := l.fg.Consts[names[2]]
+		w.bias = bias{names[2], l.numbersOf(c), c.Shape, fixed.BroadcastView(c.Shape, v.shape)}
 	}
-	l.weighted(v, l.fold(va, &w, model.Size(t.Shape[at+1:])), w)
+	l.weighted(v, l.fold(x, &w, model.Size(t.Shape[at+1:])), w)
 }
 
 // lowerSlots lowers slots, which are exact for the scores as they are rounded.
@@ -135,5 +127,5 @@ func lowerExperts(l *lowering, _ graph.Experts, v *value, in []*value) {
 
 // lowerMixSlots lowers a product that sums over slots.
 func lowerMixSlots(l *lowering, _ graph.MixSlots, v *value, in []*value) {
-	l.contract(v, v.node.Inputs[0], []int{0, 2, 1}, v.node.Inputs[1], []int{0, 2}, "")
+	l.contract(v, in, []int{0, 2, 1}, []int{0, 2})
 }
