@@ -13,45 +13,28 @@ import (
 // Base is a quantised model that others are adapters to: the same computation, with more added to some values. Their circuits
 // have its weights on the scales that they have in its own, so that all of them can share one commitment to these.
 type Base struct {
-	Name   string // that tells it apart from others
-	of     *Result
-	scales map[string][]baseScale // of fixed tensors, by name and shape, the finest first
-}
-
-// baseScale is the scale of a fixed tensor, and its range, which tells whether channels of large weights have fewer digits.
-type baseScale struct {
-	frac int
-	most int64
+	Name  string // that tells it apart from others
+	of    *Result
+	fixed []model.TensorID // its fixed tensors
 }
 
 // AsBase returns the model as one that others are adapters to (Options.Base), with a name that no other has.
-func (r *Result) AsBase(name string) *Base {
-	b := &Base{Name: name, of: r, scales: map[string][]baseScale{}}
-	for _, id := range r.Circuit.Graph.FixedIDs() {
-		t := &r.Circuit.Graph.Tensors[id]
-		key := scaleKey(t.Name, t.Shape)
-		b.scales[key] = append(b.scales[key], baseScale{t.Frac, t.Max})
-	}
-	for _, list := range b.scales {
-		slices.SortFunc(list, func(x, y baseScale) int { return y.frac - x.frac })
-	}
-	return b
-}
+func (r *Result) AsBase(name string) *Base { return &Base{name, r, r.Circuit.Graph.FixedIDs()} }
 
-func scaleKey(name string, shape []int) string { return fmt.Sprint(model.PrintableName(name), shape) }
-
-// scalesOf are the scales of the base's fixed tensors of that name and shape, on which they have the range that is wanted; of a nil
-// base there are none.
+// scalesOf are the scales, the finest first, of the base's fixed tensors of that name and shape, on which they have the range that is
+// wanted, which tells whether channels of large weights have fewer digits; of a nil base there are none.
 func (b *Base) scalesOf(name string, shape []int, has func(frac int, most int64) bool) []int {
 	if b == nil {
 		return nil
 	}
 	var list []int
-	for _, s := range b.scales[scaleKey(name, shape)] {
-		if has(s.frac, s.most) {
-			list = append(list, s.frac)
+	name = model.PrintableName(name)
+	for _, id := range b.fixed {
+		if t := &b.of.Circuit.Graph.Tensors[id]; t.Name == name && slices.Equal(t.Shape, shape) && has(t.Frac, t.Max) {
+			list = append(list, t.Frac)
 		}
 	}
+	slices.SortFunc(list, func(x, y int) int { return y - x })
 	return list
 }
 
@@ -139,7 +122,7 @@ func (b *Base) graft(m *Result, fg *graph.Graph) error {
 	}
 	of, g := b.of.Circuit.Graph, m.Circuit.Graph
 	alone := slices.Clone(g.FixedIDs()) // which the base does not have
-	for _, id := range of.FixedIDs() {
+	for _, id := range b.fixed {
 		t, v := of.Tensors[id], b.of.Weights[id]
 		i := slices.IndexFunc(alone, func(own model.TensorID) bool {
 			u, w := &g.Tensors[own], m.Weights[own]
