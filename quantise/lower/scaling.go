@@ -52,7 +52,7 @@ func (s *scaling) extend(l *lowering, n *graph.Node) bool {
 		return false
 	}
 	t := fg.Consts[other(n, s.last)]
-	if t == nil || l.secrets[t] != nil || t.Len() != 1 && (t.Len() != len(s.mul) || t.Shape[len(t.Shape)-1] != len(s.mul)) {
+	if t == nil || l.secrets[t] != nil || t.Len() != 1 && !lastAxis(t, fg.Shapes[s.last]) {
 		return false
 	}
 	c := t.Float64s()
