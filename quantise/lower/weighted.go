@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -13,7 +14,7 @@ import (
 )
 
 // ScaledBy are the channels with weights times 2^frac.
-func (l *lowering) scaledBy(c *weights.Channels, frac int) *weights.Scaled {
+func (l *lowering) scaledBy(c *weights.Channels, frac int) weights.Scaled {
 	return c.ScaledBy(frac, l.opts.WeightBits)
 }
 
@@ -148,7 +149,7 @@ func (m *meeting) accumulator() *fixed.Int {
 	if all := scaled.ReachOfAll(bounds); bounds.Norm == 0 && all.Most()+float64(m.extra*scale)+1 <= float64(m.limitOf(m.v)) {
 		reach = all
 	}
-	if reach.Most() >= model.Bound || scaled.Rounded().Size >= model.Bound {
+	if size, _, _ := scaled.Rounded(); reach.Most() >= model.Bound || size >= model.Bound {
 		refuse.With("the accumulator does not fit in 30 bits")
 	}
 	return m.plusBias(m.product(m.lowering, m.id, m.fixed(m.lowering, m.frac), reach), m.bias)
@@ -200,13 +201,8 @@ func (m *meeting) scaleWeights() {
 	if m.frac, m.bits = 0, 0; most == 0 {
 		return
 	}
-	m.frac = 29 - fixed.FloorLog2(most)
-	for !m.hasRoom(m.extra, m.frac) {
-		m.frac--
-		if m.frac < -fixed.FloorLog2(most)-2 {
-			break
-		}
-	}
+	finest := 29 - fixed.FloorLog2(most)
+	m.frac = finest - sort.Search(32, func(coarser int) bool { return m.hasRoom(m.extra, finest-coarser) }) // all weights are 0 on the last
 	m.bits = fixed.FloorLog2(most*fixed.Pow2(m.frac)) + 1
 	if useful, ok := m.usefulFrac(m.v); ok {
 		least := minWeightBits + 1
@@ -348,16 +344,18 @@ func (l *lowering) statsOf(w weighting) *weights.Channels {
 // fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
 // channel c.
 func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
-	r := l.scaledBy(l.statsOf(*w), frac).Rounded()
-	reach := int64(r.Size)
-	if w.t.Factors == nil && w.part == nil && r.Whole {
-		return l.rounded(w.name, w.t, w.shape, frac, reach, r.Most)
+	scaled := l.scaledBy(l.statsOf(*w), frac)
+	size, most, whole := scaled.Rounded()
+	reach := int64(size)
+	if w.t.Factors == nil && w.part == nil && whole {
+		return l.rounded(w.name, w.t, w.shape, frac, reach, most)
 	}
 	l.opts.Base.has(w.name, "", w.t.Tensor, w.shape, frac)
-	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, r.Exponents, w.inner))
+	exponents := scaled.Exponents()
+	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, exponents, w.inner))
 	l.weights[id] = w.t
 	// The exponents follow from the weights, the scale and the options.
-	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", len(r.Exponents), " of ", l.opts.WeightBits), r.Most)
+	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", len(exponents), " of ", l.opts.WeightBits), most)
 	if w.part != nil {
 		return l.begun(id, w.part)
 	}

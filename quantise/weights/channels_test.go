@@ -38,36 +38,34 @@ func TestChannels(t *testing.T) {
 	}
 	operands := []OperandBounds{{Lo: -5, Hi: 3, Count: 7}, {Lo: 0, Hi: 3, Count: 7}, {Lo: -5, Hi: 3, Norm: 2, Count: 7}}
 	for _, bits := range []int{8, 16} {
-		for range 2 {
-			for _, frac := range []int{4, 11} {
-				scaled := c.ScaledBy(frac, bits)
-				want := rounding{Whole: true}
+		for _, frac := range []int{4, 11} {
+			scaled := c.ScaledBy(frac, bits)
+			var exponents []int
+			size, most, whole := 0.0, int64(0), true
+			for i := range list {
+				s, e := &list[i], 0
+				if s.max > 0 {
+					e = max(0, fixed.FloorLog2(s.max*fixed.Pow2(frac))+2-bits)
+				}
+				exponents, whole = append(exponents, e), whole && e == 0
+				size = math.Max(size, s.max*fixed.Pow2(frac)+fixed.Pow2(e))
+				most = max(most, RoundedTo(s.max, frac, e))
+			}
+			if gotSize, gotMost, gotWhole := scaled.Rounded(); gotSize != size || gotMost != most || gotWhole != whole || !slices.Equal(scaled.Exponents(), exponents) {
+				t.Errorf("%d bits, scale %d: %v, %v, %v", bits, frac, gotSize, gotMost, gotWhole)
+			}
+			for _, x := range operands {
+				var want Reach
 				for i := range list {
-					s, e := &list[i], 0
-					if s.max > 0 {
-						e = max(0, fixed.FloorLog2(s.max*fixed.Pow2(frac))+2-bits)
-					}
-					want.Exponents, want.Whole = append(want.Exponents, e), want.Whole && e == 0
-					want.Size = math.Max(want.Size, s.max*fixed.Pow2(frac)+fixed.Pow2(e))
-					want.Most = max(want.Most, RoundedTo(s.max, frac, e))
+					r := list[i].reach(frac, exponents[i], x)
+					want = Reach{math.Max(want.Down, r.Down), math.Max(want.Up, r.Up)}
 				}
-				r := scaled.Rounded()
-				if !slices.Equal(r.Exponents, want.Exponents) || r.Size != want.Size || r.Most != want.Most || r.Whole != want.Whole {
-					t.Errorf("%d bits, scale %d: %v, %v, %v", bits, frac, r.Size, r.Most, r.Whole)
+				if r := scaled.Reach(x); r != want || r.Most() != math.Max(want.Down, want.Up) {
+					t.Errorf("%d bits, scale %d, %+v: reach %g, not %g", bits, frac, x, r, want)
 				}
-				exponents := want.Exponents
-				for _, x := range operands {
-					var want Reach
-					for i := range list {
-						r := list[i].reach(frac, exponents[i], x)
-						want = Reach{math.Max(want.Down, r.Down), math.Max(want.Up, r.Up)}
-					}
-					if r := scaled.Reach(x); r != want || r.Most() != math.Max(want.Down, want.Up) {
-						t.Errorf("%d bits, scale %d, %+v: reach %g, not %g", bits, frac, x, r, want)
-					}
-					if r, want := scaled.ReachOfAll(x), reachOfAll(list, frac, exponents, x); r != want {
-						t.Errorf("%d bits, scale %d, %+v: reach of all %g, not %g", bits, frac, x, r, want)
-					}
+				every := Scaled{&Channels{greatest: list}, frac, bits}
+				if r, want := scaled.ReachOfAll(x), every.ReachOfAll(x); r != want {
+					t.Errorf("%d bits, scale %d, %+v: reach of all %g, not %g", bits, frac, x, r, want)
 				}
 			}
 		}
