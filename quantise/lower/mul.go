@@ -14,7 +14,7 @@ import (
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {
 	c, same := l.uniform(t)
 	// A mask is one number; of several, and of whole ones, labels are made of.
-	if most := l.numbersOf(t).most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
+	if most := l.memory.weights.Largest(l.constant(t)); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
 		refuse.With("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
 	if same {
