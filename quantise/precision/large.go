@@ -18,15 +18,12 @@ import (
 var fewRuns = 4
 
 // large reports whether a model is a transformer for which few attempts have to do.
-func large(fg *graph.Graph) bool {
-	return lower.HasMany(fg) && transformerPrior(fg, 0, priorNeeds) != nil
-}
+func large(fg *graph.Graph) bool { return lower.HasMany(fg) && hasNorms(fg) }
 
 // chooseLarge is chosen for a large model.
 func (s *search) chooseLarge() (best *attempt, first float64) {
-	s.runFloat(1)
 	s.groups = alike(s.fg)
-	plain := transformerPrior(s.fg, 0, s.needs())
+	plain := s.usual(0, 0)
 	if s.opts.Base != nil {
 		plain = s.opts.Formats
 	}
