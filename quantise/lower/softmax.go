@@ -163,7 +163,7 @@ const (
 // takes.
 func (l *lowering) scored(v *value) bool {
 	c := l.consumer(v)
-	return c != nil && HasMany(l.fg) && IsSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
+	return c != nil && IsSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1) && HasMany(l.fg)
 }
 
 // mostLowered is the most bits that exponentials may have so that the exponential of a lowered

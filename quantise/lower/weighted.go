@@ -317,7 +317,7 @@ func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac i
 		return id
 	}
 	l.opts.Base.has(name, "", w.Tensor, shape, frac)
-	id := l.Fixed(name, shape, frac, -reach, reach, weights.Quantised(w, frac, []int{0}, w.Len()))
+	id := l.Fixed(name, shape, frac, -reach, reach, weights.Quantised(w, frac, func() []int { return []int{0} }, w.Len()))
 	l.weights[id] = w
 	l.Key(fmt.Sprint(name, " by ", w.By, shape, frac, " rounded"), most)
 	l.roundeds[key] = id
@@ -351,11 +351,10 @@ func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
 		return l.rounded(w.name, w.t, w.shape, frac, reach, most)
 	}
 	l.opts.Base.has(w.name, "", w.t.Tensor, w.shape, frac)
-	exponents := scaled.Exponents()
-	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, exponents, w.inner))
+	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, scaled.Exponents, w.inner))
 	l.weights[id] = w.t
 	// The exponents follow from the weights, the scale and the options.
-	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", len(exponents), " of ", l.opts.WeightBits), most)
+	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", scaled.Count(), " of ", l.opts.WeightBits), most)
 	if w.part != nil {
 		return l.begun(id, w.part)
 	}

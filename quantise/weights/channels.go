@@ -111,6 +111,9 @@ func (s Scaled) exponent(c *channelStats) int {
 	return max(0, fixed.FloorLog2(c.max*fixed.Pow2(s.frac))+2-s.bits)
 }
 
+// Count is the number of channels.
+func (s Scaled) Count() int { return len(s.of.list) }
+
 // Exponents are the numbers of low bits that are zero, by channel.
 func (s Scaled) Exponents() []int {
 	list := make([]int, len(s.of.list))
