@@ -126,9 +126,6 @@ func (m *Memory) Fill(of *Result) {
 		return
 	}
 	m.weights.Fill(of.Making)
-	for _, of := range []interface{ Next() }{&m.columns, &m.lines, &m.closer, &m.useful, &m.most} {
-		of.Next()
-	}
 }
 
 // Finish is Fill for a model whose weights stay: if it is an adapter to a base, it has that one's.

@@ -15,7 +15,8 @@ type Channels struct {
 	// of these few.
 	greatest []channelStats
 	// shown is what a circuit may tell of secret weights: of each statistic the greatest
-	// of all channels, rounded up to the grid. Nil if they are not secret.
+	// of all channels, rounded up to the grid, but of the sums of magnitudes alone, which are
+	// in the place of those of positive weights. Nil if they are not secret.
 	shown     *channelStats
 	Most, Sum float64 // the largest weight, and the largest sum of a channel's magnitudes
 	median    float64 // of the channels' largest weights, of those that are not 0; 0: not known yet
@@ -36,9 +37,6 @@ func Around(most float64) Reach { return Reach{most, most} }
 // Most is the larger of the two.
 func (r Reach) Most() float64 { return math.Max(r.Down, r.Up) }
 
-// or is the reach of the sums of both.
-func (r Reach) or(o Reach) Reach { return Reach{math.Max(r.Down, o.Down), math.Max(r.Up, o.Up)} }
-
 func newChannels(list []channelStats, secret bool) *Channels {
 	c := &Channels{list: list}
 	for i := range list {
@@ -51,7 +49,7 @@ func newChannels(list []channelStats, secret bool) *Channels {
 	if secret {
 		c.Most, c.Sum = OnGrid(c.Most), OnGrid(c.Sum)
 		norm := OnGrid(math.Sqrt(squares))
-		c.shown = &channelStats{pos: c.Sum, neg: c.Sum, max: c.Most, squares: float64(norm * norm)}
+		c.shown = &channelStats{pos: c.Sum, max: c.Most, squares: float64(norm * norm)}
 	}
 	return c
 }
@@ -126,21 +124,15 @@ func (s Scaled) Exponents() []int {
 // Reach is the greatest reach of a channel.
 func (s Scaled) Reach(x OperandBounds) (r Reach) {
 	if shown := s.of.shown; shown != nil {
-		return shown.reachOfSum(s.frac, s.exponent(shown), x)
+		x.Lo, x.Hi = 0, math.Max(0, math.Max(-x.Lo, x.Hi))
+		return Around(shown.reach(s.frac, s.exponent(shown), x).Up)
 	}
 	for i := range s.of.greatest {
 		c := &s.of.greatest[i]
-		r = r.or(c.reach(s.frac, s.exponent(c), x))
+		of := c.reach(s.frac, s.exponent(c), x)
+		r = Reach{math.Max(r.Down, of.Down), math.Max(r.Up, of.Up)}
 	}
 	return r
-}
-
-// reachOfSum is reach where pos and neg are both a bound of pos + neg.
-func (c channelStats) reachOfSum(frac, exponent int, x OperandBounds) Reach {
-	most := math.Max(0, math.Max(-x.Lo, x.Hi))
-	c.neg = 0
-	x.Lo, x.Hi = 0, most
-	return Around(c.reach(frac, exponent, x).Up)
 }
 
 // ReachOfAll is reach for the greatest sums of all channels: of positive weights, of negative
@@ -218,12 +210,13 @@ type OperandBounds struct {
 
 // reach bounds Σ x·w from below and above, over the channel's weights times
 // 2^frac, rounded to multiples of 2^exponent: by the entries' range, or by Cauchy
-// and Schwarz where that is less.
-func (c channelStats) reach(frac, exponent int, x OperandBounds) Reach {
+// and Schwarz where that is less. (As everywhere here, conversions keep compilers from fusing a
+// product with a sum.)
+func (c *channelStats) reach(frac, exponent int, x OperandBounds) Reach {
 	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
 	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2
 	slack := float64(float64(x.Count) * half * math.Max(lo, hi))
-	up, down := c.sums(lo, hi)
+	up, down := float64(c.pos*hi)+float64(c.neg*lo), float64(c.pos*lo)+float64(c.neg*hi)
 	up, down = float64(up*s)+slack, float64(down*s)+slack
 	if x.Norm > 0 {
 		// More than rounding can have made of a sum of floats.
@@ -231,12 +224,6 @@ func (c channelStats) reach(frac, exponent int, x OperandBounds) Reach {
 		up, down = math.Min(up, most), math.Min(down, most)
 	}
 	return Reach{down, up}
-}
-
-// sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere
-// here, conversions keep compilers from fusing a product with a sum.)
-func (c channelStats) sums(lo, hi float64) (up, down float64) {
-	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
 }
 
 // within reports whether a channel is no larger than another one in any statistic.
