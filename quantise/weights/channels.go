@@ -40,7 +40,10 @@ func (r Reach) Most() float64 { return math.Max(r.Down, r.Up) }
 func newChannels(list []channelStats, secret bool) *Channels {
 	c := &Channels{list: list}
 	for i := range list {
-		c.add(&list[i])
+		if c.add(&list[i]); len(c.greatest) > mostGreatest {
+			c.greatest = list
+			break
+		}
 	}
 	squares := 0.0
 	for _, g := range c.greatest {
@@ -53,6 +56,10 @@ func newChannels(list []channelStats, secret bool) *Channels {
 	}
 	return c
 }
+
+// mostGreatest bounds the channels that each other one is compared with: of the weights of models
+// there are some hundred. Where there are more, all count.
+const mostGreatest = 1 << 10
 
 // add adds a channel to the greatest ones, unless one of these is as large in everything.
 func (c *Channels) add(x *channelStats) {

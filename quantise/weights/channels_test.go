@@ -13,9 +13,21 @@ import (
 // scale and for every operand.
 func TestChannels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
+	for _, alike := range []bool{false, true} {
+		testChannels(t, rng, alike)
+	}
+}
+
+// testChannels tests channels that are alike in that none is as large as another one in everything, or are not.
+func testChannels(t *testing.T, rng *rand.Rand, alike bool) {
 	list := make([]channelStats, 3000)
 	for i := range list {
 		row := make([]float32, 7)
+		if alike {
+			row[0], row[1] = float32(i)/4096, float32(i)/4096-1
+			list[i].add(row)
+			continue
+		}
 		for j := range row {
 			row[j] = float32(rng.NormFloat64() * math.Exp(rng.NormFloat64()))
 		}
@@ -24,6 +36,9 @@ func TestChannels(t *testing.T) {
 		}
 	}
 	c := newChannels(list, false)
+	if few := len(c.greatest) < 100; few == alike {
+		t.Errorf("%d of the channels are the greatest", len(c.greatest))
+	}
 	var largest []float64
 	var most, sum float64
 	for _, s := range list {
