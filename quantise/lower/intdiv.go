@@ -16,9 +16,9 @@ func init() {
 	register(lowerRescale, always[graph.Rescale](Traits{jumps: true}))
 }
 
-// IntegerDivision prepares the division that a node is. A divisor that is 0 in spite of
-// the calibration counts as the least there is, of floats half of the least that was met.
-func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivision {
+// dividend returns the operands of the division that a node is (fixed.Builder.LongDivision). A divisor that is 0 in
+// spite of the calibration counts as the least there is, of floats half of the least that was met.
+func (l *lowering) dividend(n *graph.Node, v *value) (*fixed.Int, model.TensorID) {
 	operand := func(i int) *value {
 		if x := l.values[n.Inputs[i]]; x != nil {
 			return x
@@ -61,18 +61,20 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	if den.Acc.Linear[0].Coef != 1 {
 		wid = l.Exact("divisor", den)
 	}
-	return fixed.IntegerDivision{Num: e, Den: wid, Most: den.Max}
+	return e, wid
 }
 
 // lowerFloorDiv lowers ⌊a/b⌋, b > 0.
 func lowerFloorDiv(l *lowering, n *graph.Node, _ graph.FloorDiv, v *value) {
-	quotient, _ := l.LongDivision(v.name, l.integerDivision(n, v))
+	num, den := l.dividend(n, v)
+	quotient, _ := l.LongDivision(v.name, num, den)
 	v.id = l.TensorOf(v.name, quotient)
 }
 
 // lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.
 func lowerFloorMod(l *lowering, n *graph.Node, _ graph.FloorMod, v *value) {
-	_, v.acc = l.LongDivision(v.name, l.integerDivision(n, v))
+	num, den := l.dividend(n, v)
+	_, v.acc = l.LongDivision(v.name, num, den)
 }
 
 // exactConstant makes an operand of a constant whose entries are held as they are,
@@ -109,8 +111,7 @@ func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
 		v.acc = &fixed.Int{Shape: e.Shape}
 		return
 	}
-	d := fixed.IntegerDivision{Num: e.Times(2 * num).PlusConst(den), Den: l.Scalar("divisor", 2*den), Most: 2 * den}
-	quotient, _ := l.LongDivision(v.name, d)
+	quotient, _ := l.LongDivision(v.name, e.Times(2*num).PlusConst(den), l.Scalar("divisor", 2*den))
 	v.id = l.TensorOf(v.name, quotient)
 }
 

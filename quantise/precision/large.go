@@ -82,10 +82,9 @@ func (s *search) enough(a *attempt, refused map[move]bool) []move {
 	for _, name := range names {
 		e := local[name]
 		left += float64(e.relative * e.relative)
-		for _, source := range slices.Concat(before[name], []string{name}) {
-			i := groupOf[source]
-			mv := move{i, s.groups[i].product && e.relative > 2*e.round}
-			if f := a.formats[source]; !refused[mv] && s.groups[i].much(f, mv.weights) != f {
+		for _, source := range append(before[name], name) {
+			mv := s.moveOf(groupOf[source], e)
+			if f := a.formats[source]; !refused[mv] && s.groups[mv.group].much(f, mv.weights) != f {
 				moves[name] = append(moves[name], mv)
 			}
 		}

@@ -345,10 +345,8 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	scores := map[move]float64{}
 	groupOf := s.groupOf()
 	for name, e := range local {
-		// Of values that no tensor holds the error shows where the next one does.
-		for _, source := range slices.Concat(before[name], []string{name}) {
-			i := groupOf[source]
-			mv := move{i, s.groups[i].product && e.relative > 2*e.round}
+		for _, source := range append(before[name], name) {
+			mv := s.moveOf(groupOf[source], e)
 			scores[mv] = math.Max(scores[mv], e.relative)
 		}
 	}
@@ -371,6 +369,12 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
 	})
 	return moves
+}
+
+// moveOf is the move of a group that addresses an error: one that is far larger than rounding to a scale makes comes
+// from weights.
+func (s *search) moveOf(group int, e entered) move {
+	return move{group, s.groups[group].product && e.relative > 2*e.round}
 }
 
 // groupOf are the numbers of values' groups.
