@@ -7,6 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -71,17 +72,25 @@ func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory
 // lowerAll lowers a model for several sizes of its free dimensions, with the choices that suit the first, and lifts what
 // comes out to a template. begin returns the lowering for a size, given what the first has become. It returns that as well.
 func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lowering) *lowering) (t *model.Template, first *lowering) {
-	all, builds := make([]*lowering, len(list)), make([]model.Build, len(list))
-	for i := range list {
-		l := begin(i, first)
-		if i == 0 {
-			l = l.choose()
-			first = l
-		} else {
-			l.Plan = first.Plan
-			l.run()
-		}
-		all[i], builds[i] = l, model.Build{Sizes: list[i].sizes, Graph: l.Circuit}
+	first = begin(0, nil).choose()
+	all, errs := make([]*lowering, len(list)), make([]error, len(list))
+	var others []func() // side by side
+	for i := range list[1:] {
+		others = append(others, func() {
+			all[i+1], errs[i+1] = refuse.Result(func() *lowering {
+				l := begin(i+1, first)
+				l.Plan = first.Plan
+				l.run()
+				return l
+			})
+		})
+	}
+	parallel.Do(others...)
+	all[0] = first
+	builds := make([]model.Build, len(list))
+	for i, l := range all {
+		must.OK(errs[i])
+		builds[i] = model.Build{Sizes: list[i].sizes, Graph: l.Circuit}
 	}
 	for i := range free {
 		free[i].Name = model.PrintableName(free[i].Name)

@@ -35,6 +35,8 @@ func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int)
 
 // diagonals returns the band that a mask is, nil if it is none.
 func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return fixed.Remember(&w.bands, t, func() *fixed.Band {
 		r := len(t.Shape)
 		if n, m := t.Shape[r-2], t.Shape[r-1]; n*m == t.Len() {

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -111,7 +112,8 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, 
 type Memory struct {
 	weights  weights.Store
 	columns  fixed.Recall[*fixed.Column]
-	bands    map[*graph.Tensor]*fixed.Band // of masks
+	mu       sync.Mutex
+	bands    map[*graph.Tensor]*fixed.Band // of masks, behind mu
 	variants *variants                     // of the graph that is quantised
 	// Of functions, by all that they depend on:
 	lines  fixed.Recall[*lineColumns]

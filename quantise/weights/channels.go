@@ -19,7 +19,7 @@ type Channels struct {
 	// in the place of those of positive weights. Nil if they are not secret.
 	shown     *channelStats
 	Most, Sum float64 // the largest weight, and the largest sum of a channel's magnitudes
-	median    float64 // of the channels' largest weights, of those that are not 0; 0: not known yet
+	Median    float64 // of the channels' largest weights, of those that are not 0; 0 if there is none
 }
 
 // Scaled are channels whose weights are times 2^frac, with mantissas of so many bits.
@@ -39,6 +39,15 @@ func (r Reach) Most() float64 { return math.Max(r.Down, r.Up) }
 
 func newChannels(list []channelStats, secret bool) *Channels {
 	c := &Channels{list: list}
+	var largest []float64
+	for i := range list {
+		if list[i].max > 0 {
+			largest = append(largest, list[i].max)
+		}
+	}
+	if slices.Sort(largest); len(largest) > 0 {
+		c.Median = largest[len(largest)/2]
+	}
 	for i := range list {
 		if c.add(&list[i]); len(c.greatest) > mostGreatest {
 			c.greatest = list
@@ -50,7 +59,7 @@ func newChannels(list []channelStats, secret bool) *Channels {
 		c.Most, c.Sum, squares = math.Max(c.Most, g.max), math.Max(c.Sum, g.pos+g.neg), math.Max(squares, g.squares)
 	}
 	if secret {
-		c.Most, c.Sum = OnGrid(c.Most), OnGrid(c.Sum)
+		c.Most, c.Sum, c.Median = OnGrid(c.Most), OnGrid(c.Sum), OnGrid(c.Median)
 		norm := OnGrid(math.Sqrt(squares))
 		c.shown = &channelStats{pos: c.Sum, max: c.Most, squares: float64(norm * norm)}
 	}
@@ -88,24 +97,6 @@ func OnGrid(x float64) float64 {
 		y *= 2
 	}
 	return y
-}
-
-// MedianOf is the median of the channels' largest weights, of those that are not 0. There
-// is one.
-func (c *Channels) MedianOf() float64 {
-	if c.median == 0 {
-		var list []float64
-		for i := range c.list {
-			if c.list[i].max > 0 {
-				list = append(list, c.list[i].max)
-			}
-		}
-		slices.Sort(list)
-		if c.median = list[len(list)/2]; c.shown != nil {
-			c.median = OnGrid(c.median)
-		}
-	}
-	return c.median
 }
 
 // exponent is the number of low bits of a channel's weights that are zero.

@@ -48,8 +48,8 @@ func testChannels(t *testing.T, rng *rand.Rand, alike bool) {
 		}
 	}
 	slices.Sort(largest)
-	if c.Most != most || c.Sum != sum || c.MedianOf() != largest[len(largest)/2] || c.MedianOf() != largest[len(largest)/2] {
-		t.Errorf("largest %g, sum %g, median %g", c.Most, c.Sum, c.MedianOf())
+	if c.Most != most || c.Sum != sum || c.Median != largest[len(largest)/2] {
+		t.Errorf("largest %g, sum %g, median %g", c.Most, c.Sum, c.Median)
 	}
 	operands := []OperandBounds{{Lo: -5, Hi: 3, Count: 7}, {Lo: 0, Hi: 3, Count: 7}, {Lo: -5, Hi: 3, Norm: 2, Count: 7}}
 	for _, bits := range []int{8, 16} {
