@@ -49,8 +49,8 @@ func (m *meeting) baseScales() []int {
 		return nil
 	}
 	return m.opts.Base.scalesOf(m.name, m.shape, func(frac int, most int64) bool {
-		r := m.scaledBy(m.stats, frac).Rounded()
-		return most == int64(r.Size) || r.Whole && m.t.Factors == nil && m.part == nil
+		size, _, whole := m.scaledBy(m.stats, frac).Rounded()
+		return most == int64(size) || whole && m.t.Factors == nil && m.part == nil
 	})
 }
 

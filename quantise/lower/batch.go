@@ -7,6 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -74,21 +75,33 @@ type sized struct {
 // quantiseFree quantises a model with free dimensions: it lowers it for several sizes of them, with
 // the choices that suit the first, and lifts what comes out to a template.
 func (v *variants) quantiseFree(ranges map[string]Range, opts Options, memory *Memory) *Result {
-	all, builds := make([]*lowering, len(v.list)), make([]model.Build, len(v.list))
-	for i, s := range v.list {
-		l := newLowering(s.graph, withMoves(s.graph, ranges), opts, memory)
+	all, errs := make([]*lowering, len(v.list)), make([]error, len(v.list))
+	begin := func(i int) *lowering {
+		l := newLowering(v.list[i].graph, withMoves(v.list[i].graph, ranges), opts, memory)
 		if v.texts {
 			l.free(v.length(i, all[0]))
 		} else {
-			l.Batch = s.sizes[0]
+			l.Batch = v.list[i].sizes[0]
 		}
-		if i == 0 {
-			l = l.choose()
-		} else {
-			l.Plan = all[0].Plan
-			l.run()
-		}
-		all[i], builds[i] = l, model.Build{Sizes: s.sizes, Graph: l.Circuit}
+		return l
+	}
+	all[0] = begin(0).choose()
+	var others []func() // side by side
+	for i := 1; i < len(v.list); i++ {
+		others = append(others, func() {
+			all[i], errs[i] = refuse.Result(func() *lowering {
+				l := begin(i)
+				l.Plan = all[0].Plan
+				l.run()
+				return l
+			})
+		})
+	}
+	parallel.Do(others...)
+	builds := make([]model.Build, len(v.list))
+	for i, l := range all {
+		must.OK(errs[i])
+		builds[i] = model.Build{Sizes: v.list[i].sizes, Graph: l.Circuit}
 	}
 	t := must.Get(model.Lift(slices.Clone(v.free), builds...))
 	for _, l := range all[1:] {

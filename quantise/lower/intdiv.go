@@ -18,9 +18,9 @@ func init() {
 	register(lowerBits, always[graph.Bits](Traits{jumps: true}))
 }
 
-// integerDivision prepares the division that a node is. A divisor that is 0 in spite of
-// the calibration counts as the least there is, of floats half of the least that was met.
-func (l *lowering) integerDivision(v *value, in []*value) fixed.IntegerDivision {
+// dividend returns the operands of the division that a node is (fixed.Builder.LongDivision). A divisor that is 0 in
+// spite of the calibration counts as the least there is, of floats half of the least that was met.
+func (l *lowering) dividend(v *value, in []*value) (*fixed.Int, model.TensorID) {
 	for i, name := range v.node.Inputs {
 		if in[i] == nil {
 			in[i] = l.exactConstant(name)
@@ -60,18 +60,20 @@ func (l *lowering) integerDivision(v *value, in []*value) fixed.IntegerDivision 
 	if den.Acc.Linear[0].Coef != 1 {
 		wid = l.Exact("divisor", den)
 	}
-	return fixed.IntegerDivision{Num: e, Den: wid, Most: den.Max}
+	return e, wid
 }
 
 // lowerFloorDiv lowers ⌊a/b⌋, b > 0.
 func lowerFloorDiv(l *lowering, _ graph.FloorDiv, v *value, in []*value) {
-	quotient, _ := l.LongDivision(v.name, l.integerDivision(v, in))
+	num, den := l.dividend(v, in)
+	quotient, _ := l.LongDivision(v.name, num, den)
 	v.id = l.TensorOf(v.name, quotient)
 }
 
 // lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.
 func lowerFloorMod(l *lowering, _ graph.FloorMod, v *value, in []*value) {
-	_, v.acc = l.LongDivision(v.name, l.integerDivision(v, in))
+	num, den := l.dividend(v, in)
+	_, v.acc = l.LongDivision(v.name, num, den)
 }
 
 // exactConstant makes an operand of a constant whose entries are held as they are,
@@ -106,8 +108,7 @@ func lowerRescale(l *lowering, op graph.Rescale, v *value, in []*value) {
 		v.acc = &fixed.Int{Shape: e.Shape}
 		return
 	}
-	d := fixed.IntegerDivision{Num: e.Times(2 * num).PlusConst(den), Den: l.Scalar("divisor", 2*den), Most: 2 * den}
-	quotient, _ := l.LongDivision(v.name, d)
+	quotient, _ := l.LongDivision(v.name, e.Times(2*num).PlusConst(den), l.Scalar("divisor", 2*den))
 	v.id = l.TensorOf(v.name, quotient)
 }
 

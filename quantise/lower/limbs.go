@@ -228,7 +228,7 @@ func (m *meeting) limbs() *limbing {
 	x.frac = m.opts.WeightBits - 2 - fixed.FloorLog2(stats.Most) // their largest size
 	if want > 0 && want <= PartWeights {
 		// Or what gives half the channels their bits, if few are far larger.
-		x.frac = max(x.frac, min(want-1-fixed.FloorLog2(stats.MedianOf()), 29-fixed.FloorLog2(stats.Most)))
+		x.frac = max(x.frac, min(want-1-fixed.FloorLog2(stats.Median), 29-fixed.FloorLog2(stats.Most)))
 	}
 	least := -fixed.FloorLog2(stats.Most) - 2 // all weights are 0
 	for ; x.frac >= least && !x.fits(x.reach()); x.frac-- {
@@ -258,7 +258,7 @@ func (x *limbing) fits(high, low float64) bool {
 }
 
 // medianBits are those of half the channels' largest weights.
-func (x *limbing) medianBits() int { return fixed.FloorLog2(x.stats.MedianOf()*fixed.Pow2(x.frac)) + 1 }
+func (x *limbing) medianBits() int { return fixed.FloorLog2(x.stats.Median*fixed.Pow2(x.frac)) + 1 }
 
 // crowds reports whether a value in limbs leaves the weights that multiply it fewer than
 // usualWeightBits in half the channels, because its static bound is far beyond its calibrated

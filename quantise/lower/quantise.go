@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -101,7 +102,8 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, 
 type Memory struct {
 	weights  weights.Store
 	columns  fixed.Recall[*fixed.Column]
-	bands    map[*graph.Tensor]*fixed.Band // of masks
+	mu       sync.Mutex
+	bands    map[*graph.Tensor]*fixed.Band // of masks, behind mu
 	variants *variants                     // of the graph that is quantised
 	// Of functions, by all that they depend on:
 	lines  fixed.Recall[*lineColumns]
@@ -128,9 +130,6 @@ func (m *Memory) Fill(of *Result) {
 		return
 	}
 	m.weights.Fill(of.Making)
-	for _, of := range []interface{ Next() }{&m.columns, &m.lines, &m.closer, &m.useful, &m.most} {
-		of.Next()
-	}
 }
 
 // Finish is Fill for a model whose weights stay: if it is an adapter to a base, it has that one's.

@@ -167,7 +167,7 @@ const (
 // takes.
 func (l *lowering) scored(v *value) bool {
 	c := l.consumer(v)
-	return HasMany(l.fg) && TraitsOf(c.Op).Softmax && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
+	return TraitsOf(c.Op).Softmax && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1) && HasMany(l.fg)
 }
 
 // mostLowered is the most bits that exponentials may have so that the exponential of a lowered
@@ -214,6 +214,8 @@ func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int)
 
 // diagonals returns the band that a mask is, nil if it is none.
 func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return fixed.Remember(&w.bands, t, func() *fixed.Band {
 		r := len(t.Shape)
 		if n, m := t.Shape[r-2], t.Shape[r-1]; n*m == t.Len() {

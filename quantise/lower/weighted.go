@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -13,7 +14,7 @@ import (
 )
 
 // ScaledBy are the channels with weights times 2^frac.
-func (l *lowering) scaledBy(c *weights.Channels, frac int) *weights.Scaled {
+func (l *lowering) scaledBy(c *weights.Channels, frac int) weights.Scaled {
 	return c.ScaledBy(frac, l.opts.WeightBits)
 }
 
@@ -155,7 +156,7 @@ func (m *meeting) accumulator() *fixed.Int {
 	if all := scaled.ReachOfAll(bounds); bounds.Norm == 0 && all.Most()+float64(m.extra*scale)+1 <= float64(m.limitOf(m.v)) {
 		reach = all
 	}
-	if reach.Most() >= model.Bound || scaled.Rounded().Size >= model.Bound {
+	if size, _, _ := scaled.Rounded(); reach.Most() >= model.Bound || size >= model.Bound {
 		refuse.With("the accumulator does not fit in 30 bits")
 	}
 	return m.plusBias(m.product(m.lowering, m.id, m.fixed(m.lowering, m.frac), reach), m.bias)
@@ -197,9 +198,8 @@ func (m *meeting) scaleWeights() {
 	if m.frac, m.bits = 0, 0; most == 0 {
 		return
 	}
-	least := -fixed.FloorLog2(most) - 2 // all weights are 0
-	for m.frac = 29 - fixed.FloorLog2(most); m.frac >= least && !m.hasRoom(m.extra, m.frac); m.frac-- {
-	}
+	finest := 29 - fixed.FloorLog2(most)
+	m.frac = finest - sort.Search(32, func(coarser int) bool { return m.hasRoom(m.extra, finest-coarser) }) // all weights are 0 on the last
 	m.bits = fixed.FloorLog2(most*fixed.Pow2(m.frac)) + 1
 	if rounded, ok := m.roundedFrac(m.v); ok {
 		// In one look-up of the remainder.
@@ -300,7 +300,7 @@ func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac i
 		return id
 	}
 	l.opts.Base.has(name, "", w.Tensor, shape, frac)
-	id := l.Fixed(name, shape, frac, -reach, reach, weights.Quantised(w, frac, []int{0}, w.Len()))
+	id := l.Fixed(name, shape, frac, -reach, reach, weights.Quantised(w, frac, func() []int { return []int{0} }, w.Len()))
 	l.weights[id] = w
 	l.Key(fmt.Sprint(name, " by ", w.By, shape, frac, " rounded"), most)
 	l.roundeds[key] = id
@@ -319,16 +319,17 @@ func (l *lowering) statsOf(w weighting) *weights.Channels {
 // fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
 // channel c.
 func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
-	r := l.scaledBy(l.statsOf(*w), frac).Rounded()
-	reach := int64(r.Size)
-	if w.t.Factors == nil && w.part == nil && r.Whole {
-		return l.rounded(w.name, w.t, w.shape, frac, reach, r.Most)
+	scaled := l.scaledBy(l.statsOf(*w), frac)
+	size, most, whole := scaled.Rounded()
+	reach := int64(size)
+	if w.t.Factors == nil && w.part == nil && whole {
+		return l.rounded(w.name, w.t, w.shape, frac, reach, most)
 	}
 	l.opts.Base.has(w.name, "", w.t.Tensor, w.shape, frac)
-	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, r.Exponents, w.inner))
+	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, scaled.Exponents, w.inner))
 	l.weights[id] = w.t
 	// The exponents follow from the weights, the scale and the options.
-	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", len(r.Exponents), " of ", l.opts.WeightBits), r.Most)
+	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", scaled.Count(), " of ", l.opts.WeightBits), most)
 	if w.part != nil {
 		return l.begun(id, w.part)
 	}

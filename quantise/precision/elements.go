@@ -82,7 +82,7 @@ func elements(fg *graph.Graph, batch string, samples []Sample, one *lower.Result
 		size = n
 	}
 	if len(samples) >= n/size && !slices.ContainsFunc(samples[:n/size], func(s Sample) bool { return len(s.Inputs[0]) != size*length(0) }) {
-		return samples[:n/size] // with what the float model makes of them
+		return slices.Clone(samples[:n/size]) // with what the float model makes of them
 	}
 	g := must.Get(fg.Rebind(map[string]int{batch: size}))
 	cut := make([]Sample, n/size)

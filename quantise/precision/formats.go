@@ -92,9 +92,9 @@ func (g *group) next(f lower.Format, weights bool) lower.Format {
 
 // widest are the formats of the mode "exact": the largest that one limb holds, more where
 // transformers need it, and the widest weights that a search tries.
-func widest(fg *graph.Graph) lower.Formats {
-	wide := transformerPrior(fg, mostSteps, needs{func(string) int { return lower.LimbedBits }, priorNeeds.attention})
-	return formatsOf(alike(fg), func(g *group, name string) lower.Format {
+func (s *search) widest() lower.Formats {
+	wide := s.usual(mostSteps, lower.LimbedBits)
+	return formatsOf(alike(s.fg), func(g *group, name string) lower.Format {
 		f := lower.Format{Bits: max(bitSteps[0], wide[name].Bits)}
 		if g.product {
 			f.Weights = weightSteps[len(weightSteps)-1]
@@ -126,9 +126,6 @@ func allOf(groups []group, format lower.Format, least lower.Formats) lower.Forma
 	})
 }
 
-// needs are those of the values of the graph, as far as ranges and the first sample tell.
-func (s *search) needs() needs { return needs{s.productBits, s.attention} }
-
 // productError is the error that rounding a product of two values may have, in units of the
 // norm of a row. In such products a few large entries leave few bits for the others.
 const productError = 1.0 / 256
@@ -137,9 +134,13 @@ const productError = 1.0 / 256
 // most LimbedBits, beside which the weights keep enough bits.
 func (s *search) productBits(name string) int {
 	r := s.ranges[name].Abs() * s.opts.Headroom
-	if r == 0 || s.float[0].rounds[name] == 0 {
+	if r == 0 {
 		return productBits
 	}
-	frac := fixed.FloorLog2(s.float[0].rounds[name]/productError) + 1
+	round := s.float(0).rounds[name]
+	if round == 0 {
+		return productBits
+	}
+	frac := fixed.FloorLog2(round/productError) + 1
 	return min(max(fixed.FloorLog2(r)+1+frac, productBits), lower.LimbedBits)
 }

@@ -45,8 +45,7 @@ func TestAmple(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &search{ctx: t.Context(), fg: g, ranges: lower.Ranges(values), opts: opts, samples: []Sample{{Graph: g, Inputs: in}}, groups: alike(g)}
-		s.runFloat(1)
-		plain := transformerPrior(g, 0, s.needs())
+		plain := s.usual(0, 0)
 		f, finer := s.widenWeights(plain), 0
 		for name := range f {
 			if f[name].Weights > plain[name].Weights {

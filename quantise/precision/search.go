@@ -48,7 +48,7 @@ func Choose(
 	if opts.Base != nil && len(opts.Formats) == 0 {
 		opts.Formats = opts.Base.Formats(fg)
 	}
-	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples}
+	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: slices.Clone(samples)}
 	defer s.arena.Close()
 	return s.choose()
 }
@@ -68,7 +68,7 @@ func (s *search) chosen() (best *attempt, first float64) {
 		return s.chooseLarge()
 	}
 	if mode == lower.ModeExact {
-		s.opts.Formats = widest(s.fg)
+		s.opts.Formats = s.widest()
 	}
 	best = must.Get(s.try(s.opts.Formats))
 	first = best.error
@@ -100,11 +100,10 @@ type search struct {
 	ranges  map[string]lower.Range
 	opts    lower.Options
 	samples []Sample
-	float   []*FloatRun // of the samples
 	groups  []group
 	memory  lower.Memory
 	runs    int
-	large   bool        // whether the model is
+	large   bool        // whether the model is, and the mode is auto
 	free    bool        // whether models are of one element of a free batch (chooseFree)
 	judged  bool        // whether the number of samples is known
 	worst   int         // sample, as far as is known
@@ -291,7 +290,7 @@ var levels = []lower.Format{
 func (s *search) start(first *attempt) *attempt {
 	var starts []lower.Formats
 	for steps := range mostSteps + 1 {
-		starts = append(starts, transformerPrior(s.fg, steps, s.needs()))
+		starts = append(starts, s.usual(steps, 0))
 	}
 	starts = append(starts, spectral(s.fg, s.groups), relative(s.fg, s.groups, s.ranges, s.opts.Headroom))
 	starts = slices.DeleteFunc(starts, func(f lower.Formats) bool { return len(f) == 0 })
@@ -303,7 +302,7 @@ func (s *search) start(first *attempt) *attempt {
 
 // finer are the levels of all values.
 func (s *search) finer() []lower.Formats {
-	finest := transformerPrior(s.fg, mostSteps, s.needs())
+	finest := s.usual(mostSteps, 0)
 	var all []lower.Formats
 	for _, f := range levels {
 		all = append(all, allOf(s.groups, f, finest))
@@ -346,10 +345,8 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	scores := map[move]float64{}
 	groupOf := s.groupOf()
 	for name, e := range local {
-		// Of values that no tensor holds the error shows where the next one does.
-		for _, source := range slices.Concat(before[name], []string{name}) {
-			i := groupOf[source]
-			mv := move{i, s.groups[i].product && e.relative > 2*e.round}
+		for _, source := range append(before[name], name) {
+			mv := s.moveOf(groupOf[source], e)
 			scores[mv] = math.Max(scores[mv], e.relative)
 		}
 	}
@@ -372,6 +369,12 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
 	})
 	return moves
+}
+
+// moveOf is the move of a group that addresses an error: one that is far larger than rounding to a scale makes comes
+// from weights.
+func (s *search) moveOf(group int, e entered) move {
+	return move{group, s.groups[group].product && e.relative > 2*e.round}
 }
 
 // groupOf are the numbers of values' groups.

@@ -117,14 +117,18 @@ func RoundedTo(x float64, frac, exponent int) int64 {
 
 // Quantised returns weights times 2^frac, rounded to multiples of
 // 2^exponents[c] in channel c (which is i/inner mod channels).
-func Quantised(t *Constant, frac int, exponents []int, inner int) fixed.Filler {
-	var scales []float64 // where a run of numbers of one channel is too short
-	if inner == 1 {
-		for _, e := range exponents {
-			scales = append(scales, fixed.Pow2(frac-e))
+func Quantised(t *Constant, frac int, exponentsOf func() []int, inner int) fixed.Filler {
+	rounding := sync.OnceValues(func() (exponents []int, scales []float64) {
+		exponents = exponentsOf()
+		if inner == 1 { // where a run of numbers of one channel is too short
+			for _, e := range exponents {
+				scales = append(scales, fixed.Pow2(frac-e))
+			}
 		}
-	}
+		return exponents, scales
+	})
 	return func(dst []int32, from int) {
+		exponents, scales := rounding()
 		buffer := buffers.Get().(*[]float32)
 		defer buffers.Put(buffer)
 		run := t.part(from, len(dst), buffer)
