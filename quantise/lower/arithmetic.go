@@ -209,7 +209,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		c = float64(c * cs)
 		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
 			plus := curve{at: func(y float64) float64 { return float64(xs*y) + c }, key: keyOf("affine", xs, c)}
-			l.apply(v, x, graph.Kind(l.node.Op), plus, nil)
+			v.apply(x, graph.Kind(l.node.Op), plus)
 			return
 		}
 		if slices.Equal(x.shape, v.shape) {

@@ -19,6 +19,8 @@ type curve struct {
 	inside func(x float64) bool
 	// key tells the curve apart from others: those with one key are the same.
 	key string
+	// piecewise is the clamp that the function is, or nil.
+	piecewise *fixed.Piecewise
 }
 
 // value is the function at x, 0 where that is NaN, and whether it is defined there.
@@ -43,19 +45,19 @@ func keyOf(name string, params ...float64) string {
 // curveOf is the function of an operator.
 func curveOf(s graph.Scalar) curve {
 	f, d := s.Of(), s.Func.Domain
-	key := keyOf(s.Func.Name, s.Params...)
-	switch {
-	case d == graph.Domain{}:
-		return curve{at: f, key: key}
-	case d.Beyond == graph.Hold:
-		return curve{func(x float64) float64 { return f(min(max(x, d.Lo), d.Hi)) }, d.Contains, key}
+	c := curve{at: f, key: keyOf(s.Func.Name, s.Params...), piecewise: boundsOf(s)}
+	if d != (graph.Domain{}) {
+		c.inside = d.Contains
+		if d.Beyond == graph.Hold {
+			c.at = func(x float64) float64 { return f(min(max(x, d.Lo), d.Hi)) }
+		}
 	}
-	return curve{f, d.Contains, key}
+	return c
 }
 
 // then is g(f(x)).
 func (f curve) then(g curve) curve {
-	out := curve{func(x float64) float64 { return g.at(f.at(x)) }, f.inside, g.key + "(" + f.key + ")"}
+	out := curve{at: func(x float64) float64 { return g.at(f.at(x)) }, inside: f.inside, key: g.key + "(" + f.key + ")"}
 	if g.inside != nil {
 		out.inside = func(x float64) bool { return f.defined(x) && g.inside(f.at(x)) }
 	}
@@ -64,8 +66,11 @@ func (f curve) then(g curve) curve {
 
 // both is op(f(x), g(x)), op having a key.
 func both(f, g curve, key string, op func(a, b float64) float64) curve {
-	inside := func(x float64) bool { return f.defined(x) && g.defined(x) }
-	return curve{func(x float64) float64 { return op(f.at(x), g.at(x)) }, inside, key + "(" + f.key + ", " + g.key + ")"}
+	return curve{
+		at:     func(x float64) float64 { return op(f.at(x), g.at(x)) },
+		inside: func(x float64) bool { return f.defined(x) && g.defined(x) },
+		key:    key + "(" + f.key + ", " + g.key + ")",
+	}
 }
 
 // samples are the values of a function at the keys of a table: 0 where it has none, and whether each

@@ -16,7 +16,7 @@ func (l *lowering) divide(v, a, b *value) {
 	if a == nil {
 		t := l.fg.Consts[v.node.Inputs[0]]
 		if c, same := l.numbersOf(t).same(); same && slices.Equal(b.shape, v.shape) {
-			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }, key: keyOf("over", c)}, nil)
+			v.apply(b, "Div", curve{at: func(x float64) float64 { return c / x }, key: keyOf("over", c)})
 			return
 		}
 		a = l.constantValue(v.node.Inputs[0], t)

@@ -55,7 +55,7 @@ const leastMask = 1e4
 func (l *lowering) mulScalar(v, x *value, c float64) {
 	same := model.Size(x.shape) == model.Size(v.shape)
 	if x.nonlinear() && same {
-		l.apply(v, x, "Mul", curve{at: func(y float64) float64 { return c * y }, key: keyOf("times", c)}, nil)
+		v.apply(x, "Mul", curve{at: func(y float64) float64 { return c * y }, key: keyOf("times", c)})
 		return
 	}
 	if !same {

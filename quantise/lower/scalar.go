@@ -50,17 +50,16 @@ func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
 	case op.Func.Jumps && whole == nil:
 		refuse.With("operator not supported")
 	default: // or a function of another value whose table has the whole numbers
-		l.apply(v, x, graph.Kind(op), curveOf(op), boundsOf(op))
+		v.apply(x, graph.Kind(op), curveOf(op))
 	}
 }
 
-// function says that a value is curve(base), entry by entry. With bounds set
-// it is that piecewise function of base, which needs no committed column.
+// function says that a value is curve(base), entry by entry. A piecewise function
+// needs no committed column.
 type function struct {
 	name string
 	base *value
 	curve
-	piecewise *fixed.Piecewise
 }
 
 // affine says that a value is mul·of + add, entry by entry.
@@ -86,15 +85,16 @@ func (x *value) root() (*value, curve) {
 // nonlinear reports whether x is a function that is not affine, and that no tensor holds yet.
 func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
 
-// apply makes v the function f of x; b is set if that is piecewise.
-func (l *lowering) apply(v, x *value, name string, f curve, b *fixed.Piecewise) {
+// apply makes v the function f of x.
+func (v *value) apply(x *value, name string, f curve) {
 	base, inner := x.root()
 	// Only directly on a value is it piecewise: a scaled input moves the ends.
-	if base != x && (b == nil || x.fn != nil) {
-		v.fn = &function{name: name, base: base, curve: inner.then(f)}
-		return
+	if base != x && (f.piecewise == nil || x.fn != nil) {
+		f = inner.then(f)
+	} else {
+		base = x
 	}
-	v.fn = &function{name: name, base: x, curve: f, piecewise: b}
+	v.fn = &function{name, base, f}
 }
 
 // clampFunction makes the tensor of a piecewise function: one look-up that

@@ -20,7 +20,7 @@ func lowerPRelu(l *lowering, _ graph.PRelu, v *value, in []*value) {
 	x, slope := in[0], l.fg.Consts[v.node.Inputs[1]]
 	refuse.If(x == nil || slope == nil, "only a computed input with a constant slope is supported")
 	if c, same := l.numbersOf(slope).same(); same {
-		l.apply(v, x, graph.Kind(v.node.Op), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
+		v.apply(x, graph.Kind(v.node.Op), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}))
 		return
 	}
 	id := l.narrowed(x, l.narrowBitsOf(x))
@@ -95,7 +95,7 @@ func broadcastIndex(i int, out, in []int) int {
 func lowerTest(l *lowering, op graph.Test, v *value, in []*value) {
 	x := in[0]
 	if x.nonlinear() {
-		l.apply(v, x, graph.Kind(op), curve{at: op.At, key: keyOf("test", float64(op))}, nil)
+		v.apply(x, graph.Kind(op), curve{at: op.At, key: keyOf("test", float64(op))})
 		return
 	}
 	e := l.operandFlat(x)

@@ -157,7 +157,7 @@ func lowerForest(l *lowering, op graph.Forest, v *value, in []*value) {
 	for i, p := range over {
 		counts[i] = int32(len(p))
 	}
-	if most := slices.Max(counts); most > 0 {
+	if most := slices.Max(append(counts, 0)); most > 0 {
 		number := l.Fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), fixed.Listed(counts))
 		sum = sum.Minus(l.View(number, fixed.LabelView([]int{1}, sum.Shape), sum.Shape))
 	}
@@ -177,8 +177,8 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model
 	t := l.fg.Consts[name]
 	leaves, targets := t.Shape[0], t.Shape[1]
 	base := make([]float64, leaves*targets)
-	if op.Base != nil {
-		for _, leaf := range op.Trees(leaves)[0] {
+	for _, first := range op.Trees(leaves)[:min(len(op.Roots), 1)] {
+		for _, leaf := range first {
 			copy(base[leaf*targets:], op.Base)
 		}
 	}
@@ -204,7 +204,7 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model
 		}
 		least, greatest = min(least, down), max(greatest, up)
 	}
-	lo, hi := int64(min(slices.Min(whole), 0)), int64(max(slices.Max(whole), 0))
-	id = l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, fixed.Listed(whole))
+	lo, hi := slices.Min(append(whole, 0)), slices.Max(append(whole, 0))
+	id = l.Fixed(v.name+", weights", t.Shape, frac, int64(lo), int64(hi), fixed.Listed(whole))
 	return id, least, greatest
 }
