@@ -168,13 +168,6 @@ type move struct {
 	weights bool
 }
 
-func (m move) kind() int {
-	if m.weights {
-		return 1
-	}
-	return 0
-}
-
 // A strategy is how a search makes values more precise, from one attempt to the next.
 type strategy struct {
 	// moves lists what may be made more precise after an attempt, in the order of what that
@@ -356,18 +349,18 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	}
 	most := 0.0
 	var moves []move
-	for mv, score := range scores {
-		f := a.formats[s.groups[mv.group].names[0]]
-		if refused[mv] || s.groups[mv.group].next(f, mv.weights) == f {
-			continue
+	for i := range s.groups {
+		g := &s.groups[i]
+		f := a.formats[g.names[0]]
+		for _, mv := range []move{{i, false}, {i, true}} {
+			if scores[mv] != 0 && !refused[mv] && g.next(f, mv.weights) != f {
+				moves = append(moves, mv)
+				most = math.Max(most, scores[mv])
+			}
 		}
-		moves = append(moves, mv)
-		most = math.Max(most, score)
 	}
-	moves = slices.DeleteFunc(moves, func(mv move) bool { return scores[mv] < most/4 || scores[mv] == 0 })
-	slices.SortFunc(moves, func(a, b move) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
-	})
+	moves = slices.DeleteFunc(moves, func(mv move) bool { return scores[mv] < most/4 })
+	slices.SortStableFunc(moves, func(a, b move) int { return cmp.Compare(scores[b], scores[a]) })
 	return moves
 }
 
