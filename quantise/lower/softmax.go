@@ -97,7 +97,7 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bo
 	for i, name := range n.Inputs[1:] {
 		mask, labels := l.maskOf(name, v.shape)
 		if i > 0 { // where all of them are 1
-			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), fixed.AllLabels(v.shape)
+			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), model.Axes(len(v.shape))
 		}
 		b.Mask, b.Labels = mask, labels
 	}

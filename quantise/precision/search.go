@@ -396,16 +396,15 @@ func (s *search) narrow(best *attempt) *attempt {
 	for _, c := range best.model.Chosen() {
 		costs[c.Value] = c.LookUps + c.TableRows
 	}
-	order, dear := make([]int, len(s.groups)), make([]int, len(s.groups))
-	for i, g := range s.groups {
-		order[i] = i
+	dear := func(g group) (total int) {
 		for _, name := range g.names {
-			dear[i] += costs[name]
+			total += costs[name]
 		}
+		return total
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(dear[b], dear[a]) })
-	for _, i := range order {
-		names := s.groups[i].names
+	dearest := slices.SortedStableFunc(slices.Values(s.groups), func(a, b group) int { return cmp.Compare(dear(b), dear(a)) })
+	for _, g := range dearest {
+		names := g.names
 		given, ok := best.formats[names[0]]
 		if !ok || given.Bits >= lower.RelativeBits { // of entries whose sizes samples may not show
 			continue
