@@ -117,7 +117,7 @@ func (b *Builder) sumOfLimbs(
 	r Rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID,
 	shift func(i, digit int) int, from func(digit int) int,
 ) *Int {
-	all := AllLabels(r.of)
+	all := model.Axes(len(r.of))
 	sum := &Int{Shape: r.of}
 	add := func(x model.TensorID, i int, holds func(from int) bool) {
 		e := &Int{Shape: r.Shape}
@@ -253,10 +253,7 @@ func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []mod
 		w.terms = append(w.terms, WideTerm{e, meanLimb * i})
 	}
 	digits := b.digits("sum", w, big.NewInt(2*count*offset))
-	den := b.Scalar("entries of a row", count)
-	if len(r.Shape) > 0 {
-		den = b.Viewed("divisor", den, LabelView(nil, r.Shape), r.Shape)
-	}
+	den := b.Repeated(b.Scalar("entries of a row", count), r.Shape)
 	var parts []model.Linear
 	divide := func(e *Int, bits int) *Int {
 		q := b.Witness("mean, digit", r.Shape, 0, 0, 1<<bits-1)

@@ -127,7 +127,7 @@ func lowerBatchNorm(l *lowering, _ graph.BatchNorm, v *value, in []*value) {
 
 // alongAxis lowers v = x·scale + shift along an axis, of which every index has a factor and a summand.
 func (l *lowering) alongAxis(v, x *value, axis int, name string, scale *weights.Constant, shiftName string, shift numbers) {
-	labels, n := fixed.AllLabels(v.shape), v.shape[axis]
+	labels, n := model.Axes(len(v.shape)), v.shape[axis]
 	l.weighted(v, x, weighting{
 		name: name, t: scale, shape: []int{n}, labels: []int{axis}, channels: n, inner: 1, count: 1, out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return id, labels },

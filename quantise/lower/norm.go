@@ -88,7 +88,7 @@ func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
 	name := v.node.Inputs[1]
 	t := l.fg.Consts[name]
 	rank := len(v.shape)
-	labels := fixed.AllLabels(v.shape) // of a digit
+	labels := model.Axes(len(v.shape)) // of a digit
 	labels[rank-1] = rank
 	kept, shape := fixed.KeptLabels(t.Shape, []int{rank, rank - 1}, v.shape)
 	w := weighting{

@@ -101,7 +101,7 @@ func (l *lowering) softmaxScores(v *value, in []*value, b fixed.Block, fine bool
 	for i, name := range v.node.Inputs[1:] {
 		mask, labels := l.maskOf(name, v.shape)
 		if i > 0 { // where all of them are 1
-			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), fixed.AllLabels(v.shape)
+			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), model.Axes(len(v.shape))
 		}
 		b.Mask, b.Labels = mask, labels
 	}

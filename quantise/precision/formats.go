@@ -21,21 +21,22 @@ type group struct {
 func alike(fg *graph.Graph) []group {
 	a, index := newDefUse(fg), map[string]int{}
 	var groups []group
-	add := func(key, name string, product, sum bool) {
+	add := func(key, name string) *group {
 		i, ok := index[key]
 		if !ok {
 			i = len(groups)
 			index[key] = i
-			groups = append(groups, group{product: product, sum: sum})
+			groups = append(groups, group{})
 		}
 		groups[i].names = append(groups[i].names, name)
+		return &groups[i]
 	}
 	for _, in := range fg.Inputs {
-		add("input "+in.Name, in.Name, false, false)
+		add("input "+in.Name, in.Name)
 	}
 	for _, n := range fg.Nodes {
 		if a.residual(n) { // their precision is of use together
-			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output, false, true)
+			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output).sum = true
 			continue
 		}
 		key := fmt.Sprintf("%s %v", graph.Kind(n.Op), fg.Shapes[n.Output])
@@ -53,11 +54,9 @@ func alike(fg *graph.Graph) []group {
 		for _, r := range a.Readers[n.Output] {
 			key += fmt.Sprintf(" > %s %v", graph.Kind(r.Op), fg.Shapes[r.Output])
 		}
-		byConstants := a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
-		add(key, n.Output, byConstants, lower.TraitsOf(n.Op).Sums)
-		if a.attends(n) {
-			groups[index[key]].matrices = true
-		}
+		g := add(key, n.Output)
+		g.product = a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
+		g.sum, g.matrices = lower.TraitsOf(n.Op).Sums, a.attends(n)
 	}
 	return groups
 }

@@ -69,7 +69,7 @@ func TestAmple(t *testing.T) {
 // What is large is a matter of weights and norms.
 func TestLarge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
-	with, without := networks.TransformerOf(t, 1, rng), networks.Tabular(t, rng)
+	with, without := networks.Transformer(t, 1, rng), networks.Tabular(t, rng)
 	if large(with) || large(without) {
 		t.Error("small models are large")
 	}
@@ -83,7 +83,7 @@ func TestLarge(t *testing.T) {
 // enough for the target: more for a stricter one.
 func TestEnough(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
-	g := networks.TransformerOf(t, 2, rng)
+	g := networks.Transformer(t, 2, rng)
 	x := [][]float64{networks.Normal(12*32, rng)}
 	values, err := g.RunFloat(x)
 	if err != nil {

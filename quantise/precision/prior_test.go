@@ -13,7 +13,7 @@ import (
 // The usual formats are by role.
 func TestUsualFormats(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	g := networks.Transformer(t, rng)
+	g := networks.Transformer(t, 3, rng)
 	f := (&search{fg: g}).usual(0, 0)
 	count := map[int]int{}
 	for _, n := range g.Nodes {

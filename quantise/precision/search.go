@@ -168,13 +168,6 @@ type move struct {
 	weights bool
 }
 
-func (m move) kind() int {
-	if m.weights {
-		return 1
-	}
-	return 0
-}
-
 // A strategy is how a search makes values more precise, from one attempt to the next.
 type strategy struct {
 	// moves lists what may be made more precise after an attempt, in the order of what that
@@ -356,18 +349,18 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	}
 	most := 0.0
 	var moves []move
-	for mv, score := range scores {
-		f := a.formats[s.groups[mv.group].names[0]]
-		if refused[mv] || s.groups[mv.group].next(f, mv.weights) == f {
-			continue
+	for i := range s.groups {
+		g := &s.groups[i]
+		f := a.formats[g.names[0]]
+		for _, mv := range []move{{i, false}, {i, true}} {
+			if scores[mv] != 0 && !refused[mv] && g.next(f, mv.weights) != f {
+				moves = append(moves, mv)
+				most = math.Max(most, scores[mv])
+			}
 		}
-		moves = append(moves, mv)
-		most = math.Max(most, score)
 	}
-	moves = slices.DeleteFunc(moves, func(mv move) bool { return scores[mv] < most/4 || scores[mv] == 0 })
-	slices.SortFunc(moves, func(a, b move) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
-	})
+	moves = slices.DeleteFunc(moves, func(mv move) bool { return scores[mv] < most/4 })
+	slices.SortStableFunc(moves, func(a, b move) int { return cmp.Compare(scores[b], scores[a]) })
 	return moves
 }
 
@@ -403,16 +396,15 @@ func (s *search) narrow(best *attempt) *attempt {
 	for _, c := range best.model.Chosen() {
 		costs[c.Value] = c.LookUps + c.TableRows
 	}
-	order, dear := make([]int, len(s.groups)), make([]int, len(s.groups))
-	for i, g := range s.groups {
-		order[i] = i
+	dear := func(g group) (total int) {
 		for _, name := range g.names {
-			dear[i] += costs[name]
+			total += costs[name]
 		}
+		return total
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(dear[b], dear[a]) })
-	for _, i := range order {
-		names := s.groups[i].names
+	dearest := slices.SortedStableFunc(slices.Values(s.groups), func(a, b group) int { return cmp.Compare(dear(b), dear(a)) })
+	for _, g := range dearest {
+		names := g.names
 		given, ok := best.formats[names[0]]
 		if !ok || given.Bits >= lower.RelativeBits { // of entries whose sizes samples may not show
 			continue
