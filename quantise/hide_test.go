@@ -152,7 +152,7 @@ func ofConstants(t *testing.T, rng *rand.Rand) hiding {
 		return n.Filled(shape, func(int) float64 { return 0.5 + rng.Float64() })
 	}
 	equal := func(shape ...int) graph.Value { return n.Filled(shape, func(int) float64 { return 0.75 }) }
-	x := n.ConvOf(n.In[0], 8, 3, 1, rng)
+	x := convOf(n, n.In[0], 8, 3, 1, rng)
 	c := func() graph.Value { return some(8) }
 	x = n.BatchNorm(x, graph.Statistics{Scale: c(), Bias: c(), Mean: c(), Variance: c(), Epsilon: 1e-5})
 	x = n.Mul(n.Apply(graph.Sigmoid, x), equal())                     // one learned number
@@ -174,7 +174,7 @@ func hidingModels(t *testing.T) []hiding {
 	list := []hiding{
 		onnxModel(t, "digits", filepath.Join("..", "testdata", "digits", "digits.onnx"), filepath.Join("..", "testdata", "digits", "input.json")),
 		ofConstants(t, rng),
-		{name: "transformer", graph: networks.Transformer(t, rng), input: [][]float64{networks.Outliers(12*32, 3, rng)}},
+		{name: "transformer", graph: networks.Transformer(t, 3, rng), input: [][]float64{networks.Outliers(12*32, 3, rng)}},
 	}
 	for _, mode := range []string{"w8a8", "exact"} {
 		h := list[0]

@@ -52,7 +52,7 @@ func fewOf(t *testing.T, g *graph.Graph, x [][]float64, target float64) (*Model,
 func TestChooseOfFew(t *testing.T) {
 	allLarge(t)
 	rng := rand.New(rand.NewPCG(3, 1))
-	g := networks.TransformerOf(t, 2, rng)
+	g := networks.Transformer(t, 2, rng)
 	x := [][]float64{networks.Normal(12*32, rng)}
 	for _, target := range []float64{Target, Target / 4} {
 		m, c := fewOf(t, g, x, target)
@@ -75,7 +75,7 @@ func TestChooseOfFew(t *testing.T) {
 func TestFewRunsEnd(t *testing.T) {
 	allLarge(t)
 	rng := rand.New(rand.NewPCG(3, 1))
-	g := networks.TransformerOf(t, 1, rng)
+	g := networks.Transformer(t, 1, rng)
 	x := [][]float64{networks.Normal(12*32, rng)}
 	fewOf(t, g, x, 1e-9)
 	values, err := g.RunFloat(x)

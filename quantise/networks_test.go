@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -44,13 +45,13 @@ func TestTransformer(t *testing.T) {
 func TestResidualCNN(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	n := networks.New([]int{1, 3, 16, 16})
-	x := n.Relu(n.ConvOf(n.In[0], 16, 3, 1, rng))
+	x := n.Relu(convOf(n, n.In[0], 16, 3, 1, rng))
 	for stage := range 2 {
 		for range 2 {
-			y := n.ConvOf(n.Relu(n.ConvOf(x, 16<<stage, 3, 1, rng)), 16<<stage, 3, 1, rng)
+			y := convOf(n, n.Relu(convOf(n, x, 16<<stage, 3, 1, rng)), 16<<stage, 3, 1, rng)
 			x = n.Relu(n.Add(x, y))
 		}
-		x = n.Relu(n.ConvOf(x, 32<<stage, 3, 2, rng))
+		x = n.Relu(convOf(n, x, 32<<stage, 3, 2, rng))
 	}
 	x = n.Reduce(graph.Mean, x, []int{2, 3}, false)
 	accurate(t, n, n.Dense(x, 10, rng), rng)
@@ -60,8 +61,8 @@ func TestResidualCNN(t *testing.T) {
 func TestFusion(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	n := networks.New([]int{1, 3, 8, 8})
-	x := n.Relu(n.ConvOf(n.In[0], 4, 3, 1, rng))
-	x = n.Apply(graph.Sigmoid, n.Relu(n.ConvOf(x, 4, 3, 1, rng)))
+	x := n.Relu(convOf(n, n.In[0], 4, 3, 1, rng))
+	x = n.Apply(graph.Sigmoid, n.Relu(convOf(n, x, 4, 3, 1, rng)))
 	m := accurate(t, n, x, rng)
 	// Two for the first Relu; for the second one, clamp, range and one table
 	// for Sigmoid after Relu.
@@ -77,6 +78,17 @@ func TestTinyBesideBias(t *testing.T) {
 	for _, tiny := range []float64{1e-3, 1e-6, 1e-9, 1e-12} {
 		n := networks.New([]int{1, 64, 4, 4})
 		x := n.Relu(n.Mul(n.In[0], n.Number(tiny)))
-		accurate(t, n, n.Add(n.ConvOf(x, 8, 1, 1, rng), n.ConvOf(n.In[0], 8, 1, 1, rng)), rng)
+		accurate(t, n, n.Add(convOf(n, x, 8, 1, 1, rng), convOf(n, n.In[0], 8, 1, 1, rng)), rng)
 	}
+}
+
+// convOf is a square convolution with padding that keeps the size at stride 1.
+func convOf(n networks.Network, x graph.Value, channels, k, stride int, rng *rand.Rand) graph.Value {
+	in := n.Shape(x)
+	scale := math.Sqrt(2 / float64(in[1]*k*k))
+	w := n.Filled([]int{channels, in[1], k, k}, func(int) float64 { return scale * rng.NormFloat64() })
+	b := n.Filled([]int{channels}, func(int) float64 { return 0.1 * rng.NormFloat64() })
+	two := func(v int) []int { return []int{v, v} }
+	window := graph.Window{Kernel: two(k), Strides: two(stride), Dilations: two(1), Begin: two(k / 2), End: two(k / 2)}
+	return n.Conv(graph.Conv{Window: window, Group: 1}, x, w, b)
 }

@@ -60,7 +60,7 @@ func TestChooseTransformer(t *testing.T) {
 		t.Skip("takes long under the race detector")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	g := networks.Transformer(t, rng)
+	g := networks.Transformer(t, 3, rng)
 	x := [][]float64{networks.Normal(12*32, rng)}
 	_, c := chosen(t, g, x, Options{})
 	if c.Error > Target || c.First <= Target {
@@ -81,7 +81,7 @@ func TestChooseTransformer(t *testing.T) {
 // same end, and samples whose float run is known to the same as others.
 func TestChooseLarge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	g := networks.TransformerOf(t, 1, rng)
+	g := networks.Transformer(t, 1, rng)
 	var runs []map[string][]float64
 	samples := make([]Sample, 2)
 	for i := range samples {
@@ -150,7 +150,7 @@ func TestFormatsRepeat(t *testing.T) {
 		t.Skip("takes long under the race detector")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	g := networks.Transformer(t, rng)
+	g := networks.Transformer(t, 3, rng)
 	x := [][]float64{networks.Normal(12*32, rng)}
 	m, c := chosen(t, g, x, Options{})
 	values, err := g.RunFloat(x)

@@ -105,12 +105,23 @@ func FloorLog2(x float64) int {
 	if x <= 0 {
 		return math.MinInt32
 	}
+	if e := int(math.Float64bits(x) >> mantissa); e > 0 && e <= 2*bias { // quicker, and right for what is neither tiny nor infinite
+		return e - bias
+	}
 	_, e := math.Frexp(x)
 	return e - 1
 }
 
 // Pow2 is 2^e as a real number.
-func Pow2(e int) float64 { return math.Ldexp(1, e) }
+func Pow2(e int) float64 {
+	if e > -bias && e <= bias {
+		return math.Float64frombits(uint64(e+bias) << mantissa) // quicker
+	}
+	return math.Ldexp(1, e)
+}
+
+// A float64 has its exponent plus the bias above so many bits of its mantissa.
+const mantissa, bias = 52, 1023
 
 // PrintableNames makes printable names of the model's own, which may be anything
 // (model.MaxName). Names need not differ.

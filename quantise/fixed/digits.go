@@ -151,12 +151,13 @@ func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.T
 	return first, lead, next
 }
 
-// leadingBits looks up the leading bits of a wide integer, given by its first digit
+// leadingBits looks up the leading bits of a wide integer, from its first digit
 // that is not 0 and the next one, in a table of keys in [2^(leadBits−2), 2^leadBits):
-// so many of its highest bits, an even number of bits from the end. It returns the
-// root of what brought them to the front as well: the integer is (key + rest)·2^(24 −
+// so many of its highest bits, an even number of bits from the end. It returns which digit is
+// the first (leading), and the root of what brought the bits to the front as well: the integer is (key + rest)·2^(24 −
 // leadBits)/scale² times 2^12 to the number of the next digit, rest being in [0, 1).
-func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, c *Column) (scale, out model.TensorID) {
+func (b *Builder) leadingBits(shape []int, digits []model.TensorID, name string, c *Column) (first []model.TensorID, scale, out model.TensorID) {
+	first, lead, next := b.leading(shape, digits)
 	var pieces []model.Piece
 	for i := range DigitBits / 2 {
 		pieces = append(pieces, model.Piece{End: 4 << (2 * i), Offset: 1 << (DigitBits/2 - 1 - i)})
@@ -169,5 +170,5 @@ func (b *Builder) leadingBits(shape []int, lead, next *Int, name string, c *Colu
 	shift := 2*DigitBits - leadBits
 	out = b.Witness(name, shape, 0, c.Least, c.Greatest)
 	b.InRange(b.cut(b.rowProduct(shape, once, scale, both.Max), shift, b.FuncTable(name, 0, c), out), shift)
-	return scale, out
+	return first, scale, out
 }

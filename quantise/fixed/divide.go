@@ -47,31 +47,24 @@ func FloorDiv(a, b int64) int64 {
 	return q
 }
 
-// IntegerDivision is that of two operands, the second positive: both on one scale, a
-// division with remainder of the integers that they are there.
-type IntegerDivision struct {
-	Num  *Int           // of the result's shape
-	Den  model.TensorID // that broadcasts to it
-	Most int64          // of den
-}
-
 // mostDigit bounds the digits of quotients, in bits: tables of ranges are no larger.
 const mostDigit = 14
 
-// LongDivision is ⌊num/den⌋ and what that leaves, for numerators of any sign: in one division where its quotient is a digit,
+// LongDivision is ⌊num/den⌋ and what that leaves, of the integers of two operands on one scale, of which the second
+// is positive and broadcasts to the first: in one division where its quotient is a digit,
 // and else digit by digit, from the highest one on, each with the remainder of the one before. The
 // first takes ⌊num/2^s⌋, for some s, and is of any sign; the others are not negative.
-func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *Int) {
-	e, shape := d.Num, d.Num.Shape
-	den := b.Repeated(d.Den, shape)
-	least, remainder, count := b.Circuit.Tensors[d.Den].Min, model.Log2Ceil(int(d.Most)), 0
+func (b *Builder) LongDivision(name string, num *Int, den model.TensorID) (quotient, rest *Int) {
+	e, shape, least, most := num, num.Shape, b.Circuit.Tensors[den].Min, b.Circuit.Tensors[den].Max
+	den = b.Repeated(den, shape)
+	remainder, count := model.Log2Ceil(int(most)), 0
 	step := min(29-remainder, mostDigit)
 	quotients := func() int {
 		return TableBits(FloorDiv(e.Min>>(step*count), least), FloorDiv(e.Max>>(step*count), least))
 	}
 	if n := quotients(); n > mostDigit || n+remainder > 30 || e.Abs() >= model.Bound {
 		if step < 1 || e.Abs() >= model.Bound/2 {
-			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
+			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), most)
 		}
 		for quotients() > step { // as many digits below the first as leave its quotient no more bits than they have
 			count++
@@ -82,7 +75,7 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 		least := min(FormatTable, 30-step*count)
 		bits := max(TableBits(e.Min>>(step*count), e.Max>>(step*count)), least)
 		if bits > model.MaxTableBits || bits+step*count > 30 {
-			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), d.Most)
+			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), most)
 		}
 		top, rest := b.Halve(name+", high", e, step*count, least)
 		for i := count - 1; i > 0; i-- {
@@ -95,15 +88,15 @@ func (b *Builder) LongDivision(name string, d IntegerDivision) (quotient, rest *
 	}
 	first, last := FloorDiv(e.Min, least), FloorDiv(e.Max, least)
 	q := b.Witness(name, shape, 0, first, last)
-	rest = b.Division(e.Acc, den, q, d.Most-1)
+	rest = b.Division(e.Acc, den, q, most-1)
 	quotient = b.View(q, nil, shape)
 	b.LookupDirect(quotient.PlusConst(-first), b.RangeTable(model.Log2Ceil(int(last-first)+1)), model.None)
 	for i := count - 1; i >= 0; i-- {
 		digit := b.Witness(name+", digit", shape, 0, 0, 1<<step-1)
-		rest = b.Division(rest.Times(1<<step).Plus(low[i]).Acc, den, digit, d.Most-1)
+		rest = b.Division(rest.Times(1<<step).Plus(low[i]).Acc, den, digit, most-1)
 		b.InRange(b.View(digit, nil, shape), step)
 		quotient = quotient.Times(1 << step).Plus(b.View(digit, nil, shape))
 	}
-	rest.Frac = d.Num.Frac
+	rest.Frac = num.Frac
 	return quotient, rest
 }

@@ -69,8 +69,8 @@ func (e *Int) Plus(o *Int) *Int {
 	all := e.interval().Add(o.interval())
 	out := &Int{Shape: e.Shape, Frac: e.Frac, Min: all.Min, Max: all.Max}
 	out.Acc.Const = e.Acc.Const + o.Acc.Const
-	out.Acc.Linear = append(append(out.Acc.Linear, e.Acc.Linear...), o.Acc.Linear...)
-	out.Acc.Products = append(append(out.Acc.Products, e.Acc.Products...), o.Acc.Products...)
+	out.Acc.Linear = slices.Concat(e.Acc.Linear, o.Acc.Linear)
+	out.Acc.Products = slices.Concat(e.Acc.Products, o.Acc.Products)
 	return out
 }
 

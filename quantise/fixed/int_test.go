@@ -2,6 +2,7 @@ package fixed
 
 import (
 	"context"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"reflect"
@@ -246,5 +247,19 @@ func TestPaysRest(t *testing.T) {
 	uses[table]++
 	if !p.pays(table) || p.pays(ownTable{bits: 14, drop: 9}) || !(&Plan{}).pays(table) {
 		t.Error("what pays does not, or another table does")
+	}
+}
+
+// Powers of two and binary logarithms are those of package math, of the least numbers and the greatest.
+func TestPowers(t *testing.T) {
+	for e := -1100; e <= 1100; e++ {
+		if Pow2(e) != math.Ldexp(1, e) {
+			t.Errorf("2^%d is %g", e, Pow2(e))
+		}
+		for _, x := range []float64{math.Ldexp(1, e), math.Ldexp(1.999, e), math.Nextafter(math.Ldexp(1, e), 0)} {
+			if _, want := math.Frexp(x); x > 0 && !math.IsInf(x, 0) && FloorLog2(x) != want-1 {
+				t.Errorf("log2 of %g is %d", x, FloorLog2(x))
+			}
+		}
 	}
 }

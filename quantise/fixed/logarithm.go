@@ -20,12 +20,11 @@ const logError = 1.0/(1<<(leadBits-1)) + 1.0/(1<<(LogBits-1))
 // at least 1, that has these digits: from its leading bits, so right to 2^−12 and a few
 // roundings for N of any size. The caller knows its bounds.
 func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *Int {
-	first, lead, next := b.leading(shape, digits)
 	ln := func(x float64) int64 { return int64(math.Round(x * (1 << LogBits))) }
 	c := b.Tabulated("logarithms", 1<<leadBits, LogBits, func(i int) float64 {
 		return elementary.Log(float64(max(i, 1<<(leadBits-2)))+0.5) * (1 << LogBits)
 	})
-	scale, leadingLog := b.leadingBits(shape, lead, next, "logarithm", c)
+	first, scale, leadingLog := b.leadingBits(shape, digits, "logarithm", c)
 	// What brought the leading bits to the front, squared, is in it too much.
 	var pieces []model.Piece
 	for i := range DigitBits / 2 {

@@ -33,7 +33,6 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	}
 	p := b.powerOf("sum of squares", r, id, 2*up, eps*Pow2(2*up))
 	limbs, bits := p.limbs, p.bits
-	first, lead, next := b.leading(r.Shape, p.digits)
 
 	// The scale of the result, as fine as there is room for, and that of the table:
 	// such that factors are shifted by whole limbs.
@@ -48,7 +47,7 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 		exp += normStep
 	}
 	c := b.Tabulated(fmt.Sprint("inverse roots ", mean, exp), 1<<leadBits, 0, func(i int) float64 { return inverseRoot(mean, 2*exp, i) })
-	scale, inverse := b.leadingBits(r.Shape, lead, next, "inverse root", c)
+	first, scale, inverse := b.leadingBits(r.Shape, p.digits, "inverse root", c)
 	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, c.Greatest<<(DigitBits/2-1)))
 
 	e := b.sumOfLimbs(r, id, limbs, bits, first, b.limbs(factor, normStep, normStep), func(i, digit int) int {
@@ -118,7 +117,7 @@ func (b *Builder) sumOfLimbs(
 	r Rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID,
 	shift func(i, digit int) int, from func(digit int) int,
 ) *Int {
-	all := AllLabels(r.of)
+	all := model.Axes(len(r.of))
 	sum := &Int{Shape: r.of}
 	add := func(x model.TensorID, i int, holds func(from int) bool) {
 		e := &Int{Shape: r.Shape}
@@ -254,10 +253,7 @@ func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []mod
 		w.terms = append(w.terms, WideTerm{e, meanLimb * i})
 	}
 	digits := b.digits("sum", w, big.NewInt(2*count*offset))
-	den := b.Scalar("entries of a row", count)
-	if len(r.Shape) > 0 {
-		den = b.Viewed("divisor", den, LabelView(nil, r.Shape), r.Shape)
-	}
+	den := b.Repeated(b.Scalar("entries of a row", count), r.Shape)
 	var parts []model.Linear
 	divide := func(e *Int, bits int) *Int {
 		q := b.Witness("mean, digit", r.Shape, 0, 0, 1<<bits-1)

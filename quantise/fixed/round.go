@@ -185,14 +185,9 @@ func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewis
 	}
 	// Finer than the accumulator itself means nothing.
 	frac, want = min(frac, e.Frac), min(want, e.Frac)
-	half := int64(1) << (b.Plan.TableBits - 1)
-	fits := func(frac int) bool {
-		lo, hi := Keys(e, frac)
-		return lo >= -half && hi < half
-	}
 	frac, want = max(frac, e.Frac-MaxRounding), max(want, e.Frac-MaxRounding)
 	wide := frac
-	for !fits(frac) {
+	for TableBits(Keys(e, frac)) > b.Plan.TableBits {
 		frac--
 	}
 	needTable := TableBits(Keys(e, want)) // with which the wanted scale would fit
@@ -225,24 +220,22 @@ func (b *Builder) TableFor(e *Int, frac int) int {
 // are too small, without a clamp; for operands of sums, where what matters is
 // the scale. What rounds to nothing on that scale becomes a constant.
 func (b *Builder) RoundTo(name string, e *Int, frac int) model.TensorID {
-	half := int64(1) << (b.Plan.TableBits - 1)
 	lo, hi := Keys(e, frac)
 	if e.Frac-frac > MaxRounding || lo == 0 && hi == 0 {
 		zero := b.Fixed(name, nil, frac, 0, 0, func([]int32, int) {})
 		return b.Viewed(name, zero, LabelView(nil, e.Shape), e.Shape)
 	}
-	if own := b.OwnTables || b.Plan.TableBits >= CheapTable; own && (lo < -half || hi >= half) {
-		return b.RoundOn(name, e, frac, FormatBits, WholeLine) // with a table of its own, or limbs
-	}
-	for lo < -half || hi >= half {
+	for ; TableBits(lo, hi) > b.Plan.TableBits; lo, hi = Keys(e, frac) {
+		if b.OwnTables || b.Plan.TableBits >= CheapTable {
+			return b.RoundOn(name, e, frac, FormatBits, WholeLine) // with a table of its own, or limbs
+		}
 		frac--
-		lo, hi = Keys(e, frac)
 	}
 	out := b.Witness(name, e.Shape, frac, lo, hi)
 	// The model's clamp table will do if it does not clamp these keys.
 	top, bits := int64(1)<<b.Plan.Bits, b.TableFor(e, frac)
 	if lo < -top || hi >= top {
-		top, bits = half, model.Log2Ceil(int(max(-lo, hi+1)))+1
+		top, bits = 1<<(b.Plan.TableBits-1), TableBits(lo, hi)
 	}
 	b.Lookup(e, frac, b.PiecewiseOf(Keep, -top, top-1, bits), out)
 	return out

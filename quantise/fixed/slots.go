@@ -48,7 +48,7 @@ func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorI
 func (b *Builder) notFirst(z, before model.TensorID) *Int {
 	shape := b.Circuit.Tensors[z].Shape
 	last, n := len(shape)-1, int64(shape[len(shape)-1])
-	labels := AllLabels(shape)
+	labels := model.Axes(len(shape))
 	labels[last]++
 	e := b.Product(shape, z, labels, before, []int{last + 1, last}, int(n))
 	return e.Plus(b.Of(z).Times(-n)).PlusConst(n).Within(0, 2*n)

@@ -115,7 +115,7 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 	all, allTop, allSpread := m, top, spread
 	if t.Frac+fine < LeastKey {
 		// Most of the table is for shares that are nothing.
-		m, top, spread = b.nearMaximum(m, top, spread, -t.Frac)
+		m, top, spread = b.nearMaximum(m, top)
 		fine = FinestKeys(m, spread, t.Frac)
 	}
 	keyFrac := t.Frac + fine
@@ -160,20 +160,21 @@ func FinestKeys(m Scores, spread int64, frac int) (fine int) {
 // FarBelow is how far below the maximum a score's exponential is nothing.
 const FarBelow = 24
 
-// nearMaximum is the scores less their maximum, on the same scale of 2^unit, clamped at −FarBelow
+// nearMaximum is the scores less their maximum, on the same scale, clamped at −FarBelow
 // and moved up so that they begin at 1; masked ones are 0. It returns the new maximum and spread
 // as well.
-func (b *Builder) nearMaximum(m Scores, top model.TensorID, spread int64, unit int) (Scores, model.TensorID, int64) {
-	least := -int64(math.Ceil(FarBelow * Pow2(-unit)))
-	bits := model.Log2Ceil(int(spread) + 2)
+func (b *Builder) nearMaximum(m Scores, top model.TensorID) (Scores, model.TensorID, int64) {
+	of := &b.Circuit.Tensors[m.ID]
+	frac, bits := of.Frac, model.Log2Ceil(int(of.Max-of.Min)+2)
+	least := -int64(math.Ceil(FarBelow * Pow2(frac)))
 	first := -int64(1) << bits
 	rows := int64(1) << bits
 	t := model.Table{Name: fmt.Sprintf("near the maximum, from %d, %d", least, bits), Kind: model.TablePiecewise, Bits: bits, Min: first + 1,
 		Pieces: []model.Piece{{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least}}}
-	id := b.Witness("near the maximum", m.Shape, -unit, 0, 1-least)
-	b.LookupDirect(m.less(b, top, 0, -unit, first+1), b.addTable(t), id)
+	id := b.Witness("near the maximum", m.Shape, frac, 0, 1-least)
+	b.LookupDirect(m.less(b, top, 0, frac, first+1), b.addTable(t), id)
 	shape := b.Circuit.Tensors[top].Shape
-	top = b.Virtual("maximum", shape, []model.Linear{{Coef: 1, Src: b.Scalar("maximum", 1-least), View: LabelView(nil, shape)}}, -unit)
+	top = b.Virtual("maximum", shape, []model.Linear{{Coef: 1, Src: b.Scalar("maximum", 1-least), View: LabelView(nil, shape)}}, frac)
 	m.ID = id
 	return m, top, 1 - least
 }
@@ -225,7 +226,7 @@ func (b *Builder) Scores(of *Block) Scores {
 // maskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
 func (b *Builder) maskedScores(m Scores, mask model.TensorID, labels []int) Scores {
 	t := b.Circuit.Tensors[m.ID]
-	e := b.Product(m.Shape, m.ID, AllLabels(m.Shape), mask, labels, 1)
+	e := b.Product(m.Shape, m.ID, model.Axes(len(m.Shape)), mask, labels, 1)
 	e = e.Minus(b.View(mask, LabelView(labels, m.Shape), m.Shape).Times(t.Min)).On(t.Frac).Within(0, t.Max-t.Min)
 	m.ID, m.Mask, m.labels = b.Exact("scores, masked", e), mask, labels
 	return m
@@ -319,8 +320,7 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 	b.Circuit.Tensors[high].Frac = keyFrac
 
 	m.ID = high
-	top, spread := b.rowMax(m), t.Max>>c-t.Min>>c
-	m, top, spread = b.nearMaximum(m, top, spread, -keyFrac)
+	m, top, spread := b.nearMaximum(m, b.rowMax(m))
 	first := 1 - int64(1)<<model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
 	// times adds the look-up of the exponential of e, of key and low limb, 1 being 2^bits.
 	times := func(name string, e *Int, shift, bits int, low *Int) model.TensorID {

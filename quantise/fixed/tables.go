@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/ints"
@@ -195,12 +196,13 @@ type Column struct {
 	Frac            int
 	Least, Greatest int64
 	Saturated       []model.Rows
+	mu              sync.Mutex
 	tables          map[int64]tableColumn // that were made of it, by their first key
 }
 
 // NewColumn is the column of these values, at least one.
 func NewColumn(values []int32, frac int, saturated []model.Rows) *Column {
-	return &Column{values, frac, int64(slices.Min(values)), int64(slices.Max(values)), United(saturated), nil}
+	return &Column{Values: values, Frac: frac, Least: int64(slices.Min(values)), Greatest: int64(slices.Max(values)), Saturated: United(saturated)}
 }
 
 // tableColumn has as many rows as a table, and a name that tells it apart from others.
@@ -212,6 +214,8 @@ type tableColumn struct {
 // table returns the rows of a table of the column for the keys from first on. It repeats the last
 // value to the next power of two.
 func (c *Column) table(first int64) tableColumn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return Remember(&c.tables, first, func() tableColumn {
 		rows := make([]int32, 1<<model.Log2Ceil(len(c.Values)))
 		for i := copy(rows, c.Values); i < len(rows); i++ {

@@ -25,9 +25,6 @@ func BroadcastLabels(shape, out []int) (labels, kept []int) {
 	return KeptLabels(shape, model.Axes(len(out))[len(out)-len(shape):], out)
 }
 
-// AllLabels are the labels of an operand that has all axes of its product.
-func AllLabels(shape []int) []int { return model.Axes(len(shape)) }
-
 // ColumnView is the view of a matrix that has these columns, zeros for −1.
 func ColumnView(index []int) *model.View {
 	return &model.View{Groups: []model.Group{Axis(0, 0), {Out: []int{1}, In: []int{1}, Map: model.MapIndex, Index: index}}}

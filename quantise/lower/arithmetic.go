@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -20,44 +21,37 @@ func init() {
 func allBroadcast(operand, axis, rank int) bool { return true }
 
 // lowerArithmetic lowers the four operators on two values.
-func lowerArithmetic(l *lowering, n *graph.Node, op graph.Arithmetic, v *value) {
-	a, b, sums := l.values[n.Inputs[0]], l.values[n.Inputs[1]], TraitsOf(op).Sums
+func lowerArithmetic(l *lowering, op graph.Arithmetic, v *value, in []*value) {
+	refuse.If(op > graph.Div, "operator not supported")
+	a, b, sums := in[0], in[1], TraitsOf(op).Sums
 	exact := l.integers(v.name) && op != graph.Div
 	if a != nil && b != nil && !exact {
-		if base, fa, fb, ok := l.common(v, a, b); ok && (!sums || a.nonlinear() || b.nonlinear()) {
+		if base, fa, fb, ok := common(v, a, b); ok && (!sums || a.nonlinear() || b.nonlinear()) {
 			v.fn = &function{name: graph.Kind(op), base: base, curve: both(fa, fb, graph.Kind(op), op.Of())}
 			return
 		}
 	}
-	x, name := l.besideConstant(n)
+	x, name := a, "" // the operand beside a constant, and its name
+	if b == nil {
+		name = v.node.Inputs[1]
+	} else if a == nil {
+		x, name = b, v.node.Inputs[0]
+	}
 	switch {
 	case sums:
-		l.add(n, op, v, a, b)
+		l.add(op, v, a, b)
+	case exact && name != "":
+		l.integerMultiple(v, x, name)
 	case exact:
-		l.integerProduct(n, v, a, b)
-	case op == graph.Mul && x != nil:
+		l.integerProduct(v, a, b)
+	case op == graph.Div:
+		l.divide(v, a, b)
+	case name != "":
 		t, part := l.whole(name)
 		l.mulConstant(v, x, name, t, part)
-	case op == graph.Mul:
-		v.acc = l.elementwise(v, a, b)
-	case op == graph.Div:
-		l.divide(n, v, a, b)
 	default:
-		refuse.With("operator not supported")
+		v.acc = l.elementwise(v, a, b)
 	}
-}
-
-// besideConstant is the operand of a node of two whose other one is the constant of that name; nil if both are
-// computed.
-func (l *lowering) besideConstant(n *graph.Node) (x *value, name string) {
-	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
-	switch {
-	case b == nil:
-		return a, n.Inputs[1]
-	case a == nil:
-		return b, n.Inputs[0]
-	}
-	return nil, ""
 }
 
 // term is an operand of a sum: an expression and the value it came from.
@@ -112,12 +106,12 @@ func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
 		}
 		was := t.e
 		if !was.Linear() || len(was.Acc.Linear) > 1 {
-			t.e = l.View(l.roundTerm(t.v, was), nil, was.Shape)
+			t.e = l.roundTerm(t.v, was)
 		}
 		if t.e.Frac >= was.Frac {
-			widest := math.Max(math.Max(v.rng.Abs()*l.opts.Headroom, extra), fixed.Pow2(-40))
+			widest := math.Max(math.Max(l.reachOf(v.rng), extra), fixed.Pow2(-40))
 			target := min(fixed.FloorLog2(float64(l.Plan.Limit())/widest/16), was.Frac-1)
-			t.e = l.View(l.RoundTo(t.v.name, was, target), nil, was.Shape)
+			t.e = l.Of(l.RoundTo(t.v.name, was, target))
 		}
 		if t.e.Frac >= was.Frac && t.e.Abs() >= was.Abs() {
 			refuse.With("operands of too different scales: the sum does not fit in 30 bits")
@@ -127,6 +121,152 @@ func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
 
 // roundTerm rounds a term of a sum, or what is multiplied by a number, to its value's
 // bits, or those that all values have.
-func (l *lowering) roundTerm(x *value, e *fixed.Int) model.TensorID {
-	return l.roundValue(x, e, x.rng, min(l.formatted(x), fixed.NarrowBits), l.Plan.Bits, fixed.WholeLine)
+func (l *lowering) roundTerm(x *value, e *fixed.Int) *fixed.Int {
+	return l.Of(l.roundValue(x, e, x.rng, min(l.formatted(x), fixed.NarrowBits), l.Plan.Bits, fixed.WholeLine))
+}
+
+// add lowers Add and Sub: operands are brought to a common scale by
+// powers of two and added in the accumulator. Integers are on one scale.
+func (l *lowering) add(op graph.Arithmetic, v, a, b *value) {
+	sign := 1.0
+	if op == graph.Sub {
+		sign = -1
+	}
+	switch {
+	case b == nil:
+		l.addConstant(v, a, 1, v.node.Inputs[1], sign)
+		return
+	case a == nil:
+		l.addConstant(v, b, sign, v.node.Inputs[0], 1)
+		return
+	}
+	terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape).Times(int64(sign))}}
+	if frac, ok := l.stream[v.name]; ok { // what is finer than its stream is rounded first
+		for i := range terms {
+			if t := &terms[i]; !t.e.Linear() || t.e.Frac > frac {
+				t.e = l.Of(l.roundAt(t.v, t.e, frac))
+			}
+		}
+	}
+	if v.acc = l.align(terms, 0, v); l.integers(v.name) && v.acc.Abs() >= model.Bound/2 {
+		ids := l.fitIntegers([]*value{a, b}, func(s []float64) float64 { return s[0] + s[1] })
+		v.acc = l.broadcastOf(ids[0], v.shape).Plus(l.broadcastOf(ids[1], v.shape).Times(int64(sign)))
+	}
+}
+
+// common reports whether a and b are functions of one value, entry by entry.
+func common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
+	if !slices.Equal(a.shape, v.shape) || !slices.Equal(b.shape, v.shape) {
+		return nil, fa, fb, false
+	}
+	base, fa = a.firstRoot()
+	other, fb := b.firstRoot()
+	return base, fa, fb, base == other
+}
+
+// firstRoot is root as often as it leads to an earlier value.
+func (x *value) firstRoot() (*value, curve) {
+	base, f := x.root()
+	if base == x {
+		return x, f
+	}
+	first, inner := base.firstRoot()
+	return first, inner.then(f)
+}
+
+// broadcast returns the value as an expression of the given shape: one of an integer type on scale 0.
+func (l *lowering) broadcast(x *value, shape []int) *fixed.Int {
+	if x.acc != nil && x.acc.Frac != 0 && l.integers(x.name) {
+		l.tensor(x)
+	}
+	if slices.Equal(x.shape, shape) {
+		return l.operand(x)
+	}
+	return l.broadcastOf(l.tensor(x), shape)
+}
+
+// broadcastOf is a tensor as an expression of a shape.
+func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
+	return l.View(id, fixed.BroadcastView(l.Circuit.Tensors[id].Shape, shape), shape)
+}
+
+// addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
+func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
+	if l.integers(v.name) {
+		t, part := l.whole(name)
+		values := numbers{shown: l.wholeConstant(name)}.times(cs)
+		v.acc = l.plusConstant(l.broadcast(x, v.shape).Times(int64(xs)), name, t.Shape, values, part)
+		return
+	}
+	if c := x.channels; c != nil { // which foldMul has made for it
+		v.channels = &perChannel{c.of, c.mul, name}
+		return
+	}
+	t, part := l.whole(name)
+	values := l.numbersOf(t)
+	c, same := values.same()
+	if same {
+		c = float64(c * cs)
+		if x.nonlinear() && slices.Equal(x.shape, v.shape) {
+			plus := curve{at: func(y float64) float64 { return float64(xs*y) + c }, key: keyOf("affine", xs, c)}
+			v.apply(x, graph.Kind(l.node.Op), plus)
+			return
+		}
+		if slices.Equal(x.shape, v.shape) {
+			l.setAffine(v, x, xs, c)
+		}
+	}
+	values = l.softenMask(v, values.times(cs), x.rng)
+	most := values.most()
+	e := l.align([]term{{x, l.broadcast(x, v.shape).Times(int64(xs))}}, most, v)
+	e = l.refine(v, e, values, most, v.rng)
+	v.acc = l.plusConstant(e, name, t.Shape, values, part)
+}
+
+// setAffine records v = mul·x + add.
+func (l *lowering) setAffine(v, x *value, mul, add float64) {
+	v.affine = &affine{x, mul, add}
+	if a := x.affine; a != nil && x.uses == 1 {
+		v.affine = &affine{a.of, mul * a.mul, float64(mul*a.add) + add}
+	}
+}
+
+// refine scales e up, if it is too coarse to take in constants with the
+// precision that the sum v will have.
+func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, rng Range) *fixed.Int {
+	exact := !values.isSecret() && !slices.ContainsFunc(values.shown, func(c float64) bool {
+		c *= fixed.Pow2(e.Frac)
+		return c != math.Trunc(c)
+	})
+	widest := math.Max(l.reachOf(rng), most)
+	if exact || widest == 0 {
+		return e
+	}
+	frac := fixed.FloorLog2(fixed.Pow2(max(l.Plan.Bits, min(l.opts.Formats[v.name].Bits, 24))+3) / widest)
+	for frac > e.Frac && !l.Room((float64(float64(e.Abs())*fixed.Pow2(-e.Frac))+most)*fixed.Pow2(frac)) {
+		frac--
+	}
+	if frac <= e.Frac || frac-e.Frac > 28 {
+		return e
+	}
+	return e.Finer(frac - e.Frac)
+}
+
+// infinity is the least magnitude that stands for ∞ in masks alone.
+const infinity = 1e29
+
+// plusConstant adds constants, which broadcast to e's shape, at e's scale: or, if part
+// is not nil, those of them that begin them and have that shape.
+func (l *lowering) plusConstant(e *fixed.Int, name string, shape []int, values numbers, part []int) *fixed.Int {
+	if one, same := values.same(); same {
+		return e.PlusConst(int64(math.Round(one * fixed.Pow2(e.Frac))))
+	}
+	if values.most() >= infinity {
+		refuse.With("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)
+	}
+	id := l.constantOf(name, shape, values, e.Frac)
+	if part != nil {
+		id, shape = l.begun(id, part), part
+	}
+	return e.Plus(l.View(id, fixed.BroadcastView(shape, e.Shape), e.Shape))
 }

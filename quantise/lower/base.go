@@ -13,45 +13,28 @@ import (
 // Base is a quantised model that others are adapters to: the same computation, with more added to some values. Their circuits
 // have its weights on the scales that they have in its own, so that all of them can share one commitment to these.
 type Base struct {
-	Name   string // that tells it apart from others
-	of     *Result
-	scales map[string][]baseScale // of fixed tensors, by name and shape, the finest first
-}
-
-// baseScale is the scale of a fixed tensor, and its range, which tells whether channels of large weights have fewer digits.
-type baseScale struct {
-	frac int
-	most int64
+	Name  string // that tells it apart from others
+	of    *Result
+	fixed []model.TensorID // its fixed tensors
 }
 
 // AsBase returns the model as one that others are adapters to (Options.Base), with a name that no other has.
-func (r *Result) AsBase(name string) *Base {
-	b := &Base{Name: name, of: r, scales: map[string][]baseScale{}}
-	for _, id := range r.Circuit.Graph.FixedIDs() {
-		t := &r.Circuit.Graph.Tensors[id]
-		key := scaleKey(t.Name, t.Shape)
-		b.scales[key] = append(b.scales[key], baseScale{t.Frac, t.Max})
-	}
-	for _, list := range b.scales {
-		slices.SortFunc(list, func(x, y baseScale) int { return y.frac - x.frac })
-	}
-	return b
-}
+func (r *Result) AsBase(name string) *Base { return &Base{name, r, r.Circuit.Graph.FixedIDs()} }
 
-func scaleKey(name string, shape []int) string { return fmt.Sprint(model.PrintableName(name), shape) }
-
-// scalesOf are the scales of the base's fixed tensors of that name and shape, on which they have the range that is wanted; of a nil
-// base there are none.
+// scalesOf are the scales, the finest first, of the base's fixed tensors of that name and shape, on which they have the range that is
+// wanted, which tells whether channels of large weights have fewer digits; of a nil base there are none.
 func (b *Base) scalesOf(name string, shape []int, has func(frac int, most int64) bool) []int {
 	if b == nil {
 		return nil
 	}
 	var list []int
-	for _, s := range b.scales[scaleKey(name, shape)] {
-		if has(s.frac, s.most) {
-			list = append(list, s.frac)
+	name = model.PrintableName(name)
+	for _, id := range b.fixed {
+		if t := &b.of.Circuit.Graph.Tensors[id]; t.Name == name && slices.Equal(t.Shape, shape) && has(t.Frac, t.Max) {
+			list = append(list, t.Frac)
 		}
 	}
+	slices.SortFunc(list, func(x, y int) int { return y - x })
 	return list
 }
 
@@ -66,8 +49,8 @@ func (m *meeting) baseScales() []int {
 		return nil
 	}
 	return m.opts.Base.scalesOf(m.name, m.shape, func(frac int, most int64) bool {
-		r := m.scaledBy(m.stats, frac).Rounded()
-		return most == int64(r.Size) || r.Whole && m.t.Factors == nil && m.part == nil
+		size, _, whole := m.scaledBy(m.stats, frac).Rounded()
+		return most == int64(size) || whole && m.t.Factors == nil && m.part == nil
 	})
 }
 
@@ -107,30 +90,24 @@ func (b *Base) Formats(fg *graph.Graph) Formats {
 	return f
 }
 
-// based takes the finest scale that the weights have in the base and for which the accumulator has room; the one that there is if
-// they are not the base's. It is false if there is none.
-func (m *meeting) based() bool {
-	if !m.opts.Base.knows(m.name, m.shape) {
-		return true
-	}
-	for _, frac := range m.baseScales() {
-		if m.hasRoom(m.bias.most(), frac) {
-			m.frac = frac
-			return true
-		}
-	}
-	return false
-}
-
-// basedOn has the product's weights, which are the base's, on a scale of theirs: the operand has fewer bits if they leave it no
-// more.
+// basedOn has the product's weights, if they are the base's, on the finest scale that they have there and for which the accumulator
+// has room: the operand has fewer bits if they leave it no more.
 func (m *meeting) basedOn() {
+	if !m.opts.Base.knows(m.name, m.shape) {
+		return
+	}
 	most := model.Log2Ceil(int(m.Magnitude(m.id)))
 	for bits := most; bits > max(0, most-minWeightBits); bits-- {
 		if bits < most {
 			m.id = m.narrowed(m.x, bits)
 		}
-		if m.based() || !isMatrix(m.t.Tensor) { // the adapter's tree has others on another scale
+		for _, frac := range m.baseScales() {
+			if m.hasRoom(m.bias.most(), frac) {
+				m.frac = frac
+				return
+			}
+		}
+		if !isMatrix(m.t.Tensor) { // the adapter's tree has others on another scale
 			return
 		}
 	}
@@ -144,38 +121,30 @@ func (b *Base) graft(m *Result, fg *graph.Graph) error {
 		return nil
 	}
 	of, g := b.of.Circuit.Graph, m.Circuit.Graph
-	byKey := map[string][]model.TensorID{}
-	for _, id := range g.FixedIDs() {
-		t := &g.Tensors[id]
-		key := scaleKey(t.Name, t.Shape)
-		byKey[key] = append(byKey[key], id)
-	}
-	shared := map[model.TensorID]bool{}
-	for _, id := range of.FixedIDs() {
-		t := &of.Tensors[id]
-		key := scaleKey(t.Name, t.Shape)
-		i := slices.IndexFunc(byKey[key], func(own model.TensorID) bool {
-			x, y := m.Weights[own], b.of.Weights[id]
-			return g.Tensors[own].Frac == t.Frac && !shared[own] && x.Len() == y.Len() && sameFill(x.Read, y.Read, x.Len())
+	alone := slices.Clone(g.FixedIDs()) // which the base does not have
+	for _, id := range b.fixed {
+		t, v := of.Tensors[id], b.of.Weights[id]
+		i := slices.IndexFunc(alone, func(own model.TensorID) bool {
+			u, w := &g.Tensors[own], m.Weights[own]
+			return u.Name == t.Name && u.Frac == t.Frac && slices.Equal(u.Shape, t.Shape) && w.Len() == v.Len() && sameFill(w.Read, v.Read, v.Len())
 		})
-		var own model.TensorID
+		own := model.TensorID(len(g.Tensors))
 		if i >= 0 {
-			own = byKey[key][i]
-			m.Weights[own] = b.of.Weights[id]
+			own = alone[i]
+			alone = slices.Delete(alone, i, i+1)
+			m.Weights[own] = v
 		} else {
-			own = model.TensorID(len(g.Tensors))
 			g.Tensors = append(g.Tensors, model.Tensor{Name: t.Name, Shape: t.Shape, Kind: model.Fixed, Frac: t.Frac, Min: t.Min, Max: t.Max})
-			m.Weights = append(m.Weights, b.of.Weights[id])
+			m.Weights = append(m.Weights, v)
 		}
-		shared[own] = true
 		g.Base = append(g.Base, own)
 	}
 	matrices := map[string]bool{}
 	for name, t := range fg.Consts {
 		matrices[model.PrintableName(name)] = isMatrix(t)
 	}
-	for _, id := range g.FixedIDs() {
-		if t := &g.Tensors[id]; !shared[id] && matrices[t.Name] && b.knows(t.Name, t.Shape) {
+	for _, id := range alone {
+		if t := &g.Tensors[id]; matrices[t.Name] && b.knows(t.Name, t.Shape) {
 			return fmt.Errorf("weights %s of the base are not those of its own circuit", graph.Quote(t.Name))
 		}
 	}

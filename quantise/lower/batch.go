@@ -7,6 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -51,46 +52,69 @@ func Pair(fg *graph.Graph) (*graph.Graph, error) {
 	return fg.Rebind(map[string]int{batch: fewSizes[0]})
 }
 
-// quantiseFree quantises fg with a free batch: it lowers the model for several
-// sizes, with one choice of formats, and lifts what comes out to a template.
-func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, batch string) *Result {
-	if memory.variants == nil || memory.variants.of != fg {
-		memory.variants = &variants{of: fg, list: rebind(fg, batch, fewSizes, manySizes)}
-	}
-	list := memory.variants.list
-	t, first := lowerAll(list, []model.FreeDim{{Name: batch, Bound: 1}}, func(i int, _ *lowering) *lowering {
-		l := newLowering(list[i].graph, withMoves(list[i].graph, ranges), opts, memory)
-		l.Batch = list[i].sizes[0]
-		return l
-	})
-	t.Free[0].Bound = maxBatch
-	bound(t, fewSizes[0])
-	return first.finish(t, model.Instance{Sizes: []int{fg.Inputs[0].Shape[0]}})
+// variants are a float model for the sizes of its free dimensions that it is tried with, the first
+// of which decides on formats.
+type variants struct {
+	of   *graph.Graph
+	free []model.FreeDim
+	list []sized
+	// most is the bound of the last free dimension that is tried first, and least the least that it may have.
+	most, least int
+	usual       []int // the sizes of the instance that runs at first
+	texts       bool  // whether the length of texts is free, for whose bound the first is; or else a batch
+	// whole are the constants of which a text has as many entries as it is long, for the bound.
+	whole map[string]*graph.Tensor
 }
 
-// lowerAll lowers a model for several sizes of its free dimensions, with the choices that suit the first, and lifts what
-// comes out to a template. begin returns the lowering for a size, given what the first has become. It returns that as well.
-func lowerAll(list []sized, free []model.FreeDim, begin func(i int, first *lowering) *lowering) (t *model.Template, first *lowering) {
-	all, builds := make([]*lowering, len(list)), make([]model.Build, len(list))
-	for i := range list {
-		l := begin(i, first)
-		if i == 0 {
-			l = l.choose()
-			first = l
+// sized is the float model for some sizes of its free dimensions.
+type sized struct {
+	sizes []int
+	graph *graph.Graph
+}
+
+// quantiseFree quantises a model with free dimensions: it lowers it for several sizes of them, with
+// the choices that suit the first, and lifts what comes out to a template.
+func (v *variants) quantiseFree(ranges map[string]Range, opts Options, memory *Memory) *Result {
+	all, errs := make([]*lowering, len(v.list)), make([]error, len(v.list))
+	begin := func(i int) *lowering {
+		l := newLowering(v.list[i].graph, withMoves(v.list[i].graph, ranges), opts, memory)
+		if v.texts {
+			l.free(v.length(i, all[0]))
 		} else {
-			l.Plan = first.Plan
-			l.run()
+			l.Batch = v.list[i].sizes[0]
 		}
-		all[i], builds[i] = l, model.Build{Sizes: list[i].sizes, Graph: l.Circuit}
+		return l
 	}
-	for i := range free {
-		free[i].Name = model.PrintableName(free[i].Name)
+	all[0] = begin(0).choose()
+	var others []func() // side by side
+	for i := 1; i < len(v.list); i++ {
+		others = append(others, func() {
+			all[i], errs[i] = refuse.Result(func() *lowering {
+				l := begin(i)
+				l.Plan = all[0].Plan
+				l.run()
+				return l
+			})
+		})
 	}
-	t = must.Get(model.Lift(free, builds...))
+	parallel.Do(others...)
+	builds := make([]model.Build, len(v.list))
+	for i, l := range all {
+		must.OK(errs[i])
+		builds[i] = model.Build{Sizes: v.list[i].sizes, Graph: l.Circuit}
+	}
+	t := must.Get(model.Lift(slices.Clone(v.free), builds...))
 	for _, l := range all[1:] {
-		sameFixed(first, l)
+		sameFixed(all[0], l)
 	}
-	return t, first
+	last := len(t.Free) - 1
+	t.Free[last].Bound = v.most
+	bound(t, v.least)
+	usual := slices.Clone(v.usual)
+	if v.texts {
+		usual[last] = min(usual[last], t.Free[last].Bound)
+	}
+	return all[0].finish(t, model.Instance{Sizes: usual})
 }
 
 // bound checks that a template gives a circuit for the least sizes, since constant indices may name the second, and the
@@ -161,18 +185,12 @@ func withMoves(fg *graph.Graph, ranges map[string]Range) map[string]Range {
 	return ranges
 }
 
-// sized is the float model for some sizes of its free dimensions.
-type sized struct {
-	sizes []int
-	graph *graph.Graph
-}
-
-// variants are a float model for all sizes that it is tried with, and of a model of texts the
-// constants that differ, for the bound of the length, which is the first.
-type variants struct {
-	of    *graph.Graph
-	list  []sized
-	whole map[string]*graph.Tensor
+// batchesOf are the variants of a model with a free batch.
+func batchesOf(fg *graph.Graph, batch string) *variants {
+	return &variants{
+		of: fg, free: []model.FreeDim{{Name: model.PrintableName(batch), Bound: 1}}, list: rebind(fg, batch, fewSizes, manySizes),
+		most: maxBatch, least: fewSizes[0], usual: fg.Inputs[0].Shape[:1],
+	}
 }
 
 // rebind returns the model for all of some sizes of the batch, and for the first
@@ -243,29 +261,43 @@ func broadcasts(g *graph.Graph, name string, axis int) bool {
 // first returns the first entry of a tensor along an axis, nil if another one
 // differs.
 func first(t *graph.Tensor, axis int) *graph.Tensor {
-	out := &graph.Tensor{Shape: slices.Clone(t.Shape), DType: t.DType}
-	out.Shape[axis] = 1
-	inner := model.Size(t.Shape[axis+1:])
-	ok := true
-	if t.I64 == nil {
-		out.F32, ok = firstOf(t.Floats(), t.Shape[axis], inner)
-	} else {
-		out.I64, ok = firstOf(t.I64, t.Shape[axis], inner)
-	}
-	if !ok {
+	shape := slices.Clone(t.Shape)
+	shape[axis] = 1
+	one := begin(t, shape)
+	if !sameEntries(t, entries(one, t.Shape, func(i int) int { return broadcastIndex(i, t.Shape, shape) })) {
 		return nil
+	}
+	return one
+}
+
+// begin is the part of a tensor, of a shape, that has the first of its entries along every axis.
+func begin(t *graph.Tensor, shape []int) *graph.Tensor {
+	return entries(t, shape, func(i int) int {
+		from, stride := 0, 1
+		for axis := len(shape) - 1; axis >= 0; axis-- {
+			from += i % shape[axis] * stride
+			i /= shape[axis]
+			stride *= t.Shape[axis]
+		}
+		return from
+	})
+}
+
+// entries is a tensor of a shape whose entry i is entry index(i) of another one.
+func entries(of *graph.Tensor, shape []int, index func(i int) int) *graph.Tensor {
+	out := &graph.Tensor{Shape: shape, DType: of.DType}
+	floats := of.Floats()
+	for i := range model.Size(shape) {
+		if floats == nil {
+			out.I64 = append(out.I64, of.I64[index(i)])
+		} else {
+			out.F32 = append(out.F32, floats[index(i)])
+		}
 	}
 	return out
 }
 
-func firstOf[T float32 | int64](v []T, n, inner int) (out []T, ok bool) {
-	for ; len(v) > 0; v = v[n*inner:] {
-		for i := 1; i < n; i++ {
-			if !slices.Equal(v[:inner], v[i*inner:][:inner]) {
-				return nil, false
-			}
-		}
-		out = append(out, v[:inner]...)
-	}
-	return out, true
+// sameEntries reports whether two tensors have the same entries in row-major order.
+func sameEntries(a, b *graph.Tensor) bool {
+	return slices.Equal(a.I64, b.I64) && slices.Equal(a.Floats(), b.Floats())
 }

@@ -29,36 +29,35 @@ func windows(g graph.Window) []fixed.Window {
 // lowerConv lowers Conv as a product of the weights with a view of the input
 // that has an axis for the taps of each spatial axis (im2col, never
 // materialised by the prover). Groups are a batch axis.
-func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
-	x, name := l.values[n.Inputs[0]], n.Inputs[1]
-	if x == nil {
-		refuse.With("a constant input is not supported")
-	}
+func lowerConv(l *lowering, op graph.Conv, v *value, in []*value) {
+	x, name := in[0], v.node.Inputs[1]
+	refuse.If(x == nil, "a constant input is not supported")
 	kernel := l.fg.Shapes[name]
 	group, ws := op.Group, windows(op.Window)
-	in := x.shape
 	spatial := v.shape[2:]
 	m, ic := v.shape[1], kernel[1]
 	channels, channelLabels := []int{m}, []int{1}
 	if group > 1 {
 		channels, channelLabels = []int{group, m / group}, []int{1, 2}
 	}
-	out := slices.Concat(in[:1], channels, spatial) // N, [G,] M/G, spatial
+	out := slices.Concat(x.shape[:1], channels, spatial) // N, [G,] M/G, spatial
 	shape, labels := slices.Clone(channels), slices.Clone(channelLabels)
 	first := len(out) - len(spatial) // label of the first spatial axis
 	free := len(out)                 // the next contracted label
 	// The view's axes: N, [G,] IC, a tap axis for each window, the spatial axes.
 	view := &model.View{Groups: []model.Group{fixed.Axis(0, 0)}}
-	dims, colLabels := []int{in[0]}, []int{0}
-	contracted := func(dim int) int {
-		lab := free
-		free++
-		labels, shape = append(labels, lab), append(shape, dim)
-		dims, colLabels = append(dims, dim), append(colLabels, lab)
+	dims, colLabels := []int{x.shape[0]}, []int{0}
+	axis := func(dim, label int) int {
+		dims, colLabels = append(dims, dim), append(colLabels, label)
 		return len(dims) - 1
 	}
+	contracted := func(dim int) int {
+		labels, shape = append(labels, free), append(shape, dim)
+		free++
+		return axis(dim, free-1)
+	}
 	if group > 1 {
-		dims, colLabels = append(dims, group), append(colLabels, 1)
+		axis(group, 1)
 		c := contracted(ic)
 		view.Groups = append(view.Groups, model.Group{Out: []int{1, c}, In: []int{1}, Map: model.MapReshape})
 	} else {
@@ -71,12 +70,10 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 		if w.Taps > 1 {
 			taps[i] = contracted(w.Taps)
 		}
-		pointwise = pointwise && w.Taps == 1 && w.Stride == 1 && w.Base == 0 && spatial[i] == in[2+i]
+		pointwise = pointwise && w.Taps == 1 && w.Stride == 1 && w.Base == 0 && spatial[i] == x.shape[2+i]
 	}
 	for i, w := range ws {
-		pos := len(dims)
-		dims, colLabels = append(dims, spatial[i]), append(colLabels, first+i)
-		if taps[i] < 0 {
+		if pos := axis(spatial[i], first+i); taps[i] < 0 {
 			view.Groups = append(view.Groups, w.Tap(pos, 2+i, 0))
 		} else {
 			view.Groups = append(view.Groups, w.Spread(taps[i], pos, 2+i))
@@ -90,12 +87,10 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	}
 	count := model.Size(kernel[1:])
 	var add bias
-	if len(n.Inputs) > 2 {
-		c := l.fg.Consts[n.Inputs[2]]
-		if c == nil {
-			refuse.With("only a constant bias is supported")
-		}
-		add = bias{n.Inputs[2], l.numbersOf(c), channels, fixed.LabelView(channelLabels, out)}
+	if len(v.node.Inputs) > 2 {
+		c := l.fg.Consts[v.node.Inputs[2]]
+		refuse.If(c == nil, "only a constant bias is supported")
+		add = bias{v.node.Inputs[2], l.numbersOf(c), channels, fixed.LabelView(channelLabels, out)}
 	}
 	if t := l.fg.Consts[name]; t != nil {
 		l.weighted(v, x, weighting{
@@ -105,11 +100,11 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 		return
 	}
 	// Computed weights.
-	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count, limit: l.limitOf(v)})
+	ida, idb := l.fitProduct(v, x, in[1], contraction{count: count})
 	ida, colLabels = operand(ida)
 	idb = l.Reshaped(l.Circuit.Tensors[idb].Name, idb, shape)
 	v.acc = l.Product(out, ida, colLabels, idb, labels, count)
-	if len(n.Inputs) > 2 {
+	if len(v.node.Inputs) > 2 {
 		v.acc = l.plusBias(l.align([]term{{v, v.acc}}, add.most(), v), add)
 	}
 }
@@ -124,17 +119,15 @@ func magnitudeOf(values []float64) float64 {
 }
 
 // lowerBatchNorm lowers x·scale + shift along axis 1.
-func lowerBatchNorm(l *lowering, n *graph.Node, _ graph.BatchNorm, v *value) {
-	x, scale, shift := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]], l.fg.Consts[n.Inputs[2]]
-	if x == nil || scale == nil || shift == nil {
-		refuse.With("only constant scale and shift are supported")
-	}
-	l.alongAxis(v, x, 1, n.Inputs[1], l.constant(scale), n.Inputs[2], l.numbersOf(shift))
+func lowerBatchNorm(l *lowering, _ graph.BatchNorm, v *value, in []*value) {
+	x, scale, shift := in[0], l.fg.Consts[v.node.Inputs[1]], l.fg.Consts[v.node.Inputs[2]]
+	refuse.If(x == nil || scale == nil || shift == nil, "only constant scale and shift are supported")
+	l.alongAxis(v, x, 1, v.node.Inputs[1], l.constant(scale), v.node.Inputs[2], l.numbersOf(shift))
 }
 
 // alongAxis lowers v = x·scale + shift along an axis, of which every index has a factor and a summand.
 func (l *lowering) alongAxis(v, x *value, axis int, name string, scale *weights.Constant, shiftName string, shift numbers) {
-	labels, n := fixed.AllLabels(v.shape), v.shape[axis]
+	labels, n := model.Axes(len(v.shape)), v.shape[axis]
 	l.weighted(v, x, weighting{
 		name: name, t: scale, shape: []int{n}, labels: []int{axis}, channels: n, inner: 1, count: 1, out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return id, labels },

@@ -12,14 +12,14 @@ import (
 
 // divide lowers Div, by a computed value: as multiplication with the table of its reciprocal
 // if that is a function of an earlier value, and as a proved division with remainder otherwise.
-func (l *lowering) divide(n *graph.Node, v, a, b *value) {
+func (l *lowering) divide(v, a, b *value) {
 	if a == nil {
-		t := l.fg.Consts[n.Inputs[0]]
-		if c, same := l.uniform(t); same && slices.Equal(b.shape, v.shape) {
-			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }}, nil)
+		t := l.fg.Consts[v.node.Inputs[0]]
+		if c, same := l.numbersOf(t).same(); same && slices.Equal(b.shape, v.shape) {
+			v.apply(b, "Div", curve{at: func(x float64) float64 { return c / x }, key: keyOf("over", c)})
 			return
 		}
-		a = l.constantValue(n.Inputs[0], t)
+		a = l.constantValue(v.node.Inputs[0], t)
 	}
 	switch {
 	case l.relative(b):
@@ -49,18 +49,14 @@ func (l *lowering) fewDivisors(v, b *value) bool {
 func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 	values := l.numbersOf(t)
 	r := NewRange(values.shown).plusNone()
-	frac := 0
-	if r.Abs() > 0 {
-		frac = fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1) / r.Abs())
-	}
-	id := l.constantOf(name, t.Shape, values, frac)
+	id := l.constantOf(name, t.Shape, values, scaleOf(l.Plan.Bits, r.Abs()))
 	return heldIn(id, value{name: name, shape: t.Shape, rng: r})
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
 // finer than other activations, of up to 16 bits.
 func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
-	base, f := l.root(b)
+	base, f := b.root()
 	r := pending(value{name: "1/" + b.name, shape: b.shape, uses: 1})
 	// The calibrated range of the reciprocal.
 	if least := b.rng.Least; least > 0 {
@@ -70,7 +66,7 @@ func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
 	if b.fn != nil {
 		name = "1/" + b.fn.name
 	}
-	r.fn = &function{name: name, base: base, curve: f.then("1/", func(y float64) float64 { return 1 / y })}
+	r.fn = &function{name: name, base: base, curve: f.then(curve{at: func(y float64) float64 { return 1 / y }, key: "1/"})}
 	r.id = l.tableFunction(r, max(min(bits, 16), 4))
 	v.acc = l.elementwise(v, a, r)
 }
@@ -85,19 +81,19 @@ func (l *lowering) divComputed(v, a, b *value) {
 	scale := func() int {
 		frac := l.Circuit.Tensors[id].Frac
 		if r := l.reachOf(b.rng); r > 0 {
-			frac = min(frac, fixed.FloorLog2(float64(top)/r))
+			frac = min(frac, scaleOf(bits, r))
 		}
 		return frac
 	}
 	frac := scale()
-	if e := l.View(id, nil, b.shape); fixed.TableBits(fixed.Keys(e, frac)) > l.TableFor(e, frac) { // it is clamped first
+	if e := l.Of(id); fixed.TableBits(fixed.Keys(e, frac)) > l.TableFor(e, frac) { // it is clamped first
 		id = l.narrowed(b, bits)
 		frac = scale()
 	}
 	tb := l.Circuit.Tensors[id]
 	lo := max(1, int64(math.Floor(b.rng.Least/l.opts.Headroom*fixed.Pow2(frac))))
 	magnitude := l.Witness("magnitude of "+b.name, b.shape, frac, lo, top)
-	divisor := l.View(id, nil, b.shape)
+	divisor := l.Of(id)
 	magnitudes := l.PiecewiseOf(fixed.Absolute, lo, top, l.TableFor(divisor, frac))
 	l.Clamped(magnitudes, fixed.Absolute, lo, top, true, true)
 	l.Lookup(divisor, frac, magnitudes, magnitude)
@@ -120,7 +116,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	// bounds allow it.
 	want := 29 - model.Log2Ceil(int(l.Magnitude(num)))
 	if r := l.reachOf(v.rng); r > 0 {
-		want = min(want, max(0, fixed.FloorLog2(float64(top)/r)-(tn.Frac-frac)))
+		want = min(want, max(0, scaleOf(bits, r)-(tn.Frac-frac)))
 	}
 	shift := want
 	for !fits(l.Magnitude(num), shift) {
@@ -141,14 +137,14 @@ func (l *lowering) divComputed(v, a, b *value) {
 		ida, la := l.Squeezed(num, v.shape)
 		if fixed.TableBits(tb.Min, tb.Max) <= l.Plan.TableBits {
 			s := l.Witness("sign of "+b.name, b.shape, 0, -1, 1)
-			l.Lookup(l.View(id, nil, b.shape), tb.Frac, l.PiecewiseOf(fixed.Sign, -1, 1, l.Plan.TableBits), s)
+			l.Lookup(l.Of(id), tb.Frac, l.PiecewiseOf(fixed.Sign, -1, 1, l.Plan.TableBits), s)
 			ids, ls := l.Squeezed(s, v.shape)
 			numExpr = l.Product(v.shape, ida, la, ids, ls, 1)
 			break
 		}
 		// Twice the numerator where the divisor is positive, less once.
 		most := numExpr.Abs()
-		s, ls := l.Squeezed(l.NotNegative("sign of "+b.name, l.View(id, nil, b.shape)), v.shape)
+		s, ls := l.Squeezed(l.NotNegative("sign of "+b.name, l.Of(id)), v.shape)
 		twice := l.Product(v.shape, ida, la, s, ls, 1).Times(2).On(numExpr.Frac)
 		numExpr = twice.Minus(numExpr).Within(-most, most)
 	}
@@ -158,6 +154,6 @@ func (l *lowering) divComputed(v, a, b *value) {
 	keys, half := l.PiecewiseOf(fixed.Keep, -top-1, top, table), int64(1)<<(table-1)
 	q := l.RoundedQuotient("quotient", numExpr.Times(1<<shift), den, fixed.LabelView(labels, v.shape), qFrac, -half, half-1)
 	l.Clamped(keys, fixed.Keep, -top-1, top, limit > top, limit > top)
-	l.LookupDirect(l.View(q, nil, v.shape), keys, out)
+	l.LookupDirect(l.Of(q), keys, out)
 	v.id = out
 }

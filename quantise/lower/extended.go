@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -39,8 +40,8 @@ func (l *lowering) classesOf(v *value) classes {
 }
 
 // lowerFinite takes the codes off an extended input: what is left of each is 0.
-func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerFinite(l *lowering, _ graph.Finite, v *value, in []*value) {
+	x := in[0]
 	t, c := l.Circuit.Tensors[x.id], l.classesOf(x)
 	e := l.Of(x.id)
 	for _, class := range []graph.Class{graph.ClassNaN, graph.ClassPosInf, graph.ClassNegInf} {
@@ -52,34 +53,34 @@ func lowerFinite(l *lowering, n *graph.Node, _ graph.Finite, v *value) {
 	v.id = l.VirtualOf(v.name, e.Within(min(lo, 0), max(hi, 0)))
 }
 
-func lowerClass(l *lowering, n *graph.Node, op graph.Class, v *value) {
-	v.id = l.classesOf(l.values[n.Inputs[0]])[op]
+func lowerClass(l *lowering, op graph.Class, v *value, in []*value) {
+	v.id = l.classesOf(in[0])[op]
 	if v.output { // under its own name
-		v.id = l.VirtualOf(v.name, l.View(v.id, nil, v.shape))
+		v.id = l.VirtualOf(v.name, l.Of(v.id))
 	}
 }
 
 // lowerExtend makes an output with codes: they lie beyond all that the finite operand may
 // be, which is 0 where they are.
-func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
+func lowerExtend(l *lowering, op graph.Extend, v *value, in []*value) {
 	var e *fixed.Int
-	if x := l.values[n.Inputs[0]]; x != nil {
+	if x := in[0]; x != nil {
 		if e = l.operand(x); e.Abs() >= 1<<fixed.FormatBits || x.nonlinear() {
-			e = l.View(l.tensor(x), nil, v.shape)
+			e = l.Of(l.tensor(x))
 		}
 	} else {
-		e = l.View(l.constantOutput(n.Inputs[0], n.Inputs[0]), nil, v.shape)
+		e = l.Of(l.constantOutput(v.node.Inputs[0], v.node.Inputs[0]))
 	}
 	lo, hi := min(e.Min, 0)-1, max(e.Max, 0)+2
 	for k, class := range op.Classes {
-		name := n.Inputs[1+k]
 		var is model.TensorID
-		if x := l.values[name]; x != nil {
+		if x := in[1+k]; x != nil {
 			is = l.tensor(x)
 		} else {
+			name := v.node.Inputs[1+k]
 			is = l.constantOf(name, v.shape, l.numbersOf(l.fg.Consts[name]), 0)
 		}
-		e = e.Plus(l.View(is, nil, v.shape).Times(codes(lo, hi)[class]))
+		e = e.Plus(l.Of(is).Times(codes(lo, hi)[class]))
 	}
 	v.id = l.TensorOf(v.name, e.Within(lo, hi))
 	l.Circuit.Tensors[v.id].Numbers = model.AllNumbers
@@ -115,15 +116,11 @@ func (l *lowering) usefulReach(name string) float64 {
 
 // branches says whether thresholds are held against an extended input.
 func (l *lowering) branches(name string) bool {
-	for _, r := range l.uses.Readers[name] {
-		if _, ok := r.Op.(graph.Finite); !ok {
-			continue
-		}
-		for _, r := range l.uses.Readers[r.Output] {
-			if _, ok := r.Op.(graph.Exceeds); ok {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.uses.Readers[name], func(r *graph.Node) bool {
+		_, finite := r.Op.(graph.Finite)
+		return finite && slices.ContainsFunc(l.uses.Readers[r.Output], func(r *graph.Node) bool {
+			_, exceeds := r.Op.(graph.Exceeds)
+			return exceeds
+		})
+	})
 }

@@ -21,12 +21,12 @@ const fineBits = 13
 //
 // with two look-ups of high and one product, which is then rounded to the function's
 // format. If the format has more than LimbedBits, it takes it for a parabola (bow). It returns
-// false if the argument is not wide, or if a table of NarrowBits is closer to the function, as
+// None if the argument is not wide, or if a table of NarrowBits is closer to the function, as
 // it may be where the function has poles or waves.
-func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
+func (l *lowering) fineFunction(v *value) model.TensorID {
 	base := v.fn.base
 	if l.opts.Mode == modeW8A8 || l.formatted(base) <= fixed.NarrowBits || base.rng.Abs() == 0 || v.rng.Abs() == 0 {
-		return model.None, false
+		return model.None
 	}
 	frac := l.fracFor(l.formatted(base), base.rng)
 	if base.id == model.None && base.acc != nil {
@@ -36,27 +36,23 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		base.low = fixed.LowBits(l.formatted(base))
 	}
 	bent := l.finestOf(v) && l.finestOf(base)
-	r, width := base.rng.Abs()*l.opts.Headroom, fixed.Pow2(base.low-frac)
-	key := keyWith(v.fn.key, r, width)
-	if bent && key != "" {
-		key += ", bent"
-	}
-	if !l.memory.closer.Of(key, func() bool { return straighter(v.fn.curve, r, width, bent) }) {
+	r, width := l.reachOf(base.rng), fixed.Pow2(base.low-frac)
+	if !l.memory.closer.Of(fmt.Sprint(v.fn.key, " ", r, width, bent), func() bool { return straighter(v.fn.curve, r, width, bent) }) {
 		base.low = 0
-		return model.None, false
+		return model.None
 	}
 	id := l.raw(base)
 	if t := &l.Circuit.Tensors[id]; t.Max < 1<<fixed.NarrowBits && t.Min > -1<<fixed.NarrowBits {
-		return model.None, false // its accumulator had no more
+		return model.None // its accumulator had no more
 	}
 	p := l.SplitOf(id)
 	high := l.Circuit.Tensors[p.High]
 	from, to := keyDomain(high.Min, high.Max)
 	if to-from >= 1<<fixed.NarrowBits {
-		return model.None, false
+		return model.None
 	}
 	out := l.fracFor(l.bitsOf(v), v.rng)
-	most := 2 * float64(v.rng.Abs()*l.opts.Headroom)
+	most := 2 * l.reachOf(v.rng)
 	if bent {
 		most = math.Min(most, float64(fixed.Pow2(l.bitsOf(v)-out)*17/16)) // as far as the format reaches
 	}
@@ -79,7 +75,7 @@ func (l *lowering) fineFunction(v *value) (model.TensorID, bool) {
 		r := l.Of(l.RoundTo(v.name+", rise", rise, min(frac, out+2)))
 		e = e.Plus(r.Times(1 << (frac - r.Frac)))
 	}
-	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine), true
+	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine)
 }
 
 // lineColumns are the columns of a function between lines: where they start, their slope for a step
@@ -94,11 +90,8 @@ type lineColumns struct {
 // a loop do, and so do passes over one node: what they depend on besides is the curve, and most if
 // that clamps anything.
 func (l *lowering) linesOf(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
-	key := f.key
-	if key != "" {
-		key = fmt.Sprintf("%s, %d pieces from %d, 2^%d of 2^-%d, %d, %v", f.key, n, from, k, unit, out, bent)
-	}
 	pieces := sync.OnceValue(func() curvePieces { return piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent) })
+	key := fmt.Sprint(f.key, " in pieces of ", from, n, k, unit, out, bent)
 	key = l.keyWithin(key, most, func() float64 { return pieces().largest })
 	return l.memory.lines.Of(key, func() *lineColumns { return pieces().columns(k, out) })
 }
@@ -114,7 +107,11 @@ func (p curvePieces) columns(k, out int) *lineColumns {
 		}
 		return frac
 	}
-	largest, steepest := p.reach()
+	largest, steepest := magnitudeOf(p.start), 0.0 // of a start, and of what is added to one
+	for i, y := range p.start[1:] {
+		steepest = max(steepest, math.Abs(y-p.start[i]))
+	}
+	steepest += magnitudeOf(p.bend)
 	// A slope is rounded to half of 2^−frac, and off by 2^k times as much.
 	if frac = fit(largest+steepest, frac); frac < out+k-3 && p.bend != nil {
 		rise = fit(steepest, rise)
@@ -175,15 +172,6 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 		}
 	}
 	return c
-}
-
-// reach is the greatest magnitude of a start, and of what is added to one.
-func (c curvePieces) reach() (largest, rise float64) {
-	steepest := 0.0
-	for i, y := range c.start[1:] {
-		steepest = max(steepest, math.Abs(y-c.start[i]))
-	}
-	return magnitudeOf(c.start), steepest + magnitudeOf(c.bend)
 }
 
 // rounded are the columns of tables for pieces of 2^k: the start in units of 2^−frac, the

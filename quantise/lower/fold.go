@@ -24,7 +24,7 @@ func (l *lowering) foldMul(v, x *value, name string, t *graph.Tensor) bool {
 	if l.opts.Mode == modeW8A8 || !normed || !lastAxis(t, v.shape) || !slices.Equal(x.shape, v.shape) {
 		return false
 	}
-	if c := l.consumer(v); c != nil && c.Op == graph.Add && !v.output {
+	if c := l.consumer(v); c.Op == graph.Add && !v.output {
 		shift := l.fg.Consts[other(c, v.name)]
 		if shift == nil || !lastAxis(shift, v.shape) || !l.folds(c.Output, true) {
 			return false
@@ -84,11 +84,8 @@ func (l *lowering) fold(x *value, w *weighting, stride int) *value {
 		return c.of
 	}
 	add := l.constant(l.fg.Consts[c.add])
-	sums := numbers{shown: weights.ChannelSums(&plain, add.Float64s(), w.channels, stride)}
-	if plain.Secret || add.Secret {
-		real := sums.shown
-		sums = standing(len(real), magnitudeOf(real), func() []float64 { return real })
-	}
+	real := weights.ChannelSums(&plain, add.Float64s(), w.channels, stride)
+	sums := numbersAre(real, plain.Secret || add.Secret, magnitudeOf(real))
 	if len(w.bias.shown) == 0 {
 		w.bias = bias{name: c.add, numbers: sums, shape: []int{len(sums.shown)}}
 	} else {

@@ -43,36 +43,33 @@ func (l *lowering) formatLimit() int64 { return model.Bound/2 - 1<<l.Plan.Shift(
 // transformer does. It returns the scale of each. Connected sums share one scale, so that no
 // sum is rounded, and each term only once, before it is added.
 func (l *lowering) streams() map[string]int {
-	root := map[string]string{}
-	var find func(name string) string
-	find = func(name string) string {
-		if root[name] != name {
-			root[name] = find(root[name])
-		}
-		return root[name]
-	}
-	frac := map[string]int{}
+	of := map[string]*int{} // connected sums have one scale
 	for _, n := range l.fg.Nodes {
-		f := l.opts.Formats[n.Output]
+		f, r := l.opts.Formats[n.Output], l.ranges[n.Output]
 		if !TraitsOf(n.Op).Sums || f.Bits <= fixed.NarrowBits {
 			continue
 		}
-		root[n.Output] = n.Output
-		if frac[n.Output] = l.fracFor(f.Bits, l.ranges[n.Output]); l.ranges[n.Output].Abs() == 0 {
-			frac[n.Output] = math.MaxInt // such as what experts add whom no sample has chosen: it is on any scale
+		frac := l.fracFor(f.Bits, r)
+		if r.Abs() == 0 {
+			frac = math.MaxInt // such as what experts add whom no sample has chosen: it is on any scale
 		}
+		of[n.Output] = &frac
 		for _, in := range n.Inputs {
-			if _, ok := root[in]; !ok {
-				continue
+			if its := of[in]; its != nil && its != &frac {
+				frac = min(frac, *its)
+				for name, s := range of {
+					if s == its {
+						of[name] = &frac
+					}
+				}
 			}
-			a, b := find(in), find(n.Output)
-			root[b] = a
-			frac[a] = min(frac[a], frac[b])
 		}
 	}
 	out := map[string]int{}
-	for name := range root {
-		if out[name] = frac[find(name)]; out[name] == math.MaxInt {
+	for name, frac := range of {
+		if *frac != math.MaxInt {
+			out[name] = *frac
+		} else {
 			out[name] = 0
 		}
 	}
@@ -80,25 +77,16 @@ func (l *lowering) streams() map[string]int {
 }
 
 // fracFor is the finest scale on which a calibrated range, head-room included,
-// has the given bits; that of whole numbers if nothing is known of it.
-func (l *lowering) fracFor(bits int, r Range) int {
-	a := r.Abs() * l.opts.Headroom
-	if a == 0 {
+// has the given bits.
+func (l *lowering) fracFor(bits int, r Range) int { return scaleOf(bits, l.reachOf(r)) }
+
+// scaleOf is the finest scale on which numbers up to reach have the given bits; that of
+// whole numbers if nothing is known of them.
+func scaleOf(bits int, reach float64) int {
+	if reach == 0 {
 		return 0
 	}
-	return fixed.FloorLog2(float64(int64(1)<<bits-1) / a)
-}
-
-// sumOnScale lowers v = Σ terms on the scale of its stream: what is finer is
-// rounded first.
-func (l *lowering) sumOnScale(v *value, terms []term, frac int) *fixed.Int {
-	for i := range terms {
-		t := &terms[i]
-		if !t.e.Linear() || t.e.Frac > frac {
-			t.e = l.View(l.roundAt(t.v, t.e, frac), nil, t.e.Shape)
-		}
-	}
-	return l.align(terms, 0, v)
+	return fixed.FloorLog2(float64(int64(1)<<bits-1) / reach)
 }
 
 // roundFormat rounds e, which stands for a value with a format of its own, to the given bits.
@@ -141,41 +129,25 @@ func (l *lowering) roundAt(v *value, e *fixed.Int, frac int) model.TensorID {
 	return l.RoundOn(v.name, e, frac, bits, fixed.WholeLine)
 }
 
-// roomFor returns the bits that a value has use for, as far as what reads it tells: the
+// roomOf returns the bits that a value has use for, as far as what reads it tells: the
 // factors of a product of two computed values share what the accumulator leaves, and
 // would be rounded once more if they had more. It is noBound for what is read by
 // anything else.
-func (l *lowering) roomFor(v *value) int {
-	if v.output {
+func (l *lowering) roomOf(name string) int {
+	if l.uses.outputs[name] > 0 || len(l.uses.Readers[name]) == 0 {
 		return noBound
 	}
-	return max(l.roomOf(v.name), leastFactor) // with which fitProduct finds a way, or none
-}
-
-// roomAfter is roomFor for a value or the sum that it is a term of.
-func (l *lowering) roomAfter(v *value) int {
-	if c := l.consumer(v); c != nil && TraitsOf(c.Op).Sums {
-		return max(l.roomOf(c.Output), leastFactor)
+	bits := leastFactor // with which fitProduct finds a way, or none
+	for _, r := range l.uses.Readers[name] {
+		bits = max(bits, l.roomAt(r))
 	}
-	return l.roomFor(v)
+	return bits
 }
 
 const (
 	noBound     = math.MaxInt32
 	leastFactor = 8
 )
-
-// roomOf is roomFor without the least.
-func (l *lowering) roomOf(name string) int {
-	if l.uses.outputs[name] > 0 || len(l.uses.Readers[name]) == 0 {
-		return noBound
-	}
-	bits := 0
-	for _, r := range l.uses.Readers[name] {
-		bits = max(bits, l.roomAt(r))
-	}
-	return bits
-}
 
 // roomAt is roomOf for one reader.
 func (l *lowering) roomAt(n *graph.Node) int {
@@ -200,11 +172,5 @@ func (l *lowering) ofSoftmax(name string) bool {
 	for n != nil && TraitsOf(n.Op).moves == rearranges {
 		n = l.uses.By[n.Inputs[0]]
 	}
-	return n != nil && IsSoftmax(n.Op)
-}
-
-// IsSoftmax reports whether an operator is a Softmax.
-func IsSoftmax(op graph.Op) bool {
-	_, is := op.(graph.Softmax)
-	return is
+	return n != nil && TraitsOf(n.Op).Softmax
 }

@@ -79,15 +79,6 @@ func (u *Uses) only(name string) *graph.Node {
 	return u.Readers[name][0]
 }
 
-// OfPower reports whether a node is the logarithm of a power, or of powers of bands.
-func OfPower(n *graph.Node) bool {
-	switch n.Op.(type) {
-	case graph.LogPower, graph.LogBands:
-		return true
-	}
-	return false
-}
-
 // powers lists the values of which nothing is read but logarithms of powers, maybe moved.
 func powers(fg *graph.Graph) map[string]bool {
 	only, other := map[string]bool{}, map[string]bool{}
@@ -95,7 +86,7 @@ func powers(fg *graph.Graph) map[string]bool {
 		other[name] = true
 	}
 	for _, n := range slices.Backward(fg.Nodes) {
-		ok := OfPower(n) || OnlyMoves(n) && only[n.Output] && !other[n.Output]
+		ok := TraitsOf(n.Op).Powers || OnlyMoves(n) && only[n.Output] && !other[n.Output]
 		for _, in := range n.Inputs {
 			only[in], other[in] = ok && !other[in], other[in] || !ok
 		}

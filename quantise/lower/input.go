@@ -9,26 +9,37 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// input adds the public tensor of a graph input. Values that calibration never
+// input adds the public tensor of a graph input: of truth values, of rows of a constant, and of small integers
+// as they are, and of others with a format.
+func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
+	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input}
+	dt, rows := l.fg.DTypes[v.name], l.fg.Rows(v.name)
+	switch {
+	case model.Size(v.shape) == 0:
+		t.Kind = model.Empty
+	case rows > 0:
+		t.Max = int64(l.most(rows) - 1)
+	case dt == graph.Bool || l.fg.Masks(v.name):
+		t.Max = 1
+	case l.integers(v.name) && dt.Bits() <= 16:
+		t.Min, t.Max = dt.Bounds()
+	default:
+		return l.roundedInput(v, t, numbers)
+	}
+	return l.public(t)
+}
+
+// roundedInput is input for values that are rounded. Those that calibration never
 // met below zero are taken to be non-negative if there are enough of them to
 // tell, which tightens every bound after. One with numbers that are not finite has codes for
 // them. One whose features are scaled first has a scale for each of them.
-func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
-	if rows := l.fg.Rows(v.name); rows > 0 {
-		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(l.most(rows) - 1)})
-	}
+func (l *lowering) roundedInput(v *value, t model.Tensor, numbers graph.Numbers) model.TensorID {
 	bits, finest := l.inputFormat(v)
 	r := l.reachOf(v.rng)
 	if r == 0 {
 		r = 1
 	}
-	switch {
-	case l.fg.DTypes[v.name] == graph.Bool || l.fg.Masks(v.name):
-		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: 1})
-	case l.integers(v.name) && l.fg.DTypes[v.name].Bits() <= 16:
-		lo, hi := l.fg.DTypes[v.name].Bounds()
-		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Min: lo, Max: hi})
-	case l.integers(v.name): // whole numbers stay what they are
+	if l.integers(v.name) { // whole numbers stay what they are
 		bits, finest = max(bits, min(fixed.FloorLog2(r)+1, max(fixed.FormatBits, bitsOfRange(v.rng)))), 0
 		if bits > 30 {
 			refuse.With("input %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", v.name, v.rng.Abs())
@@ -38,16 +49,16 @@ func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 	if reach := l.usefulReach(v.name); reach > 0 { // public values cost nothing
 		bits, r = max(bits, 26), min(r, reach)
 	}
-	frac := fixed.FloorLog2(float64(int64(1)<<bits-1) / r)
+	frac := scaleOf(bits, r)
 	if frac > finest {
 		bits, frac = max(4, bits-(frac-finest)), finest
 	}
 	if splits := l.splits(v); splits != nil && !l.integers(v.name) {
-		id := l.public(splitInput(v, splits, r))
+		id := l.public(splitInput(t, splits, r))
 		l.asked[id] = splits
 		return id
 	}
-	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
+	t.Frac, t.Max = frac, int64(1)<<bits-1
 	t.Min = max(-t.Max-1, 1-model.Bound)
 	switch numbers { // with codes beyond
 	case graph.AllNumbers:
@@ -68,9 +79,7 @@ func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 
 // public adds a graph input.
 func (l *lowering) public(t model.Tensor) model.TensorID {
-	t.Kind = model.Input
-	id := model.TensorID(len(l.Circuit.Tensors))
-	l.Circuit.Tensors = append(l.Circuit.Tensors, t)
+	id := l.place(t)
 	l.Circuit.Inputs = append(l.Circuit.Inputs, id)
 	return id
 }
@@ -90,7 +99,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 		case r.Inputs[0] != v.name:
 		case t.Norm:
 			norms++
-		case t.Softmax:
+		case t.Softmax || t.LogSoftmax:
 			softmaxes++
 		}
 	}

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -14,18 +15,18 @@ func init() {
 	register(lowerFloorDiv, always[graph.FloorDiv](Traits{jumps: true}))
 	register(lowerFloorMod, always[graph.FloorMod](Traits{jumps: true}))
 	register(lowerRescale, always[graph.Rescale](Traits{jumps: true}))
+	register(lowerBits, always[graph.Bits](Traits{jumps: true}))
 }
 
-// IntegerDivision prepares the division that a node is. A divisor that is 0 in spite of
-// the calibration counts as the least there is, of floats half of the least that was met.
-func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivision {
-	operand := func(i int) *value {
-		if x := l.values[n.Inputs[i]]; x != nil {
-			return x
+// dividend returns the operands of the division that a node is (fixed.Builder.LongDivision). A divisor that is 0 in
+// spite of the calibration counts as the least there is, of floats half of the least that was met.
+func (l *lowering) dividend(v *value, in []*value) (*fixed.Int, model.TensorID) {
+	for i, name := range v.node.Inputs {
+		if in[i] == nil {
+			in[i] = l.exactConstant(name)
 		}
-		return l.exactConstant(n.Inputs[i])
 	}
-	a, b := operand(0), operand(1)
+	a, b := in[0], in[1]
 	var e *fixed.Int
 	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && p.Abs() < model.Bound/4 &&
 		slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) {
@@ -39,11 +40,9 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	}
 	frac := max(e.Frac, l.Circuit.Tensors[idb].Frac)
 	e = e.Finer(frac - e.Frac)
-	den := l.View(idb, nil, b.shape)
+	den := l.Of(idb)
 	den = den.Times(1 << (frac - den.Frac))
-	if den.Max < 1 {
-		refuse.With("its divisor is not positive")
-	}
+	refuse.If(den.Max < 1, "its divisor is not positive")
 	least := int64(1)
 	if !l.integers(v.name) { // what calibration has met says more of floats
 		least = min(max(least, int64(b.rng.Least/l.opts.Headroom*fixed.Pow2(frac))), den.Max)
@@ -51,7 +50,7 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	if den.Min < least {
 		if bits := max(fixed.TableBits(den.Min, den.Max), fixed.FormatTable); bits > model.MaxTableBits {
 			id := l.Exact("divisor", l.ClampWhole("divisor", den, least, den.Max))
-			den = l.View(id, nil, b.shape)
+			den = l.Of(id)
 		} else {
 			den.Frac = frac
 			den = l.Clamp("divisor", den, least, den.Max, bits)
@@ -61,18 +60,20 @@ func (l *lowering) integerDivision(n *graph.Node, v *value) fixed.IntegerDivisio
 	if den.Acc.Linear[0].Coef != 1 {
 		wid = l.Exact("divisor", den)
 	}
-	return fixed.IntegerDivision{Num: e, Den: wid, Most: den.Max}
+	return e, wid
 }
 
 // lowerFloorDiv lowers ⌊a/b⌋, b > 0.
-func lowerFloorDiv(l *lowering, n *graph.Node, _ graph.FloorDiv, v *value) {
-	quotient, _ := l.LongDivision(v.name, l.integerDivision(n, v))
+func lowerFloorDiv(l *lowering, _ graph.FloorDiv, v *value, in []*value) {
+	num, den := l.dividend(v, in)
+	quotient, _ := l.LongDivision(v.name, num, den)
 	v.id = l.TensorOf(v.name, quotient)
 }
 
 // lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.
-func lowerFloorMod(l *lowering, n *graph.Node, _ graph.FloorMod, v *value) {
-	_, v.acc = l.LongDivision(v.name, l.integerDivision(n, v))
+func lowerFloorMod(l *lowering, _ graph.FloorMod, v *value, in []*value) {
+	num, den := l.dividend(v, in)
+	_, v.acc = l.LongDivision(v.name, num, den)
 }
 
 // exactConstant makes an operand of a constant whose entries are held as they are,
@@ -93,24 +94,21 @@ func (l *lowering) exactConstant(name string) *value {
 // lowerRescale lowers round(x·factor) for whole numbers x: as the quotient of
 // 2·num·x + den and 2·den for a fraction num/den that is as close to the factor as
 // the bounds allow.
-func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
-	e := l.notFiner(l.operandFlat(l.values[n.Inputs[0]]))
+func lowerRescale(l *lowering, op graph.Rescale, v *value, in []*value) {
+	e := l.notFiner(l.operandFlat(in[0]))
 	factor := op.Factor * fixed.Pow2(-e.Frac) // of e's integers
 	e = e.On(0)
 	most := math.Max(float64(e.Abs()), 1)
 	reach := math.Ceil(most*factor) + 1 // of the result
 	// The division's range and quotient, and its numerator, fit in 30 bits.
 	limit := math.Min(fixed.Pow2(28)/reach, fixed.Pow2(26-model.Log2Ceil(int(math.Min(reach, fixed.Pow2(26))))))
-	if limit < 16 {
-		refuse.With("results of up to %g are too large", reach)
-	}
+	refuse.If(limit < 16, "results of up to %g are too large", reach)
 	num, den := fraction(factor, int64(math.Min(limit, 1<<18)), int64((model.Bound/2-1)/most))
 	if num == 0 {
 		v.acc = &fixed.Int{Shape: e.Shape}
 		return
 	}
-	d := fixed.IntegerDivision{Num: e.Times(2 * num).PlusConst(den), Den: l.Scalar("divisor", 2*den), Most: 2 * den}
-	quotient, _ := l.LongDivision(v.name, d)
+	quotient, _ := l.LongDivision(v.name, e.Times(2*num).PlusConst(den), l.Scalar("divisor", 2*den))
 	v.id = l.TensorOf(v.name, quotient)
 }
 
@@ -142,4 +140,49 @@ func fraction(x float64, most, mostNum int64) (num, den int64) {
 		return 0, 1
 	}
 	return n1, d1
+}
+
+// lowerBits takes integers apart, the highest bit first: a look-up of the integer has it
+// for its key, a look-up of the remainder the next, and so on. So the first look-up keeps
+// the integer below 2^N, and each of the others what is left below the shift before. A
+// static bound that is wider is clamped first, where calibration stays within.
+func lowerBits(l *lowering, op graph.Bits, v *value, in []*value) {
+	x := in[0]
+	e := l.notFiner(l.operand(x))
+	top := int64(1)<<op.N - 1
+	// A key's ranges are rounded outwards: the float model refuses what is beyond.
+	if e.Frac < 0 || x.rng.Min < 0 || x.rng.Max > float64(top)*(1+1./(1<<15)) {
+		zero := float64(op.Zero)
+		refuse.With("bits of integers from %.10g to %.10g: exact ones from %d to %d are taken apart",
+			x.rng.Min+zero, x.rng.Max+zero, op.Zero, top+op.Zero)
+	}
+	if e.Min < 0 || e.Max > top {
+		if bits := max(fixed.TableBits(e.Min, e.Max), fixed.FormatTable); bits > model.MaxTableBits {
+			e = l.ClampWhole(x.name, e, 0, top)
+		} else {
+			e = l.Clamp(x.name, e, 0, top, bits)
+		}
+	}
+	// With an axis more, of which each bit has its place.
+	last := len(e.Shape)
+	shape := append(slices.Clone(e.Shape), 1)
+	id := l.TensorOf(x.name, e)
+	e = l.View(id, fixed.ReshapeView(e.Shape, shape), shape)
+	all := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Virtual, Max: 1}
+	put := func(k int, id model.TensorID) {
+		w := model.SameIndexes(last + 1)
+		w.Groups[last].Base = -k
+		all.Def = append(all.Def, model.Linear{Coef: 1, Src: id, View: w})
+	}
+	for k := op.N - 1; k > 0; k-- {
+		bit, rest := l.Cut(fmt.Sprintf("%s, bit %d", v.name, k), e, k, l.ShiftedTable(1, 0), 0, 1)
+		put(k, bit)
+		e = rest
+	}
+	if op.N == 1 {
+		e = l.Of(l.Exact(v.name+", bit 0", e))
+	}
+	l.LookupDirect(e, l.RangeTable(1), model.None)
+	put(0, e.Acc.Linear[0].Src)
+	v.id = l.Add(all)
 }

@@ -41,7 +41,7 @@ func (l *lowering) keepInteger(v *value) {
 	case v.id != model.None:
 		t := l.Circuit.Tensors[v.id]
 		if t.Frac != 0 && t.Kind != model.Empty {
-			e := l.View(v.id, nil, t.Shape)
+			e := l.Of(v.id)
 			v.id, v.shaped = model.None, model.None
 			v.id = l.commitInteger(v, e)
 		}
@@ -60,7 +60,7 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 		return id
 	}
 	return fixed.Remember(&x.clamped, bits, func() model.TensorID {
-		return l.RoundOn(x.name, l.View(id, nil, x.shape), 0, bits, fixed.WholeLine)
+		return l.RoundOn(x.name, l.Of(id), 0, bits, fixed.WholeLine)
 	})
 }
 
@@ -68,12 +68,12 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 // without that reach, the largest result of operands of such sizes, is beyond ±2^29, which
 // every look-up has room for, or ±2^30.
 func (l *lowering) fitIntegers(xs []*value, reach func(sizes []float64) float64) []model.TensorID {
-	bits, _ := l.clampsFor(xs, model.Bound/2, reach)
+	bits, most := l.clampsFor(xs, model.Bound/2, reach)
 	if bits == nil {
-		var most float64
-		if bits, most = l.clampsFor(xs, model.Bound, reach); bits == nil {
-			refuseInteger(most)
-		}
+		bits, most = l.clampsFor(xs, model.Bound, reach)
+	}
+	if bits == nil {
+		refuseInteger(most)
 	}
 	ids := make([]model.TensorID, len(xs))
 	for i, x := range xs {
@@ -108,28 +108,14 @@ func (l *lowering) clampsFor(xs []*value, limit float64, reach func(sizes []floa
 	return bits, 0
 }
 
-// plusIntegers is e plus or minus a constant.
-func (l *lowering) plusIntegers(e *fixed.Int, name string, sign float64) *fixed.Int {
-	t, part := l.whole(name)
-	values := numbers{shown: t.Float64s()}.times(sign)
-	if most := values.most(); most >= model.Bound-1 {
-		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
-	}
-	return l.plusConstant(e, name, t.Shape, values, part)
-}
-
-// integerProduct lowers a product of integers, one of which may be constant.
-func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
-	if x, name := l.besideConstant(n); x != nil {
-		l.integerMultiple(v, x, name)
-		return
-	}
+// integerProduct lowers a product of integers.
+func (l *lowering) integerProduct(v, a, b *value) {
 	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
 	ida, idb := l.tensor(a), l.tensor(b)
-	if bits := l.wrapsTo(v); bits > 0 && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
-		// 2^k·a·high + a·low, where a·high counts modulo 2^(bits−k) alone.
+	if l.wraps(v) && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
+		// 2^k·a·high + a·low, where a·high counts modulo 2^(wrapped−k) alone.
 		p := l.SplitOf(idb)
-		high := l.modulo(v.name+", high", product(ida, p.High), bits-p.Bits)
+		high := l.modulo(v.name+", high", product(ida, p.High), wrapped-p.Bits)
 		v.acc = high.Times(1 << p.Bits).Plus(product(ida, p.Low))
 		return
 	}
@@ -140,15 +126,22 @@ func (l *lowering) integerProduct(n *graph.Node, v, a, b *value) {
 	}
 }
 
+// wholeConstant returns the integers of a constant.
+func (l *lowering) wholeConstant(name string) []float64 {
+	t, _ := l.whole(name)
+	values := t.Float64s()
+	if most := magnitudeOf(values); most >= model.Bound-1 {
+		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
+	}
+	return values
+}
+
 // integerMultiple lowers a product of integers with constants.
 func (l *lowering) integerMultiple(v, x *value, name string) {
 	t, part := l.whole(name)
-	values := t.Float64s()
+	values := l.wholeConstant(name)
 	most := magnitudeOf(values)
-	if most >= model.Bound-1 {
-		refuse.With("constant %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", name, most)
-	}
-	if bits := l.wrapsTo(v); bits > 0 && part == nil && float64(l.Magnitude(l.tensor(x)))*most >= model.Bound/2 {
+	if l.wraps(v) && part == nil && float64(l.Magnitude(l.tensor(x)))*most >= model.Bound/2 {
 		const k = 8
 		high, low := make([]float64, len(values)), make([]float64, len(values))
 		for i, y := range values {
@@ -156,11 +149,11 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 			low[i] = y - float64(high[i]*(1<<k))
 		}
 		id := l.tensor(x)
-		above := l.modulo(v.name+", high", l.timesConstants(v, id, name, t.Shape, high), bits-k)
+		above := l.modulo(v.name+", high", l.timesConstants(v, id, name, t.Shape, high), wrapped-k)
 		v.acc = above.Times(1 << k).Plus(l.timesConstants(v, id, name, t.Shape, low))
 		return
 	}
-	if c, same := l.uniform(t); same {
+	if c, same := l.numbersOf(t).same(); same {
 		if most >= 2 {
 			l.tensor(x) // which others may read
 		}
@@ -197,15 +190,13 @@ func (l *lowering) timesConstants(v *value, id model.TensorID, name string, shap
 	return l.Product(v.shape, ida, la, c, labels, 1)
 }
 
-// wrapsTo returns the bits of the type of up to 16 bits that a value is taken into, if nothing
-// else reads it; else 0.
-func (l *lowering) wrapsTo(v *value) int {
-	if c := l.consumer(v); c != nil {
-		if w, is := c.Op.(graph.Wraparound); is && w.To.Bits() == 16 {
-			return 16
-		}
-	}
-	return 0
+// wrapped are the bits of types of which a product in two parts counts modulo that alone.
+const wrapped = 16
+
+// wraps reports whether a value is taken into such a type, and nothing else reads it.
+func (l *lowering) wraps(v *value) bool {
+	w, is := l.consumer(v).Op.(graph.Wraparound)
+	return is && w.To.Bits() == wrapped
 }
 
 // integerClamp lowers a clamp of integers, or their magnitude.
@@ -222,7 +213,7 @@ func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 		refuseInteger(math.Max(b.Lo, -b.Hi))
 	case b.Kind == fixed.Keep && (lo >= e.Max || hi <= e.Min):
 		c := min(max(e.Min, lo), hi)
-		v.acc = &fixed.Int{Shape: e.Shape, Acc: model.Acc{Const: c}, Min: c, Max: c}
+		v.acc = (&fixed.Int{Shape: e.Shape}).PlusConst(c)
 	case fixed.TableBits(e.Min, e.Max) <= fixed.WideTable:
 		v.id = l.RoundOn(v.name, e, 0, fixed.FormatBits, b)
 	case b.Kind == fixed.Keep:
@@ -239,8 +230,13 @@ func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 
 // lowerWraparound lowers x mod 2^n, into the range of an integer type: what a look-up of
 // ⌊(x − least)/2^n⌋ leaves.
-func lowerWraparound(l *lowering, n *graph.Node, op graph.Wraparound, v *value) {
-	e := l.wholeNumbers(l.values[n.Inputs[0]])
+func lowerWraparound(l *lowering, op graph.Wraparound, v *value, in []*value) {
+	var e *fixed.Int // on scale 0
+	if x := in[0]; l.integers(x.name) {
+		e = l.broadcast(x, x.shape)
+	} else {
+		e = scaledUp(l.notFiner(l.operandFlat(x)))
+	}
 	least, most := op.To.Bounds()
 	if e.Min >= least && e.Max <= most {
 		v.acc = e
@@ -269,19 +265,10 @@ func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
 	return rest
 }
 
-// wholeNumbers is a value of whole numbers as an accumulator on scale 0: of an integer type,
-// or floats.
-func (l *lowering) wholeNumbers(x *value) *fixed.Int {
-	if l.integers(x.name) {
-		return l.broadcast(x, x.shape)
-	}
-	return scaledUp(l.notFiner(l.operandFlat(x)))
-}
-
 // notFiner has whole numbers on no finer scale than they need.
 func (l *lowering) notFiner(e *fixed.Int) *fixed.Int {
 	if e.Frac > 0 {
-		e, _ = l.Floor("whole", e)
+		return floor(l.Builder, "whole", e)
 	}
 	return e
 }

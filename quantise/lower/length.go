@@ -16,47 +16,45 @@ import (
 // else. Lists of integers of fixed length, such as positions of the text, may follow
 // the first, and one whose length is open too (Written). It is "" if there is none.
 func Length(fg *graph.Graph) string {
-	if fg.Rebind == nil || len(fg.Inputs) == 0 {
-		return ""
-	}
-	symbol, lists := "", 0
-	for i, in := range fg.Inputs {
-		if i > 0 && len(in.Shape) == 1 && !in.DType.IsFloat() {
-			if openList(in) && in.Symbols[0] != symbol {
-				lists++
-			}
-			if !openList(in) || in.Symbols[0] != symbol && lists == 1 {
-				continue
-			}
-		}
-		s := in.Symbols
-		if len(s) != 2 || s[0] != "" || s[1] == "" || in.Shape[0] != 1 || in.DType.IsFloat() || i > 0 && s[1] != symbol {
-			return ""
-		}
-		symbol = in.Symbols[1]
-	}
-	return symbol
+	length, _ := textSymbols(fg)
+	return length
 }
 
-// Written returns the symbol of the length of a list of integers that a model of texts leaves open
-// beside that of the text, such as that of the positions whose logits it gives. It is "" if there is none.
+// Written returns the symbol of the length of a list beside the length of a text
+// (Length), such as that of the positions whose logits it gives. It is "" if there is none.
 func Written(fg *graph.Graph) string {
-	if Length(fg) == "" {
-		return ""
-	}
-	for _, in := range fg.Inputs[1:] {
-		if len(in.Shape) == 1 && openList(in) {
-			return in.Symbols[0]
-		}
-	}
-	return ""
+	_, list := textSymbols(fg)
+	return list
 }
 
-func openList(in graph.Input) bool { return len(in.Symbols) == 1 && in.Symbols[0] != "" }
+// textSymbols returns the symbols of Length and Written.
+func textSymbols(fg *graph.Graph) (length, list string) {
+	if fg.Rebind == nil {
+		return "", ""
+	}
+	for i, in := range fg.Inputs {
+		s := in.Symbols
+		switch {
+		case in.DType.IsFloat():
+			return "", ""
+		case i > 0 && len(in.Shape) == 1:
+			if open := len(s) == 1 && s[0] != ""; open && (s[0] == length || list != "") {
+				return "", ""
+			} else if open {
+				list = s[0]
+			}
+		case len(s) != 2 || s[0] != "" || s[1] == "" || in.Shape[0] != 1 || i > 0 && s[1] != length:
+			return "", ""
+		default:
+			length = s[1]
+		}
+	}
+	return length, list
+}
 
 // A free length is tried with its bound, for which all numbers are chosen, and with
-// these sizes.
-var shortTexts = []int{2, 3}
+// these sizes: of the text, and of the list beside it, if its length is free.
+var shortTexts = [][]int{{2, 3}, {3, 2}}
 
 // usualLength is the length of a text for which tables are worth their rows, and usualWritten that of
 // a list beside it.
@@ -65,81 +63,46 @@ const (
 	usualWritten = 8
 )
 
-// quantiseLength quantises fg with a free length of up to opts.Length: it lowers the
-// model for that and for short texts, with the numbers of the former, and lifts what
-// comes out to a template. So static bounds hold for every length, and integers do not
+// textsOf are the variants of a model of texts of up to a length: for that, for which all numbers are chosen,
+// and for short ones, which compute the same values. So static bounds hold for every length, and integers do not
 // depend on it: a prefix of a text gives what it gives within the text, as far as the
 // model looks back alone. The length of a list (Written) is free as well, up to the same bound.
-func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory, symbol string) *Result {
-	most := opts.Length
-	free := []model.FreeDim{{Name: symbol, Bound: most}}
-	if written := Written(fg); written != "" {
-		free = append(free, model.FreeDim{Name: written, Bound: most})
+func textsOf(fg *graph.Graph, most int) *variants {
+	length, written := textSymbols(fg)
+	v := &variants{of: fg, most: most, least: most, usual: []int{min(most, usualLength)}, texts: true}
+	names := []string{length}
+	if written != "" {
+		names, v.least, v.usual = append(names, written), 1, append(v.usual, usualWritten)
 	}
-	if v := memory.variants; v == nil || v.of != fg || v.list[0].sizes[0] != most {
-		memory.variants = textsOf(fg, most, free...)
+	for _, name := range names {
+		v.free = append(v.free, model.FreeDim{Name: model.PrintableName(name), Bound: most})
 	}
-	list, whole := memory.variants.list, memory.variants.whole
-	checkRanges(list[0].graph, ranges)
-	t, first := lowerAll(list, free, func(i int, first *lowering) *lowering {
-		l, f := newLowering(list[i].graph, ranges, opts, memory), &length{bound: most, whole: whole, other: list[0].graph}
-		if i == 0 {
-			f.other = list[1].graph
-		} else {
-			f.numbers, f.given = first.length.numbers, true
-		}
-		l.free(f)
-		return l
-	})
-	usual := []int{min(most, usualLength)}
-	if len(free) == 1 {
-		bound(t, most)
-	} else {
-		bound(t, 1)
-		usual = append(usual, min(t.Free[1].Bound, usualWritten))
-	}
-	return first.finish(t, model.Instance{Sizes: usual})
-}
-
-// textsOf are the variants of a model of texts: for the bound of their length, and for short ones,
-// which compute the same values.
-func textsOf(fg *graph.Graph, most int, free ...model.FreeDim) *variants {
-	if most < 2 || most > fixed.LongestText {
-		refuse.With("a bound of %d: it is from 2 to %d", most, fixed.LongestText)
-	}
-	var list []sized
-	for i, n := range append([]int{most}, shortTexts...) {
-		sizes := []int{n}
-		if len(free) > 1 { // most, or the other one of the short ones
-			sizes = append(sizes, append([]int{most}, shortTexts[1], shortTexts[0])[i])
-		} else if i > 0 && n == most {
+	refuse.If(most < 2 || most > fixed.LongestText, "a bound of %d: it is from 2 to %d", most, fixed.LongestText)
+	for i, sizes := range append([][]int{{most, most}}, shortTexts...) {
+		if sizes = sizes[:len(names)]; len(names) == 1 && i > 0 && sizes[0] == most {
 			continue
 		}
 		named := map[string]int{}
-		for f, d := range free {
-			named[d.Name] = sizes[f]
+		for f, name := range names {
+			named[name] = sizes[f]
 		}
-		list = append(list, sized{sizes, must.Get(fg.Rebind(named))})
+		v.list = append(v.list, sized{sizes, must.Get(fg.Rebind(named))})
 	}
-	shrinkConstants(list)
+	shrinkConstants(v.list)
 	same := func(x, y *graph.Node) bool {
 		return x.Output == y.Output && graph.Kind(x.Op) == graph.Kind(y.Op) && slices.Equal(x.Inputs, y.Inputs)
 	}
-	for _, b := range list[1:] { // which compute the same values in the same order
-		if !slices.EqualFunc(list[0].graph.Nodes, b.graph.Nodes, same) {
-			refuse.With("the model is made of other nodes")
-		}
+	for _, b := range v.list[1:] { // which compute the same values in the same order
+		refuse.If(!slices.EqualFunc(v.list[0].graph.Nodes, b.graph.Nodes, same), "the model is made of other nodes")
 	}
-	return &variants{fg, list, wholeConstants(list)}
+	v.whole = wholeConstants(v.list)
+	return v
 }
 
 // length is what the lowering of a model with a free length knows of it.
 type length struct {
-	bound int
+	*variants
 	other *graph.Graph // the model for another length: what scales differs
-	// whole are the constants of which a text has as many entries as it is long, for
-	// the bound.
-	whole map[string]*graph.Tensor
 	// numbers are those that the lowering for the bound has found, in the order in
 	// which it has asked for them; others are given them.
 	numbers []int
@@ -147,23 +110,35 @@ type length struct {
 	at      int
 }
 
-// free has a dimension of that length be free; nil: none is.
-func (l *lowering) free(f *length) {
-	if l.length = f; f != nil {
-		l.wholes = map[string]*graph.Tensor{}
-		for name, t := range f.whole {
-			l.wholes[name] = l.shown(name, t)
-		}
-		l.Usual = func(shape []int) int { return f.number(f.usual(shape)) }
+// length is what lowering variant i knows of the length, given what the first lowering has become.
+func (v *variants) length(i int, first *lowering) *length {
+	if i == 0 {
+		return &length{variants: v, other: v.list[1].graph}
 	}
+	return &length{variants: v, other: v.list[0].graph, numbers: first.length.numbers, given: true}
 }
 
-// nextPass is what the next pass of the same lowering knows.
-func (f *length) nextPass() *length {
-	if f == nil {
-		return nil
+// free has a dimension of that length be free, of which another pass may have found numbers; nil: none is.
+func (l *lowering) free(known *length) {
+	if known == nil {
+		return
 	}
-	return &length{bound: f.bound, other: f.other, whole: f.whole, numbers: f.numbers, given: f.given}
+	f := *known
+	f.at = 0
+	l.length, l.wholes = &f, map[string]*graph.Tensor{}
+	for name, t := range f.whole {
+		l.wholes[name] = l.shown(name, t)
+	}
+	l.Usual = func(shape []int) int { // of a text of the usual length
+		n := 1
+		for _, d := range shape {
+			if d == f.most {
+				d = f.variants.usual[0]
+			}
+			n *= d
+		}
+		return f.number(n)
+	}
 }
 
 // number is n in the lowering for the bound, and in others what n was there.
@@ -185,18 +160,6 @@ func (l *lowering) most(n int) int {
 		return n
 	}
 	return l.length.number(n)
-}
-
-// usual is the number of entries of a shape for a text of the usual length.
-func (f *length) usual(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		if d == f.bound {
-			d = min(d, usualLength)
-		}
-		n *= d
-	}
-	return n
 }
 
 // open reports whether an axis of a value has a free length.
@@ -234,9 +197,7 @@ func wholeConstants(list []sized) map[string]*graph.Tensor {
 			if part == nil || slices.Equal(part.Shape, all.Shape) {
 				continue
 			}
-			if !begins(all, part) {
-				refuse.With("the values of %q depend on it", name)
-			}
+			refuse.If(!begins(all, part), "the values of %q depend on it", name)
 			whole[name] = all
 		}
 	}
@@ -246,8 +207,7 @@ func wholeConstants(list []sized) map[string]*graph.Tensor {
 // begins reports whether a constant is the part of another one, of as many axes, that
 // has the first of its entries along each.
 func begins(all, part *graph.Tensor) bool {
-	r := len(all.Shape)
-	if len(part.Shape) != r || all.DType.IsFloat() != part.DType.IsFloat() {
+	if len(part.Shape) != len(all.Shape) || all.DType.IsFloat() != part.DType.IsFloat() {
 		return false
 	}
 	for i, d := range part.Shape {
@@ -255,17 +215,5 @@ func begins(all, part *graph.Tensor) bool {
 			return false
 		}
 	}
-	f, g := all.Floats(), part.Floats()
-	for at := range part.Len() {
-		from, stride, rest := 0, 1, at
-		for i := r - 1; i >= 0; i-- {
-			from += rest % part.Shape[i] * stride
-			rest /= part.Shape[i]
-			stride *= all.Shape[i]
-		}
-		if f != nil && f[from] != g[at] || all.I64 != nil && all.I64[from] != part.I64[at] {
-			return false
-		}
-	}
-	return true
+	return sameEntries(begin(all, part.Shape), part)
 }

@@ -136,7 +136,7 @@ func (l *lowering) nextPass(p fixed.Plan) *lowering {
 	opts.Formats = l.given
 	next := newLowering(l.real, l.ranges, opts, l.memory)
 	next.Plan, next.Batch = p, l.Batch
-	next.free(l.length.nextPass())
+	next.free(l.length)
 	return next
 }
 
@@ -145,12 +145,7 @@ func (l *lowering) run() {
 	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
 		v := pending(value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: l.uses.number(in.Name)})
-		if model.Size(v.shape) == 0 {
-			v.id = l.empty(v)
-			l.Circuit.Inputs = append(l.Circuit.Inputs, v.id)
-		} else {
-			v.id = l.input(v, in.Numbers)
-		}
+		v.id = l.input(v, in.Numbers)
 		l.values[in.Name] = v
 	}
 	var errs []error
@@ -169,7 +164,10 @@ func (l *lowering) run() {
 	}
 	must.OK(errors.Join(errs...))
 	for _, o := range l.fg.Outputs {
-		l.Circuit.Outputs = append(l.Circuit.Outputs, l.outputTensor(o))
+		l.at(&graph.Node{Name: o, Op: graph.Identity{}})
+		if err := refuse.Caught(func() { l.Circuit.Outputs = append(l.Circuit.Outputs, l.tensor(l.values[o])) }); err != nil {
+			refuse.With("output %q: %w", o, err)
+		}
 	}
 	l.MarkSaturated()
 	fixed.PrintableNames(l.Circuit)
@@ -197,11 +195,12 @@ func (l *lowering) atFault(n *graph.Node) string {
 // unless that is because an input could not be lowered.
 func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 	if model.Size(v.shape) == 0 {
-		v.id = l.empty(v)
+		v.id = l.place(model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
 		return true, nil
 	}
-	for _, in := range n.Inputs {
-		if l.values[in] == nil && l.fg.Consts[in] == nil {
+	in := make([]*value, len(n.Inputs))
+	for i, name := range n.Inputs {
+		if in[i] = l.values[name]; in[i] == nil && l.fg.Consts[name] == nil {
 			return false, nil
 		}
 	}
@@ -209,49 +208,49 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		l.hideable(n)
 		switch s := l.chains[n.Output]; {
 		case s == nil:
-			operatorOf(n.Op).lower(l, n, v)
+			operatorOf(n.Op).lower(l, v, in)
 			if l.integers(v.name) {
 				l.keepInteger(v)
 			}
 		case n.Output == s.last:
 			l.scaledInput(v, s)
 		}
-		l.revealed()
+		if s := l.read.Swap(nil); s != nil { // its numbers would decide on the circuit
+			refuse.With("its constant %s would be part of the circuit, which is public, and not of what is hidden", graph.Quote(s.name))
+		}
 	})
 	return err == nil, err
 }
 
-// empty adds the tensor of an input or output without entries.
-func (l *lowering) empty(v *value) model.TensorID {
-	id := model.TensorID(len(l.Circuit.Tensors))
-	l.Circuit.Tensors = append(l.Circuit.Tensors, model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
-	return id
+// place adds the tensor of an input, or of an output without entries, as it is.
+func (l *lowering) place(t model.Tensor) model.TensorID {
+	l.Circuit.Tensors = append(l.Circuit.Tensors, t)
+	return model.TensorID(len(l.Circuit.Tensors) - 1)
 }
 
-func (l *lowering) outputTensor(name string) (id model.TensorID) {
-	v := l.values[name]
-	l.at(&graph.Node{Name: name, Op: graph.Identity{}})
-	if err := refuse.Caught(func() { id = l.tensor(v) }); err != nil {
-		refuse.With("output %q: %w", name, err)
-	}
-	return id
-}
-
-// consumer returns the one node that reads the value; nil if there are more.
+// consumer returns the one node that reads the value; nobody if there are more.
 func (l *lowering) consumer(v *value) *graph.Node {
 	if readers := l.uses.Readers[v.name]; v.uses == 1 && len(readers) > 0 {
 		return readers[0]
 	}
-	return nil
+	return nobody
 }
+
+// nobody is a node that does nothing with what it reads.
+var nobody = &graph.Node{Op: graph.Identity{}}
 
 // finish returns the model of the last pass, which has given the template, but for its
 // weights (Memory.Fill). in is the instance that runs at first.
 func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	m := &Result{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.Blocks, Steps: l.Steps, Clamps: l.Clamps, Held: l.held(), StepNames: map[string]string{},
+		Blocks: l.Blocks, Steps: l.Steps, Clamps: l.Clamps, Held: map[string]model.TensorID{}, StepNames: map[string]string{},
 		Asked: l.asked, Formats: l.given, Underprecise: l.underprecise,
+	}
+	for name, v := range l.values {
+		if v.id != model.None && !v.clipped {
+			m.Held[name] = v.id
+		}
 	}
 	for _, n := range l.fg.Nodes {
 		m.StepNames[n.Output] = model.PrintableName(n.Name)
@@ -289,13 +288,6 @@ func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 	return fixed.Plan{TableBits: n, Bits: bits}
 }
 
-// precise reports whether every step has enough bits.
-func (l *lowering) precise() bool {
-	return !slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool {
-		return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits)
-	})
-}
-
 // choose chooses what all look-ups share and lowers the model with that. A first
 // pass with the largest tables shows how far static bounds and calibrated ranges
 // are apart, which fixes table size and precision; the next builds the circuit, and
@@ -308,7 +300,10 @@ func (l *lowering) choose() *lowering {
 		l = l.nextPass(p)
 		l.run()
 		// Static bounds depend on the tables as well: a smaller one clamps less.
-		if l.precise() || p.TableBits == l.opts.MaxTableBits {
+		coarse := slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool {
+			return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits)
+		})
+		if !coarse || p.TableBits == l.opts.MaxTableBits {
 			break
 		}
 	}

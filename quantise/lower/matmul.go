@@ -15,10 +15,14 @@ func init() {
 	register(lowerMatMul, always[graph.MatMul](Traits{
 		Product: MatMulProduct, rows: true, broadcasts: func(_, axis, rank int) bool { return axis < rank-2 },
 	}))
+	register(lowerSlots, always[graph.Slots](Traits{}))
+	register(lowerInSlots, always[graph.InSlots](Traits{}))
+	register(lowerExperts, always[graph.Experts](Traits{Product: expertsProduct, rows: true}))
+	register(lowerMixSlots, always[graph.MixSlots](Traits{}))
 }
 
 // lowerGemm lowers A'·B', plus the bias C of a product with weights.
-func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
+func lowerGemm(l *lowering, op graph.Gemm, v *value, in []*value) {
 	la, lb := []int{0, 2}, []int{2, 1}
 	if op.TransA {
 		la = []int{2, 0}
@@ -26,43 +30,30 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 	if op.TransB {
 		lb = []int{1, 2}
 	}
-	bias := ""
-	if len(n.Inputs) > 2 {
-		bias = n.Inputs[2]
-	}
-	l.contract(v, n.Inputs[0], la, n.Inputs[1], lb, bias)
+	l.contract(v, in, la, lb)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
-func lowerMatMul(l *lowering, n *graph.Node, _ graph.MatMul, v *value) {
+func lowerMatMul(l *lowering, _ graph.MatMul, v *value, in []*value) {
 	r := len(v.shape)
 	labels := func(name string, last ...int) []int {
-		rank := len(l.fg.Shapes[name])
-		out := make([]int, 0, rank)
-		for i := range rank - 2 {
-			out = append(out, r-rank+i)
-		}
-		return append(out, last...)
+		return slices.Concat(model.Axes(r)[r-len(l.fg.Shapes[name]):r-2], last)
 	}
-	la := labels(n.Inputs[0], r-2, r)
-	lb := labels(n.Inputs[1], r, r-1)
-	l.contract(v, n.Inputs[0], la, n.Inputs[1], lb, "")
+	l.contract(v, in, labels(v.node.Inputs[0], r-2, r), labels(v.node.Inputs[1], r, r-1))
 }
 
-// contract lowers v = Σ a·b, with one label an axis as in model.Product; axes that
+// contract lowers v = Σ a·b along an axis of each, with one label an axis as in model.Product; axes that
 // broadcast have the label of the output's axis. To a product with weights it adds a
 // constant bias, which broadcasts, if there is one.
-func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, add string) {
-	va, vb := l.values[a], l.values[b]
-	k := 1 // contracted
-	for i, lab := range la {
-		if lab >= len(v.shape) {
-			k = l.fg.Shapes[a][i]
-		}
+func (l *lowering) contract(v *value, in []*value, la, lb []int) {
+	summed := func(labels []int) int {
+		return slices.IndexFunc(labels, func(lab int) bool { return lab >= len(v.shape) })
 	}
-	if va != nil && vb != nil {
+	a, b, names := in[0], in[1], v.node.Inputs
+	k := l.fg.Shapes[names[0]][summed(la)]
+	if a != nil && b != nil {
 		k := l.most(k)
-		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape), l.limitOf(v)}
+		c := contraction{k, summed(la) == len(la)-1, summed(lb) == len(lb)-1}
 		sum := func(ida, idb model.TensorID) *fixed.Int {
 			reach := int64(l.reach(ida, idb, c))
 			ida, la := l.DropBroadcast(ida, la, v.shape)
@@ -70,34 +61,71 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, ad
 			e := l.Product(v.shape, ida, la, idb, lb, k)
 			return e.Within(max(e.Min, -reach), min(e.Max, reach))
 		}
-		if v.acc = l.productLimbs(v, va, vb, c, sum); v.acc == nil {
-			v.acc = sum(l.fitProduct(va, vb, c))
-		}
+		v.acc = l.productOf(v, a, b, c, sum)
 		return
 	}
-	x, name, lw := va, b, lb
-	if va == nil {
-		x, name, lw = vb, a, la
-		la = lb
+	x, name := a, names[1]
+	if a == nil { // the weights are the second factor then
+		x, name, la, lb = b, names[0], lb, la
 	}
-	t := l.fg.Consts[name]
-	kept, shape := fixed.KeptLabels(t.Shape, lw, v.shape)
+	t, at := l.fg.Consts[name], summed(lb)
+	kept, shape := fixed.KeptLabels(t.Shape, lb, v.shape)
 	// The weights' channels: all their output axes. They are one block of the
 	// row-major index if the contracted axis is first or last; otherwise the
 	// leading axes are summed into it, which only loosens the bound.
-	at := slices.IndexFunc(lw, func(lab int) bool { return lab >= len(v.shape) })
 	channels, inner := model.Size(t.Shape[at+1:]), 1
 	if at == len(t.Shape)-1 {
 		channels, inner = t.Len()/k, k
 	}
 	w := weighting{
 		name: name, t: l.constant(t), shape: shape, labels: kept, channels: channels, inner: inner, count: k,
-		rows: la[len(la)-1] >= len(v.shape), out: v.shape,
+		rows: summed(la) == len(la)-1, out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.DropBroadcast(id, la, v.shape) },
 	}
-	if add != "" {
-		c := l.fg.Consts[add]
-		w.bias = bias{add, l.numbersOf(c), c.Shape, fixed.BroadcastView(c.Shape, v.shape)}
+	if len(names) > 2 {
+		c := l.fg.Consts[names[2]]
+		w.bias = bias{names[2], l.numbersOf(c), c.Shape, fixed.BroadcastView(c.Shape, v.shape)}
 	}
 	l.weighted(v, l.fold(x, &w, model.Size(t.Shape[at+1:])), w)
+}
+
+// lowerSlots lowers slots, which are exact for the scores as they are rounded.
+func lowerSlots(l *lowering, op graph.Slots, v *value, in []*value) {
+	v.id = l.Slots(v.name, l.tensor(in[0]), op.Count)
+}
+
+// lowerInSlots lowers a sum of which one term is not 0: so it is in the range of what is picked, and exact.
+func lowerInSlots(l *lowering, _ graph.InSlots, v *value, in []*value) {
+	id, slots := l.tensor(in[0]), l.tensor(in[1])
+	t := &l.Circuit.Tensors[id]
+	v.acc = l.Product(v.shape, slots, []int{0, 1, 2}, id, []int{0, 2}, 1).Within(min(t.Min, 0), max(t.Max, 0))
+}
+
+// lowerExperts lowers products with the matrices of slots' experts: Σ_{e,k} slots(t, c, e)·x(t, k)·w(e, j, k), whose
+// sums have the terms of one expert. Slots times x are a tensor that is never made.
+func lowerExperts(l *lowering, _ graph.Experts, v *value, in []*value) {
+	x, t := in[0], l.fg.Consts[v.node.Inputs[1]]
+	slots := l.tensor(in[2])
+	count, outputs, inputs := t.Shape[0], t.Shape[1], t.Shape[2]
+	shape := []int{v.shape[0], v.shape[1], count, inputs}
+	labels := []int{0, 3}
+	if len(x.shape) == 3 {
+		labels = []int{0, 1, 3}
+	}
+	w := weighting{
+		name: v.node.Inputs[1], t: l.constant(t), shape: t.Shape, labels: []int{3, 2, 4},
+		channels: count * outputs, inner: inputs, count: inputs, rows: true, out: v.shape,
+		operand: func(id model.TensorID) (model.TensorID, []int) {
+			z := fixed.Remember(&l.chosen, [2]model.TensorID{slots, id}, func() model.TensorID {
+				return l.ProductTensor(l.Circuit.Tensors[id].Name+", chosen", shape, slots, []int{0, 1, 2}, id, labels)
+			})
+			return z, []int{0, 1, 3, 4}
+		},
+	}
+	l.weighted(v, l.fold(x, &w, 1), w)
+}
+
+// lowerMixSlots lowers a product that sums over slots.
+func lowerMixSlots(l *lowering, _ graph.MixSlots, v *value, in []*value) {
+	l.contract(v, in, []int{0, 2, 1}, []int{0, 2})
 }

@@ -16,11 +16,15 @@ func init() {
 	register(lowerReshape[graph.Identity], always[graph.Identity](Traits{moves: keeps}))
 	register(lowerReshape[graph.Narrow], always[graph.Narrow](Traits{moves: keeps})) // of runs alone
 	register(lowerReshape[graph.Convert], always[graph.Convert](Traits{moves: keeps}))
-	register(lowerTranspose, always[graph.Transpose](Traits{moves: rearranges}))
-	register(lowerExpand, always[graph.Expand](Traits{moves: rearranges}))
-	register(lowerSlice, always[graph.Slice](Traits{moves: selects}))
-	register(lowerGather, always[graph.Gather](Traits{moves: selects}))
-	register(lowerTile, always[graph.Tile](Traits{moves: selects}))
+	registerView(rearranges, func(op graph.Transpose, _, _ []int) *model.View { return fixed.Permuted(op.Perm) })
+	registerView(rearranges, func(_ graph.Expand, in, out []int) *model.View { return fixed.BroadcastView(in, out) })
+	registerView(selects, sliceView)
+	registerView(selects, func(op graph.Gather, in, _ []int) *model.View {
+		w := model.SameIndexes(len(in))
+		w.Groups[op.Axis] = picked(op.Axis, op.Indices)
+		return w
+	})
+	registerView(selects, tileView)
 	register(lowerPad, always[graph.Pad](Traits{moves: pads}))
 	register(lowerConcat, func(op graph.Concat) Traits {
 		return Traits{moves: joins, broadcasts: func(_, axis, _ int) bool { return axis != op.Axis }}
@@ -30,52 +34,59 @@ func init() {
 
 // lowerReshape lowers what keeps the entries in their order: nothing is
 // computed, and a value that no tensor holds yet stays so.
-func lowerReshape[Op graph.Op](l *lowering, n *graph.Node, _ Op, v *value) {
-	x := l.values[n.Inputs[0]]
-	if x == nil { // a constant that is an output
-		v.id = l.constantOutput(n.Inputs[0], v.name)
-		return
-	}
-	if x.uses == 1 && x.id == model.None {
+func lowerReshape[Op graph.Op](l *lowering, _ Op, v *value, in []*value) {
+	switch x := in[0]; {
+	case x == nil: // a constant that is an output
+		v.id = l.constantOutput(v.node.Inputs[0], v.name)
+	case x.uses == 1 && x.id == model.None:
 		v.acc, v.fn = x.acc, x.fn
-		return
+	default:
+		v.id = l.raw(x)
 	}
-	v.id = l.raw(x)
 }
 
-// view makes v a virtual tensor: one view of x.
-func (l *lowering) view(v, x *value, w *model.View) {
-	v.id = l.Viewed(v.name, l.tensor(x), w, v.shape)
+// registerView adds an operator whose result is its operand through a view, for the shapes of both.
+func registerView[Op graph.Op](how moves, view func(op Op, in, out []int) *model.View) {
+	register(func(l *lowering, op Op, v *value, in []*value) {
+		v.id = l.Viewed(v.name, l.tensor(in[0]), view(op, in[0].shape, v.shape), v.shape)
+	}, always[Op](Traits{moves: how}))
 }
 
-func lowerTranspose(l *lowering, n *graph.Node, op graph.Transpose, v *value) {
-	l.view(v, l.values[n.Inputs[0]], fixed.Permuted(op.Perm))
-}
-
-func lowerSlice(l *lowering, n *graph.Node, op graph.Slice, v *value) {
-	w := model.SameIndexes(len(v.shape))
+func sliceView(op graph.Slice, in, _ []int) *model.View {
+	w := model.SameIndexes(len(in))
 	for i := range w.Groups {
 		w.Groups[i].Base, w.Groups[i].Strides = op.Starts[i], []int{op.Steps[i]}
 	}
-	l.view(v, l.values[n.Inputs[0]], w)
+	return w
 }
 
-func lowerGather(l *lowering, n *graph.Node, op graph.Gather, v *value) {
-	w := model.SameIndexes(len(v.shape))
-	w.Groups[op.Axis] = model.Group{Out: []int{op.Axis}, In: []int{op.Axis}, Map: model.MapIndex, Index: op.Indices}
-	l.view(v, l.values[n.Inputs[0]], w)
+func tileView(_ graph.Tile, in, out []int) *model.View {
+	w := model.SameIndexes(len(out))
+	for i, d := range out {
+		if d != in[i] {
+			index := model.Axes(d)
+			for j := range index {
+				index[j] %= in[i]
+			}
+			w.Groups[i] = picked(i, index)
+		}
+	}
+	return w
 }
 
-func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
-	x := l.values[n.Inputs[0]]
+// picked is the group of an axis that has these indexes of itself.
+func picked(axis int, indexes []int) model.Group {
+	return model.Group{Out: []int{axis}, In: []int{axis}, Map: model.MapIndex, Index: indexes}
+}
+
+func lowerPad(l *lowering, op graph.Pad, v *value, in []*value) {
+	x := in[0]
 	id := l.tensor(x)
 	value := op.Value
-	if math.IsInf(value, 0) || math.IsNaN(value) {
-		refuse.With("padding with %g", value)
-	}
+	refuse.If(math.IsInf(value, 0) || math.IsNaN(value), "padding with %g", value)
 	if most := fixed.Pow2(l.Plan.Bits + 3); !l.integers(v.name) && math.Abs(value)*fixed.Pow2(l.Circuit.Tensors[id].Frac) > most {
 		// The padding sets the scale.
-		id = l.RoundTo(x.name, l.View(id, nil, x.shape), fixed.FloorLog2(most/math.Abs(value)))
+		id = l.RoundTo(x.name, l.Of(id), fixed.FloorLog2(most/math.Abs(value)))
 	}
 	frac := l.Circuit.Tensors[id].Frac
 	fill := math.Round(value * fixed.Pow2(frac))
@@ -91,31 +102,28 @@ func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 }
 
 // lowerConcat lowers Concat as the sum of its parts, each moved to its place.
-func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
-	axisAt := op.Axis
+func lowerConcat(l *lowering, op graph.Concat, v *value, in []*value) {
 	var terms []term
-	views := make([]*model.View, len(n.Inputs))
-	at := 0
-	most := 0.0
-	for part, name := range n.Inputs {
+	views, at, most := make([]*model.View, len(in)), 0, 0.0
+	for part, name := range v.node.Inputs {
 		shape := l.fg.Shapes[name]
 		w := model.SameIndexes(len(shape))
 		for i := range shape {
-			if i != axisAt && shape[i] < v.shape[i] { // shrinkConstants
+			if i != op.Axis && shape[i] < v.shape[i] { // shrinkConstants
 				w.Groups[i].Strides = []int{0}
 			}
 		}
-		w.Groups[axisAt].Base = -at
-		at += shape[axisAt]
+		w.Groups[op.Axis].Base = -at
+		at += shape[op.Axis]
 		views[part] = w
-		if x := l.values[name]; x != nil {
+		if x := in[part]; x != nil {
 			terms = append(terms, term{x, l.View(l.tensor(x), w, v.shape)})
 		} else {
 			most = math.Max(most, l.numbersOf(l.fg.Consts[name]).most())
 		}
 	}
 	e := l.align(terms, most, v)
-	for part, name := range n.Inputs {
+	for part, name := range v.node.Inputs {
 		if t := l.fg.Consts[name]; t != nil {
 			e = e.Plus(l.View(l.constantOf(name, t.Shape, l.numbersOf(t), e.Frac), views[part], v.shape))
 		}
@@ -128,64 +136,36 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	v.acc = e.Within(lo, hi)
 }
 
-func lowerExpand(l *lowering, n *graph.Node, _ graph.Expand, v *value) {
-	x := l.values[n.Inputs[0]]
-	l.view(v, x, fixed.BroadcastView(x.shape, v.shape))
-}
-
-func lowerTile(l *lowering, n *graph.Node, _ graph.Tile, v *value) {
-	x := l.values[n.Inputs[0]]
-	w := model.SameIndexes(len(v.shape))
-	for i, d := range v.shape {
-		if d != x.shape[i] {
-			index := make([]int, d)
-			for j := range index {
-				index[j] = j % x.shape[i]
-			}
-			w.Groups[i] = model.Group{Out: []int{i}, In: []int{i}, Map: model.MapIndex, Index: index}
-		}
-	}
-	l.view(v, x, w)
-}
-
 // lowerTake lowers Take at indices that are an input of the model: a view that the
 // statement wires. Of a constant, such as an embedding, it takes rows as they are
 // committed, without rounding.
-func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
-	at := l.values[n.Inputs[1]]
+func lowerTake(l *lowering, op graph.Take, v *value, in []*value) {
+	at := in[1]
 	if at == nil {
 		refuse.With("its indices are constant, and its operand is not") // a Gather
 	}
 	ids := l.raw(at)
 	if t := &l.Circuit.Tensors[ids]; t.Kind != model.Input {
-		refuse.With("its indices %s must be an input of the model, possibly reshaped; they are computed", graph.Quote(n.Inputs[1]))
+		refuse.With("its indices %s must be an input of the model, possibly reshaped; they are computed", graph.Quote(v.node.Inputs[1]))
 	}
 	var id model.TensorID
 	var rank int
-	if x := l.values[n.Inputs[0]]; x != nil {
+	if x := in[0]; x != nil {
 		id, rank = l.tensor(x), len(x.shape)
-		if l.open(n.Inputs[0], op.Axis) {
+		if l.open(v.node.Inputs[0], op.Axis) {
 			id = l.extended(id, op.Axis)
 		}
 	} else {
-		t := l.fg.Consts[n.Inputs[0]]
-		id, rank = l.rows(v, n.Inputs[0], t), len(t.Shape)
+		t := l.fg.Consts[v.node.Inputs[0]]
+		id, rank = l.rows(v, v.node.Inputs[0], t), len(t.Shape)
 	}
 	span := len(at.shape) // of the output, in the place of the axis
-	w := &model.View{}
-	for i := range rank {
-		switch {
-		case i < op.Axis:
-			w.Groups = append(w.Groups, fixed.Axis(i, i))
-		case i > op.Axis:
-			w.Groups = append(w.Groups, fixed.Axis(i-1+span, i))
-		default:
-			g := model.Group{In: []int{i}, Map: model.MapPublic, Ids: ids}
-			for j := range span {
-				g.Out = append(g.Out, i+j)
-			}
-			w.Groups = append(w.Groups, g)
-		}
+	w := model.SameIndexes(rank)
+	w.Groups[op.Axis] = model.Group{
+		In: []int{op.Axis}, Map: model.MapPublic, Ids: ids, Out: slices.Concat(model.Axes(op.Axis + span)[op.Axis:]), // nil for none
+	}
+	for i := op.Axis + 1; i < rank; i++ {
+		w.Groups[i] = fixed.Axis(i-1+span, i)
 	}
 	v.id = l.Viewed(v.name, id, w, v.shape)
 }
@@ -195,7 +175,7 @@ func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 	t := l.Circuit.Tensors[id]
 	shape := slices.Clone(t.Shape)
-	shape[axis] = l.length.bound
+	shape[axis] = l.length.most
 	e := l.View(id, model.SameIndexes(len(shape)), shape)
 	return l.VirtualOf(t.Name, e.Within(min(t.Min, 0), max(t.Max, 0)))
 }
@@ -206,10 +186,7 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
 	w := l.constant(t)
 	most := l.memory.weights.Largest(w)
-	frac := 0
-	if most > 0 {
-		frac = fixed.FloorLog2(float64(int64(1)<<bits-1) / most)
-	}
+	frac := scaleOf(bits, most)
 	reachOn := func(frac int) int64 { return int64(math.Round(most * fixed.Pow2(frac))) }
 	scales := l.opts.Base.scalesOf(name, t.Shape, func(frac int, reach int64) bool { return reach == reachOn(frac) })
 	if len(scales) > 0 && !slices.Contains(scales, frac) {

@@ -12,9 +12,14 @@ import (
 // mulConstant lowers v = x·t, or by the part of t that begins it and has a shape: as a change of scale, or a product
 // with weights.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {
-	c, same := l.uniform(t)
+	numbers := l.numbersOf(t)
+	c, same := numbers.same()
 	// A mask is one number; of several, and of whole ones, labels are made of.
-	if most := l.numbersOf(t).most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
+	truth := func() bool {
+		t := &l.Circuit.Tensors[l.tensor(x)]
+		return t.Frac == 0 && t.Min >= 0 && t.Max <= 1
+	}
+	if most := numbers.most(); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && truth()) {
 		refuse.With("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
 	if same {
@@ -46,19 +51,11 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 // leastMask is the least magnitude of what a mask adds (graph.Builder.Where).
 const leastMask = 1e4
 
-// truth reports whether a value is 0 or 1.
-func (l *lowering) truth(x *value) bool {
-	t := &l.Circuit.Tensors[l.tensor(x)]
-	return t.Frac == 0 && t.Min >= 0 && t.Max <= 1
-}
-
 // mulScalar lowers v = x·c.
 func (l *lowering) mulScalar(v, x *value, c float64) {
 	same := model.Size(x.shape) == model.Size(v.shape)
 	if x.nonlinear() && same {
-		base, f := l.root(x)
-		f = f.then(keyOf("times", c), func(y float64) float64 { return c * y })
-		v.fn = &function{name: "Mul", base: base, curve: f}
+		v.apply(x, "Mul", curve{at: func(y float64) float64 { return c * y }, key: keyOf("times", c)})
 		return
 	}
 	if !same {
@@ -83,7 +80,7 @@ func (l *lowering) scale(x *value, e *fixed.Int, c float64, rng Range) *fixed.In
 	if m := coef(s); m&(m-1) != 0 && -m&(-m-1) != 0 {
 		// Not finer than rounding makes use of, if that is fine enough.
 		if r := l.reachOf(rng); r > 0 {
-			usable := l.Plan.Shift() + fixed.FloorLog2(float64(int64(1)<<l.Plan.Bits-1)/r) - e.Frac
+			usable := l.Plan.Shift() + scaleOf(l.Plan.Bits, r) - e.Frac
 			for s > usable && math.Abs(float64(coef(s-1))) > least {
 				s--
 			}
@@ -107,8 +104,7 @@ func (l *lowering) scale(x *value, e *fixed.Int, c float64, rng Range) *fixed.In
 	if e.Linear() && len(e.Acc.Linear) <= 1 && e.Abs() <= 1<<max(l.Plan.Bits, l.narrowBitsOf(x)) {
 		refuse.With("no room to multiply by %g", c)
 	}
-	id := l.roundTerm(x, e)
-	return l.scale(x, l.View(id, nil, e.Shape), c, rng)
+	return l.scale(x, l.roundTerm(x, e), c, rng)
 }
 
 // scaleTo is scale for the value v: where that has the finest of formats, in limbs of e
@@ -119,7 +115,7 @@ func (l *lowering) scaleTo(v, x *value, e *fixed.Int, c float64) *fixed.Int {
 	}
 	id := l.roundFormat(x, e, x.rng, l.formatted(v), fixed.WholeLine)
 	if l.Magnitude(id) < 1<<fixed.NarrowBits {
-		return l.scale(x, l.View(id, nil, e.Shape), c, v.rng)
+		return l.scale(x, l.Of(id), c, v.rng)
 	}
 	p := l.SplitMoved(id)
 	s := fixed.FloorLog2(float64(model.Bound/4) / float64(max(l.Magnitude(p.High), 1<<p.Bits)) / math.Abs(c))

@@ -22,12 +22,12 @@ func (l *lowering) relative(v *value) bool {
 }
 
 // octaveFunction makes the tensor of a function of a value by a table with a key for each
-// 2^−11 of an octave. It returns false if the value has no relative format, or if straight
+// 2^−11 of an octave. It returns None if the value has no relative format, or if straight
 // lines or a table of as many values as there may be are as close.
-func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
+func (l *lowering) octaveFunction(v *value) model.TensorID {
 	base := v.fn.base
 	if !l.relative(base) || v.rng.Abs() == 0 || !l.octavesCloser(v) {
-		return model.None, false
+		return model.None
 	}
 	id := l.raw(base)
 	t := l.Circuit.Tensors[id]
@@ -36,14 +36,11 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 	rows := int64(1) << model.Log2Ceil(int(key.Max+1))
 	both := positive != model.None
 	if both { // the negative ones after the others
-		key = key.Plus(l.View(positive, nil, key.Shape).Times(-rows)).PlusConst(rows)
+		key = key.Plus(l.Of(positive).Times(-rows)).PlusConst(rows)
 		key.Min, key.Max, key.Frac = 0, 2*rows-1, 0
 	}
 	frac, top, unit := l.fracFor(l.bitsOf(v), v.rng), int64(1)<<l.bitsOf(v)-1, fixed.Pow2(-t.Frac)
-	what := joinKeys("octaves", v.fn.key)
-	if what != "" {
-		what += fmt.Sprint(rows, key.Max, t.Frac, t.Min < 0, both, frac, top)
-	}
+	what := fmt.Sprint("octaves of ", v.fn.key, " ", rows, key.Max, t.Frac, t.Min < 0, both, frac, top)
 	c := l.Column(what, func() *fixed.Column {
 		values := v.fn.sampled(key.Max+1, func(key int64) float64 {
 			x := float64(fixed.OctaveAt(key%rows) * unit)
@@ -60,7 +57,7 @@ func (l *lowering) octaveFunction(v *value) (model.TensorID, bool) {
 		}
 		return values.column(frac, top)
 	})
-	return l.LookUp(v.name, v.fn.name, key, key.Frac, 0, c), true
+	return l.LookUp(v.name, v.fn.name, key, key.Frac, 0, c)
 }
 
 // magnitudeOf is |x| of a tensor that holds a value, and where x is not negative: None if
@@ -179,9 +176,9 @@ func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorI
 		most := math.Max(math.Abs(elementary.Log(r.Min)), math.Abs(elementary.Log(r.Max)))
 		y := pending(value{
 			name: x.name + ", logarithm", node: x.node, shape: x.shape, rng: Range{Min: -most, Max: most}, uses: 1, own: logBits,
-			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then("log", elementary.Log)},
+			fn: &function{name: "logarithm of " + x.fn.name, base: x.fn.base, curve: x.fn.then(curve{at: elementary.Log, key: "log"})},
 		})
-		e := l.View(l.tensor(y), nil, y.shape)
+		e := l.Of(l.tensor(y))
 		if up := logFrac - e.Frac; up >= 0 {
 			return l.VirtualOf(y.name, e.Finer(up)), model.None
 		}

@@ -1,8 +1,10 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -10,17 +12,6 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 	"github.com/prove-model/prove-model/quantise/weights"
 )
-
-// held lists the tensors that hold values of the float graph.
-func (l *lowering) held() map[string]model.TensorID {
-	held := map[string]model.TensorID{}
-	for name, v := range l.values {
-		if v.id != model.None && !v.clipped {
-			held[name] = v.id
-		}
-	}
-	return held
-}
 
 // Lower is Quantise with what is known of the weights, which it does not make.
 func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) (m *Result, err error) {
@@ -32,16 +23,18 @@ func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memor
 		ranges = onGrid(fg, ranges)
 	}
 	var oneBatch error
-	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
-		if err = refuse.Caught(func() { m = quantiseLength(fg, ranges, opts, memory, symbol) }); err != nil {
-			err = fmt.Errorf("dimension %q: %w", symbol, err)
-		}
-		return m, err
-	} else if batch := Batch(fg); batch != "" {
-		if err = refuse.Caught(func() { m = quantiseFree(fg, ranges, opts, memory, batch) }); err == nil {
+	length, batch := Length(fg), Batch(fg)
+	if opts.Length <= 0 {
+		length = ""
+	}
+	if open := cmp.Or(length, batch); open != "" {
+		if err = refuse.Caught(func() { m = memory.variantsOf(fg, opts.Length, length, batch).quantiseFree(ranges, opts, memory) }); err == nil {
 			return m, nil
 		}
-		oneBatch = fmt.Errorf("dimension %q: %w", batch, err)
+		oneBatch = fmt.Errorf("dimension %q: %w", open, err)
+	}
+	if length != "" {
+		return nil, oneBatch
 	}
 	err = refuse.Caught(func() {
 		checkRanges(fg, ranges)
@@ -76,9 +69,7 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) {
 	}
 	for _, n := range fg.Nodes {
 		r, ok := ranges[n.Output]
-		if !ok {
-			refuse.With("no calibrated range for %q", n.Output)
-		}
+		refuse.If(!ok, "no calibrated range for %q", n.Output)
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
 			refuse.With("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
 		}
@@ -111,7 +102,8 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, 
 type Memory struct {
 	weights  weights.Store
 	columns  fixed.Recall[*fixed.Column]
-	bands    map[*graph.Tensor]*fixed.Band // of masks
+	mu       sync.Mutex
+	bands    map[*graph.Tensor]*fixed.Band // of masks, behind mu
 	variants *variants                     // of the graph that is quantised
 	// Of functions, by all that they depend on:
 	lines  fixed.Recall[*lineColumns]
@@ -120,15 +112,24 @@ type Memory struct {
 	most   fixed.Recall[float64] // that of its values
 }
 
+// variantsOf are those of a model with a free length of texts, up to the given one, or a free batch.
+func (m *Memory) variantsOf(fg *graph.Graph, most int, length, batch string) *variants {
+	switch v := m.variants; {
+	case v != nil && v.of == fg && v.texts == (length != "") && (!v.texts || v.most == most):
+	case length != "":
+		m.variants = textsOf(fg, most)
+	default:
+		m.variants = batchesOf(fg, batch)
+	}
+	return m.variants
+}
+
 // Fill gives a model its weights, unless it has them (weights.Store).
 func (m *Memory) Fill(of *Result) {
 	if of.Making.Done {
 		return
 	}
 	m.weights.Fill(of.Making)
-	for _, of := range []interface{ Next() }{&m.columns, &m.lines, &m.closer, &m.useful, &m.most} {
-		of.Next()
-	}
 }
 
 // Finish is Fill for a model whose weights stay: if it is an adapter to a base, it has that one's.

@@ -85,12 +85,14 @@ const (
 // 2^−16 of its bounds wider. Numbers that are not finite stay as they are; a range of no
 // values is that of 0.
 func (r Range) Rounded() Range {
-	r = r.plusNone()
-	return Range{-roundUp(-r.Min), roundUp(r.Max), -roundUp(-r.Least)}.plusZero()
+	return r.plusNone().outwards(roundUp)
 }
 
-// plusZero has zero be positive, as a code tells the two apart.
-func (r Range) plusZero() Range { return Range{r.Min + 0, r.Max + 0, r.Least + 0} }
+// outwards is the range with its bounds on the grid on which up gives the least number that is not below
+// another one. Zero is positive, as a code tells the two apart.
+func (r Range) outwards(up func(float64) float64) Range {
+	return Range{-up(-r.Min) + 0, up(r.Max) + 0, -up(-r.Least) + 0}
+}
 
 // roundUp returns the least number with a code that is not below x.
 func roundUp(x float64) float64 {

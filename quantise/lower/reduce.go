@@ -19,35 +19,39 @@ func init() {
 }
 
 // lowerReduce lowers ReduceMean and ReduceSum: a summing view, and for the
-// mean a division by the number of entries as in scale.
-func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
-	switch op.Func {
-	case graph.Sum, graph.Mean:
-	case graph.MaxOf:
-		lowerGreatest(l, n, op, v)
-		return
-	default:
+// mean a division by the number of entries as in scale; or ReduceMax.
+func lowerReduce(l *lowering, op graph.Reduce, v *value, in []*value) {
+	x := in[0]
+	if op.Func > graph.MaxOf {
 		refuse.With("operator not supported")
-	}
-	x := l.values[n.Inputs[0]]
-	w, count := fixed.SumView(x.shape, op.Axes, op.Keep)
-	if open := l.openAxes(n.Inputs[0], op.Axes); len(open) > 0 {
-		l.lowerOpenReduce(v, x, w, op, open, count)
+	} else if op.Func == graph.MaxOf {
+		l.greatest(v, x, op.Axes)
 		return
 	}
-	l.sum(v, x, w, count, op.Func == graph.Mean)
+	w, count := fixed.SumView(x.shape, op.Axes, op.Keep)
+	open := slices.DeleteFunc(slices.Clone(op.Axes), func(i int) bool { return !l.open(x.name, i) })
+	switch {
+	case len(open) == 0:
+		l.sum(v, x, w, count, op.Func == graph.Mean)
+	case op.Func == graph.Sum:
+		_, v.acc = l.openSum(x, w, v.shape, l.most(count), math.Min(float64(l.Plan.Limit()), model.Bound/2))
+	case len(open) > 1:
+		refuse.With("a mean along several axes of free length: take it along one after the other")
+	default:
+		l.openMean(v, x, w, open[0], l.most(count))
+	}
 }
 
 // lowerAveragePool lowers AveragePool: the sum of each window, divided by the
 // number of kernel positions.
-func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value) {
+func lowerAveragePool(l *lowering, op graph.AveragePool, v *value, in []*value) {
 	w := model.SameIndexes(2)
 	count := 1
 	for i, win := range windows(op.Window) {
 		w.Groups = append(w.Groups, win.Summed(2+i, 2+i))
 		count *= win.Taps
 	}
-	l.sum(v, l.values[n.Inputs[0]], w, count, true)
+	l.sum(v, in[0], w, count, true)
 }
 
 // summable returns the value's tensor, rounded until a sum of count entries is within room;
@@ -59,9 +63,7 @@ func (l *lowering) summable(x *value, count int, room float64, whole bool) model
 	id := l.tensor(x)
 	for float64(l.Magnitude(id))*float64(count) > room {
 		bits := model.Log2Ceil(int(l.Magnitude(id))) - 1
-		if bits < 4 {
-			refuse.With("a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
-		}
+		refuse.If(bits < 4, "a sum of up to %d values does not fit in 30 bits with at least 4 bits each", count)
 		id = l.narrowed(x, bits)
 	}
 	return id
@@ -116,75 +118,45 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	den := l.VirtualOf("number of entries", l.View(ones, total, []int{}).Times(each).Within(1, int64(count)))
 	lo := t.Min << shift
 	bits := max(model.Log2Ceil(int(t.Max<<shift-lo)+1), 1)
-	if bits > model.MaxTableBits {
-		refuse.With("means of %d bits are too wide to look up", bits)
-	}
+	refuse.If(bits > model.MaxTableBits, "means of %d bits are too wide to look up", bits)
 	hi := lo + 1<<bits - 1 // all that the look-up of the quotient says
 	v.id = l.RoundedQuotient(v.name, e.Times(1<<shift), den, fixed.LabelView(nil, v.shape), t.Frac+shift, lo, hi)
-	l.LookupDirect(l.View(v.id, nil, v.shape).PlusConst(-lo), l.RangeTable(bits), model.None)
-}
-
-// openAxes returns the axes of a value, among those given, that have a free length.
-func (l *lowering) openAxes(name string, axes []int) []int {
-	return slices.DeleteFunc(slices.Clone(axes), func(i int) bool { return !l.open(name, i) })
-}
-
-// lowerOpenReduce lowers a sum or a mean along axes of which some, the given ones, have
-// a free length.
-func (l *lowering) lowerOpenReduce(v, x *value, w *model.View, op graph.Reduce, axes []int, count int) {
-	count = l.most(count)
-	if op.Func == graph.Mean {
-		if len(axes) > 1 {
-			refuse.With("a mean along several axes of free length: take it along one after the other")
-		}
-		l.openMean(v, x, w, axes[0], count)
-		return
-	}
-	_, v.acc = l.openSum(x, w, v.shape, count, math.Min(float64(l.Plan.Limit()), model.Bound/2))
+	l.LookupDirect(l.Of(v.id).PlusConst(-lo), l.RangeTable(bits), model.None)
 }
 
 // mostSpread is the largest difference that a table of max(x, 0) is made for.
 const mostSpread = 1 << 14
 
-// lowerGreatest lowers ReduceMax: the axes become the last, and a tournament along
+// greatest lowers ReduceMax: the axes become the last, and a tournament along
 // it says which element is the greatest. It is exact.
-func lowerGreatest(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
-	id := l.tensor(l.values[n.Inputs[0]])
+func (l *lowering) greatest(v, x *value, axes []int) {
+	id := l.tensor(x)
 	t := l.Circuit.Tensors[id]
-	var perm, shape []int
-	count := 1
-	for i, d := range t.Shape {
-		if slices.Contains(op.Axes, i) {
-			count *= d
-		} else {
-			perm, shape = append(perm, i), append(shape, d)
-		}
+	perm := slices.DeleteFunc(model.Axes(len(t.Shape)), func(i int) bool { return slices.Contains(axes, i) })
+	kept := len(perm)
+	perm = append(perm, axes...)
+	var shape []int
+	for _, i := range perm {
+		shape = append(shape, t.Shape[i])
 	}
-	perm = append(perm, op.Axes...)
 	if !slices.IsSorted(perm) {
-		moved := slices.Clone(shape)
-		for _, i := range op.Axes {
-			moved = append(moved, t.Shape[i])
-		}
-		id = l.Viewed(t.Name, id, fixed.Permuted(perm), moved)
+		id = l.Viewed(t.Name, id, fixed.Permuted(perm), shape)
 	}
-	v.id = l.Greatest(v.name, l.Reshaped(t.Name, id, append(shape, count)), t.Max-t.Min > mostSpread)
+	rows := append(slices.Clone(shape[:kept]), model.Size(shape[kept:]))
+	v.id = l.Greatest(v.name, l.Reshaped(t.Name, id, rows), t.Max-t.Min > mostSpread)
 }
 
 // lowerMaxPool lowers MaxPool: the maximum along each spatial axis in turn,
 // tap by tap.
-func lowerMaxPool(l *lowering, n *graph.Node, op graph.MaxPool, v *value) {
-	id := l.comparable(l.values[n.Inputs[0]])
+func lowerMaxPool(l *lowering, op graph.MaxPool, v *value, in []*value) {
+	id := l.within(in[0], l.narrowBitsOf(in[0]))
 	for i, w := range windows(op.Window) {
 		id = l.WindowMax(v.name, id, 2+i, w, v.shape[2+i])
 	}
 	v.id = id
 }
 
-// comparable returns the value's tensor narrow enough for a difference table.
-func (l *lowering) comparable(x *value) model.TensorID { return l.within(x, l.narrowBitsOf(x)) }
-
-// within is comparable with a table for differences of values of so many bits.
+// within returns the value's tensor narrow enough for a table of differences of values of so many bits.
 func (l *lowering) within(x *value, bits int) model.TensorID {
 	id := l.tensor(x)
 	if l.Circuit.Tensors[id].Max-l.Circuit.Tensors[id].Min >= 1<<(bits+2) {

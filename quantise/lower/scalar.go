@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
@@ -15,19 +14,28 @@ import (
 
 func init() {
 	register(lowerScalar, func(op graph.Scalar) Traits {
-		return Traits{PerEntry: true, linear: op.Func == graph.Neg, jumps: wholes(op)}
+		return Traits{PerEntry: true, linear: op.Func == graph.Neg, jumps: wholes[op.Func.Single()] != nil}
 	})
 }
 
-// wholes reports whether a function rounds to whole numbers.
-func wholes(s graph.Scalar) bool {
-	f := s.Func.Single()
-	return f == graph.Floor || f == graph.Ceil || f == graph.Round || f == graph.Trunc
+// wholes are the functions that round to whole numbers: exactly, of an accumulator.
+var wholes = map[*graph.Function]func(b *fixed.Builder, name string, e *fixed.Int) *fixed.Int{
+	graph.Floor: floor,
+	graph.Ceil: func(b *fixed.Builder, name string, e *fixed.Int) *fixed.Int {
+		return floor(b, name, e.Times(-1)).Times(-1)
+	},
+	graph.Trunc: (*fixed.Builder).Trunc,
+	graph.Round: (*fixed.Builder).Round2even,
+}
+
+func floor(b *fixed.Builder, name string, e *fixed.Int) *fixed.Int {
+	down, _ := b.Floor(name, e)
+	return down
 }
 
 // lowerScalar lowers the functions of one number.
-func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
+	x, whole := in[0], wholes[op.Func.Single()]
 	switch {
 	case op.Func == graph.Neg && l.integers(v.name):
 		v.acc = l.broadcast(x, v.shape).Times(-1)
@@ -35,22 +43,23 @@ func lowerScalar(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 		l.mulScalar(v, x, -1)
 	case l.integers(v.name) && op.Func.Clamp != nil:
 		l.integerClamp(v, x, *boundsOf(op))
-	case wholes(op) && !x.nonlinear():
-		l.lowerWhole(v, x, op)
-	case op.Func.Jumps && !wholes(op):
+	case whole != nil && !x.nonlinear():
+		if v.acc = l.operandFlat(x); v.acc.Frac > 0 { // or whole already
+			v.acc = whole(l.Builder, v.name, v.acc)
+		}
+	case op.Func.Jumps && whole == nil:
 		refuse.With("operator not supported")
 	default: // or a function of another value whose table has the whole numbers
-		l.apply(v, x, graph.Kind(op), curveOf(op), boundsOf(op))
+		v.apply(x, graph.Kind(op), curveOf(op))
 	}
 }
 
-// function says that a value is curve(base), entry by entry. With bounds set
-// it is that piecewise function of base, which needs no committed column.
+// function says that a value is curve(base), entry by entry. A piecewise function
+// needs no committed column.
 type function struct {
 	name string
 	base *value
 	curve
-	piecewise *fixed.Piecewise
 }
 
 // affine says that a value is mul·of + add, entry by entry.
@@ -61,7 +70,7 @@ type affine struct {
 
 // root returns the value that x is best seen as a function of, and the
 // function: x itself unless x is wanted for nothing else.
-func (l *lowering) root(x *value) (*value, curve) {
+func (x *value) root() (*value, curve) {
 	if x.uses == 1 && x.id == model.None {
 		if x.fn != nil {
 			return x.fn.base, x.fn.curve
@@ -76,15 +85,16 @@ func (l *lowering) root(x *value) (*value, curve) {
 // nonlinear reports whether x is a function that is not affine, and that no tensor holds yet.
 func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
 
-// apply makes v the function f of x; b is set if that is piecewise.
-func (l *lowering) apply(v, x *value, name string, f curve, b *fixed.Piecewise) {
-	base, inner := l.root(x)
+// apply makes v the function f of x.
+func (v *value) apply(x *value, name string, f curve) {
+	base, inner := x.root()
 	// Only directly on a value is it piecewise: a scaled input moves the ends.
-	if base != x && (b == nil || x.fn != nil) {
-		v.fn = &function{name: name, base: base, curve: inner.into(f)}
-		return
+	if base != x && (f.piecewise == nil || x.fn != nil) {
+		f = inner.then(f)
+	} else {
+		base = x
 	}
-	v.fn = &function{name: name, base: x, curve: f, piecewise: b}
+	v.fn = &function{name, base, f}
 }
 
 // clampFunction makes the tensor of a piecewise function: one look-up that
@@ -93,12 +103,7 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	base, b := v.fn.base, *v.fn.piecewise
 	e := l.operandFlat(base)
 	if e.Frac == 0 { // whole numbers, of which the bounds may be none
-		var ends []float64
-		for _, x := range []float64{b.Lo, b.Hi} {
-			if !math.IsInf(x, 0) {
-				ends = append(ends, x)
-			}
-		}
+		ends := slices.DeleteFunc([]float64{b.Lo, b.Hi}, func(x float64) bool { return math.IsInf(x, 0) })
 		e = l.refine(v, e, numbers{shown: ends}, magnitudeOf(ends), v.rng)
 	}
 	// Bounds that the argument's scale cannot express need a table.
@@ -137,8 +142,8 @@ const fusedEntries = 1 << 14
 // results of at most the given bits.
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
-		r, most := base.rng.Abs()*l.opts.Headroom, v.rng.Abs()*l.opts.Headroom
-		flat := l.memory.useful.Of(keyWith(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
+		r, most := l.reachOf(base.rng), l.reachOf(v.rng)
+		flat := l.memory.useful.Of(keyOf(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
 		base.useful = flat / l.opts.Headroom
 	}
 	e, frac := l.tableInput(v.fn.base)
@@ -150,38 +155,30 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 // results of at most the given bits. Nodes that are alike share it: what it depends on besides is the
 // curve, and the node's reach if the function goes far beyond that.
 func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed.Column {
-	reach := l.reachOf(v.rng)
-	key := keyWith(joinKeys("table", v.fn.key), float64(lo), float64(hi), float64(frac), float64(bits))
-	if l.integers(v.name) && key != "" {
-		key += ", integers"
-	}
-	unit := fixed.Pow2(-frac)
+	reach, whole, unit := l.reachOf(v.rng), l.integers(v.name), fixed.Pow2(-frac)
 	values := sync.OnceValue(func() samples {
 		return v.fn.sampled(hi-lo+1, func(key int64) float64 { return float64(lo+key) * unit })
 	})
+	key := fmt.Sprint("table of ", v.fn.key, " ", lo, hi, frac, bits, whole)
 	key = l.keyWithin(key, 2*reach, func() float64 { return magnitudeOf(values().at) })
-	return l.Column(key, func() *fixed.Column { return l.newFunctionColumn(v, values(), bits, reach) })
-}
-
-// newFunctionColumn rounds the values of a function that is to reach as far as calibration says.
-func (l *lowering) newFunctionColumn(v *value, values samples, bits int, reach float64) *fixed.Column {
-	most := reach
-	if largest := magnitudeOf(values.at); reach == 0 {
-		most = magnitudeOf(slices.DeleteFunc(slices.Clone(values.at), func(y float64) bool { return math.IsInf(y, 0) }))
-		if most > model.Bound {
-			refuse.With("the function has values of up to %g, and calibration gives it no range", most)
+	return l.Column(key, func() *fixed.Column {
+		values, most, top := values(), reach, int64(1)<<bits-1
+		if largest := magnitudeOf(values.at); reach == 0 {
+			most = magnitudeOf(slices.DeleteFunc(slices.Clone(values.at), func(y float64) bool { return math.IsInf(y, 0) }))
+			if most > model.Bound {
+				refuse.With("the function has values of up to %g, and calibration gives it no range", most)
+			}
+		} else if largest <= 2*reach {
+			most = largest
 		}
-	} else if largest <= 2*reach {
-		most = largest
-	}
-	top := int64(1)<<bits - 1
-	out := 0
-	if l.integers(v.name) { // as they are
-		top = model.Bound - 1
-	} else if most > 0 {
-		out = min(fixed.FloorLog2(float64(top)/most), 100)
-	}
-	return values.column(out, top)
+		switch {
+		case whole: // as they are
+			return values.column(0, model.Bound-1)
+		case most > 0:
+			return values.column(min(fixed.FloorLog2(float64(top)/most), 100), top)
+		}
+		return values.column(0, top)
+	})
 }
 
 // keyDomain widens an interval of keys to [−2^n, 2^n) or [0, 2^n), so that
@@ -233,7 +230,7 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 	if base.id == model.None && base.acc != nil && base.uses == 1 &&
 		l.Entries(base.shape) >= fusedEntries && base.rng.Abs() > 0 {
 		e := base.acc
-		frac := min(e.Frac, fixed.FloorLog2(float64(int64(1)<<l.narrowBitsOf(base)-1)/(base.rng.Abs()*l.opts.Headroom)))
+		frac := min(e.Frac, l.fracFor(l.narrowBitsOf(base), base.rng))
 		bits := min(16, 30-l.Plan.Shift())
 		if l.formatted(base) > 0 {
 			bits = 16
@@ -247,38 +244,16 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 	id := l.raw(base)
 	t := l.Circuit.Tensors[id]
 	if lo, hi := keyDomain(t.Min, t.Max); hi-lo >= 1<<16 {
-		e := l.View(id, nil, t.Shape)
+		e := l.Of(id)
 		id = l.roundValue(base, e, base.rng, 15, l.Plan.Bits, fixed.WholeLine)
 	}
-	return l.View(id, nil, t.Shape), l.Circuit.Tensors[id].Frac
+	return l.Of(id), l.Circuit.Tensors[id].Frac
 }
 
-// lowerWhole lowers Floor, Ceil, Round and Trunc: exactly, of the accumulator of
-// the operand.
-func (l *lowering) lowerWhole(v, x *value, op graph.Scalar) {
-	e := l.operandFlat(x)
-	if e.Frac <= 0 { // whole already
-		v.acc = e
-		return
-	}
-	switch op.Func.Single() {
-	case graph.Floor:
-		v.acc, _ = l.Floor(v.name, e)
-	case graph.Ceil:
-		down, _ := l.Floor(v.name, e.Times(-1))
-		v.acc = down.Times(-1)
-	case graph.Trunc:
-		v.acc = l.Trunc(v.name, e)
-	case graph.Round:
-		v.acc = l.Round2even(v.name, e)
-	default:
-		refuse.With("%s is no way to round to whole numbers", op.Func.Name)
-	}
-}
-
-// boundsOf returns the clamp that a function is, or nil.
-func boundsOf(s graph.Scalar) *fixed.Piecewise {
-	if s.Func.Clamp == nil {
+// boundsOf returns the clamp that an operator is, or nil.
+func boundsOf(op graph.Op) *fixed.Piecewise {
+	s, ok := op.(graph.Scalar)
+	if !ok || s.Func.Clamp == nil {
 		return nil
 	}
 	c := s.Func.Clamp(s.Params)
@@ -287,81 +262,4 @@ func boundsOf(s graph.Scalar) *fixed.Piecewise {
 		b.Kind = fixed.Absolute
 	}
 	return b
-}
-
-// curve is a real function of one number, as a table has it.
-type curve struct {
-	// at has a value on the whole line, or NaN, for which the table has 0.
-	at func(float64) float64
-	// inside says whether at is defined at x and nothing stands in for it; nil
-	// where that is so unless at is NaN.
-	inside func(x float64) bool
-	// key tells the curve apart from others: those with one key are the same; "" if it has none.
-	key string
-}
-
-// value is the function at x, 0 where that is NaN, and whether it is defined there.
-func (f curve) value(x float64) (y float64, inside bool) {
-	if y = f.at(x); math.IsNaN(y) {
-		return 0, false
-	}
-	return y, f.defined(x)
-}
-
-// defined says whether the function is defined at x and nothing stands in for it, unless it is NaN there.
-func (f curve) defined(x float64) bool { return f.inside == nil || f.inside(x) }
-
-// keyOf is the key of a function with these parameters.
-func keyOf(name string, params ...float64) string {
-	for _, p := range params {
-		name += fmt.Sprintf(" %x", math.Float64bits(p))
-	}
-	return name
-}
-
-// keyWith is a key with further parameters; "" if there is none.
-func keyWith(key string, params ...float64) string {
-	if key == "" {
-		return ""
-	}
-	return keyOf(key+",", params...)
-}
-
-// joinKeys is the key of a function of functions; "" if one of them has none.
-func joinKeys(name string, of ...string) string {
-	if name == "" || slices.Contains(of, "") {
-		return ""
-	}
-	return name + "(" + strings.Join(of, ", ") + ")"
-}
-
-// curveOf is the function of an operator.
-func curveOf(s graph.Scalar) curve {
-	f, d := s.Of(), s.Func.Domain
-	key := keyOf(s.Func.Name, s.Params...)
-	switch {
-	case d == graph.Domain{}:
-		return curve{at: f, key: key}
-	case d.Beyond == graph.Hold:
-		return curve{func(x float64) float64 { return f(min(max(x, d.Lo), d.Hi)) }, d.Contains, key}
-	}
-	return curve{f, d.Contains, key}
-}
-
-// then is g(f(x)) for a g that is defined everywhere and has a key.
-func (f curve) then(key string, g func(float64) float64) curve {
-	return curve{func(x float64) float64 { return g(f.at(x)) }, f.inside, joinKeys(key, f.key)}
-}
-
-// into is g(f(x)).
-func (f curve) into(g curve) curve {
-	out := f.then(g.key, g.at)
-	out.inside = func(x float64) bool { return f.defined(x) && g.defined(f.at(x)) }
-	return out
-}
-
-// both is op(f(x), g(x)), op having a key.
-func both(f, g curve, key string, op func(a, b float64) float64) curve {
-	inside := func(x float64) bool { return f.defined(x) && g.defined(x) }
-	return curve{func(x float64) float64 { return op(f.at(x), g.at(x)) }, inside, joinKeys(key, f.key, g.key)}
 }

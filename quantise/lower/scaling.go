@@ -48,29 +48,25 @@ func (l *lowering) scaling(in *value) *scaling {
 func (s *scaling) extend(l *lowering, n *graph.Node) bool {
 	fg := l.fg
 	op, ok := n.Op.(graph.Arithmetic)
-	if !ok || !slices.Equal(fg.Shapes[n.Output], fg.Shapes[s.last]) {
+	if !ok || op > graph.Mul || !slices.Equal(fg.Shapes[n.Output], fg.Shapes[s.last]) {
 		return false
 	}
-	first := n.Inputs[0] == s.last
 	t := fg.Consts[other(n, s.last)]
-	if t == nil || l.secrets[t] != nil || t.Len() != 1 && (t.Len() != len(s.mul) || t.Shape[len(t.Shape)-1] != len(s.mul)) {
+	if t == nil || l.secrets[t] != nil || t.Len() != 1 && !lastAxis(t, fg.Shapes[s.last]) {
 		return false
 	}
 	c := t.Float64s()
-	at := func(j int) float64 { return c[j%len(c)] }
+	of := func(x, c float64) float64 { return op.Of()(x, c) }
+	if n.Inputs[0] != s.last {
+		of = func(x, c float64) float64 { return op.Of()(c, x) }
+	}
 	for j := range s.mul {
-		switch op {
-		case graph.Add:
-			s.add[j] += at(j)
-		case graph.Sub:
-			s.add[j] -= at(j)
-			if !first {
-				s.mul[j], s.add[j] = -s.mul[j], -s.add[j]
-			}
-		case graph.Mul: // of numbers alone: nothing to fuse
-			s.mul[j], s.add[j] = s.mul[j]*at(j), s.add[j]*at(j)
-		default:
-			return false
+		at := c[j%len(c)]
+		s.add[j] = of(s.add[j], at)
+		if op == graph.Mul {
+			s.mul[j] = of(s.mul[j], at)
+		} else if op == graph.Sub {
+			s.mul[j] = of(s.mul[j], 0)
 		}
 	}
 	return true
@@ -89,7 +85,7 @@ func (s *scaling) reach(j int, input, result float64) float64 {
 func (l *lowering) scaleFeatures(s *scaling, t *model.Tensor, input float64) {
 	t.Frac, t.Min = 0, -t.Max-1
 	for j := range s.mul {
-		t.Fracs = append(t.Fracs, fixed.FloorLog2(float64(t.Max)/s.reach(j, input, l.ranges[s.last].Abs()*l.opts.Headroom)))
+		t.Fracs = append(t.Fracs, fixed.FloorLog2(float64(t.Max)/s.reach(j, input, l.reachOf(l.ranges[s.last]))))
 	}
 	for _, name := range s.names {
 		l.chains[name] = s

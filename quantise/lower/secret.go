@@ -1,9 +1,9 @@
 package lower
 
 import (
+	"maps"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -24,22 +24,22 @@ import (
 // onGrid returns ranges whose bounds are on the grid: of whole numbers on one of whole numbers.
 // Those of values that are not finite stay, and are refused.
 func onGrid(fg *graph.Graph, ranges map[string]Range) map[string]Range {
-	out := make(map[string]Range, len(ranges))
+	out := maps.Clone(ranges)
 	for name, r := range ranges {
-		if up := weights.OnGrid; !math.IsNaN(r.Min+r.Max) && !math.IsInf(r.Min+r.Max, 0) {
-			if isInteger(fg, name) {
-				up = wholeOnGrid
-			}
-			r = Range{Min: -outwards(-r.Min, up), Max: outwards(r.Max, up), Least: -outwards(-r.Least, up)}.plusZero()
+		up := weights.OnGrid
+		if isInteger(fg, name) {
+			up = wholeOnGrid
 		}
-		out[name] = r
+		if !math.IsNaN(r.Min+r.Max) && !math.IsInf(r.Min+r.Max, 0) {
+			out[name] = r.outwards(func(x float64) float64 { return upwards(x, up) })
+		}
 	}
 	return out
 }
 
-// outwards is the least number of a grid of both signs that is not below x, whose positive
+// upwards is the least number of a grid of both signs that is not below x, whose positive
 // numbers up rounds up to. Its negative numbers are powers of two.
-func outwards(x float64, up func(float64) float64) float64 {
+func upwards(x float64, up func(float64) float64) float64 {
 	if x > 0 {
 		return up(x)
 	} else if x == 0 {
@@ -66,12 +66,6 @@ type secret struct {
 	most float64 // on the grid
 }
 
-// hides reports whether a constant is secret. Lists of indices, masks, and single whole
-// numbers are part of the architecture.
-func (o *Options) hides(name string, t *graph.Tensor) bool {
-	return o.Hide && !t.Public && t.DType.IsFloat() && t.Len() > 0 && !slices.Contains(o.Public, name)
-}
-
 // hidden returns fg with stand-ins in place of secret constants, which it remembers.
 func (l *lowering) hidden(fg *graph.Graph) *graph.Graph {
 	if !l.opts.Hide {
@@ -85,17 +79,13 @@ func (l *lowering) hidden(fg *graph.Graph) *graph.Graph {
 	return &out
 }
 
-// shown is a constant, or the stand-in of a secret one.
+// shown is a constant, or the stand-in of a secret one. Lists of indices, masks, and single whole
+// numbers are part of the architecture.
 func (l *lowering) shown(name string, t *graph.Tensor) *graph.Tensor {
-	if !l.opts.hides(name, t) {
+	if !l.opts.Hide || t.Public || !t.DType.IsFloat() || t.Len() == 0 || slices.Contains(l.opts.Public, name) {
 		return t
 	}
-	return l.standIn(name, t, l.memory.weights.Largest(&weights.Constant{Tensor: t}))
-}
-
-// standIn makes the stand-in of a tensor of that largest magnitude.
-func (l *lowering) standIn(name string, t *graph.Tensor, most float64) *graph.Tensor {
-	s := &secret{name, t, weights.OnGrid(most)}
+	s := &secret{name, t, weights.OnGrid(l.memory.weights.Largest(&weights.Constant{Tensor: t}))}
 	numbers := graph.NewStored(t.Len(), func(dst []float32, from int) {
 		l.read.Store(s)
 		for i := range dst {
@@ -127,13 +117,6 @@ func (l *lowering) constant(t *graph.Tensor) *weights.Constant {
 	return &weights.Constant{Tensor: t}
 }
 
-// revealed refuses a node that has read a stand-in's numbers: they would decide on the circuit.
-func (l *lowering) revealed() {
-	if s := l.read.Swap(nil); s != nil {
-		refuse.With("its constant %s would be part of the circuit, which is public, and not of what is hidden", graph.Quote(s.name))
-	}
-}
-
 // hideable refuses nodes whose own numbers, or whole numbers that they read, are learned:
 // those would be part of the circuit.
 func (l *lowering) hideable(n *graph.Node) {
@@ -156,77 +139,62 @@ func (l *lowering) hideable(n *graph.Node) {
 // numbers are those of a constant, or made of some: what is known of them when the circuit is
 // made, and what fixed tensors get.
 type numbers struct {
-	shown []float64
-	// secret returns the numbers that a fixed tensor gets; nil if that are those shown.
-	secret func() []float64
+	shown  []float64
+	secret []float64 // what a fixed tensor gets; nil if that is what is shown
 }
 
 // numbersOf are the numbers of a constant of the lowering.
 func (l *lowering) numbersOf(t *graph.Tensor) numbers {
-	s := l.secrets[t]
-	if s == nil {
-		return numbers{shown: t.Float64s()}
+	if s := l.secrets[t]; s != nil {
+		return numbersAre(s.real.Float64s(), true, s.most)
 	}
-	return standing(t.Len(), s.most, s.real.Float64s)
+	return numbers{shown: t.Float64s()}
 }
 
-// standing are n secret numbers whose magnitudes are at most that.
-func standing(n int, most float64, secret func() []float64) numbers {
-	x := numbers{shown: make([]float64, n), secret: secret}
+// numbersAre are these numbers. Of secret ones, whose magnitudes are at most that, others are shown.
+func numbersAre(real []float64, secret bool, most float64) numbers {
+	if !secret {
+		return numbers{shown: real}
+	}
+	x := numbers{make([]float64, len(real)), real}
 	for i := range x.shown {
 		x.shown[i] = pretended(i, weights.OnGrid(most))
 	}
 	return x
 }
 
+// isSecret reports whether what is shown is not what fixed tensors get.
+func (x numbers) isSecret() bool { return x.secret != nil }
+
+// held are the numbers that a fixed tensor gets.
+func (x numbers) held() []float64 {
+	if x.isSecret() {
+		return x.secret
+	}
+	return x.shown
+}
+
 // times are the numbers times a factor.
 func (x numbers) times(c float64) numbers {
-	return madeOf(len(x.shown), x.most()*math.Abs(c), func(from ...[]float64) []float64 {
-		out := make([]float64, len(from[0]))
-		for i, y := range from[0] {
-			out[i] = y * c
-		}
-		return out
-	}, x)
+	out := slices.Clone(x.held())
+	for i := range out {
+		out[i] *= c
+	}
+	return numbersAre(out, x.isSecret(), x.most()*math.Abs(c))
 }
 
 // plus are numbers of a shape plus those of its last axis, in a shape that both broadcast to.
 func (x numbers) plus(y numbers, shape, out []int) numbers {
-	return madeOf(model.Size(out), x.most()+y.most(), func(from ...[]float64) []float64 {
-		sum := make([]float64, model.Size(out))
-		for i := range sum {
-			sum[i] = from[0][broadcastIndex(i, out, shape)] + from[1][i%len(from[1])]
-		}
-		return sum
-	}, x, y)
-}
-
-// held are the numbers that a fixed tensor gets.
-func (x numbers) held() []float64 {
-	if x.secret == nil {
-		return x.shown
+	sum, a, b := make([]float64, model.Size(out)), x.held(), y.held()
+	for i := range sum {
+		sum[i] = a[broadcastIndex(i, out, shape)] + b[i%len(b)]
 	}
-	return x.secret()
-}
-
-// madeOf are n numbers that f makes of others, none with a magnitude above most: secret if one of those is.
-func madeOf(n int, most float64, f func(from ...[]float64) []float64, of ...numbers) numbers {
-	made := func() []float64 {
-		var from [][]float64
-		for _, x := range of {
-			from = append(from, x.held())
-		}
-		return f(from...)
-	}
-	if slices.ContainsFunc(of, func(x numbers) bool { return x.secret != nil }) {
-		return standing(n, most, made)
-	}
-	return numbers{shown: made()}
+	return numbersAre(sum, x.isSecret() || y.isSecret(), x.most()+y.most())
 }
 
 // same returns the number that all are; false if they are secret.
 func (x numbers) same() (float64, bool) {
-	if x.secret != nil {
+	if x.isSecret() {
 		return 0, false
 	}
 	first := x.shown[0]
@@ -239,18 +207,15 @@ func (x numbers) most() float64 { return magnitudeOf(x.shown) }
 // constantOf adds a fixed tensor, or one by formula, of the numbers, rounded to frac. The range
 // of a secret one is that of its magnitude.
 func (l *lowering) constantOf(name string, shape []int, x numbers, frac int) model.TensorID {
-	if x.secret == nil {
+	if !x.isSecret() {
 		return l.Constant(name, shape, x.shown, frac)
 	}
-	scale := fixed.Pow2(frac)
+	scale, real := fixed.Pow2(frac), x.secret
 	top := math.Round(x.most() * scale)
-	if top >= model.Bound-1 {
-		refuse.With("constant %q: %g is too large beside the values it meets", name, x.most())
-	}
-	values := sync.OnceValue(x.secret)
+	refuse.If(top >= model.Bound-1, "constant %q: %g is too large beside the values it meets", name, x.most())
 	return l.Fixed(name, shape, frac, -int64(top), int64(top), func(dst []int32, from int) {
-		for i, y := range values()[from:][:len(dst)] {
-			dst[i] = int32(math.Round(y * scale))
+		for i := range dst {
+			dst[i] = int32(math.Round(real[from+i] * scale))
 		}
 	})
 }

@@ -16,13 +16,11 @@ func init() {
 }
 
 // lowerPRelu lowers relu(x) + slope·(x − relu(x)).
-func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
-	x, slope := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]]
-	if x == nil || slope == nil {
-		refuse.With("only a computed input with a constant slope is supported")
-	}
-	if c, same := l.uniform(slope); same {
-		l.apply(v, x, graph.Kind(n.Op), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
+func lowerPRelu(l *lowering, _ graph.PRelu, v *value, in []*value) {
+	x, slope := in[0], l.fg.Consts[v.node.Inputs[1]]
+	refuse.If(x == nil || slope == nil, "only a computed input with a constant slope is supported")
+	if c, same := l.numbersOf(slope).same(); same {
+		v.apply(x, graph.Kind(v.node.Op), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}))
 		return
 	}
 	id := l.narrowed(x, l.narrowBitsOf(x))
@@ -31,24 +29,22 @@ func lowerPRelu(l *lowering, n *graph.Node, _ graph.PRelu, v *value) {
 	neg := l.VirtualOf("negative part", l.Of(id).Minus(l.Of(relu)).Within(min(t.Min, 0), 0))
 	part := heldIn(neg, value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}})
 	below := pending(value{name: v.name, shape: v.shape, rng: v.rng, uses: 1})
-	l.mulConstant(below, part, n.Inputs[1], slope, nil)
+	l.mulConstant(below, part, v.node.Inputs[1], slope, nil)
 	above := heldIn(relu, value{name: v.name, shape: x.shape, rng: v.rng})
 	v.acc = l.align([]term{{below, below.acc}, {above, l.broadcast(above, v.shape)}}, 0, v)
 }
 
 // lowerWhere lowers Where with a constant condition: each branch, of which one may be constant, is
 // masked by a constant of zeros and ones.
-func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
-	cond := l.fg.Consts[n.Inputs[0]]
-	if cond == nil {
-		refuse.With("only a constant condition is supported")
-	}
+func lowerWhere(l *lowering, _ graph.Where, v *value, in []*value) {
+	cond := l.fg.Consts[v.node.Inputs[0]]
+	refuse.If(cond == nil, "only a constant condition is supported")
 	held := cond.Float64s() // of 0 and 1
 	// takes is 1 where a branch is taken, of which the second is where the condition is 0.
 	takes := func(branch, i int) float64 { return math.Abs(float64(branch) - held[i]) }
 	var terms []term
 	constant := -1
-	for i, name := range n.Inputs[1:] {
+	for i, name := range v.node.Inputs[1:] {
 		x := l.values[name]
 		if x == nil {
 			constant = i
@@ -63,19 +59,17 @@ func lowerWhere(l *lowering, n *graph.Node, _ graph.Where, v *value) {
 		v.acc = l.align(terms, 0, v)
 		return
 	}
-	name := n.Inputs[1+constant]
+	name := v.node.Inputs[1+constant]
 	t := l.fg.Consts[name]
 	values := l.softenMask(v, l.numbersOf(t), terms[0].v.rng)
 	// mask·constant over the shape that both broadcast to.
 	shape, _ := graph.Broadcast(cond.Shape, t.Shape) // they do: the graph is valid
 	most := values.most()
-	masked := madeOf(model.Size(shape), most, func(from ...[]float64) []float64 {
-		out := make([]float64, model.Size(shape))
-		for i := range out {
-			out[i] = takes(constant, broadcastIndex(i, shape, cond.Shape)) * from[0][broadcastIndex(i, shape, t.Shape)]
-		}
-		return out
-	}, values)
+	list, from := make([]float64, model.Size(shape)), values.held()
+	for i := range list {
+		list[i] = takes(constant, broadcastIndex(i, shape, cond.Shape)) * from[broadcastIndex(i, shape, t.Shape)]
+	}
+	masked := numbersAre(list, values.isSecret(), most)
 	e := l.refine(v, l.align(terms, most, v), masked, most, v.rng)
 	v.acc = l.plusConstant(e, name, shape, masked, nil)
 }
@@ -98,10 +92,10 @@ func broadcastIndex(i int, out, in []int) int {
 
 // lowerTest lowers a comparison with 0, which is exact: of the accumulator of the
 // operand, before anything is rounded, or in the table of the function that this is.
-func lowerTest(l *lowering, n *graph.Node, op graph.Test, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerTest(l *lowering, op graph.Test, v *value, in []*value) {
+	x := in[0]
 	if x.nonlinear() {
-		l.apply(v, x, graph.Kind(op), curve{at: op.At}, nil)
+		v.apply(x, graph.Kind(op), curve{at: op.At, key: keyOf("test", float64(op))})
 		return
 	}
 	e := l.operandFlat(x)

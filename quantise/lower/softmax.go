@@ -1,14 +1,18 @@
 package lower
 
 import (
+	"math"
+	"slices"
+
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
 func init() {
 	register(lowerSoftmax, always[graph.Softmax](Traits{Softmax: true}))
-	register(lowerLogSoftmax, always[graph.LogSoftmax](Traits{Softmax: true}))
+	register(lowerLogSoftmax, always[graph.LogSoftmax](Traits{LogSoftmax: true}))
 }
 
 // lowerSoftmax lowers Softmax over the last axis, as exp(x − max − log Σ exp(x −
@@ -18,19 +22,19 @@ func init() {
 //
 // A masked entry is not in the maximum, and its key is one that no other entry has,
 // where the table is 0.
-func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
+func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	if v.shape[len(v.shape)-1] == 1 {
-		v.acc = &fixed.Int{Shape: v.shape, Min: 1, Max: 1, Acc: model.Acc{Const: 1}}
+		v.acc = (&fixed.Int{Shape: v.shape}).PlusConst(1)
 		return
 	}
 	// As fine as products with other values have room for, or as there is. One table
 	// is enough where that is what the sum has room for, too.
 	bits := min(16, fixed.FloorLog2(float64(l.Plan.Limit()))-l.Plan.Bits-1)
-	if c := l.consumer(v); c != nil && l.opts.Formats[c.Output].Weights > 0 {
+	if l.opts.Formats[l.consumer(v).Output].Weights > 0 {
 		bits = 16 // the product keeps them
 	}
-	summed := 16
-	switch width := l.most(v.shape[len(v.shape)-1]); {
+	summed, width := 16, l.most(v.shape[len(v.shape)-1])
+	switch {
 	case v.output && width <= 64:
 		bits, summed = 20, 20
 	case v.output:
@@ -40,35 +44,35 @@ func lowerSoftmax(l *lowering, n *graph.Node, _ graph.Softmax, v *value) {
 	case width <= 64:
 		summed = bits // few roundings: one table will do
 	}
-	c, fine := l.inFineShares(n, v)
+	c, fine := l.inFineShares(v, in)
 	if fine {
 		// The logarithm takes one bit more of an even number of them.
 		bits = fixed.FineShareBits
-		if l.most(v.shape[len(v.shape)-1]) > 64 {
+		if width > 64 {
 			bits++ // many small ones add up
 		}
 		bits = min(bits, 29-c)
 		summed = bits
 	}
-	m := l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: summed, Bits: bits}, fine)
+	m := l.softmaxScores(v, in, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: summed, Bits: bits}, fine)
 	v.id = l.SharesOf(m, v.name, summed, bits)
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
-func lowerLogSoftmax(l *lowering, n *graph.Node, _ graph.LogSoftmax, v *value) {
+func lowerLogSoftmax(l *lowering, _ graph.LogSoftmax, v *value, in []*value) {
 	if v.shape[len(v.shape)-1] == 1 {
 		v.acc = &fixed.Int{Shape: v.shape}
 		return
 	}
-	v.acc = l.Shares(l.softmaxScores(n, v, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}, false), 16).Log()
+	v.acc = l.Shares(l.softmaxScores(v, in, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}, false), 16).Log()
 }
 
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
 // are where the block begins. Fine scores are taken in limbs (inFineShares).
-func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bool) fixed.Scores {
-	x := l.values[n.Inputs[0]]
-	if !fine { // they may be however far apart else
-		x = l.nearScores(n, x, v)
+func (l *lowering) softmaxScores(v *value, in []*value, b fixed.Block, fine bool) fixed.Scores {
+	x := in[0]
+	if !fine && len(in) == 1 { // they may be however far apart else
+		x = l.nearScores(x, v)
 	}
 	bits := l.narrowBitsOf(x)
 	if l.Circuit.Tensors[l.tensor(x)].Kind == model.Input {
@@ -84,7 +88,7 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bo
 	}
 	t := l.Circuit.Tensors[id]
 	if !fine && t.Frac > fixed.FinestKey && (t.Frac > fixed.LogBits || t.Max-t.Min+fixed.MostLog(width, t.Frac) > 1<<15-4) {
-		id = l.RoundTo(x.name, l.View(id, nil, v.shape), fixed.FinestKey)
+		id = l.RoundTo(x.name, l.Of(id), fixed.FinestKey)
 	}
 	b.Of, b.Mask = id, model.None
 	if l.length != nil {
@@ -94,14 +98,14 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bo
 		}
 	}
 	m := l.Scores(&b) // without masks
-	for i, name := range n.Inputs[1:] {
+	for i, name := range v.node.Inputs[1:] {
 		mask, labels := l.maskOf(name, v.shape)
 		if i > 0 { // where all of them are 1
-			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), fixed.AllLabels(v.shape)
+			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), model.Axes(len(v.shape))
 		}
 		b.Mask, b.Labels = mask, labels
 	}
-	if len(n.Inputs) == 2 && m.Open && l.leavesSome(n.Inputs[1]) && l.lowers(m, b, x) {
+	if len(in) == 2 && m.Open && l.leavesSome(v.node.Inputs[1]) && l.lowers(m, b, x) {
 		b.Kind = fixed.LoweredSoftmaxBlock
 	}
 	l.Begin(b)
@@ -110,9 +114,9 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b fixed.Block, fine bo
 
 // inFineShares reports whether a Softmax is taken so, and the size of the low limb: where
 // scores and result have the finest of formats, and there is no mask.
-func (l *lowering) inFineShares(n *graph.Node, v *value) (c int, ok bool) {
-	x := l.values[n.Inputs[0]]
-	if len(n.Inputs) > 1 || l.length != nil || !l.finestOf(v) || !l.finestOf(x) {
+func (l *lowering) inFineShares(v *value, in []*value) (c int, ok bool) {
+	x := in[0]
+	if len(in) > 1 || l.length != nil || !l.finestOf(v) || !l.finestOf(x) {
 		return 0, false
 	}
 	return l.FineCut(fixed.Scores{ID: l.tensor(x), Mask: model.None})
@@ -126,12 +130,12 @@ const (
 	nearKey = 11
 )
 
-// nearScores returns the scores of a Softmax, or, where they are wide and reach far beyond
+// nearScores returns the scores of a Softmax without masks, or, where they are wide and reach far beyond
 // those that count, as the logarithms of small probabilities do, the scores less their
 // maximum, clamped at −FarBelow: on a finer scale than all of them would have.
-func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
+func (l *lowering) nearScores(x, v *value) *value {
 	wide := l.opts.Mode != modeW8A8 && l.formatted(x) > fixed.NarrowBits
-	if len(n.Inputs) > 1 || l.length != nil || !wide || l.reachOf(x.rng) < farScores {
+	if l.length != nil || !wide || l.reachOf(x.rng) < farScores {
 		return x
 	}
 	id := l.tensor(x)
@@ -163,7 +167,7 @@ const (
 // takes.
 func (l *lowering) scored(v *value) bool {
 	c := l.consumer(v)
-	return c != nil && HasMany(l.fg) && IsSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
+	return TraitsOf(c.Op).Softmax && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1) && HasMany(l.fg)
 }
 
 // mostLowered is the most bits that exponentials may have so that the exponential of a lowered
@@ -185,4 +189,93 @@ func (l *lowering) lowers(m fixed.Scores, b fixed.Block, x *value) bool {
 	m.Keys = l.KeysOf(m)
 	fine := fixed.FinestKeys(m, spread, t.Frac)
 	return fine >= least && t.Frac+fine >= fixed.LeastKey && fixed.KeyBits(m, spread, t.Frac, fine) <= m.Keys
+}
+
+// openMask is a constant mask whose last two axes have a free length: by formulas of
+// its diagonals, on which alone it depends then, as the masks of texts that look back do
+// and those of a window.
+func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int) (model.TensorID, []int) {
+	labels, kept := fixed.BroadcastLabels(part, shape)
+	d := l.memory.diagonals(whole)
+	refuse.If(len(kept) != 2 || d == nil, "its mask %s of a free length is no band of diagonals", graph.Quote(name))
+	// Diagonal d has the entries (i, i + d).
+	upTo := func(d int) model.TensorID {
+		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtLeast, Offset: int64(-d)}, 0, 1)
+	}
+	n, m := whole.Shape[len(whole.Shape)-2], whole.Shape[len(whole.Shape)-1]
+	switch {
+	case d.Most == m-1:
+		return l.Formula(name, kept, 0, &model.Formula{Kind: model.AtMost, Offset: int64(-d.Least)}, 0, 1), labels
+	case d.Least == 1-n:
+		return upTo(d.Most), labels
+	}
+	return l.VirtualOf(name, l.Of(upTo(d.Most)).Minus(l.Of(upTo(d.Least-1))).Within(0, 1)), labels
+}
+
+// diagonals returns the band that a mask is, nil if it is none.
+func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fixed.Remember(&w.bands, t, func() *fixed.Band {
+		r := len(t.Shape)
+		if n, m := t.Shape[r-2], t.Shape[r-1]; n*m == t.Len() {
+			return fixed.BandOf(n, m, func(at int) bool { return t.I64[at] != 0 })
+		}
+		return nil
+	})
+}
+
+// softenMask replaces the huge negative numbers with which models mask scores before a
+// Softmax, and which v is the sum with, by ones that are just far enough below the others,
+// so that they do not set the scale: 10 below the least score, e^−10 of its weight. It
+// sets the range that the masked scores v should have; below it they are clamped, which
+// says nothing. Of secret numbers it is enough that some may be as small.
+func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
+	const below = 10
+	widest := scores.Abs()
+	floor := float64(-2*widest) - below
+	least := slices.Min(values.shown)
+	if values.isSecret() {
+		least = -values.most()
+	}
+	if !TraitsOf(l.consumer(v).Op).Softmax || least >= 4*floor {
+		return values
+	}
+	most := math.Max(-4*floor, v.rng.Max+widest) // of what is left
+	soft := slices.Clone(values.held())
+	for i, x := range soft {
+		if x < 4*floor {
+			soft[i] = floor
+		}
+	}
+	v.unreported = true
+	widest = math.Max(widest, (widest+below)/l.opts.Headroom)
+	v.rng = Range{Min: -widest, Max: widest}
+	return numbersAre(soft, values.isSecret(), most)
+}
+
+// leavesSome reports whether a constant mask leaves an entry in each row of a text of any
+// length: it is 1 on the diagonal.
+func (l *lowering) leavesSome(name string) bool {
+	whole, part := l.whole(name)
+	if part == nil || len(whole.Shape) < 2 || whole.Shape[len(whole.Shape)-1] != whole.Shape[len(whole.Shape)-2] {
+		return false
+	}
+	d := l.memory.diagonals(whole)
+	return d != nil && d.Least <= 0 && d.Most >= 0
+}
+
+// maskOf returns a mask of zeros and ones for scores of a shape, with its labels.
+func (l *lowering) maskOf(name string, shape []int) (model.TensorID, []int) {
+	if c, part := l.whole(name); part != nil {
+		return l.openMask(name, c, part, shape)
+	} else if c != nil {
+		labels, kept := fixed.BroadcastLabels(c.Shape, shape)
+		return l.Mask(name, kept, labels, func(i int) bool { return c.I64[i] != 0 })
+	}
+	id := l.tensor(l.values[name])
+	if t := &l.Circuit.Tensors[id]; t.Frac != 0 || t.Min < 0 || t.Max > 1 {
+		refuse.With("its mask %s may be other than 0 and 1", graph.Quote(name))
+	}
+	return l.Squeezed(id, shape)
 }

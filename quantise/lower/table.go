@@ -12,7 +12,8 @@ import (
 // that a new one takes its entry alone.
 type operator struct {
 	// lower fills in acc, fn or id of the value that a node computes.
-	lower  func(l *lowering, n *graph.Node, v *value)
+	// in are the operands; nil for constants.
+	lower  func(l *lowering, v *value, in []*value)
 	traits func(op graph.Op) Traits
 }
 
@@ -27,9 +28,10 @@ type Traits struct {
 	linear bool
 	// Means says that an operand of any width will do: a mean, a norm, the logarithm of
 	// a power.
-	Means bool
-	// Norm and softmax say that it is a norm, or a Softmax or the logarithm of one.
-	Norm, Softmax bool
+	Means                     bool
+	Norm, Softmax, LogSoftmax bool
+	// Powers says that it is the logarithm of a power, or of powers of bands.
+	Powers bool
 	// PerEntry says that an entry of the result is a function of the operands' entries in
 	// the same place.
 	PerEntry bool
@@ -70,13 +72,13 @@ const (
 var operators = map[reflect.Type]operator{}
 
 // register adds a type of operators to the table. Their traits may depend on their fields.
-func register[Op graph.Op](lower func(*lowering, *graph.Node, Op, *value), traitsOf func(Op) Traits) {
+func register[Op graph.Op](lower func(l *lowering, op Op, v *value, in []*value), traitsOf func(Op) Traits) {
 	t := reflect.TypeFor[Op]()
 	if operators[t].lower != nil {
 		panic(fmt.Sprintf("two entries for operator %v", t))
 	}
 	operators[t] = operator{
-		func(l *lowering, n *graph.Node, v *value) { lower(l, n, n.Op.(Op), v) },
+		func(l *lowering, v *value, in []*value) { lower(l, v.node.Op.(Op), v, in) },
 		func(op graph.Op) Traits { return traitsOf(op.(Op)) },
 	}
 }

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -40,8 +41,8 @@ func (l *lowering) splits(v *value) [][]graph.Split {
 // clamped compares as it did. It is as fine as floats are at the least of the
 // thresholds, or as 28 bits allow; beyond that the features reach as far as r, the
 // input's reach by calibration.
-func splitInput(v *value, splits [][]graph.Split, r float64) model.Tensor {
-	t := model.Tensor{Name: v.name, Shape: v.shape, Max: 1<<fixed.FormatBits - 1, Min: -1 << fixed.FormatBits}
+func splitInput(t model.Tensor, splits [][]graph.Split, r float64) model.Tensor {
+	t.Min, t.Max = -1<<fixed.FormatBits, 1<<fixed.FormatBits-1
 	for _, list := range splits {
 		least, most := math.Inf(1), 0.0
 		for _, s := range list {
@@ -50,11 +51,10 @@ func splitInput(v *value, splits [][]graph.Split, r float64) model.Tensor {
 				least, most = math.Min(least, a), math.Max(most, a)
 			}
 		}
-		scale := func(reach float64) int { return fixed.FloorLog2(float64(t.Max) / reach) }
-		frac := scale(r)
+		frac := scaleOf(fixed.FormatBits, r)
 		if most > 0 {
 			frac = max(frac, 23-fixed.FloorLog2(least)) // the floats' own
-			frac = min(frac, scale(most*(1+1.0/1024)))
+			frac = min(frac, scaleOf(fixed.FormatBits, most*(1+1.0/1024)))
 		}
 		t.Fracs = append(t.Fracs, frac)
 	}
@@ -100,8 +100,8 @@ func misjudged(t *model.Tensor, splits [][]graph.Split, real []float64, ints []i
 
 // lowerExceeds lowers comparisons of features with thresholds: tests of x − T − 1 ≥ 0
 // for whole numbers T, exact for the integers that the features are.
-func lowerExceeds(l *lowering, n *graph.Node, op graph.Exceeds, v *value) {
-	x := l.values[n.Inputs[0]]
+func lowerExceeds(l *lowering, op graph.Exceeds, v *value, in []*value) {
+	x := in[0]
 	id := l.tensor(x)
 	t := l.Circuit.Tensors[id]
 	limits, features := make([]int32, len(op.Splits)), make([]int, len(op.Splits))
@@ -132,11 +132,11 @@ const forestBits = 28
 // number of the former is 0. That sum is a few views of the bits, one for each place on
 // a path, so nothing but one look-up for each leaf says where a row ends. The weights
 // are whole numbers on one scale and their sums exact.
-func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
-	bits := l.tensor(l.values[n.Inputs[0]])
+func lowerForest(l *lowering, op graph.Forest, v *value, in []*value) {
+	bits := l.tensor(in[0])
 	t := l.Circuit.Tensors[bits]
 	over, under := op.Paths()
-	in := &fixed.Int{Shape: []int{v.shape[0], len(over)}}
+	sum := &fixed.Int{Shape: []int{v.shape[0], len(over)}}
 	views := func(coef int64, paths [][]int) {
 		for place := 0; ; place++ {
 			index, any := make([]int, len(paths)), false
@@ -148,22 +148,21 @@ func lowerForest(l *lowering, n *graph.Node, op graph.Forest, v *value) {
 			if !any {
 				return
 			}
-			in = in.Plus(l.View(bits, fixed.ColumnView(index), in.Shape).Within(min(t.Min, 0), max(t.Max, 0)).Times(coef))
+			sum = sum.Plus(l.View(bits, fixed.ColumnView(index), sum.Shape).Within(min(t.Min, 0), max(t.Max, 0)).Times(coef))
 		}
 	}
 	views(1, over)
 	views(-1, under)
-	counts, most := make([]int32, len(over)), int32(0)
+	counts := make([]int32, len(over))
 	for i, p := range over {
 		counts[i] = int32(len(p))
-		most = max(most, counts[i])
 	}
-	if most > 0 {
+	if most := slices.Max(append(counts, 0)); most > 0 {
 		number := l.Fixed(v.name+", bits over", []int{len(counts)}, 0, 0, int64(most), fixed.Listed(counts))
-		in = in.Minus(l.View(number, fixed.LabelView([]int{1}, in.Shape), in.Shape))
+		sum = sum.Minus(l.View(number, fixed.LabelView([]int{1}, sum.Shape), sum.Shape))
 	}
-	leaves := l.Mapped(v.name+", leaves", in, l.ZeroTable(max(fixed.TableBits(in.Min, in.Max), leastForestTable)), 0, 0, 1)
-	weights, least, greatest := l.leafWeights(op, n.Inputs[1], v)
+	leaves := l.Mapped(v.name+", leaves", sum, l.ZeroTable(max(fixed.TableBits(sum.Min, sum.Max), leastForestTable)), 0, 0, 1)
+	weights, least, greatest := l.leafWeights(op, v.node.Inputs[1], v)
 	v.id = l.Exact(v.name, l.Product(v.shape, leaves, []int{0, 2}, weights, []int{2, 1}, 1).Within(least, greatest))
 }
 
@@ -177,24 +176,17 @@ const leastForestTable = 6
 func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model.TensorID, least, greatest int64) {
 	t := l.fg.Consts[name]
 	leaves, targets := t.Shape[0], t.Shape[1]
-	tree := make([]int, leaves) // of each leaf
-	trees := op.Trees(leaves)
-	for i, list := range trees {
-		for _, leaf := range list {
-			tree[leaf] = i
+	base := make([]float64, leaves*targets)
+	for _, first := range op.Trees(leaves)[:min(len(op.Roots), 1)] {
+		for _, leaf := range first {
+			copy(base[leaf*targets:], op.Base)
 		}
-	}
-	base := func(leaf, target int) float64 {
-		if op.Base == nil || tree[leaf] != 0 {
-			return 0
-		}
-		return op.Base[target]
 	}
 	most := 0.0
 	for j := range targets {
 		sum := 0.0
-		for i := range leaves {
-			sum += math.Abs(t.At(i*targets+j)) + math.Abs(base(i, j))
+		for at := j; at < len(base); at += targets {
+			sum += math.Abs(t.At(at)) + math.Abs(base[at])
 		}
 		most = math.Max(most, sum)
 	}
@@ -203,22 +195,16 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model
 		frac = min(fixed.FloorLog2((fixed.Pow2(forestBits)-float64(2*leaves))/most), 100)
 	}
 	whole := make([]int32, leaves*targets)
-	var lo, hi int64
-	for i := range leaves {
-		for j := range targets {
-			x := math.Round(t.At(i*targets+j)*fixed.Pow2(frac)) + math.Round(base(i, j)*fixed.Pow2(frac))
-			whole[i*targets+j] = int32(x)
-			lo, hi = min(lo, int64(x)), max(hi, int64(x))
-		}
-	}
-	id = l.Fixed(v.name+", weights", t.Shape, frac, lo, hi, fixed.Listed(whole))
 	for j := range targets {
 		var down, up int64 // whatever leaves it may end in: what a certificate shows
-		for i := range leaves {
-			x := int64(whole[i*targets+j])
+		for at := j; at < len(base); at += targets {
+			x := int64(math.Round(t.At(at)*fixed.Pow2(frac)) + math.Round(base[at]*fixed.Pow2(frac)))
+			whole[at] = int32(x)
 			down, up = down+min(x, 0), up+max(x, 0)
 		}
 		least, greatest = min(least, down), max(greatest, up)
 	}
+	lo, hi := slices.Min(append(whole, 0)), slices.Max(append(whole, 0))
+	id = l.Fixed(v.name+", weights", t.Shape, frac, int64(lo), int64(hi), fixed.Listed(whole))
 	return id, least, greatest
 }

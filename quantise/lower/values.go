@@ -48,11 +48,11 @@ func (l *lowering) raw(v *value) model.TensorID {
 	case v.fn != nil && v.fn.piecewise != nil:
 		v.id = l.clampFunction(v)
 	case v.fn != nil:
-		var made bool
-		if v.id, made = l.octaveFunction(v); made {
-			break
+		v.id = l.octaveFunction(v)
+		if v.id == model.None {
+			v.id = l.fineFunction(v)
 		}
-		if v.id, made = l.fineFunction(v); !made {
+		if v.id == model.None {
 			v.id = l.tableFunction(v, l.narrowBitsOf(v))
 		}
 	default:
@@ -71,7 +71,7 @@ func (l *lowering) commit(v *value) model.TensorID {
 	if id, ok := l.unrounded(v, e); ok {
 		return id
 	}
-	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.Clamps)
+	rng, room, clamps := l.usefulRange(v, e), l.roomOf(v.name), len(l.Clamps)
 	bits, clipped := min(l.Plan.Bits, room), v.unreported || rng != v.rng
 	if r := float64(e.Abs()) * fixed.Pow2(-e.Frac) / l.opts.Headroom; e.Norm > 0 && r < rng.Abs() {
 		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised
@@ -110,7 +110,8 @@ func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool
 	}
 	near := float64(e.Abs()) <= math.Max(8*l.reachOf(v.rng)*fixed.Pow2(e.Frac), 1<<10)
 	whole := v.node != nil && l.integers(v.name) && e.Frac <= 0 && near
-	if v.final() && !l.rounds(v, e) || whole {
+	many := l.Entries(e.Shape) >= ManyOutputs && e.Abs() >= 1<<(OutputBits+7) && v.rng.Abs() > 0
+	if v.final() && !many || whole {
 		return l.Exact(v.name, e), true
 	}
 	return model.None, false
@@ -119,7 +120,7 @@ func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool
 // widest is the most bits with which a sum of views is left as it is, unless it is one of a stream or an output.
 func (l *lowering) widest(v *value) int {
 	bits := min(l.bitsOf(v)+3, fixed.NarrowBits)
-	if c := l.consumer(v); c != nil && TraitsOf(c.Op).Sums { // terms of sums may be wider than operands of products
+	if TraitsOf(l.consumer(v).Op).Sums { // terms of sums may be wider than operands of products
 		bits = max(bits, 24)
 	}
 	if l.discontinuous[v.name] || l.powers[v.name] {
@@ -145,11 +146,6 @@ const (
 	OutputBits  = 14
 )
 
-// rounds reports whether an output is rounded, rather than given as it is.
-func (l *lowering) rounds(v *value, e *fixed.Int) bool {
-	return l.Entries(e.Shape) >= ManyOutputs && e.Abs() >= 1<<(OutputBits+7) && v.rng.Abs() > 0
-}
-
 // reachOf is the largest magnitude of a calibrated range, head-room included.
 func (l *lowering) reachOf(r Range) float64 { return float64(r.Abs() * l.opts.Headroom) }
 
@@ -172,15 +168,14 @@ func (l *lowering) usefulRange(v *value, e *fixed.Int) Range {
 		return v.rng
 	}
 	fits := func(r float64) bool {
-		frac := fixed.FloorLog2(float64(int64(1)<<l.bitsOf(v)-1) / r)
+		frac := scaleOf(l.bitsOf(v), r)
 		lo, hi := fixed.Keys(e, min(frac, e.Frac))
 		return lo >= -half && hi < half
 	}
-	changed := false
 	for r/2 >= v.useful && fits(r/2*l.opts.Headroom) {
-		r, changed = r/2, true
+		r /= 2
 	}
-	if !changed {
+	if r == v.rng.Abs() {
 		return v.rng
 	}
 	return Range{Min: -r, Max: r}
@@ -195,7 +190,7 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 		return id
 	}
 	return fixed.Remember(&v.narrow, bits, func() model.TensorID {
-		return l.roundValue(v, l.View(id, nil, v.shape), v.rng, bits, bits, fixed.WholeLine)
+		return l.roundValue(v, l.Of(id), v.rng, bits, bits, fixed.WholeLine)
 	})
 }
 
@@ -204,7 +199,7 @@ func (l *lowering) coarser(x *value, id model.TensorID, bits int) model.TensorID
 	if bits <= 0 {
 		return id
 	}
-	return l.RoundTo(x.name, l.View(id, nil, x.shape), l.Circuit.Tensors[id].Frac-bits)
+	return l.RoundTo(x.name, l.Of(id), l.Circuit.Tensors[id].Frac-bits)
 }
 
 // tightened returns the value's tensor for a product with another computed

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/refuse"
@@ -13,7 +14,7 @@ import (
 )
 
 // ScaledBy are the channels with weights times 2^frac.
-func (l *lowering) scaledBy(c *weights.Channels, frac int) *weights.Scaled {
+func (l *lowering) scaledBy(c *weights.Channels, frac int) weights.Scaled {
 	return c.ScaledBy(frac, l.opts.WeightBits)
 }
 
@@ -90,16 +91,25 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		m.extra = bias
 		m.scaleWeights()
 	}
-	if m.wantsLimbs() {
-		if m.crowds() {
+	if stats.Most > 0 && m.wantsLimbs() {
+		x := m.limbs()
+		if x.crowds() {
 			m.narrow(LimbedBits)
+			x = m.limbs()
 		}
-		if m.weightedLimbs() {
+		if x.weighted() {
 			return
 		}
 	}
 	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
-		l.shareBits(model.Log2Ceil(int(l.Magnitude(m.id))) + m.bits)
+		// With plenty of bits for activations and weights these have what they want; of few, half each, since the
+		// rounding errors of both weigh the same.
+		total := model.Log2Ceil(int(l.Magnitude(m.id))) + m.bits
+		share := total - goodWeightBits
+		if share < fixed.WantedBits {
+			share = max((total+2)/2, fixed.LeastBits)
+		}
+		l.maxBits = min(l.maxBits, share)
 	}
 	if stats.Most > 0 {
 		m.giveWay()
@@ -134,9 +144,7 @@ func (m *meeting) giveWay() {
 		m.basedOn()
 		m.bits = fixed.FloorLog2(m.stats.Most*fixed.Pow2(m.frac)) + 1
 	}
-	if m.bits < 2 {
-		refuse.With("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", m.count)
-	}
+	refuse.If(m.bits < 2, "a sum of %d products does not fit in 30 bits with at least 2 bits a weight", m.count)
 }
 
 // accumulator is the product and the bias.
@@ -148,7 +156,7 @@ func (m *meeting) accumulator() *fixed.Int {
 	if all := scaled.ReachOfAll(bounds); bounds.Norm == 0 && all.Most()+float64(m.extra*scale)+1 <= float64(m.limitOf(m.v)) {
 		reach = all
 	}
-	if reach.Most() >= model.Bound || scaled.Rounded().Size >= model.Bound {
+	if size, _, _ := scaled.Rounded(); reach.Most() >= model.Bound || size >= model.Bound {
 		refuse.With("the accumulator does not fit in 30 bits")
 	}
 	return m.plusBias(m.product(m.lowering, m.id, m.fixed(m.lowering, m.frac), reach), m.bias)
@@ -167,16 +175,6 @@ func restBits(bits int, sum float64) int {
 		bits--
 	}
 	return bits
-}
-
-// shareBits limits what activations take of the bits that a product has for them and for weights: with plenty for the two they have what
-// they want; of few, half each, since the rounding errors of both weigh the same.
-func (l *lowering) shareBits(total int) {
-	if total >= fixed.WantedBits+goodWeightBits {
-		l.maxBits = min(l.maxBits, total-goodWeightBits)
-	} else {
-		l.maxBits = min(l.maxBits, max((total+2)/2, fixed.LeastBits))
-	}
 }
 
 // bounds returns what is known of the entries of the operand.
@@ -200,20 +198,16 @@ func (m *meeting) scaleWeights() {
 	if m.frac, m.bits = 0, 0; most == 0 {
 		return
 	}
-	m.frac = 29 - fixed.FloorLog2(most)
-	for !m.hasRoom(m.extra, m.frac) {
-		m.frac--
-		if m.frac < -fixed.FloorLog2(most)-2 {
-			break
-		}
-	}
+	finest := 29 - fixed.FloorLog2(most)
+	m.frac = finest - sort.Search(32, func(coarser int) bool { return m.hasRoom(m.extra, finest-coarser) }) // all weights are 0 on the last
 	m.bits = fixed.FloorLog2(most*fixed.Pow2(m.frac)) + 1
-	if useful, ok := m.usefulFrac(m.v); ok {
-		least := minWeightBits + 1
+	if rounded, ok := m.roundedFrac(m.v); ok {
+		// In one look-up of the remainder.
+		least, shift := minWeightBits+1, m.Plan.Shift()
 		if m.roundedItself(m.v) {
-			least = usualWeightBits
+			least, shift = usualWeightBits, fixed.MostShift
 		}
-		if spare := m.frac - (useful - t.Frac); spare > 0 {
+		if spare := m.frac - (rounded + shift - t.Frac); spare > 0 {
 			spare = max(0, min(spare, m.bits-least))
 			m.frac, m.bits = m.frac-spare, m.bits-spare
 		}
@@ -226,17 +220,6 @@ func (m *meeting) hasRoom(extra float64, frac int) bool {
 	return m.scaledBy(m.stats, frac).Reach(m.bounds()).Most()+most+1 <= float64(m.limitOf(m.v))
 }
 
-// usefulFrac is the finest scale of an accumulator that rounding to the value makes
-// use of, in one look-up of the remainder; false where that is all there is.
-func (l *lowering) usefulFrac(v *value) (frac int, ok bool) {
-	shift := l.Plan.Shift()
-	if l.roundedItself(v) {
-		shift = fixed.MostShift
-	}
-	frac, ok = l.roundedFrac(v)
-	return frac + shift, ok
-}
-
 // roundedFrac is the scale that an accumulator of the value will be rounded to;
 // false if none is known.
 func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
@@ -247,25 +230,25 @@ func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 	if r == 0 || v.output && v.uses == 1 {
 		return 0, false
 	}
-	return fixed.FloorLog2(float64(int64(1)<<min(l.bitsOf(v), l.roomAfter(v))-1) / r), true
+	into := v.name // or the sum that it is a term of
+	if c := l.consumer(v); TraitsOf(c.Op).Sums {
+		into = c.Output
+	}
+	return scaleOf(min(l.bitsOf(v), l.roomOf(into)), r), true
 }
 
 // roundedItself reports whether a value is rounded to a format of its own, or to its
 // stream's, and not as a part of a sum.
 func (l *lowering) roundedItself(v *value) bool {
-	c := l.consumer(v)
-	return l.streamOf(v) || l.formatted(v) > 0 && (c == nil || !TraitsOf(c.Op).Sums)
+	return l.streamOf(v) || l.formatted(v) > 0 && !TraitsOf(l.consumer(v).Op).Sums
 }
 
 // streamOf reports whether the value is rounded to the scale of a stream, to be
 // added to it.
 func (l *lowering) streamOf(v *value) bool {
 	c := l.consumer(v)
-	if c == nil || l.fg.Consts[c.Inputs[0]] != nil || len(c.Inputs) > 1 && l.fg.Consts[c.Inputs[1]] != nil {
-		return false
-	}
 	_, ok := l.stream[c.Output]
-	return ok
+	return ok && l.fg.Consts[c.Inputs[0]] == nil && l.fg.Consts[c.Inputs[1]] == nil
 }
 
 // finest is the magnitude that sets the scale on which the value will be
@@ -273,14 +256,10 @@ func (l *lowering) streamOf(v *value) bool {
 // rounding.
 func (l *lowering) finest(v *value) float64 {
 	c := l.consumer(v)
-	if c == nil {
-		return v.rng.Abs()
+	if b := boundsOf(c.Op); b != nil && b.Kind == fixed.Keep {
+		return l.piecewiseRange(l.ranges[c.Output], v.rng, *b)
 	}
-	s, ok := c.Op.(graph.Scalar)
-	if !ok || s.Func.Clamp == nil || s.Func.Clamp(s.Params).Abs {
-		return v.rng.Abs()
-	}
-	return l.piecewiseRange(l.ranges[c.Output], v.rng, *boundsOf(s))
+	return v.rng.Abs()
 }
 
 // upcoming is the real magnitude of what the value's one consumer adds to it:
@@ -288,7 +267,7 @@ func (l *lowering) finest(v *value) float64 {
 // before, so that what the stream holds takes no room.
 func (l *lowering) upcoming(v *value) float64 {
 	c := l.consumer(v)
-	if c == nil || !TraitsOf(c.Op).Sums || l.streamOf(v) {
+	if !TraitsOf(c.Op).Sums || l.streamOf(v) {
 		return 0
 	}
 	for _, in := range c.Inputs {
@@ -300,7 +279,7 @@ func (l *lowering) upcoming(v *value) float64 {
 			return m
 		}
 		if in != v.name {
-			return float64(l.ranges[in].Abs()*l.opts.Headroom) * 2
+			return l.reachOf(l.ranges[in]) * 2
 		}
 	}
 	return 0
@@ -321,19 +300,11 @@ func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac i
 		return id
 	}
 	l.opts.Base.has(name, "", w.Tensor, shape, frac)
-	id := l.Fixed(name, shape, frac, -reach, reach, weights.Quantised(w, frac, []int{0}, w.Len()))
+	id := l.Fixed(name, shape, frac, -reach, reach, weights.Quantised(w, frac, func() []int { return []int{0} }, w.Len()))
 	l.weights[id] = w
 	l.Key(fmt.Sprint(name, " by ", w.By, shape, frac, " rounded"), most)
 	l.roundeds[key] = id
 	return id
-}
-
-// uniform returns the value that all entries of a constant have; false if it is secret.
-func (l *lowering) uniform(t *graph.Tensor) (float64, bool) {
-	if l.secrets[t] != nil {
-		return 0, false
-	}
-	return t.Uniform()
 }
 
 // statsOf are the statistics of the channels of weights: of those that are part of a
@@ -348,16 +319,17 @@ func (l *lowering) statsOf(w weighting) *weights.Channels {
 // fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
 // channel c.
 func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
-	r := l.scaledBy(l.statsOf(*w), frac).Rounded()
-	reach := int64(r.Size)
-	if w.t.Factors == nil && w.part == nil && r.Whole {
-		return l.rounded(w.name, w.t, w.shape, frac, reach, r.Most)
+	scaled := l.scaledBy(l.statsOf(*w), frac)
+	size, most, whole := scaled.Rounded()
+	reach := int64(size)
+	if w.t.Factors == nil && w.part == nil && whole {
+		return l.rounded(w.name, w.t, w.shape, frac, reach, most)
 	}
 	l.opts.Base.has(w.name, "", w.t.Tensor, w.shape, frac)
-	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, r.Exponents, w.inner))
+	id := l.Fixed(w.name, w.shape, frac, -reach, reach, weights.Quantised(w.t, frac, scaled.Exponents, w.inner))
 	l.weights[id] = w.t
 	// The exponents follow from the weights, the scale and the options.
-	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", len(r.Exponents), " of ", l.opts.WeightBits), r.Most)
+	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, w.inner, frac, " in ", scaled.Count(), " of ", l.opts.WeightBits), most)
 	if w.part != nil {
 		return l.begun(id, w.part)
 	}

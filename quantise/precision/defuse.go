@@ -87,11 +87,11 @@ func (a *defUse) attends(n *graph.Node) bool {
 // scores reports whether a product of two computed matrices gives the scores of attention.
 func (a *defUse) scores(n *graph.Node) bool {
 	x := a.By[a.unmoved(n.Inputs[0])]
-	return x == nil || !lower.IsSoftmax(x.Op)
+	return x == nil || !lower.TraitsOf(x.Op).Softmax
 }
 
 // softened reports whether a value is what a Softmax takes, and nothing else reads it.
 func (a *defUse) softened(name string) bool {
 	list := a.Readers[name]
-	return len(list) == 1 && lower.IsSoftmax(list[0].Op) && list[0].Inputs[0] == name
+	return len(list) == 1 && lower.TraitsOf(list[0].Op).Softmax && list[0].Inputs[0] == name
 }

@@ -82,28 +82,20 @@ func elements(fg *graph.Graph, batch string, samples []Sample, one *lower.Result
 		size = n
 	}
 	if len(samples) >= n/size && !slices.ContainsFunc(samples[:n/size], func(s Sample) bool { return len(s.Inputs[0]) != size*length(0) }) {
-		return samples[:n/size] // with what the float model makes of them
+		return slices.Clone(samples[:n/size]) // with what the float model makes of them
 	}
 	g := must.Get(fg.Rebind(map[string]int{batch: size}))
-	cut := make([]Sample, n/size)
-	for k := range cut {
-		cut[k] = Sample{Graph: g, Inputs: make([][]float64, len(fg.Inputs))}
-		for i := range fg.Inputs {
-			cut[k].Inputs[i] = part(samples, i, k*size*length(i), (k+1)*size*length(i))
+	cut := slices.Repeat([]Sample{{Graph: g}}, n/size)
+	for i := range fg.Inputs {
+		var numbers []float64 // of the samples, end to end, as far as they are needed
+		for _, s := range samples {
+			if len(numbers) < n*length(i) {
+				numbers = append(numbers, s.Inputs[i]...)
+			}
+		}
+		for k := range cut {
+			cut[k].Inputs = append(cut[k].Inputs, numbers[k*size*length(i):][:size*length(i)])
 		}
 	}
 	return cut
-}
-
-// part returns the numbers [from, to) of an input of all samples, end to end.
-func part(samples []Sample, input, from, to int) []float64 {
-	var out []float64
-	for _, s := range samples {
-		x := s.Inputs[input]
-		if lo, hi := max(from, 0), min(to, len(x)); lo < hi {
-			out = append(out, x[lo:hi]...)
-		}
-		from, to = from-len(x), to-len(x)
-	}
-	return out
 }

@@ -128,7 +128,7 @@ func columnError(t *model.Tensor, x []float64, row int) float64 {
 }
 
 // segments lists, for each value that a tensor holds, those before it that none
-// holds and that it is computed from.
+// holds and that it is computed from: their errors show where the next tensor is.
 func segments(fg *graph.Graph, m *lower.Result) map[string][]string {
 	open := map[string][]string{}
 	for _, n := range fg.Nodes {

@@ -21,21 +21,22 @@ type group struct {
 func alike(fg *graph.Graph) []group {
 	a, index := newDefUse(fg), map[string]int{}
 	var groups []group
-	add := func(key, name string, product, sum bool) {
+	add := func(key, name string) *group {
 		i, ok := index[key]
 		if !ok {
 			i = len(groups)
 			index[key] = i
-			groups = append(groups, group{product: product, sum: sum})
+			groups = append(groups, group{})
 		}
 		groups[i].names = append(groups[i].names, name)
+		return &groups[i]
 	}
 	for _, in := range fg.Inputs {
-		add("input "+in.Name, in.Name, false, false)
+		add("input "+in.Name, in.Name)
 	}
 	for _, n := range fg.Nodes {
 		if a.residual(n) { // their precision is of use together
-			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output, false, true)
+			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output).sum = true
 			continue
 		}
 		key := fmt.Sprintf("%s %v", graph.Kind(n.Op), fg.Shapes[n.Output])
@@ -53,11 +54,9 @@ func alike(fg *graph.Graph) []group {
 		for _, r := range a.Readers[n.Output] {
 			key += fmt.Sprintf(" > %s %v", graph.Kind(r.Op), fg.Shapes[r.Output])
 		}
-		byConstants := a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
-		add(key, n.Output, byConstants, lower.TraitsOf(n.Op).Sums)
-		if a.attends(n) {
-			groups[index[key]].matrices = true
-		}
+		g := add(key, n.Output)
+		g.product = a.weighs(n) != "" || n.Op == graph.Mul && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
+		g.sum, g.matrices = lower.TraitsOf(n.Op).Sums, a.attends(n)
 	}
 	return groups
 }
@@ -92,9 +91,9 @@ func (g *group) next(f lower.Format, weights bool) lower.Format {
 
 // widest are the formats of the mode "exact": the largest that one limb holds, more where
 // transformers need it, and the widest weights that a search tries.
-func widest(fg *graph.Graph) lower.Formats {
-	wide := transformerPrior(fg, mostSteps, needs{func(string) int { return lower.LimbedBits }, priorNeeds.attention})
-	return formatsOf(alike(fg), func(g *group, name string) lower.Format {
+func (s *search) widest() lower.Formats {
+	wide := s.usual(mostSteps, lower.LimbedBits)
+	return formatsOf(alike(s.fg), func(g *group, name string) lower.Format {
 		f := lower.Format{Bits: max(bitSteps[0], wide[name].Bits)}
 		if g.product {
 			f.Weights = weightSteps[len(weightSteps)-1]
@@ -126,9 +125,6 @@ func allOf(groups []group, format lower.Format, least lower.Formats) lower.Forma
 	})
 }
 
-// needs are those of the values of the graph, as far as ranges and the first sample tell.
-func (s *search) needs() needs { return needs{s.productBits, s.attention} }
-
 // productError is the error that rounding a product of two values may have, in units of the
 // norm of a row. In such products a few large entries leave few bits for the others.
 const productError = 1.0 / 256
@@ -137,9 +133,13 @@ const productError = 1.0 / 256
 // most LimbedBits, beside which the weights keep enough bits.
 func (s *search) productBits(name string) int {
 	r := s.ranges[name].Abs() * s.opts.Headroom
-	if r == 0 || s.float[0].rounds[name] == 0 {
+	if r == 0 {
 		return productBits
 	}
-	frac := fixed.FloorLog2(s.float[0].rounds[name]/productError) + 1
+	round := s.float(0).rounds[name]
+	if round == 0 {
+		return productBits
+	}
+	frac := fixed.FloorLog2(round/productError) + 1
 	return min(max(fixed.FloorLog2(r)+1+frac, productBits), lower.LimbedBits)
 }

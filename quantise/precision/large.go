@@ -18,15 +18,12 @@ import (
 var fewRuns = 4
 
 // large reports whether a model is a transformer for which few attempts have to do.
-func large(fg *graph.Graph) bool {
-	return lower.HasMany(fg) && transformerPrior(fg, 0, priorNeeds) != nil
-}
+func large(fg *graph.Graph) bool { return lower.HasMany(fg) && hasNorms(fg) }
 
 // chooseLarge is chosen for a large model.
 func (s *search) chooseLarge() (best *attempt, first float64) {
-	s.runFloat(1)
 	s.groups = alike(s.fg)
-	plain := transformerPrior(s.fg, 0, s.needs())
+	plain := s.usual(0, 0)
 	if s.opts.Base != nil {
 		plain = s.opts.Formats
 	}
@@ -85,10 +82,9 @@ func (s *search) enough(a *attempt, refused map[move]bool) []move {
 	for _, name := range names {
 		e := local[name]
 		left += float64(e.relative * e.relative)
-		for _, source := range slices.Concat(before[name], []string{name}) {
-			i := groupOf[source]
-			mv := move{i, s.groups[i].product && e.relative > 2*e.round}
-			if f := a.formats[source]; !refused[mv] && s.groups[i].much(f, mv.weights) != f {
+		for _, source := range append(before[name], name) {
+			mv := s.moveOf(groupOf[source], e)
+			if f := a.formats[source]; !refused[mv] && s.groups[mv.group].much(f, mv.weights) != f {
 				moves[name] = append(moves[name], mv)
 			}
 		}

@@ -45,8 +45,7 @@ func TestAmple(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &search{ctx: t.Context(), fg: g, ranges: lower.Ranges(values), opts: opts, samples: []Sample{{Graph: g, Inputs: in}}, groups: alike(g)}
-		s.runFloat(1)
-		plain := transformerPrior(g, 0, s.needs())
+		plain := s.usual(0, 0)
 		f, finer := s.widenWeights(plain), 0
 		for name := range f {
 			if f[name].Weights > plain[name].Weights {
@@ -70,7 +69,7 @@ func TestAmple(t *testing.T) {
 // What is large is a matter of weights and norms.
 func TestLarge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
-	with, without := networks.TransformerOf(t, 1, rng), networks.Tabular(t, rng)
+	with, without := networks.Transformer(t, 1, rng), networks.Tabular(t, rng)
 	if large(with) || large(without) {
 		t.Error("small models are large")
 	}
@@ -84,7 +83,7 @@ func TestLarge(t *testing.T) {
 // enough for the target: more for a stricter one.
 func TestEnough(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
-	g := networks.TransformerOf(t, 2, rng)
+	g := networks.Transformer(t, 2, rng)
 	x := [][]float64{networks.Normal(12*32, rng)}
 	values, err := g.RunFloat(x)
 	if err != nil {

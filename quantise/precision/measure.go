@@ -132,15 +132,13 @@ func (s *search) forget() {
 	s.last = sampleRun{}
 }
 
-// judge decides how many samples models of this size are judged with, and runs the float model
-// on those that it has not been run on.
+// judge decides how many samples models of this size are judged with.
 func (s *search) judge(m *lower.Result) {
 	if !s.judged {
 		s.judged = true
 		n := max(1, min(MostSamples, int(sampleWork/products(m))))
 		s.samples = s.samples[:min(n, len(s.samples))]
 	}
-	s.runFloat(len(s.samples))
 }
 
 // measure gives a model its weights and runs it on the samples. It stops once the error exceeds
@@ -162,7 +160,7 @@ func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (of *at
 		s.last = s.run(m, s.samples[i].Inputs)
 		at := s.last.at
 		for j, got := range at.Outputs(s.last.witness) {
-			want := s.float[i].outputs[j]
+			want := s.float(i).outputs[j]
 			if e := outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape) * (lower.Target / s.opts.Target); e > a.error {
 				a.error, s.worst = e, i
 			}
@@ -209,18 +207,15 @@ func (s *search) run(m *lower.Result, inputs [][]float64) sampleRun {
 	return r
 }
 
-// runFloat runs the float model on those of the first n samples for which that was not done.
-func (s *search) runFloat(n int) {
-	for i := len(s.float); i < n; i++ {
+// float is what the float model makes of a sample.
+func (s *search) float(i int) *FloatRun {
+	sample := &s.samples[i]
+	if sample.Float == nil {
 		must.OK(s.ctx.Err())
-		sample := s.samples[i]
-		run := sample.Float
-		if run == nil {
-			run = NewFloatRun(sample.Graph)
-			must.OK(sample.Graph.VisitFloat(sample.Inputs, run.Add))
-		}
-		s.float = append(s.float, run)
+		sample.Float = NewFloatRun(sample.Graph)
+		must.OK(sample.Graph.VisitFloat(sample.Inputs, sample.Float.Add))
 	}
+	return sample.Float
 }
 
 // outputError is the error of an output such that Target is what is aimed at by default.
@@ -234,7 +229,7 @@ func outputError(got, want []float64, shape []int) float64 {
 // logits reports whether a sample's output is judged by divergence.
 func (s *search) logits() bool {
 	for j, name := range s.fg.Outputs {
-		if len(s.float) > 0 && isLogits(s.float[0].outputs[j], s.fg.Shapes[name]) {
+		if len(s.samples) > 0 && isLogits(s.float(0).outputs[j], s.fg.Shapes[name]) {
 			return true
 		}
 	}

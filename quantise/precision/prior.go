@@ -22,54 +22,52 @@ const (
 	usualWeights = 13 // of the weights that multiply wide products
 )
 
-// needs are the bits of values that do not follow from their roles: of products of two values
-// that weights multiply, and of the scores of attention.
-type needs struct {
-	product   func(name string) int
-	attention func(a *defUse, n *graph.Node) attentionFormat
+// prior makes formats that suit transformers.
+type prior struct {
+	*defUse
+	s       *search
+	formats lower.Formats
+	more    int // bits than usual
 }
 
-// priorNeeds are those of values of which nothing is known.
-var priorNeeds = needs{
-	product:   func(string) int { return productBits },
-	attention: func(*defUse, *graph.Node) attentionFormat { return priorAttention },
-}
-
-// transformerPrior returns formats that suit transformers; none if the graph has no norms. From
-// one step of more precision on, all weights have usualWeights. Each further step gives values
-// and weights one bit more.
-func transformerPrior(fg *graph.Graph, steps int, is needs) lower.Formats {
-	more := max(0, steps-1)
-	if !hasNorms(fg) {
+// usual returns formats that suit transformers; none if the graph has no norms. From one step
+// of more precision on, all weights have usualWeights. Each further step gives values and weights
+// one bit more. Products of two values that weights multiply have product bits; 0: as many
+// as ranges and the first sample ask for.
+func (s *search) usual(steps, product int) lower.Formats {
+	if !hasNorms(s.fg) {
 		return nil
 	}
-	a, f := newDefUse(fg), lower.Formats{}
-	for _, in := range fg.Inputs {
+	a, f, more := newDefUse(s.fg), lower.Formats{}, max(0, steps-1)
+	for _, in := range s.fg.Inputs {
 		f[in.Name] = lower.Format{Bits: hiddenBits + more}
 		if a.OnlySummed(in.Name) {
 			f[in.Name] = lower.Format{Bits: fixed.FormatBits - 4} // public values cost nothing
 		}
 	}
-	for _, n := range fg.Nodes {
+	for _, n := range s.fg.Nodes {
 		bits := hiddenBits
 		switch t := lower.TraitsOf(n.Op); {
-		case t.Softmax:
+		case t.Softmax || t.LogSoftmax:
 			continue
 		case t.Norm:
 			bits = normBits
 		case a.residual(n):
 			bits = sumBits
 		case n.Op == graph.Mul && a.ofTwo(n) && a.weighed(n.Output):
-			bits = is.product(n.Output)
+			if bits = product; bits == 0 {
+				bits = s.productBits(n.Output)
+			}
 		}
 		f[n.Output] = lower.Format{Bits: bits + more}
 	}
-	for _, n := range fg.Nodes {
+	p := prior{a, s, f, more}
+	for _, n := range s.fg.Nodes {
 		if a.attends(n) {
-			a.attention(f, n, more, is)
+			p.attention(n)
 		}
 	}
-	for _, n := range fg.Nodes {
+	for _, n := range s.fg.Nodes {
 		x := a.unmoved(a.weighs(n))
 		if by := a.By[x]; by != nil && (steps > 0 || f[x].Bits > fixed.NarrowBits || a.attends(by)) {
 			f[n.Output] = lower.Format{Bits: f[n.Output].Bits, Weights: usualWeights + more}
@@ -89,55 +87,51 @@ func hasNorms(fg *graph.Graph) bool {
 // attention sets the formats around a product of two computed matrices: of its
 // factors and of what these are made of, back to products with weights, and of the
 // result until it is a function's argument or weights multiply it.
-func (a *defUse) attention(f lower.Formats, n *graph.Node, more int, is needs) {
-	scores := a.scores(n)
+func (p *prior) attention(n *graph.Node) {
+	scores := p.scores(n)
 	bits := attentionFormat{normBits, factorBits, factorBits}
 	if scores {
-		bits = is.attention(a, n)
+		bits = p.s.attention(p.defUse, n)
 	}
 	seen := map[string]bool{}
-	a.back(f, n.Inputs[0], bits.a+more, more, seen)
-	a.back(f, n.Inputs[1], bits.b+more, more, seen)
-	a.ahead(f, n.Output, bits.scores+more)
+	p.back(n.Inputs[0], bits.a+p.more, seen)
+	p.back(n.Inputs[1], bits.b+p.more, seen)
+	p.ahead(n.Output, bits.scores+p.more)
 	if scores {
-		f[n.Output] = lower.Format{Bits: bits.scores + more, Weights: factorBits + more}
+		p.formats[n.Output] = lower.Format{Bits: bits.scores + p.more, Weights: factorBits + p.more}
 	}
 }
 
 // back sets the format of a factor and of what it is made of.
-func (a *defUse) back(f lower.Formats, name string, bits, more int, seen map[string]bool) {
-	n := a.By[name]
-	if _, ok := f[name]; !ok || n == nil || seen[name] || a.residual(n) {
+func (p *prior) back(name string, bits int, seen map[string]bool) {
+	n := p.By[name]
+	if _, ok := p.formats[name]; !ok || n == nil || seen[name] || p.residual(n) {
 		return
 	}
 	seen[name] = true
-	switch t := lower.TraitsOf(n.Op); {
-	case t.Norm:
+	t := lower.TraitsOf(n.Op)
+	if product := t.Product != lower.NoProduct; t.Norm || product && p.weighs(n) == "" {
 		return
-	case t.Product != lower.NoProduct:
-		if a.weighs(n) != "" {
-			f[name] = lower.Format{Bits: bits}
-		}
+	} else if p.formats[name] = (lower.Format{Bits: bits}); product {
 		return
 	}
-	f[name] = lower.Format{Bits: bits}
 	if !lower.OnlyMoves(n) {
-		bits = turnedBits + more
+		bits = turnedBits + p.more
 	}
 	for _, in := range n.Inputs {
-		if a.computed(in) {
-			a.back(f, in, bits, more, seen)
+		if p.computed(in) {
+			p.back(in, bits, seen)
 		}
 	}
 }
 
 // ahead sets the format of a product and of what is made of it alone.
-func (a *defUse) ahead(f lower.Formats, name string, bits int) {
-	f[name] = lower.Format{Bits: bits}
-	for _, n := range a.Readers[name] {
-		byConstant := lower.TraitsOf(n.Op).PerEntry && len(n.Inputs) == 2 && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1]))
+func (p *prior) ahead(name string, bits int) {
+	p.formats[name] = lower.Format{Bits: bits}
+	for _, n := range p.Readers[name] {
+		byConstant := lower.TraitsOf(n.Op).PerEntry && len(n.Inputs) == 2 && (!p.computed(n.Inputs[0]) || !p.computed(n.Inputs[1]))
 		if lower.OnlyMoves(n) || byConstant {
-			a.ahead(f, n.Output, bits)
+			p.ahead(n.Output, bits)
 		}
 	}
 }
@@ -203,27 +197,49 @@ const (
 
 // spectral are the formats that such models begin with; none for others.
 func spectral(fg *graph.Graph, groups []group) lower.Formats {
-	before, inputs := map[string]bool{}, map[string]bool{} // values that a logarithm depends on, and what bands are the powers of
-	for _, n := range slices.Backward(fg.Nodes) {
-		_, bands := n.Op.(graph.LogBands)
-		if lower.OfPower(n) || before[n.Output] {
-			for _, in := range n.Inputs {
-				before[in] = true
-			}
+	return fineBefore(fg, groups, func(n *graph.Node) (before, finest []string) {
+		if lower.TraitsOf(n.Op).Powers {
+			before = n.Inputs
 		}
-		if bands || lower.OnlyMoves(n) && inputs[n.Output] {
-			inputs[n.Inputs[0]] = true
+		if _, bands := n.Op.(graph.LogBands); bands { // what these are the powers of
+			finest = n.Inputs[:1]
+		}
+		return before, finest
+	}, func(n *graph.Node) []string {
+		if lower.OnlyMoves(n) {
+			return n.Inputs[:1]
+		}
+		return nil
+	})
+}
+
+// fineBefore are the formats of models in which small numbers count in some values: those that
+// reads returns for a node. What these are made of has as many bits as spectra have. Some are the
+// finest, which have all bits that there are; so are the operands that alike returns of a node
+// whose value is one of them. It returns none if there are no such values.
+func fineBefore(
+	fg *graph.Graph, groups []group, reads func(n *graph.Node) (before, finest []string), alike func(n *graph.Node) []string,
+) lower.Formats {
+	before, finest := map[string]bool{}, map[string]bool{}
+	mark := func(set map[string]bool, names []string) {
+		for _, name := range names {
+			set[name] = true
+		}
+	}
+	for _, n := range slices.Backward(fg.Nodes) {
+		b, f := reads(n)
+		mark(before, b)
+		mark(finest, f)
+		if before[n.Output] {
+			mark(before, n.Inputs)
+		}
+		if finest[n.Output] {
+			mark(finest, alike(n))
 		}
 	}
 	if len(before) == 0 {
 		return nil
 	}
-	return fineBefore(groups, before, inputs)
-}
-
-// fineBefore are the formats of models in which some values come before what small numbers count
-// in, and some of these have all bits that there are.
-func fineBefore(groups []group, before, finest map[string]bool) lower.Formats {
 	return formatsOf(groups, func(g *group, name string) lower.Format {
 		f := lower.Format{Bits: spectrumAfter, Weights: spectrumAfter}
 		if before[name] {

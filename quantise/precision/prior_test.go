@@ -13,8 +13,8 @@ import (
 // The usual formats are by role.
 func TestUsualFormats(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	g := networks.Transformer(t, rng)
-	f := transformerPrior(g, 0, priorNeeds)
+	g := networks.Transformer(t, 3, rng)
+	f := (&search{fg: g}).usual(0, 0)
 	count := map[int]int{}
 	for _, n := range g.Nodes {
 		b := f[n.Output].Bits
@@ -28,7 +28,7 @@ func TestUsualFormats(t *testing.T) {
 	if count[sumBits] != 6 || count[scoreBits] < 3 || count[productBits] != 0 {
 		t.Errorf("%v", count)
 	}
-	if f := transformerPrior(networks.Tabular(t, rng), 0, priorNeeds); len(f) != 0 {
+	if f := (&search{fg: networks.Tabular(t, rng)}).usual(0, 0); len(f) != 0 {
 		t.Errorf("formats without norms: %v", f)
 	}
 }

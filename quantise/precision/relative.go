@@ -2,7 +2,6 @@ package precision
 
 import (
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/quantise/fixed"
@@ -14,27 +13,16 @@ import (
 // logarithm, a root or a power, and what is divided. These have lower.RelativeBits, and what they
 // are made of as many as spectra have. It returns none for other models.
 func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, headroom float64) lower.Formats {
-	needed, before := map[string]bool{}, map[string]bool{} // what is needed relatively, and all that these are made of
-	for _, n := range slices.Backward(fg.Nodes) {
-		for _, name := range readRelatively(fg, n, ranges, headroom) {
-			needed[name], before[name] = true, true
+	return fineBefore(fg, groups, func(n *graph.Node) (before, finest []string) {
+		names := readRelatively(fg, n, ranges, headroom)
+		return names, names
+	}, func(n *graph.Node) []string {
+		// What such a value is a function of, or a sum, is needed likewise.
+		if _, scalar := n.Op.(graph.Scalar); scalar || lower.OnlyMoves(n) || len(n.Inputs) == 2 && lower.TraitsOf(n.Op).PerEntry {
+			return n.Inputs
 		}
-		// What a value that is needed relatively is a function of, or a sum, is needed likewise.
-		_, scalar := n.Op.(graph.Scalar)
-		like := scalar || lower.OnlyMoves(n) || len(n.Inputs) == 2 && lower.TraitsOf(n.Op).PerEntry
-		for _, in := range n.Inputs {
-			if needed[n.Output] && like {
-				needed[in] = true
-			}
-			if before[n.Output] {
-				before[in] = true
-			}
-		}
-	}
-	if len(needed) == 0 {
 		return nil
-	}
-	return fineBefore(groups, before, needed)
+	})
 }
 
 // readRelatively lists the operands of a node that it reads by the size of each entry.

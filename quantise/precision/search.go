@@ -48,7 +48,7 @@ func Choose(
 	if opts.Base != nil && len(opts.Formats) == 0 {
 		opts.Formats = opts.Base.Formats(fg)
 	}
-	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples}
+	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: slices.Clone(samples)}
 	defer s.arena.Close()
 	return s.choose()
 }
@@ -68,7 +68,7 @@ func (s *search) chosen() (best *attempt, first float64) {
 		return s.chooseLarge()
 	}
 	if mode == lower.ModeExact {
-		s.opts.Formats = widest(s.fg)
+		s.opts.Formats = s.widest()
 	}
 	best = must.Get(s.try(s.opts.Formats))
 	first = best.error
@@ -100,11 +100,10 @@ type search struct {
 	ranges  map[string]lower.Range
 	opts    lower.Options
 	samples []Sample
-	float   []*FloatRun // of the samples
 	groups  []group
 	memory  lower.Memory
 	runs    int
-	large   bool        // whether the model is
+	large   bool        // whether the model is, and the mode is auto
 	free    bool        // whether models are of one element of a free batch (chooseFree)
 	judged  bool        // whether the number of samples is known
 	worst   int         // sample, as far as is known
@@ -167,13 +166,6 @@ func (s *search) budget(m *lower.Result) int {
 type move struct {
 	group   int
 	weights bool
-}
-
-func (m move) kind() int {
-	if m.weights {
-		return 1
-	}
-	return 0
 }
 
 // A strategy is how a search makes values more precise, from one attempt to the next.
@@ -291,7 +283,7 @@ var levels = []lower.Format{
 func (s *search) start(first *attempt) *attempt {
 	var starts []lower.Formats
 	for steps := range mostSteps + 1 {
-		starts = append(starts, transformerPrior(s.fg, steps, s.needs()))
+		starts = append(starts, s.usual(steps, 0))
 	}
 	starts = append(starts, spectral(s.fg, s.groups), relative(s.fg, s.groups, s.ranges, s.opts.Headroom))
 	starts = slices.DeleteFunc(starts, func(f lower.Formats) bool { return len(f) == 0 })
@@ -303,7 +295,7 @@ func (s *search) start(first *attempt) *attempt {
 
 // finer are the levels of all values.
 func (s *search) finer() []lower.Formats {
-	finest := transformerPrior(s.fg, mostSteps, s.needs())
+	finest := s.usual(mostSteps, 0)
 	var all []lower.Formats
 	for _, f := range levels {
 		all = append(all, allOf(s.groups, f, finest))
@@ -346,10 +338,8 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	scores := map[move]float64{}
 	groupOf := s.groupOf()
 	for name, e := range local {
-		// Of values that no tensor holds the error shows where the next one does.
-		for _, source := range slices.Concat(before[name], []string{name}) {
-			i := groupOf[source]
-			mv := move{i, s.groups[i].product && e.relative > 2*e.round}
+		for _, source := range append(before[name], name) {
+			mv := s.moveOf(groupOf[source], e)
 			scores[mv] = math.Max(scores[mv], e.relative)
 		}
 	}
@@ -359,19 +349,25 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	}
 	most := 0.0
 	var moves []move
-	for mv, score := range scores {
-		f := a.formats[s.groups[mv.group].names[0]]
-		if refused[mv] || s.groups[mv.group].next(f, mv.weights) == f {
-			continue
+	for i := range s.groups {
+		g := &s.groups[i]
+		f := a.formats[g.names[0]]
+		for _, mv := range []move{{i, false}, {i, true}} {
+			if scores[mv] != 0 && !refused[mv] && g.next(f, mv.weights) != f {
+				moves = append(moves, mv)
+				most = math.Max(most, scores[mv])
+			}
 		}
-		moves = append(moves, mv)
-		most = math.Max(most, score)
 	}
-	moves = slices.DeleteFunc(moves, func(mv move) bool { return scores[mv] < most/4 || scores[mv] == 0 })
-	slices.SortFunc(moves, func(a, b move) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
-	})
+	moves = slices.DeleteFunc(moves, func(mv move) bool { return scores[mv] < most/4 })
+	slices.SortStableFunc(moves, func(a, b move) int { return cmp.Compare(scores[b], scores[a]) })
 	return moves
+}
+
+// moveOf is the move of a group that addresses an error: one that is far larger than rounding to a scale makes comes
+// from weights.
+func (s *search) moveOf(group int, e entered) move {
+	return move{group, s.groups[group].product && e.relative > 2*e.round}
 }
 
 // groupOf are the numbers of values' groups.
@@ -400,16 +396,15 @@ func (s *search) narrow(best *attempt) *attempt {
 	for _, c := range best.model.Chosen() {
 		costs[c.Value] = c.LookUps + c.TableRows
 	}
-	order, dear := make([]int, len(s.groups)), make([]int, len(s.groups))
-	for i, g := range s.groups {
-		order[i] = i
+	dear := func(g group) (total int) {
 		for _, name := range g.names {
-			dear[i] += costs[name]
+			total += costs[name]
 		}
+		return total
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(dear[b], dear[a]) })
-	for _, i := range order {
-		names := s.groups[i].names
+	dearest := slices.SortedStableFunc(slices.Values(s.groups), func(a, b group) int { return cmp.Compare(dear(b), dear(a)) })
+	for _, g := range dearest {
+		names := g.names
 		given, ok := best.formats[names[0]]
 		if !ok || given.Bits >= lower.RelativeBits { // of entries whose sizes samples may not show
 			continue

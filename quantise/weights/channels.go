@@ -3,34 +3,29 @@ package weights
 import (
 	"math"
 	"slices"
-	"sync"
 
-	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// Channels are the statistics of all output channels of weights. Models have tens of
-// thousands of them for each matrix, and passes ask the same of them again and again: so
-// answers are kept.
+// Channels are the statistics of all output channels of weights.
 type Channels struct {
 	list []channelStats
+	// greatest are those channels beside which no other is as large or larger in every
+	// statistic. Bounds grow with each statistic, so the greatest bound of all channels is one
+	// of these few.
+	greatest []channelStats
 	// shown is what a circuit may tell of secret weights: of each statistic the greatest
-	// of all channels, rounded up to the grid. Nil if they are not secret.
+	// of all channels, rounded up to the grid, but of the sums of magnitudes alone, which are
+	// in the place of those of positive weights. Nil if they are not secret.
 	shown     *channelStats
 	Most, Sum float64 // the largest weight, and the largest sum of a channel's magnitudes
-	median    float64 // of the channels' largest weights, of those that are not 0; 0: not known yet
-	scaled    map[weightScale]*Scaled
+	Median    float64 // of the channels' largest weights, of those that are not 0; 0 if there is none
 }
 
-// weightScale is the scale of weights, and the bits of their mantissas.
-type weightScale struct{ frac, bits int }
-
-// Scaled are channels whose weights are times 2^frac.
+// Scaled are channels whose weights are times 2^frac, with mantissas of so many bits.
 type Scaled struct {
-	of *Channels
-	weightScale
-	reaches, all map[OperandBounds]Reach // of the channel that reaches farthest; of all together
-	rounding     *rounding               // nil: not known yet
+	of         *Channels
+	frac, bits int
 }
 
 // Reach says how far sums may be below 0, and above.
@@ -42,31 +37,48 @@ func Around(most float64) Reach { return Reach{most, most} }
 // Most is the larger of the two.
 func (r Reach) Most() float64 { return math.Max(r.Down, r.Up) }
 
-// or is the reach of the sums of both.
-func (r Reach) or(o Reach) Reach { return Reach{math.Max(r.Down, o.Down), math.Max(r.Up, o.Up)} }
-
-// rounding is how scaled weights become integers.
-type rounding struct {
-	Exponents []int   // the number of low bits that are zero, by channel
-	Size      float64 // what no weight is beyond
-	Most      int64   // the largest magnitude
-	Whole     bool    // all exponents are 0
-}
-
 func newChannels(list []channelStats, secret bool) *Channels {
 	c := &Channels{list: list}
-	squares := 0.0
+	var largest []float64
 	for i := range list {
-		c.Most = math.Max(c.Most, list[i].max)
-		c.Sum = math.Max(c.Sum, list[i].pos+list[i].neg)
-		squares = math.Max(squares, list[i].squares)
+		if list[i].max > 0 {
+			largest = append(largest, list[i].max)
+		}
+	}
+	if slices.Sort(largest); len(largest) > 0 {
+		c.Median = largest[len(largest)/2]
+	}
+	for i := range list {
+		if c.add(&list[i]); len(c.greatest) > mostGreatest {
+			c.greatest = list
+			break
+		}
+	}
+	squares := 0.0
+	for _, g := range c.greatest {
+		c.Most, c.Sum, squares = math.Max(c.Most, g.max), math.Max(c.Sum, g.pos+g.neg), math.Max(squares, g.squares)
 	}
 	if secret {
-		c.Most, c.Sum = OnGrid(c.Most), OnGrid(c.Sum)
+		c.Most, c.Sum, c.Median = OnGrid(c.Most), OnGrid(c.Sum), OnGrid(c.Median)
 		norm := OnGrid(math.Sqrt(squares))
-		c.shown = &channelStats{pos: c.Sum, neg: c.Sum, max: c.Most, squares: float64(norm * norm)}
+		c.shown = &channelStats{pos: c.Sum, max: c.Most, squares: float64(norm * norm)}
 	}
 	return c
+}
+
+// mostGreatest bounds the channels that each other one is compared with: of the weights of models
+// there are some hundred. Where there are more, all count.
+const mostGreatest = 1 << 10
+
+// add adds a channel to the greatest ones, unless one of these is as large in everything.
+func (c *Channels) add(x *channelStats) {
+	for i := range c.greatest {
+		if x.within(&c.greatest[i]) {
+			return
+		}
+	}
+	c.greatest = slices.DeleteFunc(c.greatest, func(y channelStats) bool { return y.within(x) })
+	c.greatest = append(c.greatest, *x)
 }
 
 // gridBits are the binary digits of numbers on the grid.
@@ -87,87 +99,82 @@ func OnGrid(x float64) float64 {
 	return y
 }
 
-// MedianOf is the median of the channels' largest weights, of those that are not 0. There
-// is one.
-func (c *Channels) MedianOf() float64 {
-	if c.median == 0 {
-		var list []float64
-		for i := range c.list {
-			if c.list[i].max > 0 {
-				list = append(list, c.list[i].max)
-			}
-		}
-		slices.Sort(list)
-		if c.median = list[len(list)/2]; c.shown != nil {
-			c.median = OnGrid(c.median)
-		}
-	}
-	return c.median
-}
-
 // exponent is the number of low bits of a channel's weights that are zero.
-func (s weightScale) exponent(c *channelStats) int {
+func (s Scaled) exponent(c *channelStats) int {
 	if c.max == 0 {
 		return 0
 	}
 	return max(0, fixed.FloorLog2(c.max*fixed.Pow2(s.frac))+2-s.bits)
 }
 
+// Count is the number of channels.
+func (s Scaled) Count() int { return len(s.of.list) }
+
+// Exponents are the numbers of low bits that are zero, by channel.
+func (s Scaled) Exponents() []int {
+	list := make([]int, len(s.of.list))
+	for i := range list {
+		list[i] = s.exponent(&s.of.list[i])
+	}
+	return list
+}
+
 // Reach is the greatest reach of a channel.
-func (s *Scaled) Reach(x OperandBounds) Reach {
-	return fixed.Remember(&s.reaches, x, func() (r Reach) {
-		if shown := s.of.shown; shown != nil {
-			return shown.reachOfSum(s.frac, s.exponent(shown), x)
-		}
-		var mu sync.Mutex
-		parallel.For(len(s.of.list), 1<<9, func(lo, hi int) {
-			var part Reach
-			for i := range s.of.list[lo:hi] {
-				c := &s.of.list[lo+i]
-				part = part.or(c.reach(s.frac, s.exponent(c), x))
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			r = r.or(part)
-		})
-		return r
-	})
+func (s Scaled) Reach(x OperandBounds) (r Reach) {
+	if shown := s.of.shown; shown != nil {
+		x.Lo, x.Hi = 0, math.Max(0, math.Max(-x.Lo, x.Hi))
+		return Around(shown.reach(s.frac, s.exponent(shown), x).Up)
+	}
+	for i := range s.of.greatest {
+		c := &s.of.greatest[i]
+		of := c.reach(s.frac, s.exponent(c), x)
+		r = Reach{math.Max(r.Down, of.Down), math.Max(r.Up, of.Up)}
+	}
+	return r
 }
 
-// reachOfSum is reach where pos and neg are both a bound of pos + neg.
-func (c channelStats) reachOfSum(frac, exponent int, x OperandBounds) Reach {
-	most := math.Max(0, math.Max(-x.Lo, x.Hi))
-	c.neg = 0
-	x.Lo, x.Hi = 0, most
-	return Around(c.reach(frac, exponent, x).Up)
-}
-
-// ReachOfAll is reach for the greatest sums of all channels.
-func (s *Scaled) ReachOfAll(x OperandBounds) Reach {
+// ReachOfAll is reach for the greatest sums of all channels: of positive weights, of negative
+// ones, and of both. It is what a certificate says (package bounds), and hardly more than the
+// greatest reach of one channel.
+func (s Scaled) ReachOfAll(x OperandBounds) Reach {
 	if s.of.shown != nil {
 		return s.Reach(x)
 	}
-	return fixed.Remember(&s.all, x, func() Reach { return reachOfAll(s.of.list, s.frac, s.Rounded().Exponents, x) })
+	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
+	var pos, neg, both float64
+	for i := range s.of.greatest {
+		c := &s.of.greatest[i]
+		scale, slack := fixed.Pow2(s.frac), float64(float64(x.Count)*fixed.Pow2(s.exponent(c))/2)
+		pos = math.Max(pos, float64(c.pos*scale)+slack)
+		neg = math.Max(neg, float64(c.neg*scale)+slack)
+		both = math.Max(both, float64((c.pos+c.neg)*scale)+slack)
+	}
+	// The greatest sum of the two, of which the first counts more.
+	most := func(a, times, b, less float64) float64 { return float64(a*times) + float64(math.Min(b, both-a)*less) }
+	if hi >= lo {
+		return Reach{most(neg, hi, pos, lo), most(pos, hi, neg, lo)}
+	}
+	return Reach{most(pos, lo, neg, hi), most(neg, lo, pos, hi)}
 }
 
-// Rounded is how the weights become integers.
-func (s *Scaled) Rounded() *rounding {
-	if s.rounding == nil {
-		r := &rounding{Exponents: make([]int, len(s.of.list)), Whole: true}
-		for i := range s.of.list {
-			c := &s.of.list[i]
-			e := s.exponent(c)
-			r.Exponents[i], r.Whole = e, r.Whole && e == 0
-			r.Size = math.Max(r.Size, float64(c.max*fixed.Pow2(s.frac))+fixed.Pow2(e))
-			r.Most = max(r.Most, RoundedTo(c.max, s.frac, e))
-		}
-		if c := s.of.shown; c != nil {
-			e := s.exponent(c)
-			r.Size, r.Whole = float64(c.max*fixed.Pow2(s.frac))+fixed.Pow2(e), e == 0
-		}
-		s.rounding = r
+// Rounded returns what no scaled weight is beyond, the largest magnitude of the integers that they
+// become, and whether none of these has low bits that are zero.
+func (s Scaled) Rounded() (size float64, most int64, whole bool) {
+	beyond := func(c *channelStats) (float64, int) {
+		e := s.exponent(c)
+		return float64(c.max*fixed.Pow2(s.frac)) + fixed.Pow2(e), e
 	}
-	return s.rounding
+	whole = true
+	for i := range s.of.greatest {
+		c := &s.of.greatest[i]
+		of, e := beyond(c)
+		size, most, whole = math.Max(size, of), max(most, RoundedTo(c.max, s.frac, e)), whole && e == 0
+	}
+	if c := s.of.shown; c != nil {
+		of, e := beyond(c)
+		return of, most, e == 0
+	}
+	return size, most, whole
 }
 
 // channelStats describes the weights that one output entry sums over: the sums of
@@ -201,12 +208,13 @@ type OperandBounds struct {
 
 // reach bounds Σ x·w from below and above, over the channel's weights times
 // 2^frac, rounded to multiples of 2^exponent: by the entries' range, or by Cauchy
-// and Schwarz where that is less.
-func (c channelStats) reach(frac, exponent int, x OperandBounds) Reach {
+// and Schwarz where that is less. (As everywhere here, conversions keep compilers from fusing a
+// product with a sum.)
+func (c *channelStats) reach(frac, exponent int, x OperandBounds) Reach {
 	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
 	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2
 	slack := float64(float64(x.Count) * half * math.Max(lo, hi))
-	up, down := c.sums(lo, hi)
+	up, down := float64(c.pos*hi)+float64(c.neg*lo), float64(c.pos*lo)+float64(c.neg*hi)
 	up, down = float64(up*s)+slack, float64(down*s)+slack
 	if x.Norm > 0 {
 		// More than rounding can have made of a sum of floats.
@@ -216,34 +224,10 @@ func (c channelStats) reach(frac, exponent int, x OperandBounds) Reach {
 	return Reach{down, up}
 }
 
-// reachOfAll is reach for the greatest sums of all channels: of positive weights, of
-// negative ones, and of both. It is what a certificate says (package bounds), and hardly
-// more than the greatest reach of one channel.
-func reachOfAll(stats []channelStats, frac int, exponents []int, x OperandBounds) Reach {
-	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
-	var pos, neg, both float64
-	for c, s := range stats {
-		scale, slack := fixed.Pow2(frac), float64(float64(x.Count)*fixed.Pow2(exponents[c])/2)
-		pos = math.Max(pos, float64(s.pos*scale)+slack)
-		neg = math.Max(neg, float64(s.neg*scale)+slack)
-		both = math.Max(both, float64((s.pos+s.neg)*scale)+slack)
-	}
-	// The greatest sum of the two, of which the first counts more.
-	most := func(a, times, b, less float64) float64 { return float64(a*times) + float64(math.Min(b, both-a)*less) }
-	if hi >= lo {
-		return Reach{most(neg, hi, pos, lo), most(pos, hi, neg, lo)}
-	}
-	return Reach{most(pos, lo, neg, hi), most(neg, lo, pos, hi)}
-}
-
-// sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere
-// here, conversions keep compilers from fusing a product with a sum.)
-func (c channelStats) sums(lo, hi float64) (up, down float64) {
-	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
+// within reports whether a channel is no larger than another one in any statistic.
+func (c *channelStats) within(o *channelStats) bool {
+	return c.pos <= o.pos && c.neg <= o.neg && c.max <= o.max && c.squares <= o.squares
 }
 
 // ScaledBy are the channels with weights times 2^frac and mantissas of that many bits.
-func (c *Channels) ScaledBy(frac, bits int) *Scaled {
-	scale := weightScale{frac, bits}
-	return fixed.Remember(&c.scaled, scale, func() *Scaled { return &Scaled{of: c, weightScale: scale} })
-}
+func (c *Channels) ScaledBy(frac, bits int) Scaled { return Scaled{c, frac, bits} }

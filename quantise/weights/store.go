@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"runtime"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/parallel"
@@ -26,6 +27,7 @@ type statsKey struct {
 // free. A search tries variations of one model in turn, so that what one of them changes
 // is in the one before the last.
 type Store struct {
+	mu           sync.Mutex // of what passes ask for at the same time: stats and greatest
 	stats        map[statsKey]*Channels
 	greatest     map[*graph.Tensor]float64 // magnitudes of constants
 	last, before map[string]ints.Ints
@@ -97,6 +99,8 @@ func (w *Store) forget(but []fixed.FixedTensor) {
 // positive and negative weights (the latter negated) and the largest
 // magnitude. The channel of entry i is i/inner mod count.
 func (w *Store) Of(name string, t *Constant, count, inner int) *Channels {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return fixed.Remember(&w.stats, statsKey{name, t.By, count, inner, t.Secret}, func() *Channels {
 		s := make([]channelStats, count)
 		outer := t.Len() / count / inner
@@ -126,6 +130,8 @@ func (w *Store) Of(name string, t *Constant, count, inner int) *Channels {
 
 // Largest returns the largest magnitude of a constant without factors, on the grid if it is secret.
 func (w *Store) Largest(t *Constant) float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	most := fixed.Remember(&w.greatest, t.Tensor, func() float64 {
 		const part = 1 << 12
 		all := make([]float32, (t.Len()+part-1)/part)
@@ -157,6 +163,8 @@ func largestOf(v []float32) float32 {
 // OfAll returns the statistics of a constant by which values are multiplied entry by entry:
 // those of one channel with the greatest and the least of its numbers.
 func (w *Store) OfAll(name string, t *Constant) *Channels {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return fixed.Remember(&w.stats, statsKey{name: name, by: t.By, secret: t.Secret}, func() *Channels {
 		var c channelStats
 		for i := range t.Len() {

@@ -13,14 +13,6 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// sameTensor reports whether two constants have the same elements.
-func sameTensor(a, b *graph.Tensor) bool {
-	if a == b {
-		return true
-	}
-	return b != nil && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Floats(), b.Floats()) && slices.Equal(a.I64, b.I64)
-}
-
 // ChannelSums are Σ_k add[k]·w(k, c) for every channel c of a matrix: of entries stride
 // apart, side by side if stride is the number of channels.
 func ChannelSums(w *Constant, add []float64, channels, stride int) []float64 {
@@ -56,7 +48,9 @@ type Constant struct {
 
 // Same reports whether both are the same numbers.
 func (c *Constant) Same(o *Constant) bool {
-	return sameTensor(c.Tensor, o.Tensor) && c.Stride == o.Stride && slices.Equal(c.Factors, o.Factors)
+	x, y := c.Tensor, o.Tensor
+	same := x == y || slices.Equal(x.Shape, y.Shape) && slices.Equal(x.Floats(), y.Floats()) && slices.Equal(x.I64, y.I64)
+	return same && c.Stride == o.Stride && slices.Equal(c.Factors, o.Factors)
 }
 
 // part returns n weights from index at on, in a buffer if they are not the
@@ -117,14 +111,18 @@ func RoundedTo(x float64, frac, exponent int) int64 {
 
 // Quantised returns weights times 2^frac, rounded to multiples of
 // 2^exponents[c] in channel c (which is i/inner mod channels).
-func Quantised(t *Constant, frac int, exponents []int, inner int) fixed.Filler {
-	var scales []float64 // where a run of numbers of one channel is too short
-	if inner == 1 {
-		for _, e := range exponents {
-			scales = append(scales, fixed.Pow2(frac-e))
+func Quantised(t *Constant, frac int, exponentsOf func() []int, inner int) fixed.Filler {
+	rounding := sync.OnceValues(func() (exponents []int, scales []float64) {
+		exponents = exponentsOf()
+		if inner == 1 { // where a run of numbers of one channel is too short
+			for _, e := range exponents {
+				scales = append(scales, fixed.Pow2(frac-e))
+			}
 		}
-	}
+		return exponents, scales
+	})
 	return func(dst []int32, from int) {
+		exponents, scales := rounding()
 		buffer := buffers.Get().(*[]float32)
 		defer buffers.Put(buffer)
 		run := t.part(from, len(dst), buffer)

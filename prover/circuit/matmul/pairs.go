@@ -30,8 +30,7 @@ func inPairs[A, B ints.Integer](rows Operand[A], columns Operand[B]) (most int64
 		len(rows.Free)*len(columns.Free)*len(rows.K)*len(rows.Batch) < pairWork {
 		return 0, false
 	}
-	b := magnitudeBits(columns.Data)
-	if b > 15 {
+	if _, wide := any(columns.Data).([]int32); wide && magnitudeBits(columns.Data) > 15 {
 		return 0, false
 	}
 	a := magnitudeBits(rows.Data)

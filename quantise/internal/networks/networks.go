@@ -61,17 +61,6 @@ func (n Network) Attention(x graph.Value, heads int, rng *rand.Rand) graph.Value
 	return n.Dense(n.Reshape(a, []int{1, rows, width}), width, rng)
 }
 
-// ConvOf is a square convolution with padding that keeps the size at stride 1.
-func (n Network) ConvOf(x graph.Value, channels, k, stride int, rng *rand.Rand) graph.Value {
-	in := n.Shape(x)
-	scale := math.Sqrt(2 / float64(in[1]*k*k))
-	w := n.Filled([]int{channels, in[1], k, k}, func(int) float64 { return scale * rng.NormFloat64() })
-	b := n.Filled([]int{channels}, func(int) float64 { return 0.1 * rng.NormFloat64() })
-	two := func(v int) []int { return []int{v, v} }
-	window := graph.Window{Kernel: two(k), Strides: two(stride), Dilations: two(1), Begin: two(k / 2), End: two(k / 2)}
-	return n.Conv(graph.Conv{Window: window, Group: 1}, x, w, b)
-}
-
 func (n Network) Relu(x graph.Value) graph.Value { return n.Apply(graph.Relu, x) }
 
 // Network builds float graphs with random weights.
@@ -106,9 +95,8 @@ func (n Network) WithOutput(t interface{ Fatal(...any) }, y graph.Value) *graph.
 	return g
 }
 
-func Transformer(t *testing.T, rng *rand.Rand) *graph.Graph { return TransformerOf(t, 3, rng) }
-
-func TransformerOf(t *testing.T, layers int, rng *rand.Rand) *graph.Graph {
+// Transformer is one of so many layers.
+func Transformer(t *testing.T, layers int, rng *rand.Rand) *graph.Graph {
 	n := New([]int{1, 12, 32})
 	x := n.In[0]
 	add := func(y graph.Value) { x = n.Add(x, y) }

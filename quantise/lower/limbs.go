@@ -1,0 +1,333 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/internal/refuse"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise/fixed"
+	"github.com/prove-model/prove-model/quantise/weights"
+)
+
+// A product with a wide tensor x = 2^k·high + low takes two accumulators with the same
+// weights or the same computed factor w: A_high = Σ w·high and A_low = Σ w·low. A look-up rounds
+// the second one to a carry,
+//
+//	A_low + 2^(m−1) = 2^m·carry + rest,
+//
+// and the product is A_high + 2^(m−k)·carry, in units of 2^k of x's. It is off by at most
+// 2^(m−k−1) units, a small part of what rounding it drops.
+
+// productOf is the sum of products v of two values, which sum makes for two tensors: in limbs where
+// that is of use, and rounded until one accumulator holds it elsewhere.
+func (l *lowering) productOf(v, a, b *value, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
+	if e := l.productLimbs(v, a, b, c, sum); e != nil {
+		return e
+	}
+	return sum(l.fitProduct(v, a, b, c))
+}
+
+// productLimbs is productOf in limbs of the second, for values whose
+// formats one accumulator does not hold. It is nil if one does, or if limbs are of no use.
+func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
+	one := c.count == 1 && l.formatted(v) > fixed.NarrowBits
+	if l.opts.Formats[v.name].Weights == 0 && !one {
+		return nil
+	}
+	ida, idb, limit := l.tightened(a), l.tightened(b), l.limitOf(v)
+	if l.reach(ida, idb, c) <= float64(limit) || l.Magnitude(idb) < 1<<8 {
+		return nil
+	}
+	bits := (model.Log2Ceil(int(l.Magnitude(idb))+1) + 1) / 2
+	if room := limit / int64(2*c.count); l.rowSum(ida, c.count, c.lastA)<<bits > limit/2 {
+		var e *fixed.Int
+		both := l.wide(a) && l.wide(b)
+		if both && one && l.finestOf(v) {
+			e = l.entryLimbs(v, ida, idb, sum)
+		}
+		if both && e == nil && l.opts.Formats[v.name].Weights > 0 {
+			e = l.bothLimbs(v, ida, idb, c, sum)
+		}
+		if e != nil || !one {
+			return e
+		}
+		ida = l.narrowed(a, fixed.FloorLog2(float64(room))-bits)
+	}
+	return l.inLimbs(v, l.SplitMoved(idb), func(limb model.TensorID) *fixed.Int { return sum(ida, limb) })
+}
+
+// inLimbs is what a tensor in limbs is multiplied to, given that for a limb.
+func (l *lowering) inLimbs(v *value, p fixed.Split, product func(limb model.TensorID) *fixed.Int) *fixed.Int {
+	low, high := product(p.Low), product(p.High)
+	drop := max(l.carryShift(v, low.Frac, p.Bits), p.Bits)
+	return high.Plus(l.RoundCarry(v.name+", carry", low, drop).Times(1 << (drop - p.Bits)))
+}
+
+// rowSum bounds the sum of the magnitudes of what a sum of so many products takes from a
+// factor, along its last axis or not.
+func (l *lowering) rowSum(id model.TensorID, count int, last bool) int64 {
+	most := l.Magnitude(id) * int64(count)
+	if s, ok := l.RowSums[id]; ok && last {
+		return min(most, s)
+	}
+	return most
+}
+
+// bothLimbs is a sum of products of two wide values in limbs of both,
+//
+//	a·b = 2^(i+j)·Σ ah·bh + 2^j·Σ al·bh + 2^i·Σ ah·bl + Σ al·bl,
+//
+// in units of 2^(i+j). The second and the third sum are rounded to carries. A product in the last
+// sum is below one unit, and a quarter is taken for it. The result is nil if the sum of the
+// high limbs does not fit an accumulator.
+func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
+	pa, pb := l.SplitMoved(ida), l.SplitMoved(idb)
+	reach := float64(c.count) * float64(l.Magnitude(pa.High)) * float64(l.Magnitude(pb.High))
+	if reach > float64(l.limitOf(v))/2 {
+		return nil
+	}
+	e := sum(pa.High, pb.High)
+	e = e.Plus(l.RoundCarry(v.name+", carry", sum(pa.Low, pb.High), pa.Bits))
+	e = e.Plus(l.RoundCarry(v.name+", other carry", sum(pa.High, pb.Low), pb.Bits))
+	return e.PlusConst(int64(c.count) / 4)
+}
+
+// entryLimbs is a product of two wide values entry by entry, in limbs of both,
+//
+//	a·b = 2^(i+j)·ah·bh + 2^i·ah·bl + 2^j·al·bh + al·bl,
+//
+// The last product is rounded to a carry to the two in the middle, and their sum to a carry to
+// the first. The result is as many bits finer than the first product as the value has use for,
+// and nil if it does not fit an accumulator.
+func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
+	pa, pb := l.SplitMoved(ida), l.SplitMoved(idb)
+	less, more := min(pa.Bits, pb.Bits), max(pa.Bits, pb.Bits)
+	high, middle := sum(pa.High, pb.High), sum(pa.High, pb.Low).Finer(pa.Bits-less).Plus(sum(pa.Low, pb.High).Finer(pb.Bits-less))
+	if float64(high.Abs()) > float64(l.limitOf(v))/2 || middle.Abs() > model.Bound/4 {
+		return nil
+	}
+	finer := 0
+	if frac, ok := l.roundedFrac(v); ok {
+		finer = min(max(frac+2-high.Frac, 0), more-1)
+	}
+	for finer > 0 && float64(high.Abs())*fixed.Pow2(finer) > float64(l.limitOf(v))/2 {
+		finer--
+	}
+	middle = middle.Plus(l.RoundCarry(v.name+", low carry", sum(pa.Low, pb.Low), less))
+	return high.Finer(finer).Plus(l.RoundCarry(v.name+", carry", middle, more-finer))
+}
+
+// wide reports whether a value has more than NarrowBits.
+func (l *lowering) wide(v *value) bool {
+	_, stream := l.stream[v.name]
+	return stream || l.formatted(v) > fixed.NarrowBits
+}
+
+// elementwise is the product v of two computed values, with broadcasting: in limbs of
+// one if v is wide and they are.
+func (l *lowering) elementwise(v, a, b *value) *fixed.Int {
+	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
+	return l.productOf(v, a, b, contraction{count: 1}, product)
+}
+
+// contraction tells what a product sums over: count entries, which are the
+// last axis of A or B if so marked.
+type contraction struct {
+	count        int
+	lastA, lastB bool
+}
+
+// reach bounds a sum of products.
+func (l *lowering) reach(a, b model.TensorID, c contraction) float64 {
+	sumA, sumB := l.rowSum(a, c.count, c.lastA), l.rowSum(b, c.count, c.lastB)
+	return math.Min(float64(sumA)*float64(l.Magnitude(b)), float64(sumB)*float64(l.Magnitude(a)))
+}
+
+// fitProduct returns tensors of a and b so that a sum of products fits the
+// accumulator, rounding the wider one as often as that takes.
+func (l *lowering) fitProduct(v, a, b *value, c contraction) (model.TensorID, model.TensorID) {
+	ida, idb := l.tightened(a), l.tightened(b)
+	for {
+		over := l.reach(ida, idb, c) / float64(l.limitOf(v))
+		if over <= 1 {
+			return ida, idb
+		}
+		wide, of := &ida, a
+		if l.Magnitude(idb) > l.Magnitude(ida) {
+			wide, of = &idb, b
+		}
+		// Share the loss between the two.
+		loss := 1
+		for over > fixed.Pow2(2*loss) {
+			loss++
+		}
+		bits := model.Log2Ceil(int(l.Magnitude(*wide))) - loss
+		refuse.If(bits < 4, "a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
+		*wide = l.narrowed(of, bits)
+	}
+}
+
+// wantsLimbs reports whether x·w is to be taken in limbs of x, when one accumulator
+// leaves the weights the bits that they have.
+func (m *meeting) wantsLimbs() bool {
+	want := m.opts.Formats[m.v.name].Weights
+	if m.formatted(m.x) > 0 || m.wide(m.x) {
+		// What made the value finer does not make its weights coarser.
+		want = max(want, goodWeightBits)
+	}
+	return m.bits < want && m.Magnitude(m.id) >= 1<<8
+}
+
+// carryShift is m, the bits that rounding A_low to a carry drops, for a product on a scale of
+// frac and low limbs of the given bits. It is such that the carry is off by at most an eighth of
+// what rounding the whole drops, or by half a unit of the whole, or of the stream that the
+// value is added to, if that is finer. More than MostShift is of no use.
+func (l *lowering) carryShift(v *value, frac, bits int) int {
+	out, ok := l.roundedFrac(v)
+	switch drops := frac - bits - out; {
+	case !ok:
+		return bits
+	case drops < 0 && l.streamOf(v):
+		return max(bits+drops, bits/2)
+	default:
+		return max(bits, min(bits+drops-2, fixed.MostShift))
+	}
+}
+
+// limbing is how weights meet the limbs of a value.
+type limbing struct {
+	*meeting
+	low         int                   // bits of the low limb
+	highs, lows weights.OperandBounds // what is known of the limbs' entries
+	extra, rest float64               // what is added, in units of the high limb, and by the weights' second part
+	frac        int                   // of the weights
+	short       bool                  // whether room for finer weights is missing
+}
+
+// limbs chooses the scale of weights that multiply the limbs of a tensor: the finest for which
+// the high limb's accumulator has room, but no finer than is of use. A sum of very many products
+// may not fit on any scale.
+func (m *meeting) limbs() *limbing {
+	p, have := m.Splits[m.id]
+	if !have {
+		p.Bits = model.Log2Ceil(int(m.Magnitude(m.id))+1) / 2
+	}
+	t, stats := m.Circuit.Tensors[m.id], m.stats
+	highMin, highMax := float64(t.Min>>p.Bits), float64(t.Max>>p.Bits)
+	x := &limbing{
+		meeting: m, low: p.Bits,
+		highs: weights.OperandBounds{Lo: highMin, Hi: highMax, Count: m.count},
+		lows:  weights.OperandBounds{Hi: fixed.Pow2(p.Bits) - 1, Count: m.count},
+		extra: float64((m.bias.most() + m.upcoming(m.v)) * fixed.Pow2(t.Frac-p.Bits)),
+	}
+	want := m.opts.Formats[m.v.name].Weights
+	if want > PartWeights {
+		x.rest = float64(float64(m.count)*math.Max(-highMin, highMax)/2) + 1 // what the second part adds at most
+	}
+	x.frac = m.opts.WeightBits - 2 - fixed.FloorLog2(stats.Most) // their largest size
+	if want > 0 && want <= PartWeights {
+		// Or what gives half the channels their bits, if few are far larger.
+		x.frac = max(x.frac, min(want-1-fixed.FloorLog2(stats.Median), 29-fixed.FloorLog2(stats.Most)))
+	}
+	least := -fixed.FloorLog2(stats.Most) - 2 // all weights are 0
+	for ; x.frac >= least && !x.fits(x.reach()); x.frac-- {
+		x.short = true
+	}
+	for _, x.frac = range m.baseScales() {
+		if x.fits(x.reach()) {
+			break
+		}
+	}
+	return x
+}
+
+// drop is m of the carry.
+func (x *limbing) drop() int { return x.carryShift(x.v, x.Circuit.Tensors[x.id].Frac+x.frac, x.low) }
+
+// reach bounds the two accumulators.
+func (x *limbing) reach() (high, low float64) {
+	s := x.scaledBy(x.stats, x.frac)
+	return s.Reach(x.highs).Most(), s.Reach(x.lows).Most()
+}
+
+// fits reports whether sums of the limbs up to these can be rounded.
+func (x *limbing) fits(high, low float64) bool {
+	total := high + float64(low*fixed.Pow2(-x.low)) + x.rest + fixed.Pow2(max(x.drop()-x.low, 0)) + float64(x.extra*fixed.Pow2(x.frac)) + 1
+	return total <= float64(x.limitOf(x.v)) && low < model.Bound/2
+}
+
+// medianBits are those of half the channels' largest weights.
+func (x *limbing) medianBits() int { return fixed.FloorLog2(x.stats.Median*fixed.Pow2(x.frac)) + 1 }
+
+// crowds reports whether a value in limbs leaves the weights that multiply it fewer than
+// usualWeightBits in half the channels, because its static bound is far beyond its calibrated
+// range, as that of a sum of many values is. Then a stream, or a value with a format of at most
+// LimbedBits, is first rounded to LimbedBits and clamped to its calibrated range.
+func (x *limbing) crowds() bool {
+	of := x.meeting.x
+	_, stream := x.stream[of.name]
+	asked := x.formatted(of)
+	may := (stream || asked > 0 && asked <= LimbedBits) && x.Magnitude(x.id) >= 1<<mostLimbed
+	_, have := x.Splits[x.id]
+	return may && !have && x.short && x.medianBits() < usualWeightBits
+}
+
+// weighted lowers v = x·weights + bias with x in limbs. It reports false if
+// that would leave the weights no more bits than they have without, or none.
+func (x *limbing) weighted() bool {
+	m, v := x.meeting, x.v
+	if !x.fits(x.reach()) {
+		return false
+	}
+	want := m.opts.Formats[v.name].Weights
+	if want > 0 && want <= PartWeights && x.medianBits() < goodWeightBits {
+		m.underprecise = append(m.underprecise, v.name)
+	}
+	fine := 0 // bits of the weights' second part
+	if want > PartWeights && m.part == nil {
+		fine = restBits(max(min(want-x.medianBits(), finestParts), 0), float64(m.count)*math.Max(-x.highs.Lo, x.highs.Hi))
+	}
+	if fine == 0 && fixed.FloorLog2(m.stats.Most*fixed.Pow2(x.frac))+1 <= m.bits {
+		return false
+	}
+	p := m.SplitOf(m.id)
+	high, low := x.reach()
+	scaled := m.scaledBy(m.stats, x.frac)
+	if h, lo := scaled.ReachOfAll(x.highs).Most(), scaled.ReachOfAll(x.lows).Most(); x.fits(h, lo) {
+		high, low = h, lo
+	}
+	wid := m.fixed(m.lowering, x.frac)
+	part, e := m.product(m.lowering, p.Low, wid, weights.Around(low)), m.product(m.lowering, p.High, wid, weights.Around(high))
+	carry := m.RoundCarry(v.name+", carry", part, x.drop())
+	if up := p.Bits - x.drop(); up > 0 {
+		// Too coarse for its stream: both are terms of it.
+		e = m.Of(m.roundAt(v, e, e.Frac))
+		e = e.Finer(up).Plus(carry)
+	} else {
+		e = e.Plus(carry.Times(1 << -up))
+	}
+	if fine > 0 {
+		// What rounding the weights took from their product with the high limbs; that with the low ones is below one unit of the sum.
+		id, most := m.restOf(&m.weighting, x.frac, fine)
+		rest := m.product(m.lowering, p.High, id, weights.Around(float64(int64(m.count)*most*m.Magnitude(p.High))))
+		rest = m.RoundCarry(v.name+", fine carry", rest, fine)
+		e = e.Plus(rest.Times(1 << (e.Frac - rest.Frac)))
+	}
+	v.acc = m.plusBias(e, m.bias)
+	return true
+}
+
+// finestParts is the most bits that the second part of weights has.
+const finestParts = 8
+
+// restOf is the fixed tensor of w·2^frac − round(w·2^frac), in units of 2^−fine, and how large its
+// entries may be.
+func (l *lowering) restOf(w *weighting, frac, fine int) (id model.TensorID, most int64) {
+	most = int64(1) << (fine - 1)
+	l.opts.Base.has(w.name, ", rest", w.t.Tensor, w.shape, frac+fine)
+	id = l.Fixed(w.name+", rest", w.shape, frac+fine, -most, most, weights.Remainders(w.t, frac, fine))
+	l.weights[id] = w.t
+	l.Key(fmt.Sprint(w.name, " by ", w.t.By, w.shape, frac, " rest of ", fine), 0)
+	return id, most
+}
