@@ -98,10 +98,10 @@ type compiler struct {
 	schedule *schedule        // of what comes before the step in hand, nil if nothing does
 	open     []int            // chunks of steps in it
 	last     []int            // by chunk, the operations after which it is complete
-	sums     int              // the most accumulators of that step
-	segment  int              // that it is in
-	used     int              // memory of the segment so far
-	asked    []question       // of its keys
+	sums     int              // the most accumulators of a step
+	segment  int              // of the step in hand
+	used     int              // memory of that segment so far
+	asked    []question       // about keys there
 	row      *mantissas       // of a row circuit: copies of its matrices; else nil
 }
 

@@ -149,29 +149,28 @@ func (s *schedule) step(x *kernels.Step, products []multiplication) {
 	c, reads := &chain{Chain: kernels.Chain{x}}, s.reads(x)
 	c.words, c.wide = x.Size()
 	after := -1
+	for _, m := range products {
+		after = max(after, s.after(m.reads...))
+	}
 	var join []*chain
-	if len(products) == 0 {
+	c.turn, join = s.place(c, reads, after)
+	for len(products) > 0 { // until there is room for accumulators
+		if c.turn > after+1 {
+			after = c.turn - 1 // no sooner than they are wanted
+		}
+		if at, ok := s.spanFor(x.N, after, c.turn); ok {
+			x.Acc = kernels.AccOfLaunch + kernels.Ptr(8*at)
+			t := s.at(after)
+			span := sumSpan{at, x.N, after, c.turn}
+			s.sums, t.clears, s.most = append(s.sums, span), append(t.clears, span), max(s.most, at+x.N)
+			for _, m := range products {
+				m.at = at
+				t.products = append(t.products, m)
+			}
+			break
+		}
+		after++
 		c.turn, join = s.place(c, reads, after)
-	} else {
-		for _, m := range products {
-			after = max(after, s.after(m.reads...))
-		}
-		for ; ; after++ {
-			if c.turn, join = s.place(c, reads, after); c.turn > after+1 {
-				after = c.turn - 1 // no sooner than they are wanted
-			}
-			if at, ok := s.spanFor(x.N, after, c.turn); ok {
-				x.Acc = kernels.AccOfLaunch + kernels.Ptr(8*at)
-				t := s.at(after)
-				span := sumSpan{at, x.N, after, c.turn}
-				s.sums, t.clears, s.most = append(s.sums, span), append(t.clears, span), max(s.most, at+x.N)
-				for _, m := range products {
-					m.at = at
-					t.products = append(t.products, m)
-				}
-				break
-			}
-		}
 	}
 	if len(join) > 0 {
 		to := join[0]
