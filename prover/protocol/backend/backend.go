@@ -15,6 +15,7 @@ package backend
 
 import (
 	"context"
+	"iter"
 
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/field"
@@ -172,6 +173,26 @@ func SingleStack(suite hash.Suite, s *model.Stack, rowVars, logBlowup int) Commi
 
 // values returns the number of values in all rows.
 func (c *Commitment) values() int { return c.Rows() << c.RowVars }
+
+// Blocks yields the blocks of which a group has entries, in order, and for each how many of its first entries are not behind the
+// group. A group that is no tensors has none.
+func (c *Commitment) Blocks(group int) iter.Seq2[*model.Block, int] {
+	return func(yield func(*model.Block, int) bool) {
+		part := c.Parts[group]
+		if part.Kind != Tensors {
+			return
+		}
+		begin := uint64(part.First) << c.RowVars
+		end := begin + uint64(c.Groups[group].Rows)<<c.RowVars
+		for i := range part.Stack.Blocks {
+			b := &part.Stack.Blocks[i]
+			size := uint64(1) << b.Bits
+			if b.Offset < end && begin < b.Offset+size && !yield(b, int(min(end-b.Offset, size))) {
+				return
+			}
+		}
+	}
+}
 
 // Opening is what passes of an opening work on: the table in which slot 0 of
 // Commitments[i] begins at table row RowOffsets[i].

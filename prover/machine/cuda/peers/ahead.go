@@ -97,17 +97,8 @@ func homeOf(r *run.Run, g *model.Graph, c *backend.Commitment, group int) *devic
 
 // chunksOf returns the chunks that compute what a group reads, none if it reads anything else.
 func chunksOf(g *model.Graph, c *backend.Commitment, group int) map[int]bool {
-	part := c.Parts[group]
-	if part.Kind != backend.Tensors {
-		return nil
-	}
-	begin := uint64(part.First) << c.RowVars
-	end := begin + uint64(c.Groups[group].Rows)<<c.RowVars
 	chunks := map[int]bool{}
-	for _, b := range part.Stack.Blocks {
-		if b.Offset >= end || b.Offset+1<<b.Bits <= begin {
-			continue
-		}
+	for b := range c.Blocks(group) {
 		t := &g.Tensors[b.Tensor]
 		if t.Kind != model.Witness || t.Chunk >= g.Chunks {
 			return nil

@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -110,7 +111,7 @@ func (s *transfers) list(c *backend.Commitment, of []int, piece int) {
 	count := 0
 	for i := range c.Groups {
 		a := s.all[of[i]]
-		for _, id := range fixedOf(a.b.Graph, c, i) {
+		for id := range fixedOf(a.b.Graph, c, i) {
 			x, listed := on[id]
 			if !listed {
 				if values := a.b.Witness.Fixed(id); !s.somewhere(values) {
@@ -368,11 +369,11 @@ func (a *arrivals) Have(c *backend.Commitment, group int) bool {
 func (a *arrivals) awaited(c *backend.Commitment, group int) []chan struct{} {
 	pieces, ok := a.pieces[group]
 	if !ok {
-		eachFixed(a.b.Graph, c, group, func(id model.TensorID, entries int) {
+		for id, entries := range fixedOf(a.b.Graph, c, group) {
 			if x := a.of[id]; x != nil {
 				pieces = append(pieces, x.there[(entries-1)/x.entries])
 			}
-		})
+		}
 		a.pieces[group] = pieces
 	}
 	return pieces
@@ -386,27 +387,14 @@ func (a *arrivals) Find(id model.TensorID) (*device.Tensor, error) {
 	return a.b.Find(id)
 }
 
-// fixedOf lists the fixed tensors that a group of a commitment reads.
-func fixedOf(g *model.Graph, c *backend.Commitment, group int) []model.TensorID {
-	var ids []model.TensorID
-	eachFixed(g, c, group, func(id model.TensorID, _ int) { ids = append(ids, id) })
-	return ids
-}
-
-// eachFixed calls f with the fixed tensor of each block of which a group of a commitment has
-// entries, and how many of the tensor's first entries have all of those.
-func eachFixed(g *model.Graph, c *backend.Commitment, group int, f func(id model.TensorID, entries int)) {
-	part := c.Parts[group]
-	if part.Kind != backend.Tensors {
-		return
-	}
-	begin := uint64(part.First) << c.RowVars
-	end := begin + uint64(c.Groups[group].Rows)<<c.RowVars
-	for i := range part.Stack.Blocks {
-		b := &part.Stack.Blocks[i]
-		size := uint64(1) << b.Bits
-		if t := &g.Tensors[b.Tensor]; b.Offset < end && begin < b.Offset+size && t.Kind == model.Fixed {
-			f(b.Tensor, entriesTo(b, t.Shape, int(min(end-b.Offset, size))))
+// fixedOf yields the fixed tensors that a group of a commitment reads, block by block, and how many of a tensor's first entries have
+// all of those.
+func fixedOf(g *model.Graph, c *backend.Commitment, group int) iter.Seq2[model.TensorID, int] {
+	return func(yield func(model.TensorID, int) bool) {
+		for b, n := range c.Blocks(group) {
+			if t := &g.Tensors[b.Tensor]; t.Kind == model.Fixed && !yield(b.Tensor, entriesTo(b, t.Shape, n)) {
+				return
+			}
 		}
 	}
 }

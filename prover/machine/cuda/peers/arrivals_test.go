@@ -54,7 +54,9 @@ func TestEachFixed(t *testing.T) {
 				want[id] = max(want[id], int(v-1)%1000+1)
 			}
 		}
-		eachFixed(fixed.Graph, c, group, func(id model.TensorID, entries int) { got[id] = max(got[id], entries) })
+		for id, entries := range fixedOf(fixed.Graph, c, group) {
+			got[id] = max(got[id], entries)
+		}
 		for id, n := range want {
 			if got[id] < n || got[id] > fixed.Weights[id].Len() {
 				t.Errorf("group %d reads %d entries of tensor %d, and waits for %d", group, n, id, got[id])
@@ -123,7 +125,7 @@ func TestArrivals(t *testing.T) {
 				continue
 			}
 			a.Wait(c, group)
-			eachFixed(fixed.Graph, c, group, func(id model.TensorID, entries int) {
+			for id, entries := range fixedOf(fixed.Graph, c, group) {
 				there, err := a.Find(id)
 				if err != nil {
 					t.Fatal(err)
@@ -131,7 +133,7 @@ func TestArrivals(t *testing.T) {
 				if got, want := bytesOf(t, streams[i], there, entries), ints.Bytes(fixed.Weights[id])[:entries*there.Width]; !slices.Equal(got, want) {
 					early[a] = fmt.Errorf("%d: group %d does not have the first %d entries of tensor %d", number, group, entries, id)
 				}
-			})
+			}
 		}
 		s.end(false)
 		for a, err := range early { // a commitment made of it is given up (check)
@@ -146,7 +148,7 @@ func TestArrivals(t *testing.T) {
 				if of[group] != i || !healthy(i) {
 					continue
 				}
-				for _, id := range fixedOf(fixed.Graph, c, group) {
+				for id := range fixedOf(fixed.Graph, c, group) {
 					if there := b.Context.Known(fixed.Weights[id]); there == nil || !slices.Equal(bytesOf(t, streams[i], there, there.Len), ints.Bytes(fixed.Weights[id])) {
 						t.Fatalf("%d: tensor %d is not complete on machine %d", number, id, i)
 					}
@@ -253,7 +255,7 @@ func TestManyArrivals(t *testing.T) {
 			for i, b := range machines {
 				for group := range of {
 					if of[group] == i {
-						for _, id := range fixedOf(fixed.Graph, c, group) {
+						for id := range fixedOf(fixed.Graph, c, group) {
 							if b.Context.Known(fixed.Weights[id]) == nil {
 								t.Fatalf("%d machines: tensor %d has not come to machine %d", count, id, i)
 							}

@@ -38,16 +38,7 @@ func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) []Groups {
 
 // recomputing returns the segment that recomputes values of a group of a commitment, −1 if all are kept.
 func (p *part) recomputing(c *backend.Commitment, group int) int {
-	part := &c.Parts[group]
-	if part.Kind != backend.Tensors {
-		return -1
-	}
-	from := uint64(part.First) << c.RowVars
-	to := from + uint64(c.Groups[group].Rows)<<c.RowVars
-	for _, b := range part.Stack.Blocks {
-		if b.Offset >= to || b.Offset+1<<b.Bits <= from {
-			continue
-		}
+	for b := range c.Blocks(group) {
 		if s, ok := p.tensors[b.Tensor]; ok && !s.kept() {
 			return s.segment
 		}
