@@ -156,7 +156,9 @@ func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.T
 // so many of its highest bits, an even number of bits from the end. It returns which digit is
 // the first (leading), and the root of what brought the bits to the front as well: the integer is (key + rest)·2^(24 −
 // leadBits)/scale² times 2^12 to the number of the next digit, rest being in [0, 1).
-func (b *Builder) leadingBits(shape []int, digits []model.TensorID, name string, c *Column) (first []model.TensorID, scale, out model.TensorID) {
+func (b *Builder) leadingBits(
+	shape []int, digits []model.TensorID, name string, c *Column,
+) (first []model.TensorID, scale, out model.TensorID) {
 	first, lead, next := b.leading(shape, digits)
 	var pieces []model.Piece
 	for i := range DigitBits / 2 {

@@ -202,7 +202,8 @@ type Column struct {
 
 // NewColumn is the column of these values, at least one.
 func NewColumn(values []int32, frac int, saturated []model.Rows) *Column {
-	return &Column{Values: values, Frac: frac, Least: int64(slices.Min(values)), Greatest: int64(slices.Max(values)), Saturated: United(saturated)}
+	least, greatest := int64(slices.Min(values)), int64(slices.Max(values))
+	return &Column{Values: values, Frac: frac, Least: least, Greatest: greatest, Saturated: United(saturated)}
 }
 
 // tableColumn has as many rows as a table, and a name that tells it apart from others.
