@@ -30,6 +30,7 @@ func inPairs[A, B ints.Integer](rows Operand[A], columns Operand[B]) (most int64
 		len(rows.Free)*len(columns.Free)*len(rows.K)*len(rows.Batch) < pairWork {
 		return 0, false
 	}
+	// Entries of 8 and 16 bits have 15 at most, so only those of 32 are looked at.
 	if _, wide := any(columns.Data).([]int32); wide && magnitudeBits(columns.Data) > 15 {
 		return 0, false
 	}
