@@ -45,6 +45,12 @@ var operatorModels = sync.OnceValues(func() (list []operatorModel, err error) {
 	return list, err
 })
 
+// widened is a range 2^by times as wide.
+func widened(r Range, by int) Range {
+	f := math.Exp2(float64(by))
+	return Range{Min: r.Min * f, Max: r.Max * f, Least: r.Least * f}.Rounded()
+}
+
 // drawFormats draws formats for some values of a model, and makes the ranges of some wider
 // or narrower: what a file of ranges may have.
 func drawFormats(t *rapid.T, o *operatorModel) (ranges map[string]Range, opts Options) {
@@ -64,8 +70,7 @@ func drawFormats(t *rapid.T, o *operatorModel) (ranges map[string]Range, opts Op
 		}
 		r := o.ranges[name]
 		if scaled {
-			by := math.Exp2(float64(rapid.IntRange(-8, 8).Draw(t, name+": range")))
-			r = Range{Min: r.Min * by, Max: r.Max * by, Least: r.Least * by}.Rounded()
+			r = widened(r, rapid.IntRange(-8, 8).Draw(t, name+": range"))
 		}
 		ranges[name] = r
 	}
@@ -136,6 +141,24 @@ func TestFormatsAtEnds(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s %v: %v", c.model, c.formats, err)
 		}
+	}
+}
+
+// Where half a unit would take the greatest accumulator out of the largest table there is room
+// for, less is added, and the least key is lower for it.
+func TestFormatsLessThanHalf(t *testing.T) {
+	list, err := operatorModels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := list[slices.IndexFunc(list, func(o operatorModel) bool { return o.name == "bias_gelu" })]
+	ranges := map[string]Range{"x": widened(o.ranges["x"], -8), "y/Add": widened(o.ranges["y/Add"], 1), "y": o.ranges["y"]}
+	m, err := Quantise(o.graph, ranges, Options{Mode: "auto", Formats: Formats{"x": {Bits: 4}, "y/Add": {Bits: 4}}})
+	if err == nil {
+		err = runsAtEnds(m, rand.New(rand.NewPCG(0, 0)))
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

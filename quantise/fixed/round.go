@@ -124,14 +124,14 @@ func (b *Builder) RoundOnce(name string, e *Int, frac, bits, table int, f Piecew
 // An accumulator whose keys take a larger table is refused.
 func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int64, bits int) model.TensorID {
 	flo, fhi := f.At(frac)
-	kmin, kmax := Keys(e, frac)
+	table := b.PiecewiseOf(f.Kind, lo, hi, bits)
+	kmin, kmax := b.keysIn(table, e, frac)
 	outMin, outMax := f.image(kmin, kmax, lo, hi)
 	out := b.Witness(name, e.Shape, frac, outMin, outMax)
 	low, high := kmin < lo && lo > flo && f.Kind == Keep, kmax > hi && hi < fhi
 	if f.Kind == Absolute {
 		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
 	}
-	table := b.PiecewiseOf(f.Kind, lo, hi, bits)
 	b.Clamped(table, f.Kind, lo, hi, low, high)
 	b.Lookup(e, frac, table, out)
 	return out
@@ -231,13 +231,15 @@ func (b *Builder) RoundTo(name string, e *Int, frac int) model.TensorID {
 		}
 		frac--
 	}
-	out := b.Witness(name, e.Shape, frac, lo, hi)
 	// The model's clamp table will do if it does not clamp these keys.
 	top, bits := int64(1)<<b.Plan.Bits, b.TableFor(e, frac)
 	if lo < -top || hi >= top {
 		top, bits = 1<<(b.Plan.TableBits-1), TableBits(lo, hi)
 	}
-	b.Lookup(e, frac, b.PiecewiseOf(Keep, -top, top-1, bits), out)
+	table := b.PiecewiseOf(Keep, -top, top-1, bits)
+	lo, hi = b.keysIn(table, e, frac)
+	out := b.Witness(name, e.Shape, frac, lo, hi)
+	b.Lookup(e, frac, table, out)
 	return out
 }
 
@@ -261,13 +263,27 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	if tooWide && !b.Draft {
 		refuse.With("an accumulator of up to %d cannot be rounded by %d bits", e.Abs(), shift)
 	}
-	// Half a unit is added, so that keys are rounded; less where the greatest accumulator
-	// would leave the table for that, which rounds down a little more.
-	half := int64(1) << (shift - 1)
-	if t := &b.Circuit.Tables[table]; e.Max < (t.Min+1<<t.Bits)<<shift {
-		half = min(half, (t.Min+1<<t.Bits)<<shift-1-e.Max)
+	b.InRange(b.cut(e.PlusConst(b.half(table, e, shift)), shift, table, out), shift)
+}
+
+// half is what is added to an accumulator before its low bits are cut off, so that keys are
+// rounded: half a unit, or less where the greatest accumulator would leave the table for that.
+func (b *Builder) half(table model.TableID, e *Int, shift int) int64 {
+	t, half := &b.Circuit.Tables[table], int64(1)<<(shift-1)
+	if end := (t.Min + 1<<t.Bits) << shift; e.Max < end {
+		half = min(half, end-1-e.Max)
 	}
-	b.InRange(b.cut(e.PlusConst(half), shift, table, out), shift)
+	return half
+}
+
+// keysIn bounds the keys that Lookup has in a table: Keys, or less where half is.
+func (b *Builder) keysIn(table model.TableID, e *Int, frac int) (lo, hi int64) {
+	shift := e.Frac - frac
+	if shift < 1 || shift > MaxRounding {
+		return Keys(e, frac)
+	}
+	half := b.half(table, e, shift)
+	return (e.Min + half) >> shift, (e.Max + half) >> shift
 }
 
 // fit refuses a look-up whose table has not all keys of its accumulator: inputs within
