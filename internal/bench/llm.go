@@ -13,8 +13,11 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/internal/devices"
+	"github.com/prove-model/prove-model/internal/job"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/resident"
 	"github.com/prove-model/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/quantise"
 )
 
@@ -90,6 +93,7 @@ func (m *random) measure(ctx context.Context, c *provemodel.Committed, ids []int
 	defer must.Catch(&err)
 	ph := m.ph
 	inputs := must.Get(m.TextSamples([][]int{ids}))
+	must.OK(fits(must.Get(c.Circuit().Estimate(inputs[0], &m.opts.Commit, &m.opts.Prove)), m.opts.Prove.MemoryBudget))
 	var want []provemodel.Tensor
 	if len(ids) <= o.Float {
 		ph.Begin("run float model")
@@ -111,6 +115,17 @@ func (m *random) measure(ctx context.Context, c *provemodel.Committed, ids []int
 		runs = append(runs, *r)
 	}
 	return runs, nil
+}
+
+// fits returns an error where a proof without a budget takes more memory than the system has free, whatever the collector does:
+// the system would end the process. An estimate counts values twice, which the collector may keep.
+func fits(e *provemodel.Estimate, budget int64) error {
+	least, free := e.Beside/2, resident.Available()
+	if budget > 0 || arena.Bounded() > 0 || free == 0 || least <= free {
+		return nil
+	}
+	return job.WithHint(fmt.Errorf("a proof takes about %s of memory beside the weights, and %s are free", ui.Bytes(least), ui.Bytes(free)),
+		"--chunk-budget-gb bounds it: the rest lies in files")
 }
 
 // measureRun proves the logits after a text, of which want are the float model's, if any.

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/internal/resident"
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
@@ -234,5 +236,20 @@ func TestMeasureTexts(t *testing.T) {
 	var b bytes.Buffer
 	if m.Print(&b); !strings.Contains(b.String(), "one proof of 3 texts") {
 		t.Errorf("%v: %s", err, &b)
+	}
+}
+
+// A proof that no memory holds is not begun, unless a budget has the rest in files.
+func TestFits(t *testing.T) {
+	if resident.Available() == 0 {
+		t.Skip("the system does not say what memory is free")
+	}
+	for _, c := range []struct {
+		beside, budget int64
+		refused        bool
+	}{{1 << 20, 0, false}, {1 << 60, 0, true}, {1 << 60, 1 << 30, false}} {
+		if err := fits(&provemodel.Estimate{Beside: c.beside}, c.budget); (err != nil) != c.refused {
+			t.Errorf("%d bytes, %d: %v", c.beside, c.budget, err)
+		}
 	}
 }
