@@ -147,24 +147,29 @@ func (l *lowering) reach(a, b model.TensorID, c contraction) float64 {
 // fitProduct returns tensors of a and b so that a sum of products fits the
 // accumulator, rounding the wider one as often as that takes.
 func (l *lowering) fitProduct(v, a, b *value, c contraction) (model.TensorID, model.TensorID) {
-	ida, idb := l.tightened(a), l.tightened(b)
+	type factor struct {
+		of   *value
+		id   model.TensorID
+		bits int // that it has been rounded to: what it is held in may have more
+	}
+	x, y := &factor{a, l.tightened(a), noBound}, &factor{b, l.tightened(b), noBound}
 	for {
-		over := l.reach(ida, idb, c) / float64(l.limitOf(v))
+		over := l.reach(x.id, y.id, c) / float64(l.limitOf(v))
 		if over <= 1 {
-			return ida, idb
+			return x.id, y.id
 		}
-		wide, of := &ida, a
-		if l.Magnitude(idb) > l.Magnitude(ida) {
-			wide, of = &idb, b
+		wide := x
+		if l.Magnitude(y.id) > l.Magnitude(x.id) {
+			wide = y
 		}
 		// Share the loss between the two.
 		loss := 1
 		for over > fixed.Pow2(2*loss) {
 			loss++
 		}
-		bits := model.Log2Ceil(int(l.Magnitude(*wide))) - loss
-		refuse.If(bits < 4, "a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
-		*wide = l.narrowed(of, bits)
+		wide.bits = min(model.Log2Ceil(int(l.Magnitude(wide.id)))-loss, wide.bits-1)
+		refuse.If(wide.bits < 4, "a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
+		wide.id = l.narrowed(wide.of, wide.bits)
 	}
 }
 
