@@ -109,9 +109,10 @@ func runsAtEnds(m *Model, rng *rand.Rand) error {
 }
 
 // Formats whose keys reach one beyond a power of two when they are rounded: the table has
-// it, or the format is refused by the name of the value. The last two are of a table that has no
-// room for half a unit more, so that less is added and the least key is lower, and of a factor of a
-// product that limbs hold with more bits than are asked for.
+// it, or the format is refused by the name of the value. The last three are of a table that has no
+// room for half a unit more, so that less is added and the least key is lower; of a factor of a
+// product that limbs hold with more bits than are asked for; and of a tensor of zeros and ones that
+// is cut into limbs.
 func TestFormatsAtEnds(t *testing.T) {
 	list, err := operatorModels()
 	if err != nil {
@@ -134,6 +135,7 @@ func TestFormatsAtEnds(t *testing.T) {
 		{"affine_grid_sampled", "auto", Formats{"y/Sub": {Bits: 4}, "y/Sub_3": {Bits: 4}, "y/Reshape_7": {Bits: 10}, "y/Reshape_8": {Bits: 21}, "y/Transpose": {Bits: 5}, "y/MatMul": {Weights: 2}},
 			map[string]int{"x": 2, "y/Sub": -4, "y/Sub_3": -5, "y/Reshape_6": -3, "y/Reshape_8": -4},
 			`node "y/MatMul" (MatMul): a value is at least 1534, where its range and its format end at 1023: give it a wider range`},
+		{"log_bands_of_parts", "auto", Formats{"l/Concat": {Bits: 4}}, map[string]int{"x": -3, "z": -7, "l/Concat": 1}, ""},
 	} {
 		i := slices.IndexFunc(list, func(o operatorModel) bool { return o.name == c.model })
 		ranges := maps.Clone(list[i].ranges)

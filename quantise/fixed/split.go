@@ -188,7 +188,7 @@ func (b *Builder) joined(name string, p Split) model.TensorID {
 func (b *Builder) SplitOf(id model.TensorID) Split {
 	return Remember(&b.Splits, id, func() Split {
 		t := b.Circuit.Tensors[id]
-		p := Split{Bits: model.Log2Ceil(int(b.Magnitude(id))+1) / 2}
+		p := Split{Bits: max(1, model.Log2Ceil(int(b.Magnitude(id))+1)/2)}
 		kmin, kmax := t.Min>>p.Bits, t.Max>>p.Bits
 		p.High = b.Witness(t.Name+", high", t.Shape, t.Frac-p.Bits, kmin, kmax)
 		p.Low = b.Witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.Bits-1)
