@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An operatorModel is one of the reader's operator cases, with the ranges of its values.
+// An operatorModel is one of the reader's operator cases, or a tiny language model, with the ranges of its values.
 type operatorModel struct {
 	name   string
 	graph  *graph.Graph
@@ -186,4 +186,44 @@ func TestDrawnFormats(t *testing.T) {
 	if made < refused {
 		t.Errorf("%d circuits, and %d refused", made, refused)
 	}
+}
+
+// The same of models of texts, whose circuits are of any length.
+func TestDrawnTextFormats(t *testing.T) {
+	if !*full {
+		t.Skip("make full draws some")
+	}
+	dirs, err := filepath.Glob("../hf/testdata/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []operatorModel
+	for _, dir := range dirs {
+		if x := openText(t, dir); x != nil {
+			texts = append(texts, operatorModel{filepath.Base(dir), x.g, x.ranges})
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		o := &texts[rapid.IntRange(0, len(texts)-1).Draw(t, "model")]
+		ranges, opts := drawFormats(t, o)
+		opts.Length = longest
+		m, err := Quantise(o.graph, ranges, opts)
+		if err != nil {
+			if !strings.Contains(err.Error(), `"`) {
+				t.Fatalf("%s: a refusal that names nothing: %v", o.name, err)
+			}
+			return
+		}
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		for _, n := range []int{longest, 1, 6} {
+			at, err := m.At(model.Instance{Sizes: []int{n}})
+			if err == nil {
+				err = runsAtEnds(at, rng)
+			}
+			if err != nil {
+				t.Fatalf("%s of %d tokens: %v", o.name, n, err)
+			}
+		}
+		arguments(t, m)
+	})
 }

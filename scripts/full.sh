@@ -15,6 +15,7 @@ go=${GO:-go}
 "$go" test -timeout 1h -run 'WorkersKilled' ./cmd/prove-model-server -cluster-jobs 30
 # The same cases each time; others: SEED=7 scripts/full.sh
 "$go" test -timeout 1h -run 'DrawnFormats' ./quantise -rapid.checks=3000 -rapid.seed="${SEED:-1}"
+"$go" test -timeout 1h -run 'DrawnTextFormats' ./quantise -full -rapid.checks=300 -rapid.seed="${SEED:-1}"
 "$go" test -timeout 1h -run 'FreeLength|HiddenWeights|AnyInputRuns|InputScales|FreeBatch|HiddenOperators|ReplayOfNonsense' ./quantise -full
 "$go" test -timeout 1h -run 'TemplatesAreWhatSizesAreMadeTo' ./quantise/lower -full
 "$go" test -timeout 1h -run 'TestError|TestPow' ./internal/elementary -full
