@@ -325,7 +325,7 @@ func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *
 	}
 	task *= int64(max(1, workers))
 	e := &Estimate{}
-	e.Commit, e.Prove = cost.ProcessorTime(fixed, witness)
+	e.Commit, e.Prove = cost.ProcessorTime(p.Config.Hash, fixed, witness)
 	cores := float64(runtime.GOMAXPROCS(0))
 	e.Commit, e.Prove = e.Commit/cores, e.Prove/cores
 	// What is made while a run goes on, and dropped: accumulators and virtual tensors.

@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/internal/cost"
 	"github.com/prove-model/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
 // Estimate is what committing to a model and proving a run of it take, by the number
@@ -33,7 +34,7 @@ func estimate(weights, witness int) *Estimate {
 		Weights: weights, Witness: witness,
 		Memory: smallestBytes + weightBytes*int64(weights) + witnessBytes*int64(witness),
 	}
-	commit, prove := cost.ProcessorTime(weights, witness)
+	commit, prove := cost.ProcessorTime(hash.Blake3, weights, witness) // the suite of a key unless it is said
 	if e.Commit = commit; witness > 0 {
 		e.Prove = prove
 	}
