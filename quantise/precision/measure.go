@@ -1,14 +1,17 @@
 package precision
 
 import (
+	"errors"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/math/arena"
@@ -141,6 +144,19 @@ func (s *search) judge(m *lower.Result) {
 	}
 }
 
+// order is the order in which samples are run: from the first on, or, where an attempt may stop early, from the one that was
+// hardest so far.
+func (s *search) order(stops bool) []int {
+	order, first := make([]int, len(s.samples)), 0
+	if stops {
+		first = s.worst
+	}
+	for n := range order {
+		order[n] = (first + n) % len(order)
+	}
+	return order
+}
+
 // measure gives a model its weights and runs it on the samples. It stops once the error exceeds
 // most.
 func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (of *attempt, err error) {
@@ -150,31 +166,34 @@ func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (of *at
 	s.memory.Fill(m)
 	a := &attempt{formats: f, model: m}
 	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs))
-	for n := range s.samples {
-		i := n
-		if !math.IsInf(most, 1) { // the hardest first
-			i = (s.worst + n) % len(s.samples)
-		}
+	stops := !math.IsInf(most, 1)
+	order := s.order(stops)
+	for len(order) > 0 {
 		must.OK(s.ctx.Err())
-		s.forget()
-		s.last = s.run(m, s.samples[i].Inputs)
-		at := s.last.at
-		for j, got := range at.Outputs(s.last.witness) {
-			want := s.float(i).outputs[j]
-			if e := outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape) * (lower.Target / s.opts.Target); e > a.error {
-				a.error, s.worst = e, i
-			}
-			for k, x := range want {
-				if x-x != 0 || got[k]-got[k] != 0 {
-					continue
+		n := min(len(order), runtime.GOMAXPROCS(0))
+		if arena.Bounded() > 0 || stops && len(order) == len(s.samples) {
+			n = 1 // values of several runs take memory, and the first one decides on most attempts that may stop early
+		}
+		for k, r := range s.runAll(m, order[:n]) {
+			i := order[k]
+			for j, e := range r.errors {
+				if e > a.error {
+					a.error, s.worst = e, i
 				}
-				off[j] += float64((got[k] - x) * (got[k] - x))
-				size[j] += float64(x * x)
+				got := r.outputs[j]
+				for at, x := range s.float(i).outputs[j] {
+					if x-x != 0 || got[at]-got[at] != 0 {
+						continue
+					}
+					off[j] += float64((got[at] - x) * (got[at] - x))
+					size[j] += float64(x * x)
+				}
+			}
+			if a.error > most {
+				return a, nil
 			}
 		}
-		if a.error > most {
-			return a, nil
-		}
+		order = order[n:]
 	}
 	if len(s.samples) == 1 {
 		s.last.of = a
@@ -186,6 +205,38 @@ func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (of *at
 	}
 	a.spread = math.Sqrt(a.spread)
 	return a, nil
+}
+
+// outcome is what a run of a sample has given: its outputs, and the error of each, such that Target is what is aimed at.
+type outcome struct {
+	outputs [][]float64
+	errors  []float64
+}
+
+// runAll runs a model on some samples at once. The values of the only sample that there is are kept.
+func (s *search) runAll(m *lower.Result, samples []int) []outcome {
+	all, errs := make([]outcome, len(samples)), make([]error, len(samples))
+	var runs []func()
+	for n, i := range samples {
+		runs = append(runs, func() {
+			defer must.Catch(&errs[n])
+			run := s.run(m, s.samples[i].Inputs)
+			if len(s.samples) == 1 {
+				s.last = run
+			} else {
+				defer run.memory.Close()
+			}
+			r := &all[n]
+			r.outputs = run.at.Outputs(run.witness)
+			for j, got := range r.outputs {
+				e := outputError(got, s.float(i).outputs[j], run.at.Graph.Tensors[run.at.Graph.Outputs[j]].Shape)
+				r.errors = append(r.errors, e*(lower.Target/s.opts.Target))
+			}
+		})
+	}
+	parallel.Do(runs...)
+	must.OK(errors.Join(errs...))
+	return all
 }
 
 // run executes a model in the size of the inputs.
