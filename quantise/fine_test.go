@@ -61,3 +61,21 @@ func TestFineFunctions(t *testing.T) {
 		}
 	}
 }
+
+// The constant around a padded value is itself in products of limbs.
+func TestFinePadding(t *testing.T) {
+	const rows, width = 4, 16
+	rng := rand.New(rand.NewPCG(3, 4))
+	n := networks.New([]int{rows, width}, []int{rows, width + 2})
+	w := n.Filled([]int{width, width}, func(int) float64 { return rng.NormFloat64() / 4 })
+	x := n.Pad(n.MatMul(n.In[0], w), []int{0, 1}, []int{0, 1}, 1.5)
+	g := n.WithOutput(t, n.Mul(x, n.Apply(graph.Tanh, n.In[1])))
+	formats := Formats{"in0": {Bits: 22}, "in1": {Bits: 22}}
+	for _, node := range g.Nodes {
+		formats[node.Output] = Format{Bits: 22, Weights: 15}
+	}
+	_, _, got, want := run(t, g, [][]float64{networks.Normal(rows*width, rng), networks.Normal(rows*(width+2), rng)}, Options{Formats: formats})
+	if a := Compare(got[0], want[0]); a.Relative > 1e-4 {
+		t.Errorf("error %.6f %% of the range", 100*a.Relative)
+	}
+}

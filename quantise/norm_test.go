@@ -144,3 +144,31 @@ func TestNormOfAnyRow(t *testing.T) {
 		}
 	})
 }
+
+// Where the epsilon is large beside every entry, the norm of a row grows with the number of its entries: products with its
+// result leave room for all of them at the end of their range.
+func TestProductOfNormWithLargeEpsilon(t *testing.T) {
+	const width = 256
+	for name, op := range normsOf {
+		op.Axes, op.Epsilon = []int{1}, 1
+		n := networks.New([]int{1, width})
+		w := n.Filled([]int{width, 3}, func(i int) float64 { return float64(1 - 2*(i/3%2)) })
+		g := n.WithOutput(t, n.MatMul(n.Norm(op, n.In[0]), w))
+		x := make([]float64, width)
+		for i := range x {
+			x[i] = 0.001 * float64(1-2*(i%2))
+		}
+		for _, bits := range []int{0, 12, 16} {
+			opts := Options{Formats: Formats{}}
+			if bits > 0 {
+				for _, name := range Values(g) {
+					opts.Formats[name] = Format{Bits: bits, Weights: 16}
+				}
+			}
+			_, _, got, want := run(t, g, [][]float64{x}, opts)
+			if a := Compare(got[0], want[0]); a.Relative > 0.01 {
+				t.Errorf("%s, %d bits: error %.3f %% of the range", name, bits, 100*a.Relative)
+			}
+		}
+	}
+}

@@ -37,8 +37,12 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	// The scale of the result, as fine as there is room for, and that of the table:
 	// such that factors are shifted by whole limbs.
 	frac := 0
+	// normOf bounds the norm of what a row has whose norm is that: of an entry by itself, or of all.
+	normOf := func(norm float64) float64 {
+		return math.Sqrt(float64(mean)) * norm / math.Sqrt(float64(norm*norm)+eps) * (1 + Pow2(-9))
+	}
 	largest := float64(b.Magnitude(id))
-	root := math.Sqrt(float64(mean)) * largest / math.Sqrt(float64(largest*largest)+eps) * (1 + Pow2(-9))
+	root := normOf(largest)
 	for b.Room(float64(root*Pow2(frac+1)) + 1<<17) {
 		frac++
 	}
@@ -61,9 +65,8 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	e.Frac = frac
 	e.Max = int64(root*Pow2(frac)) + 1<<17
 	e.Min = -e.Max
-	// Together the entries of a row have the norm that an entry alone can have, but
-	// for what rounding adds to each.
-	e.Norm = float64(root*Pow2(frac)) + float64(math.Sqrt(float64(r.Count))*(1<<17))
+	// Rounding adds to each entry.
+	e.Norm = float64(normOf(math.Sqrt(float64(r.Count))*largest)*Pow2(frac)) + float64(math.Sqrt(float64(r.Count))*(1<<17))
 	return e
 }
 

@@ -7,11 +7,12 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// SplitMoved is SplitOf for a tensor whose entries may be those of another one, which
-// is cut instead.
+// SplitMoved is SplitOf for a tensor whose entries may be those of another one, with zeros around
+// them, which is cut instead.
 func (b *Builder) SplitMoved(id model.TensorID) Split {
 	t := b.Circuit.Tensors[id]
-	moved := t.Kind == model.Virtual && len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums()
+	moved := t.Kind == model.Virtual && len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() &&
+		(t.Def[0].View == nil || t.Def[0].View.Fill == 0)
 	if _, known := b.Splits[id]; known || !moved {
 		return b.SplitOf(id)
 	}
