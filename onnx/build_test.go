@@ -46,6 +46,8 @@ func testNode(op string, in, out []string, attrs ...any) *onnxpb.NodeProto {
 			}
 		case []int64:
 			a.Type, a.Ints = onnxpb.AttributeProto_INTS, v
+		case []float32:
+			a.Type, a.Floats = onnxpb.AttributeProto_FLOATS, v
 		case *onnxpb.TensorProto:
 			a.Type, a.T = onnxpb.AttributeProto_TENSOR, v
 		case onnxpb.AttributeProto_AttributeType:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/must"
+	"github.com/prove-model/prove-model/internal/picture"
 	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -142,10 +143,15 @@ func readFile(path string) Inputs {
 // extensionOf is that of a file with this content: JSON begins with a bracket, a table is text, and what nothing else
 // is, a tensor.
 func extensionOf(data []byte) string {
-	for begin, ext := range map[string]string{"\x93NUMPY": ".npy", "PK\x03\x04": ".npz", "\x89PNG": ".png", "\xff\xd8\xff": ".jpg"} {
+	for begin, ext := range map[string]string{
+		"\x93NUMPY": ".npy", "PK\x03\x04": ".npz", "\x89PNG": ".png", "\xff\xd8\xff": ".jpg", "II*\x00": ".tiff", "MM\x00*": ".tiff",
+	} {
 		if bytes.HasPrefix(data, []byte(begin)) {
 			return ext
 		}
+	}
+	if _, _, err := picture.Size(data); err == nil { // the others begin with letters
+		return ".bmp"
 	}
 	text := bytes.TrimLeft(data, " \t\r\n\ufeff")
 	if len(text) > 0 && (text[0] == '[' || text[0] == '{') {

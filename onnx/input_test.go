@@ -175,6 +175,7 @@ func TestExtensionOf(t *testing.T) {
 	for content, want := range map[string]string{
 		"\x93NUMPY\x01\x00": ".npy", "PK\x03\x04rest": ".npz", "\x89PNG\r\n": ".png", "\xff\xd8\xff\xe0": ".jpg",
 		" \n[[1]]": ".json", "\ufeff{}": ".json", "a,b\r\n1,2\n": ".csv", "a\tb\n": ".csv", string(tensor): ".pb",
+		"P5 2 1 255\n\x01\x02": ".bmp", "P6,P7\n1,2\n": ".csv", "BMI,age\n": ".csv", "II*\x00": ".tiff",
 	} {
 		if got := extensionOf([]byte(content)); got != want || formats[got] == nil {
 			t.Errorf("%q: %s, want %s", content, got, want)

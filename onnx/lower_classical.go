@@ -119,31 +119,34 @@ func lowerBinarizer(o *op) {
 	o.result(0, o.Cast(above, graph.Float))
 }
 
-// lowerImputer replaces one number by another. If that is NaN and the input has none,
-// nothing is replaced.
+// lowerImputer replaces one number by another. That may be NaN, which an input has only if its samples have it.
 func lowerImputer(o *op) {
 	x := o.in(0)
 	o.shape(x)
 	floats, whole := o.numbersAttr("imputed_value_floats"), o.intsAttr("imputed_value_int64s")
-	if a := o.attrs["replaced_value_float"]; len(whole) == 0 && (a == nil || math.IsNaN(float64(a.GetF()))) {
-		o.ignore("replaced_value_float", "replaced_value_int64")
-		o.result(0, x)
-		return
-	}
-	var old, fill graph.Value
+	var missing, fill graph.Value // where x is replaced, and by what
 	if len(whole) > 0 {
 		o.ignore("replaced_value_float")
-		old = o.Cast(o.Integers([]int{}, []int64{o.intAttr("replaced_value_int64", 0)}), o.DType(x))
+		old := o.Integers([]int{}, []int64{o.intAttr("replaced_value_int64", 0)})
+		missing = o.Compare(graph.Equal, x, o.Cast(old, o.DType(x)))
 		fill = o.Cast(o.Integers([]int{len(whole)}, whole), o.DType(x))
 	} else {
 		o.ignore("replaced_value_int64")
-		old = o.Cast(o.Number(o.floatAttr("replaced_value_float", 0)), o.DType(x))
+		if a := o.attrs["replaced_value_float"]; a != nil && math.IsNaN(float64(a.GetF())) {
+			o.ignore("replaced_value_float")
+			if missing = o.IsNaN(x); o.Tensor(missing) != nil { // nowhere
+				o.result(0, x)
+				return
+			}
+		} else {
+			missing = o.Compare(graph.Equal, x, o.Cast(o.Number(o.floatAttr("replaced_value_float", 0)), o.DType(x)))
+		}
 		for _, v := range o.features(x, "imputed_value_floats", floats) {
 			fill = o.Cast(v, o.DType(x))
 		}
 	}
 	o.failIf(!o.Valid(fill), "has no value that replaces another")
-	o.result(0, o.Where(o.Compare(graph.Equal, x, old), fill, x))
+	o.result(0, o.Where(missing, fill, x))
 }
 
 func lowerFeatureVectorizer(o *op) {
