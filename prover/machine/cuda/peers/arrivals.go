@@ -301,7 +301,7 @@ func (a *arrivals) sourcesHeld(whole []*arrival) error {
 			}
 			a.spoiled = &device.Error{On: from.b.Context, Err: errs[from]}
 			if err := x.upload(a.across, k); err != nil {
-				return err
+				return errors.Join(err, quiesce(a.across)) // earlier ones may still write to what is freed
 			}
 		}
 	}
