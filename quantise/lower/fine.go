@@ -197,7 +197,8 @@ func (c curvePieces) rounded(frac, rise, k int) (starts, slopes, bends []int32) 
 }
 
 // fineLow is the number of bits of the low limb of a function's argument, which is rounded to the scale frac: the least
-// with which the high limb has at most fineBits and its clamp table at most two rows for an entry.
+// with which the high limb has at most fineBits and its clamp table at most two rows for an entry, or fixed.LowBits if
+// there is none below that.
 func (l *lowering) fineLow(base *value, frac int) int {
 	bits, e := l.formatted(base), base.acc
 	frac = max(min(frac, e.Frac), e.Frac-fixed.MaxRounding)

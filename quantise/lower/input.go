@@ -40,7 +40,7 @@ func (l *lowering) roundedInput(v *value, t model.Tensor, numbers graph.Numbers)
 	if r == 0 {
 		r = 1
 	}
-	if l.integers(v.name) { // whole numbers are not rounded: the scale is 0, or coarser for more than bits
+	if l.integers(v.name) { // whole numbers are on scale 0: they may be clamped, but are not rounded
 		bits, finest = max(bits, min(fixed.FloorLog2(r)+1, max(fixed.FormatBits, bitsOfRange(v.rng)))), 0
 		if bits > 30 {
 			refuse.With("input %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", v.name, v.rng.Abs())
