@@ -55,7 +55,7 @@ type lowering struct {
 	secrets       map[*graph.Tensor]*secret            // secret constants by their stand-ins
 	read          atomic.Pointer[secret]               // one whose stand-in's numbers the node being lowered has read
 
-	underprecise []string // values whose format asks for weights of more bits than half the channels could get
+	underprecise []string // values with a format for weights of which half the channels have fewer than goodWeightBits
 	maxBits      int      // the most bits of activations that leave the weights enough bits in every product
 }
 
