@@ -25,6 +25,7 @@ func lowerArithmetic(l *lowering, op graph.Arithmetic, v *value, in []*value) {
 	refuse.If(op > graph.Div, "operator not supported")
 	a, b, sums := in[0], in[1], TraitsOf(op).Sums
 	exact := l.integers(v.name) && op != graph.Div
+	// Two functions of one value are one function of it; but a sum of affine ones stays an accumulator.
 	if a != nil && b != nil && !exact {
 		if base, fa, fb, ok := common(v, a, b); ok && (!sums || a.nonlinear() || b.nonlinear()) {
 			v.fn = &function{name: graph.Kind(op), base: base, curve: both(fa, fb, graph.Kind(op), op.Of())}

@@ -22,9 +22,9 @@ type Base struct {
 // AsBase returns the model as a base for adapters (Options.Base). No other base may have its name.
 func (r *Result) AsBase(name string) *Base { return &Base{name, r, r.Circuit.Graph.FixedIDs()} }
 
-// scalesOf returns the scales, the finest first, of the base's fixed tensors with that name and shape for which has holds. has
-// gets a tensor's scale and its largest entry, which tells whether the low bits of channels with large weights are zero. A nil
-// base has no tensors.
+// scalesOf returns the scales, the finest first, of the base's fixed tensors with that name and shape for which has is true of the
+// scale and the largest entry. The largest entry tells whether the low bits of channels with large weights are zero. A nil base has no
+// tensors.
 func (b *Base) scalesOf(name string, shape []int, has func(frac int, most int64) bool) []int {
 	if b == nil {
 		return nil
@@ -57,8 +57,8 @@ func (m *meeting) baseScales() []int {
 	})
 }
 
-// has refuses to make a fixed tensor of the base's matrix t on a scale that the base does not have it on. The tensor's name is that of
-// t with a suffix: "" for the matrix itself, another one for the second part of its weights (restOf).
+// has refuses a fixed tensor of the base's matrix t on the scale frac if the base does not have one on that scale. The tensor's name is
+// that of t with a suffix: "" for the matrix itself, another one for the second part of its weights (restOf).
 func (b *Base) has(name, suffix string, t *graph.Tensor, shape []int, frac int) {
 	same := func(own int, _ int64) bool { return own == frac }
 	if isMatrix(t) && b.knows(name, shape) && len(b.scalesOf(name+suffix, shape, same)) == 0 {

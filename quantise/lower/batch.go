@@ -88,7 +88,7 @@ func (v *variants) quantiseFree(ranges map[string]Range, opts Options, memory *M
 		return l
 	}
 	all[0] = begin(0).choose()
-	var others []func() // side by side
+	var others []func() // run in parallel
 	for i := 1; i < len(v.list); i++ {
 		others = append(others, func() {
 			all[i], errs[i] = refuse.Result(func() *lowering {

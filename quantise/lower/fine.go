@@ -66,6 +66,7 @@ func (l *lowering) fineFunction(v *value) model.TensorID {
 	if bent {
 		rise = rise.Plus(l.EntryProduct(high.Shape, of("bend", c.bend), l.bow(v, p)))
 	}
+	// What is added to the start is on the slopes' scale. If that is finer than the starts', it is rounded first.
 	rise = rise.On(c.slope.Frac)
 	e := l.Of(a)
 	if rise.Frac == frac {

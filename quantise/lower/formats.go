@@ -156,7 +156,7 @@ func (l *lowering) roomAt(n *graph.Node) int {
 	case t.Product == MatMulProduct:
 		a, b := n.Inputs[0], n.Inputs[1]
 		if l.fg.Consts[a] != nil || l.fg.Consts[b] != nil || l.ofSoftmax(a) || l.ofSoftmax(b) || l.opts.Formats[n.Output].Weights > 0 {
-			return noBound // the sums of a Softmax's rows are known; the others are taken in limbs, or leave their bits to weights
+			return noBound // weights take the bits that are left; a Softmax's rows have known sums; a format may ask for limbs
 		}
 		shape := l.fg.Shapes[a]
 		v := &value{name: n.Output}

@@ -234,8 +234,8 @@ func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 	}
 }
 
-// lowerWraparound lowers x mod 2^n, taken into the range of an integer type that begins at least: (x − least) mod 2^n, plus
-// least.
+// lowerWraparound lowers x mod 2^n, taken into the range of an integer type of n bits whose least number is L: as
+// L + ((x − L) mod 2^n).
 func lowerWraparound(l *lowering, op graph.Wraparound, v *value, in []*value) {
 	var e *fixed.Int // on scale 0
 	if x := in[0]; l.integers(x.name) {

@@ -28,9 +28,9 @@ func (l *lowering) productOf(v, a, b *value, c contraction, sum func(a, b model.
 	return sum(l.fitProduct(v, a, b, c))
 }
 
-// productLimbs is productOf in limbs of b, or of both factors. That is for a v whose format asks for it: with a number for weights,
-// or a wide one of a product entry by entry. The result is nil for other v, if one accumulator holds the product, or if limbs are
-// of no use.
+// productLimbs is productOf in limbs of b, or of both factors. That is for a v whose format asks for it: with a number for Weights,
+// or, for a product entry by entry, with more than NarrowBits. The result is nil for other v, if one accumulator holds the product,
+// or if limbs are of no use.
 func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b model.TensorID) *fixed.Int) *fixed.Int {
 	one := c.count == 1 && l.formatted(v) > fixed.NarrowBits
 	if l.opts.Formats[v.name].Weights == 0 && !one {
@@ -207,7 +207,7 @@ type limbing struct {
 	*meeting
 	low         int                   // size of the low limb in bits
 	highs, lows weights.OperandBounds // bounds of the limbs' entries
-	extra, rest float64               // the most that bias and next summand add, in units of the high limb, and the weights' second part
+	extra, rest float64               // the most that bias and next summand add, in units of the high limb; that the weights' second part adds
 	frac        int                   // scale of the weights
 	short       bool                  // whether there was no room for finer weights
 }
@@ -270,7 +270,7 @@ func (x *limbing) medianBits() int { return fixed.FloorLog2(x.stats.Median*fixed
 
 // crowds reports whether the value x should first be rounded to LimbedBits and clamped to its calibrated range. That is so if
 // the weights have fewer than usualWeightBits in half the channels, for lack of room, and x is a stream or has a format of at
-// most LimbedBits, but a static bound of 2^mostLimbed or more, as a sum of many values has.
+// most LimbedBits, but its static bound is 2^mostLimbed or more, as that of a sum of many values. x must not be in limbs yet.
 func (x *limbing) crowds() bool {
 	of := x.meeting.x
 	_, stream := x.stream[of.name]

@@ -1,7 +1,7 @@
 // Package lower lowers a float graph to a circuit of integers, operator by operator, with the
 // number formats that it is given. Each family of operators has a file with the functions that lower
-// them and their entries in the table of operators (register). No other code switches on the type of
-// an operator.
+// them and their entries in the table of operators (register). Other code asks about operators by their
+// Traits, but for a few tests for a single operator.
 //
 // Lowering is lazy. The value of a node is at first an accumulator, or a function of an earlier
 // value. It becomes a tensor only when something needs its entries: so a convolution, its bias and
@@ -50,7 +50,7 @@ type lowering struct {
 	discontinuous map[string]bool                      // values that an operator whose result jumps reads
 	powers        map[string]bool                      // values that only logarithms of powers read
 	asked         map[model.TensorID][][]graph.Split   // the thresholds, by feature, of inputs that are only compared with some
-	classes       map[model.TensorID]classes           // where extended inputs have codes
+	classes       map[model.TensorID]classes           // by extended input: where it has codes
 	chosen        map[[2]model.TensorID]model.TensorID // by slots and operand: their product (lowerExperts)
 	secrets       map[*graph.Tensor]*secret            // secret constants by their stand-ins
 	read          atomic.Pointer[secret]               // one whose stand-in's numbers the node being lowered has read
@@ -59,7 +59,7 @@ type lowering struct {
 	maxBits      int      // the most bits of activations that leave the weights enough bits in every product
 }
 
-// at sets the node that the steps that follow belong to, and returns the one that was set before.
+// at sets the node of the steps that follow, and returns the one that was set before.
 func (l *lowering) at(n *graph.Node) (before *graph.Node) {
 	before = l.node
 	l.node, l.StepName = n, n.Name
@@ -117,6 +117,7 @@ func heldIn(id model.TensorID, v value) *value {
 	return &v
 }
 
+// newLowering returns a pass over fg that has not run. Its plan is still to be set.
 func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) *lowering {
 	given := opts.Formats
 	opts.Formats = maps.Clone(given)

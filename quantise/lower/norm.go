@@ -67,7 +67,7 @@ func lowerLogPower(l *lowering, op graph.LogPower, v *value, in []*value) {
 	l.Begin(fixed.Block{Kind: fixed.LogPowerBlock, Of: id, Mask: model.None, Axes: axes, Epsilon: op.Epsilon})
 	e := l.Of(l.LogPower(r, id, op.Epsilon))
 	if !v.output {
-		e = l.roundTerm(v, e) // it is not right to more bits than one table has
+		e = l.roundTerm(v, e) // the logarithm is not precise to more bits than one table has
 	}
 	v.acc = e
 }
@@ -107,7 +107,7 @@ func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
 	}
 	e := l.LogOfSum(v.name, v.shape, terms, op.Epsilon, unit, math.Max(op.Least, op.Epsilon))
 	if !v.output {
-		e = l.roundTerm(v, e) // it is not right to more bits than one table has
+		e = l.roundTerm(v, e) // the logarithm is not precise to more bits than one table has
 	}
 	v.acc = e
 }

@@ -153,7 +153,7 @@ func (o Options) WithDefaults() (Options, error) {
 // chosen for by default. A search scales errors so that it always aims at this number, whatever Options.Target is.
 const Target = 1e-3
 
-// LimbedBits is the most bits that a value may have so that a product with weights, taken in two limbs
+// LimbedBits is the most bits of a value for which a product with weights, taken in two limbs
 // of the value, leaves the weights their bits.
 const LimbedBits = 20
 

@@ -143,6 +143,7 @@ const fusedEntries = 1 << 14
 // tableFunction makes the tensor of v, a function of another value, by one look-up in a table with a committed
 // column, with results of at most the given bits.
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
+	// An argument that nothing else reads may be clamped where the function is flat (usefulRange).
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
 		r, most := l.reachOf(base.rng), l.reachOf(v.rng)
 		flat := l.memory.useful.Of(keyOf(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })

@@ -8,8 +8,8 @@ import (
 )
 
 // An operator is the entry of one type of graph.Op in the table: how such operators are lowered, and
-// what other code asks about them. No other code switches on the type of an operator, so
-// that a new operator needs nothing but its entry.
+// what other code asks about them. Other code tests for the type of an operator in few places, so
+// that a new operator usually needs nothing but its entry.
 type operator struct {
 	// lower fills in acc, fn or id of the value that a node computes.
 	// in are the operands; nil for constants.

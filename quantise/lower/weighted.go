@@ -202,7 +202,7 @@ func (m *meeting) scaleWeights() {
 		return
 	}
 	finest := 29 - fixed.FloorLog2(most)
-	m.frac = finest - sort.Search(32, func(coarser int) bool { return m.hasRoom(m.extra, finest-coarser) }) // on the coarsest scale tried, all weights are 0
+	m.frac = finest - sort.Search(32, func(coarser int) bool { return m.hasRoom(m.extra, finest-coarser) }) // 32 bits coarser they are all 0
 	m.bits = fixed.FloorLog2(most*fixed.Pow2(m.frac)) + 1
 	if rounded, ok := m.roundedFrac(m.v); ok {
 		// One look-up of the remainder should do, which has at most so many bits: those of the shared shift, or MostShift.
