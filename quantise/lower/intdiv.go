@@ -113,7 +113,7 @@ func lowerRescale(l *lowering, op graph.Rescale, v *value, in []*value) {
 }
 
 // fraction returns a fraction num/den near x, with den ≤ most and num ≤ mostNum: the last convergent of the continued
-// fraction of x within these limits, or a better fraction between that and the next. It returns 0/1 if none is.
+// fraction of x within these limits, or a better fraction between that and the next. It returns 0/1 if there is none.
 func fraction(x float64, most, mostNum int64) (num, den int64) {
 	n0, d0, n1, d1 := int64(0), int64(1), int64(1), int64(0)
 	for range 40 {

@@ -104,8 +104,8 @@ func lowerInSlots(l *lowering, _ graph.InSlots, v *value, in []*value) {
 }
 
 // lowerExperts lowers products of rows with the matrices of the experts in their slots: Σ_{e,k} slots(t, c, e)·x(t, k)·w(e, j, k).
-// A slot is one expert, so that each sum has the bound of one expert's terms. The first factor, slots·x, is a product tensor, which
-// several nodes share.
+// A slot is one expert, so that each sum has the bound of one expert's terms. The factor slots·x is a virtual tensor, which is not
+// committed to and which nodes with the same operands share.
 func lowerExperts(l *lowering, _ graph.Experts, v *value, in []*value) {
 	x, t := in[0], l.fg.Consts[v.node.Inputs[1]]
 	slots := l.tensor(in[2])

@@ -17,8 +17,8 @@ func init() {
 
 // lowerSoftmax lowers Softmax over the last axis, as exp(x − max − log Σ exp(x −
 // max)): the row's maximum by look-ups, exponentials from a table, the logarithm of
-// their sum from the sum's leading bits, and the result, the shares, from the table of exponentials again. So the
-// relative error of a share does not depend on its size, however many there are in a row.
+// their sum from the sum's leading bits, and the result, the shares, from the table of exponentials again. So before it is
+// rounded to its bits a share is precise in proportion to itself, however many there are in a row.
 //
 // A masked entry is left out of the maximum. The key of its share is one that no other entry has and for
 // which the table has 0.
@@ -151,8 +151,8 @@ func (l *lowering) nearScores(x, v *value) *value {
 }
 
 // The number of scores of attention grows with the square of a text's length, so that for
-// long texts scores are most of what is committed to. In large models their factors are as fine as one
-// accumulator holds, and a score is rounded by one look-up, to a scale on which
+// long texts scores are most of what is committed to. In large models a search gives their factors as many bits as one
+// accumulator has room for (package precision), and a score is rounded by one look-up, to a scale on which
 // the table has all keys that the static bound allows.
 const (
 	// ScoreTable is the size of that table in bits, whatever the number of its uses: coarser scores have smaller
@@ -229,11 +229,11 @@ func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
 	})
 }
 
-// softenMask replaces numbers of a mask that v is the sum of with scores, if only a Softmax reads v. Models
-// mask with huge negative numbers, which would set the scale. They become numbers that leave a masked score 10 below
-// the least score, with e^−10 of its weight or less. softenMask also sets the range of v; below it masked scores
-// are clamped, which is not counted as saturation. scores is the range of the scores. Secret numbers are replaced if the
-// numbers that are shown allow ones as small.
+// softenMask replaces the huge negative numbers with which models mask scores, and which would set the scale. v are
+// the masked scores, values the numbers of the mask, and scores the range of the scores. If only a Softmax reads v, numbers far
+// below all scores are replaced by one that leaves a masked score 10 below the least score or lower, so that it has at
+// most e^−10 of that one's weight. softenMask also sets the range of v. Masked scores are clamped below it, which is not
+// counted as saturation. Secret numbers are replaced if the numbers that are shown allow ones as small.
 func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
 	const below = 10
 	widest := scores.Abs()

@@ -156,6 +156,7 @@ func (m *meeting) accumulator() *fixed.Int {
 	// In channels with large weights the low bits are zero, so that weights have at most WeightBits.
 	scaled := m.scaledBy(m.stats, m.frac)
 	reach := scaled.Reach(bounds)
+	// ReachOfAll, the bound that a certificate states, is taken if there is room for it.
 	if all := scaled.ReachOfAll(bounds); bounds.Norm == 0 && all.Most()+float64(m.extra*scale)+1 <= float64(m.limitOf(m.v)) {
 		reach = all
 	}
