@@ -95,7 +95,7 @@ func (r Range) outwards(up func(float64) float64) Range {
 	return Range{-up(-r.Min) + 0, up(r.Max) + 0, -up(-r.Least) + 0}
 }
 
-// roundUp returns the least number with a code that is not below x.
+// roundUp returns the least number that has a code (Codes) and is not below x.
 func roundUp(x float64) float64 {
 	bits := math.Float64bits(x)
 	code := bits >> codeShift << codeShift

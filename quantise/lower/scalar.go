@@ -90,7 +90,7 @@ func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x
 func (v *value) apply(x *value, name string, f curve) {
 	base, inner := x.root()
 	// f is composed with x's own function. But if f is piecewise and x is affine, f is applied to x itself, whose
-	// accumulator it clamps: composed, it would no longer be piecewise.
+	// accumulator it clamps: the composition would not be piecewise.
 	if base != x && (f.piecewise == nil || x.fn != nil) {
 		f = inner.then(f)
 	} else {
