@@ -25,6 +25,7 @@ func lowerArithmetic(l *lowering, op graph.Arithmetic, v *value, in []*value) {
 	refuse.If(op > graph.Div, "operator not supported")
 	a, b, sums := in[0], in[1], TraitsOf(op).Sums
 	exact := l.integers(v.name) && op != graph.Div
+	// Two functions of one value are one function of it; but a sum of affine ones stays an accumulator.
 	if a != nil && b != nil && !exact {
 		if base, fa, fb, ok := common(v, a, b); ok && (!sums || a.nonlinear() || b.nonlinear()) {
 			v.fn = &function{name: graph.Kind(op), base: base, curve: both(fa, fb, graph.Kind(op), op.Of())}
@@ -54,17 +55,17 @@ func lowerArithmetic(l *lowering, op graph.Arithmetic, v *value, in []*value) {
 	}
 }
 
-// term is an operand of a sum: an expression and the value it came from.
+// term is an operand of a sum: an expression e and the value v that it stands for.
 type term struct {
 	v *value
 	e *fixed.Int
 }
 
-// align brings terms to a common frac and adds them, leaving room for a
-// constant of real magnitude extra. v is the sum. If it would be too wide, the finest
-// terms are rounded first.
+// align brings the terms of the sum v to the scale of the finest of them and adds them, leaving room for a
+// constant of real magnitude extra. While the accumulator would be too wide for v to be rounded
+// from it, the finest term is rounded first.
 func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
-	if l.integers(v.name) { // which are on one scale
+	if l.integers(v.name) { // all terms are on scale 0
 		sum := &fixed.Int{Shape: terms[0].e.Shape}
 		for _, t := range terms {
 			sum = sum.Plus(t.e)
@@ -96,8 +97,8 @@ func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
 			}
 			return sum
 		}
-		// First to a tensor of its own, then to a scale not much finer than
-		// the sum's.
+		// The term to round is the finest, and of equals the widest: first to a tensor of its own. If that is no
+		// coarser, then to a scale on which the sum's range is at most a sixteenth of the limit.
 		t := &terms[0]
 		for i := range terms {
 			if e := terms[i].e; e.Frac > t.e.Frac || e.Frac == t.e.Frac && e.Abs() > t.e.Abs() {
@@ -119,14 +120,15 @@ func (l *lowering) align(terms []term, extra float64, v *value) *fixed.Int {
 	}
 }
 
-// roundTerm rounds a term of a sum, or what is multiplied by a number, to its value's
-// bits, or those that all values have.
+// roundTerm rounds e, which stands for x as a term of a sum or as the factor of a number, to the bits of x's
+// format, NarrowBits at most, or else to the bits that all values share.
 func (l *lowering) roundTerm(x *value, e *fixed.Int) *fixed.Int {
 	return l.Of(l.roundValue(x, e, x.rng, min(l.formatted(x), fixed.NarrowBits), l.Plan.Bits, fixed.WholeLine))
 }
 
-// add lowers Add and Sub: operands are brought to a common scale by
-// powers of two and added in the accumulator. Integers are on one scale.
+// add lowers Add and Sub: the operands are brought to a common scale by multiplying them with
+// powers of two, and added in the accumulator. Integers are all on scale 0; their operands are clamped nearer to their
+// calibrated ranges where the sum could reach 2^29.
 func (l *lowering) add(op graph.Arithmetic, v, a, b *value) {
 	sign := 1.0
 	if op == graph.Sub {
@@ -141,7 +143,7 @@ func (l *lowering) add(op graph.Arithmetic, v, a, b *value) {
 		return
 	}
 	terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape).Times(int64(sign))}}
-	if frac, ok := l.stream[v.name]; ok { // what is finer than its stream is rounded first
+	if frac, ok := l.stream[v.name]; ok { // a product, or a term finer than the stream, is rounded to the stream's scale
 		for i := range terms {
 			if t := &terms[i]; !t.e.Linear() || t.e.Frac > frac {
 				t.e = l.Of(l.roundAt(t.v, t.e, frac))
@@ -154,7 +156,8 @@ func (l *lowering) add(op graph.Arithmetic, v, a, b *value) {
 	}
 }
 
-// common reports whether a and b are functions of one value, entry by entry.
+// common reports whether a and b are functions of one value, entry by entry: fa and fb of base. v, their result, has
+// to have the shape of both.
 func common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
 	if !slices.Equal(a.shape, v.shape) || !slices.Equal(b.shape, v.shape) {
 		return nil, fa, fb, false
@@ -164,7 +167,7 @@ func common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
 	return base, fa, fb, base == other
 }
 
-// firstRoot is root as often as it leads to an earlier value.
+// firstRoot follows root to the first value, which is a function of no earlier one, and composes the functions.
 func (x *value) firstRoot() (*value, curve) {
 	base, f := x.root()
 	if base == x {
@@ -174,7 +177,8 @@ func (x *value) firstRoot() (*value, curve) {
 	return first, inner.then(f)
 }
 
-// broadcast returns the value as an expression of the given shape: one of an integer type on scale 0.
+// broadcast returns the value as an expression of the given shape, to which it broadcasts. A value of an integer type is on
+// scale 0.
 func (l *lowering) broadcast(x *value, shape []int) *fixed.Int {
 	if x.acc != nil && x.acc.Frac != 0 && l.integers(x.name) {
 		l.tensor(x)
@@ -185,12 +189,12 @@ func (l *lowering) broadcast(x *value, shape []int) *fixed.Int {
 	return l.broadcastOf(l.tensor(x), shape)
 }
 
-// broadcastOf is a tensor as an expression of a shape.
+// broadcastOf is a tensor as an expression of a shape to which it broadcasts.
 func (l *lowering) broadcastOf(id model.TensorID, shape []int) *fixed.Int {
 	return l.View(id, fixed.BroadcastView(l.Circuit.Tensors[id].Shape, shape), shape)
 }
 
-// addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
+// addConstant lowers v = xs·x + cs·constant, xs and cs being 1 or −1 and name that of the constant.
 func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
 	if l.integers(v.name) {
 		t, part := l.whole(name)
@@ -198,7 +202,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		v.acc = l.plusConstant(l.broadcast(x, v.shape).Times(int64(xs)), name, t.Shape, values, part)
 		return
 	}
-	if c := x.channels; c != nil { // which foldMul has made for it
+	if c := x.channels; c != nil { // x is of·mul (foldMul), and this constant the shift that follows
 		v.channels = &perChannel{c.of, c.mul, name}
 		return
 	}
@@ -223,7 +227,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 	v.acc = l.plusConstant(e, name, t.Shape, values, part)
 }
 
-// setAffine records v = mul·x + add.
+// setAffine records v = mul·x + add, as a function of an earlier value if x is affine itself and nothing else reads it.
 func (l *lowering) setAffine(v, x *value, mul, add float64) {
 	v.affine = &affine{x, mul, add}
 	if a := x.affine; a != nil && x.uses == 1 {
@@ -231,8 +235,9 @@ func (l *lowering) setAffine(v, x *value, mul, add float64) {
 	}
 }
 
-// refine scales e up, if it is too coarse to take in constants with the
-// precision that the sum v will have.
+// refine scales e up if it is too coarse to take in the constants values, of magnitudes up to most, with the
+// precision that the sum v will have. rng is the range that sets the sum's scale. Constants that are whole on e's scale
+// need no finer one.
 func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, rng Range) *fixed.Int {
 	exact := !values.isSecret() && !slices.ContainsFunc(values.shown, func(c float64) bool {
 		c *= fixed.Pow2(e.Frac)
@@ -242,6 +247,7 @@ func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, 
 	if exact || widest == 0 {
 		return e
 	}
+	// Three bits more than the sum will have, as far as the accumulator has room.
 	frac := fixed.FloorLog2(fixed.Pow2(max(l.Plan.Bits, min(l.opts.Formats[v.name].Bits, 24))+3) / widest)
 	for frac > e.Frac && !l.Room((float64(float64(e.Abs())*fixed.Pow2(-e.Frac))+most)*fixed.Pow2(frac)) {
 		frac--
@@ -252,11 +258,11 @@ func (l *lowering) refine(v *value, e *fixed.Int, values numbers, most float64, 
 	return e.Finer(frac - e.Frac)
 }
 
-// infinity is the least magnitude that stands for ∞ in masks alone.
+// infinity is the magnitude from which on a number is no ordinary one, but stands for ∞ in a mask.
 const infinity = 1e29
 
-// plusConstant adds constants, which broadcast to e's shape, at e's scale: or, if part
-// is not nil, those of them that begin them and have that shape.
+// plusConstant adds constants of a shape, which broadcasts to e's, rounded to e's scale. If part is not nil, it adds
+// only their leading block of the shape part (begun).
 func (l *lowering) plusConstant(e *fixed.Int, name string, shape []int, values numbers, part []int) *fixed.Int {
 	if one, same := values.same(); same {
 		return e.PlusConst(int64(math.Round(one * fixed.Pow2(e.Frac))))

@@ -10,19 +10,21 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Base is a quantised model that others are adapters to: the same computation, with more added to some values. Their circuits
-// have its weights on the scales that they have in its own, so that all of them can share one commitment to these.
+// Base is a quantised model that others are adapters to: an adapter is the same computation, with something added to some
+// values. The circuit of an adapter has the base's weights on the scales that they have in the base's circuit, so that both can
+// share one commitment to these weights.
 type Base struct {
-	Name  string // that tells it apart from others
+	Name  string // tells the base apart from others
 	of    *Result
-	fixed []model.TensorID // its fixed tensors
+	fixed []model.TensorID // the fixed tensors of its circuit
 }
 
-// AsBase returns the model as one that others are adapters to (Options.Base), with a name that no other has.
+// AsBase returns the model as a base for adapters (Options.Base). No other base may have its name.
 func (r *Result) AsBase(name string) *Base { return &Base{name, r, r.Circuit.Graph.FixedIDs()} }
 
-// scalesOf are the scales, the finest first, of the base's fixed tensors of that name and shape, on which they have the range that is
-// wanted, which tells whether channels of large weights have fewer digits; of a nil base there are none.
+// scalesOf returns the scales, the finest first, of the base's fixed tensors with that name and shape for which has is true of the
+// scale and the largest entry. The largest entry tells whether the low bits of channels with large weights are zero. A nil base has no
+// tensors.
 func (b *Base) scalesOf(name string, shape []int, has func(frac int, most int64) bool) []int {
 	if b == nil {
 		return nil
@@ -38,12 +40,13 @@ func (b *Base) scalesOf(name string, shape []int, has func(frac int, most int64)
 	return list
 }
 
-// knows says whether the base has fixed tensors of that name and shape.
+// knows reports whether the base has fixed tensors with that name and shape.
 func (b *Base) knows(name string, shape []int) bool {
 	return len(b.scalesOf(name, shape, func(int, int64) bool { return true })) > 0
 }
 
-// baseScales are the scales that the weights have in the base.
+// baseScales returns the scales that the product's weights have in the base's circuit, the finest first, if on these they are
+// rounded there as they would be here.
 func (m *meeting) baseScales() []int {
 	if m.stats.Most == 0 {
 		return nil
@@ -54,8 +57,8 @@ func (m *meeting) baseScales() []int {
 	})
 }
 
-// has refuses to make a matrix of the base's weights, or the part of it with this suffix to its name, on a scale that it does not
-// have there.
+// has refuses a fixed tensor of the base's matrix t on the scale frac if the base does not have one on that scale. The tensor's name is
+// that of t with a suffix: "" for the matrix itself, another one for the second part of its weights (restOf).
 func (b *Base) has(name, suffix string, t *graph.Tensor, shape []int, frac int) {
 	same := func(own int, _ int64) bool { return own == frac }
 	if isMatrix(t) && b.knows(name, shape) && len(b.scalesOf(name+suffix, shape, same)) == 0 {
@@ -63,10 +66,11 @@ func (b *Base) has(name, suffix string, t *graph.Tensor, shape []int, frac int) 
 	}
 }
 
-// isMatrix says whether a constant is a matrix of weights.
+// isMatrix reports whether a constant is a matrix of weights, of two axes or more.
 func isMatrix(t *graph.Tensor) bool { return t != nil && !t.Public && len(t.Shape) > 1 }
 
-// Formats are those of the base's values, and for what a graph has besides those of what they are computed from.
+// Formats returns the formats of the base's values, and for every value of fg that the base does not have the format of the first
+// operand of its node that has one.
 func (b *Base) Formats(fg *graph.Graph) Formats {
 	f := maps.Clone(b.of.Formats)
 	if f == nil {
@@ -90,8 +94,8 @@ func (b *Base) Formats(fg *graph.Graph) Formats {
 	return f
 }
 
-// basedOn has the product's weights, if they are the base's, on the finest scale that they have there and for which the accumulator
-// has room: the operand has fewer bits if they leave it no more.
+// basedOn puts the product's weights, if they are the base's, on the finest scale that they have there and that the accumulator
+// has room for. If it has room for none, the other factor is rounded to fewer bits, by fewer than minWeightBits.
 func (m *meeting) basedOn() {
 	if !m.opts.Base.knows(m.name, m.shape) {
 		return
@@ -107,21 +111,22 @@ func (m *meeting) basedOn() {
 				return
 			}
 		}
-		if !isMatrix(m.t.Tensor) { // the adapter's tree has others on another scale
+		if !isMatrix(m.t.Tensor) { // the adapter's own tree has them, on the scale that was chosen
 			return
 		}
 	}
 	refuse.With("weights %s of the base leave no room for what they multiply, which reaches further with the adapter", graph.Quote(m.name))
 }
 
-// graft gives a model the base, if it is not nil: fixed tensors that are the base's are under its tree, and those that it alone
-// has stand behind all others. fg is the float model.
+// graft makes m an adapter to b, if b is not nil: it sets Graph.Base to the tensors of m that are the base's fixed tensors, in the
+// base's order. Those of the base that m does not have are added to m, behind all other tensors. It returns an error if a matrix of the
+// base has other entries in m. fg is m's float model.
 func (b *Base) graft(m *Result, fg *graph.Graph) error {
 	if b == nil {
 		return nil
 	}
 	of, g := b.of.Circuit.Graph, m.Circuit.Graph
-	alone := slices.Clone(g.FixedIDs()) // which the base does not have
+	alone := slices.Clone(g.FixedIDs()) // in the end those that the base does not have
 	for _, id := range b.fixed {
 		t, v := of.Tensors[id], b.of.Weights[id]
 		i := slices.IndexFunc(alone, func(own model.TensorID) bool {

@@ -17,17 +17,18 @@ import (
 // the limits of a graph.
 const maxBatch = 1 << 16
 
-// A free batch is tried with these sizes: not 1, where axes are taken to
-// broadcast, and two of which neither divides the other, which tells what scales.
+// fewSizes are sizes of the batch for which a model with a free batch is lowered, to find how the circuit
+// depends on the size. With a size of 1 axes would broadcast. Neither of the two divides the other, so that
+// they tell which dimensions scale (model.Lift).
 var fewSizes = []int{2, 3}
 
-// And with the first of these that the float model can have, since a batch of
-// three does not tell that a model only looks at the first ten, or at every other.
+// manySizes are larger sizes, of which the first is tried as well that the float model can have: batches of two and
+// three do not tell that a model looks only at the first ten elements, or at every other one.
 var manySizes = []int{1021, 251, 61, 13, 7}
 
-// Batch returns the symbol of the batch: the leading axis of every input, which
-// the model leaves open. It is "" if there is none, or if an input has no elements that
-// would tell its size.
+// Batch returns the symbol of the batch's size: the leading dimension of every input, if
+// the model leaves it open. It is "" if the inputs have no such symbol in common, or if an input has no elements,
+// which would tell the size.
 func Batch(fg *graph.Graph) string {
 	if fg.Rebind == nil || len(fg.Inputs) == 0 {
 		return ""
@@ -42,8 +43,8 @@ func Batch(fg *graph.Graph) string {
 	return batch
 }
 
-// Pair returns the float model for a batch of two, whose values a model with a free
-// batch has ranges of.
+// Pair returns the float model for a batch of two. A model with a free batch has ranges for the
+// values of this one.
 func Pair(fg *graph.Graph) (*graph.Graph, error) {
 	batch := Batch(fg)
 	if batch == "" {
@@ -52,17 +53,17 @@ func Pair(fg *graph.Graph) (*graph.Graph, error) {
 	return fg.Rebind(map[string]int{batch: fewSizes[0]})
 }
 
-// variants are a float model for the sizes of its free dimensions that it is tried with, the first
-// of which decides on formats.
+// variants are a float model for several sizes of its free dimensions. It is lowered for each of them; the lowering for
+// the first sizes decides on the plan and on all numbers.
 type variants struct {
-	of   *graph.Graph
+	of   *graph.Graph // the model as it was opened
 	free []model.FreeDim
 	list []sized
-	// most is the bound of the last free dimension that is tried first, and least the least that it may have.
+	// most is the greatest bound that the last free dimension may get, and least the least (bound).
 	most, least int
-	usual       []int // the sizes of the instance that runs at first
-	texts       bool  // whether the length of texts is free, for whose bound the first is; or else a batch
-	// whole are the constants of which a text has as many entries as it is long, for the bound.
+	usual       []int // the sizes that the model is run with at first
+	texts       bool  // whether the length of texts is free; the first sizes are its bound then. Otherwise a batch is free
+	// whole has the constants whose shape depends on the length of a text, as they are at its bound.
 	whole map[string]*graph.Tensor
 }
 
@@ -72,8 +73,9 @@ type sized struct {
 	graph *graph.Graph
 }
 
-// quantiseFree quantises a model with free dimensions: it lowers it for several sizes of them, with
-// the choices that suit the first, and lifts what comes out to a template.
+// quantiseFree quantises a model with free dimensions: it lowers the model for several sizes of them, with
+// the plan that suits the first, and joins the circuits to a template (model.Lift). It refuses if they
+// differ in more than dimensions that scale with the sizes.
 func (v *variants) quantiseFree(ranges map[string]Range, opts Options, memory *Memory) *Result {
 	all, errs := make([]*lowering, len(v.list)), make([]error, len(v.list))
 	begin := func(i int) *lowering {
@@ -86,7 +88,7 @@ func (v *variants) quantiseFree(ranges map[string]Range, opts Options, memory *M
 		return l
 	}
 	all[0] = begin(0).choose()
-	var others []func() // side by side
+	var others []func() // run in parallel
 	for i := 1; i < len(v.list); i++ {
 		others = append(others, func() {
 			all[i], errs[i] = refuse.Result(func() *lowering {
@@ -117,9 +119,9 @@ func (v *variants) quantiseFree(ranges map[string]Range, opts Options, memory *M
 	return all[0].finish(t, model.Instance{Sizes: usual})
 }
 
-// bound checks that a template gives a circuit for the least sizes, since constant indices may name the second, and the
-// greatest. It halves the bound of the last dimension, a batch or the positions of logits, say, until so many are within the
-// limits of a circuit, if there are more than least.
+// bound checks that a template gives a circuit for the least sizes, all 1, and for the greatest. For a size of 1 it may not:
+// a constant index may name the second element. If a circuit of the greatest sizes is beyond the limits of circuits, the bound of the
+// last dimension (a batch, or the positions of logits, say) is halved until it is not, as long as it is more than least.
 func bound(t *model.Template, least int) {
 	if _, err := t.At(t.Unit()); err != nil {
 		refuse.With("of 1: %w", err)
@@ -139,8 +141,8 @@ func bound(t *model.Template, least int) {
 	}
 }
 
-// sameFixed checks that the fixed tensors of two lowerings, which are alike in
-// all that a circuit says of them, have the same values.
+// sameFixed checks that the fixed tensors of two lowerings, whose circuits have the same
+// tensors, have the same entries.
 func sameFixed(a, b *lowering) {
 	for i := range a.FixedTensors {
 		x, y := &a.FixedTensors[i], &b.FixedTensors[i]
@@ -167,8 +169,9 @@ func sameFill(x, y fixed.Filler, n int) bool {
 	return true
 }
 
-// withMoves returns ranges with those of values that only move the entries of
-// another: for one size such a node may be there, for that of calibration not.
+// withMoves returns the ranges and, for values of fg without one that only have the entries of another value,
+// that one's range: for some sizes the graph may have such a node that it does not have for the size of
+// calibration.
 func withMoves(fg *graph.Graph, ranges map[string]Range) map[string]Range {
 	ranges = maps.Clone(ranges)
 	for _, n := range fg.Nodes {
@@ -193,8 +196,7 @@ func batchesOf(fg *graph.Graph, batch string) *variants {
 	}
 }
 
-// rebind returns the model for all of some sizes of the batch, and for the first
-// of others that it can have.
+// rebind returns the model for every batch size in all, and for the first size in first that the model can have.
 func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized) {
 	for _, n := range all {
 		list = append(list, sized{[]int{n}, must.Get(fg.Rebind(map[string]int{batch: n}))})
@@ -212,9 +214,9 @@ func rebind(fg *graph.Graph, batch string, all, first []int) (list []sized) {
 	return list
 }
 
-// shrinkConstants gives constants that repeat themselves along an axis as long as
-// the batch one entry there, in all graphs, if every node that reads them
-// broadcasts it again: what an Expand to the batch's size has been folded to.
+// shrinkConstants shrinks an axis of constants to dimension 1, in all graphs, if its dimension is the size of the batch, the entries
+// repeat themselves along it, and every node that reads the constant broadcasts it. Such constants come
+// from an Expand to the batch's size that was computed when the model was read.
 func shrinkConstants(list []sized) {
 	for name, t := range list[0].graph.Consts {
 		for axis := range t.Shape {
@@ -239,8 +241,8 @@ func shrinkConstants(list []sized) {
 	}
 }
 
-// broadcasts reports whether all nodes that read a constant treat an axis of
-// dimension 1 as one that repeats, and none gives it out.
+// broadcasts reports whether all nodes that read a constant would repeat its entries along the axis if that had
+// dimension 1, and whether the constant is no output of the graph.
 func broadcasts(g *graph.Graph, name string, axis int) bool {
 	if slices.Contains(g.Outputs, name) {
 		return false
@@ -258,8 +260,7 @@ func broadcasts(g *graph.Graph, name string, axis int) bool {
 	return true
 }
 
-// first returns the first entry of a tensor along an axis, nil if another one
-// differs.
+// first returns a tensor with only index 0 of the axis; nil if the entries at another index differ.
 func first(t *graph.Tensor, axis int) *graph.Tensor {
 	shape := slices.Clone(t.Shape)
 	shape[axis] = 1
@@ -270,7 +271,7 @@ func first(t *graph.Tensor, axis int) *graph.Tensor {
 	return one
 }
 
-// begin is the part of a tensor, of a shape, that has the first of its entries along every axis.
+// begin is the leading block of a tensor, of the given shape: the first shape[i] indexes of axis i.
 func begin(t *graph.Tensor, shape []int) *graph.Tensor {
 	return entries(t, shape, func(i int) int {
 		from, stride := 0, 1

@@ -16,7 +16,7 @@ func init() {
 	register(lowerBatchNorm, always[graph.BatchNorm](Traits{}))
 }
 
-// windows returns the sliding windows of a Conv or pooling node, one a spatial
+// windows returns the sliding windows of a Conv or pooling node, one for each spatial
 // axis.
 func windows(g graph.Window) []fixed.Window {
 	w := make([]fixed.Window, len(g.Kernel))
@@ -118,14 +118,15 @@ func magnitudeOf(values []float64) float64 {
 	return most
 }
 
-// lowerBatchNorm lowers x·scale + shift along axis 1.
+// lowerBatchNorm lowers x·scale + shift, with a constant scale and shift for each index of axis 1.
 func lowerBatchNorm(l *lowering, _ graph.BatchNorm, v *value, in []*value) {
 	x, scale, shift := in[0], l.fg.Consts[v.node.Inputs[1]], l.fg.Consts[v.node.Inputs[2]]
 	refuse.If(x == nil || scale == nil || shift == nil, "only constant scale and shift are supported")
 	l.alongAxis(v, x, 1, v.node.Inputs[1], l.constant(scale), v.node.Inputs[2], l.numbersOf(shift))
 }
 
-// alongAxis lowers v = x·scale + shift along an axis, of which every index has a factor and a summand.
+// alongAxis lowers v = x·scale + shift, with a constant factor and summand for each index of the given axis, as a product with
+// weights and a bias.
 func (l *lowering) alongAxis(v, x *value, axis int, name string, scale *weights.Constant, shiftName string, shift numbers) {
 	labels, n := model.Axes(len(v.shape)), v.shape[axis]
 	l.weighted(v, x, weighting{

@@ -12,14 +12,14 @@ import (
 
 // curve is a real function of one number, as a table has it.
 type curve struct {
-	// at has a value on the whole line, or NaN, for which the table has 0.
+	// at returns the value for any number. It may be NaN; the table then has 0.
 	at func(float64) float64
-	// inside says whether at is defined at x and nothing stands in for it; nil
-	// where that is so unless at is NaN.
+	// inside reports whether the function is defined at x. Where it is not, at may return a stand-in, such as the
+	// value at the nearer end of the domain. nil: the function is defined wherever at is not NaN.
 	inside func(x float64) bool
-	// key tells the curve apart from others: those with one key are the same.
+	// key identifies the curve: two curves with the same key are the same.
 	key string
-	// piecewise is the clamp that the function is, or nil.
+	// piecewise is the function as a clamp, maybe of the magnitude; nil if it is none.
 	piecewise *fixed.Piecewise
 }
 
@@ -31,7 +31,7 @@ func (f curve) value(x float64) (y float64, inside bool) {
 	return y, f.defined(x)
 }
 
-// defined says whether the function is defined at x and nothing stands in for it, unless it is NaN there.
+// defined reports whether the function is defined at x, given that at(x) is not NaN.
 func (f curve) defined(x float64) bool { return f.inside == nil || f.inside(x) }
 
 // keyOf is the key of a function with these parameters.
@@ -64,7 +64,7 @@ func (f curve) then(g curve) curve {
 	return out
 }
 
-// both is op(f(x), g(x)), op having a key.
+// both is op(f(x), g(x)). key identifies op.
 func both(f, g curve, key string, op func(a, b float64) float64) curve {
 	return curve{
 		at:     func(x float64) float64 { return op(f.at(x), g.at(x)) },
@@ -73,14 +73,14 @@ func both(f, g curve, key string, op func(a, b float64) float64) curve {
 	}
 }
 
-// samples are the values of a function at the keys of a table: 0 where it has none, and whether each
-// key is inside of its domain.
+// samples are the values of a function at the keys of a table, 0 in place of NaN, and whether the function is
+// defined at each key.
 type samples struct {
 	at     []float64
 	inside []bool
 }
 
-// sampled are the values of a function for n keys, of which x has the arguments.
+// sampled returns the values of f at the arguments x(0) to x(n−1).
 func (f curve) sampled(n int64, x func(key int64) float64) samples {
 	s := samples{make([]float64, n), make([]bool, n)}
 	parallel.For(len(s.at), 1<<10, func(from, to int) {
@@ -91,8 +91,8 @@ func (f curve) sampled(n int64, x func(key int64) float64) samples {
 	return s
 }
 
-// column rounds the values to a scale, within ±top. Rows that are not inside of the function's
-// domain, or are clamped, are saturated.
+// column rounds the values to the scale frac and clamps them to ±top. Rows where the function is not
+// defined, or that are clamped, are marked as saturated.
 func (s samples) column(frac int, top int64) *fixed.Column {
 	var saturated []model.Rows
 	values := make([]int32, len(s.at))
@@ -107,8 +107,9 @@ func (s samples) column(frac int, top int64) *fixed.Column {
 	return fixed.NewColumn(values, frac, saturated)
 }
 
-// keyWithin is the key of a function that is kept within ±end: the one given, by which the function alone
-// is known, unless it has values beyond that, of which largest finds the largest magnitude.
+// keyWithin is the key of a function that is clamped to ±end. key identifies the function without the clamp, and
+// largest returns the largest magnitude of its values. If that is within ±end, nothing is clamped and the key is the
+// given one, whatever end is.
 func (l *lowering) keyWithin(key string, end float64, largest func() float64) string {
 	if l.memory.most.Of(key, largest) <= end {
 		return key

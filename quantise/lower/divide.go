@@ -10,8 +10,11 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// divide lowers Div, by a computed value: as multiplication with the table of its reciprocal
-// if that is a function of an earlier value, and as a proved division with remainder otherwise.
+// divide lowers Div by a computed value b. A number over b is a function of b. Otherwise
+//   - if b has the relative format, a/b is a difference of logarithms (divRelative);
+//   - if b is a function of an earlier value, or there are few divisors, a is multiplied by the reciprocal, which a
+//     table has (mulReciprocal);
+//   - else a/b is a proved division with remainder (divComputed).
 func (l *lowering) divide(v, a, b *value) {
 	if a == nil {
 		t := l.fg.Consts[v.node.Inputs[0]]
@@ -34,18 +37,20 @@ func (l *lowering) divide(v, a, b *value) {
 	}
 }
 
-// fewBits are those of the reciprocals of a few divisors: the numerators have as many.
+// fewBits is the number of bits of reciprocals of a few divisors: about half of what an accumulator has, so that
+// numerators may have as many.
 const fewBits = 14
 
-// fewDivisors reports whether a value is many quotients by each of a few divisors, none
-// of which calibration found to be near 0 beside the others: then a table of reciprocals
+// fewDivisors reports whether v has 64 quotients or more for each divisor, and the divisors of calibration have one
+// sign and magnitudes that differ by 16 times at most: then a table of reciprocals
 // costs less than divisions, and is as exact.
 func (l *lowering) fewDivisors(v, b *value) bool {
 	r := b.rng
 	return 64*l.Entries(b.shape) <= l.Entries(v.shape) && r.Least > 0 && r.Abs() <= 16*r.Least && (r.Min > 0 || r.Max < 0)
 }
 
-// constantValue makes a constant an operand like a computed one.
+// constantValue makes a value of a constant, in a tensor with the bits that all values share, so that it can
+// be an operand like a computed one.
 func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 	values := l.numbersOf(t)
 	r := NewRange(values.shown).plusNone()
@@ -53,8 +58,8 @@ func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 	return heldIn(id, value{name: name, shape: t.Shape, rng: r})
 }
 
-// mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
-// finer than other activations, of up to 16 bits.
+// mulReciprocal lowers v = a/b as a·(1/b), with 1/b from a table whose values have the given bits: at least 4 and at
+// most 16, which may be more than other activations have.
 func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
 	base, f := b.root()
 	r := pending(value{name: "1/" + b.name, shape: b.shape, uses: 1})
@@ -71,12 +76,12 @@ func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
 	v.acc = l.elementwise(v, a, r)
 }
 
-// divComputed lowers a/b with a proved remainder. A divisor of both signs is
-// split into sign and magnitude, each the value of a look-up.
+// divComputed lowers v = a/b as a division with a proved remainder. It divides by |b|, which is clamped to at
+// least the smallest magnitude that calibration met, over the head-room. If b may be negative, the numerator gets b's sign.
 func (l *lowering) divComputed(v, a, b *value) {
 	bits := l.Plan.Bits
 	top := int64(1)<<bits - 1
-	// |b| by a look-up whose clamp keeps it away from zero.
+	// The magnitude |b|, on a scale on which it has the shared bits, by a look-up that clamps it to [lo, top], lo ≥ 1.
 	id := l.tensor(b)
 	scale := func() int {
 		frac := l.Circuit.Tensors[id].Frac
@@ -86,7 +91,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 		return frac
 	}
 	frac := scale()
-	if e := l.Of(id); fixed.TableBits(fixed.Keys(e, frac)) > l.TableFor(e, frac) { // it is clamped first
+	if e := l.Of(id); fixed.TableBits(fixed.Keys(e, frac)) > l.TableFor(e, frac) { // too many keys: b is clamped first
 		id = l.narrowed(b, bits)
 		frac = scale()
 	}
@@ -97,8 +102,8 @@ func (l *lowering) divComputed(v, a, b *value) {
 	magnitudes := l.PiecewiseOf(fixed.Absolute, lo, top, l.TableFor(divisor, frac))
 	l.Clamped(magnitudes, fixed.Absolute, lo, top, true, true)
 	l.Lookup(divisor, frac, magnitudes, magnitude)
-	// The quotient's keys: as many as the model's table has, if the product
-	// with twice the divisor fits. So neither side of RoundedQuotient's equation wraps.
+	// The quotient has as many keys as the model's table, or fewer, so that twice the divisor times the quotient is
+	// below 2^30. So neither side of RoundedQuotient's equation wraps.
 	table := min(l.Plan.TableBits, 30-(bits+1))
 	fits := func(magnitude int64, shift int) bool {
 		num := float64(fixed.Pow2(shift+1)*float64(magnitude)) + float64(top)
@@ -128,7 +133,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 		NeedTable: model.Log2Ceil(int(limit)) + 2 + (want - shift),
 	})
 
-	// What sign the divisor may have its bounds say: calibration may have missed some.
+	// The divisor's static bounds say which signs it may have: calibration may have missed one of them.
 	numExpr := l.broadcastOf(num, v.shape)
 	switch {
 	case tb.Max <= 0:
@@ -142,7 +147,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 			numExpr = l.Product(v.shape, ida, la, ids, ls, 1)
 			break
 		}
-		// Twice the numerator where the divisor is positive, less once.
+		// num·sign(b) = 2·num·[b ≥ 0] − num.
 		most := numExpr.Abs()
 		s, ls := l.Squeezed(l.NotNegative("sign of "+b.name, l.Of(id)), v.shape)
 		twice := l.Product(v.shape, ida, la, s, ls, 1).Times(2).On(numExpr.Frac)

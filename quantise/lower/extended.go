@@ -15,17 +15,17 @@ func init() {
 	register(lowerExtend, always[graph.Extend](Traits{}))
 }
 
-// classes are where an extended input has the codes of NaN, +∞ and −∞: tensors of 0 and 1,
-// for the codes that it has.
+// classes has, for each code that an extended input may have (NaN, +∞, −∞), a tensor of the input's shape: 1 where
+// the entry is that code, and 0 elsewhere.
 type classes map[graph.Class]model.TensorID
 
-// codes are those of numbers that are not finite, of integers from lo to hi: the greatest integer is NaN, the
-// one before it +∞, the least one −∞.
+// codes returns the integers that stand for numbers that are not finite, in a tensor with entries from lo to hi: hi
+// stands for NaN, hi − 1 for +∞, and lo for −∞.
 func codes(lo, hi int64) map[graph.Class]int64 {
 	return map[graph.Class]int64{graph.ClassNaN: hi, graph.ClassPosInf: hi - 1, graph.ClassNegInf: lo}
 }
 
-// classesOf tests an extended input for its codes, once.
+// classesOf returns the classes of an extended input. It makes them once.
 func (l *lowering) classesOf(v *value) classes {
 	return fixed.Remember(&l.classes, v.id, func() classes {
 		t, x := l.Circuit.Tensors[v.id], l.Of(v.id)
@@ -39,7 +39,7 @@ func (l *lowering) classesOf(v *value) classes {
 	})
 }
 
-// lowerFinite takes the codes off an extended input: what is left of each is 0.
+// lowerFinite replaces the codes of an extended input by 0: it subtracts each code times its class.
 func lowerFinite(l *lowering, _ graph.Finite, v *value, in []*value) {
 	x := in[0]
 	t, c := l.Circuit.Tensors[x.id], l.classesOf(x)
@@ -53,15 +53,16 @@ func lowerFinite(l *lowering, _ graph.Finite, v *value, in []*value) {
 	v.id = l.VirtualOf(v.name, e.Within(min(lo, 0), max(hi, 0)))
 }
 
+// lowerClass lowers the test which entries of an extended input are of a class.
 func lowerClass(l *lowering, op graph.Class, v *value, in []*value) {
 	v.id = l.classesOf(in[0])[op]
-	if v.output { // under its own name
+	if v.output { // an output needs a tensor with its own name
 		v.id = l.VirtualOf(v.name, l.Of(v.id))
 	}
 }
 
-// lowerExtend makes an output with codes: they lie beyond all that the finite operand may
-// be, which is 0 where they are.
+// lowerExtend makes an output with codes for numbers that are not finite: the sum of the finite operand, which is 0 where a
+// class is 1, and of each code times its class. The codes lie beyond the finite operand's static bounds.
 func lowerExtend(l *lowering, op graph.Extend, v *value, in []*value) {
 	var e *fixed.Int
 	if x := in[0]; x != nil {
@@ -89,7 +90,8 @@ func lowerExtend(l *lowering, op graph.Extend, v *value, in []*value) {
 	}
 }
 
-// constantOutput is the tensor, of a name, of a constant that is an output.
+// constantOutput returns a tensor, with the given name, of the constant `of`, which is an output of the model. It has
+// 24 bits, and at most 24 of them after the point.
 func (l *lowering) constantOutput(of, name string) model.TensorID {
 	t := l.fg.Consts[of]
 	values := l.numbersOf(t)
@@ -100,8 +102,8 @@ func (l *lowering) constantOutput(of, name string) model.TensorID {
 	return l.constantOf(name, t.Shape, values, frac)
 }
 
-// usefulReach is a magnitude beyond which nothing that reads an extended input tells its
-// numbers apart; 0 if there is none.
+// usefulReach is the magnitude beyond which no node that reads an extended input tells its
+// numbers apart (graph.Finite.Reach); 0 if there is none.
 func (l *lowering) usefulReach(name string) float64 {
 	reach := 0.0
 	for _, r := range l.uses.Readers[name] {
@@ -114,7 +116,7 @@ func (l *lowering) usefulReach(name string) float64 {
 	return reach
 }
 
-// branches says whether thresholds are held against an extended input.
+// branches reports whether the finite part of an extended input is compared with thresholds.
 func (l *lowering) branches(name string) bool {
 	return slices.ContainsFunc(l.uses.Readers[name], func(r *graph.Node) bool {
 		_, finite := r.Op.(graph.Finite)

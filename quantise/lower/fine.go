@@ -9,20 +9,19 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// fineBits are the bits beside the sign that the high limb of a function's argument has
-// where its clamp table has at most two rows for an entry of the argument.
+// fineBits is the most bits, sign excluded, that the high limb of a function's argument has. It has
+// fewer if its clamp table would have more than two rows for each entry of the argument (fineLow).
 const fineBits = 13
 
-// fineFunction makes the tensor of a function of a wide value x = 2^k·high + low, of which
-// no table can have all values. From one multiple of 2^k to the next it takes the function
-// for a straight line,
+// fineFunction makes the tensor of v, a function f of a wide value x = 2^k·high + low, for which
+// no table can have all x. Between two multiples of 2^k it approximates f by a straight line,
 //
 //	f(x) ≈ start(high) + slope(high)·low,
 //
-// with two look-ups of high and one product, which is then rounded to the function's
-// format. If the format has more than LimbedBits, it takes it for a parabola (bow). It returns
-// None if the argument is not wide, or if a table of NarrowBits is closer to the function, as
-// it may be where the function has poles or waves.
+// with two look-ups of high and one product. The sum is then rounded to v's
+// format. If the formats of v and x have more than LimbedBits, it approximates f by a parabola (bow). It returns
+// None if x is not wide, or if a table of 2^NarrowBits values is closer to f, as
+// it may be if f has poles or waves.
 func (l *lowering) fineFunction(v *value) model.TensorID {
 	base := v.fn.base
 	if l.opts.Mode == modeW8A8 || l.formatted(base) <= fixed.NarrowBits || base.rng.Abs() == 0 || v.rng.Abs() == 0 {
@@ -43,7 +42,7 @@ func (l *lowering) fineFunction(v *value) model.TensorID {
 	}
 	id := l.raw(base)
 	if t := &l.Circuit.Tensors[id]; t.Max < 1<<fixed.NarrowBits && t.Min > -1<<fixed.NarrowBits {
-		return model.None // its accumulator had no more
+		return model.None // the argument's accumulator had no more than NarrowBits
 	}
 	p := l.SplitOf(id)
 	high := l.Circuit.Tensors[p.High]
@@ -67,6 +66,7 @@ func (l *lowering) fineFunction(v *value) model.TensorID {
 	if bent {
 		rise = rise.Plus(l.EntryProduct(high.Shape, of("bend", c.bend), l.bow(v, p)))
 	}
+	// What is added to the start is on the slopes' scale. If that is finer than the starts', it is rounded first.
 	rise = rise.On(c.slope.Frac)
 	e := l.Of(a)
 	if rise.Frac == frac {
@@ -78,17 +78,18 @@ func (l *lowering) fineFunction(v *value) model.TensorID {
 	return l.roundFormat(v, e, v.rng, l.bitsOf(v), fixed.WholeLine)
 }
 
-// lineColumns are the columns of a function between lines: where they start, their slope for a step
-// of the low limb, and how much they bend, if they do. What a line rises by is on the scale of the slope,
-// which is finer than that of the start where one accumulator does not hold both well.
+// lineColumns are the columns of a function that is approximated by straight lines or parabolas, with a row for each
+// of them: its value at the start, its slope for a step of the low limb, and how much it bends (nil for lines).
+// The product of slope and low limb is on the slope's scale. That is finer than the start's scale if one
+// accumulator has no room for both on a fine scale.
 type lineColumns struct {
 	start, slope, bend *fixed.Column
 }
 
-// linesOf makes the columns of n pieces of 2^k units of 2^−unit of a function, from the given one
-// on, within ±most, for results on the scale out. Nodes that are alike share them, as the steps of
-// a loop do, and so do passes over one node: what they depend on besides is the curve, and most if
-// that clamps anything.
+// linesOf makes the columns of f for n pieces, from piece number `from` on. A piece is 2^k units of 2^−unit
+// wide. Values of f are clamped to ±most, and bent says whether pieces are parabolas. The results are meant for the
+// scale out. The key under which columns are remembered has all that they depend on, so that equal nodes, as the
+// steps of a loop, and several passes over one node have them made once.
 func (l *lowering) linesOf(f curve, from, n int64, k, unit, out int, most float64, bent bool) *lineColumns {
 	pieces := sync.OnceValue(func() curvePieces { return piecesOf(f, from, n, fixed.Pow2(k-unit), most, bent) })
 	key := fmt.Sprint(f.key, " in pieces of ", from, n, k, unit, out, bent)
@@ -96,9 +97,10 @@ func (l *lowering) linesOf(f curve, from, n int64, k, unit, out int, most float6
 	return l.memory.lines.Of(key, func() *lineColumns { return pieces().columns(k, out) })
 }
 
-// columns are those of pieces of 2^k units, for results on the scale out.
+// columns rounds the pieces, of 2^k units each, to columns for results on the scale out.
 func (p curvePieces) columns(k, out int) *lineColumns {
-	// As many bits below the result's as the slope's rounding needs, if there is room.
+	// A slope is rounded by up to half of 2^−frac and then multiplied by up to 2^k. With this frac that makes an error of
+	// up to an eighth of 2^−out. Where an accumulator has no room, frac is smaller.
 	frac := out + k + 2
 	rise := frac
 	fit := func(reach float64, frac int) int {
@@ -112,7 +114,7 @@ func (p curvePieces) columns(k, out int) *lineColumns {
 		steepest = max(steepest, math.Abs(y-p.start[i]))
 	}
 	steepest += magnitudeOf(p.bend)
-	// A slope is rounded to half of 2^−frac, and off by 2^k times as much.
+	// If the slopes' error would be more than four times 2^−out, they get a finer scale than the starts.
 	if frac = fit(largest+steepest, frac); frac < out+k-3 && p.bend != nil {
 		rise = fit(steepest, rise)
 	} else {
@@ -126,8 +128,8 @@ func (p curvePieces) columns(k, out int) *lineColumns {
 	return c
 }
 
-// bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor. A multiple of it, added
-// to a straight line between two multiples of 2^k, makes a parabola.
+// bow is 4·low·(2^k − low)/2^k, rounded, for the low limbs of a tensor: 0 at both ends of a piece and 2^k in the middle. A
+// straight line between two multiples of 2^k plus a multiple of the bow is a parabola.
 func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
 	n := 1 << p.Bits
 	c := l.Tabulated(fmt.Sprint("bow ", p.Bits), int64(n), p.Bits, func(i int) float64 { return float64((4*i*(n-i) + n/2) / n) })
@@ -135,16 +137,16 @@ func (l *lowering) bow(v *value, p fixed.Split) model.TensorID {
 	return l.LookUp(v.name+", bow", "bow", low, low.Frac, 0, c)
 }
 
-// curvePieces are a function, cut at the multiples of a width: its values at the cuts, how far
-// it is from the straight line half way between two of them (nil if that is left out), and the
-// pieces in which it was clamped.
+// curvePieces are a function, cut into n pieces of equal width. start has its values at the n + 1 ends of the
+// pieces. bend has, for each piece, how far the function is above the straight line in the middle of the piece; nil if
+// pieces are lines. saturated has the pieces at whose ends the function was clamped or is not defined.
 type curvePieces struct {
 	start, bend []float64
 	saturated   []model.Rows
 	largest     float64 // magnitude of what was evaluated, before it was clamped
 }
 
-// piecesOf are n pieces of f from the given multiple of width on, within ±most.
+// piecesOf cuts f into n pieces, which begin at from·width. Values are clamped to ±most; NaN becomes 0.
 func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePieces {
 	c := curvePieces{start: make([]float64, n+1)}
 	at := func(x float64) (y float64, inside bool) {
@@ -174,9 +176,10 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 	return c
 }
 
-// rounded are the columns of tables for pieces of 2^k: the start in units of 2^−frac, the
-// slope in units of 2^−rise a step, and the bend in units of 2^k of them. Where there is a
-// bend, what rounding has made of slope and bend is taken from the start in the mean.
+// rounded returns the columns of tables for pieces of 2^k steps: the starts in units of 2^−frac, the
+// slopes in units of 2^−rise a step, and the bends in units of 2^(k−rise). If there are bends, the errors that
+// rounding makes in slope and bend are added to the start, in the mean over the piece: the mean of the low limb is
+// 2^(k−1), and that of the bow 2^(k+1)/3.
 func (c curvePieces) rounded(frac, rise, k int) (starts, slopes, bends []int32) {
 	n := len(c.start) - 1
 	starts, slopes, bends = make([]int32, n), make([]int32, n), make([]int32, len(c.bend))
@@ -194,8 +197,9 @@ func (c curvePieces) rounded(frac, rise, k int) (starts, slopes, bends []int32) 
 	return starts, slopes, bends
 }
 
-// fineLow is the size of the low limb of a function's argument on a scale: the least
-// with which the clamp table of the high one has at most two rows for an entry.
+// fineLow is the number of bits of the low limb of a function's argument, which is rounded to the scale frac: the least
+// with which the high limb has at most fineBits and its clamp table at most two rows for an entry, or fixed.LowBits if
+// there is none below that.
 func (l *lowering) fineLow(base *value, frac int) int {
 	bits, e := l.formatted(base), base.acc
 	frac = max(min(frac, e.Frac), e.Frac-fixed.MaxRounding)
@@ -208,14 +212,15 @@ func (l *lowering) fineLow(base *value, frac int) int {
 	return k
 }
 
-// straighter reports whether f is closer to straight lines between multiples of width,
-// or parabolas, than to what a table of 2^NarrowBits values on [−r, r] has, in the mean of squares.
+// straighter reports whether straight lines between multiples of width (parabolas if bent) are closer to f on [−r, r]
+// than a table for values of NarrowBits, by the mean square of the error. The table's error is that of rounding
+// the argument: the slope of f times a unit of the argument over √12.
 func straighter(f curve, r, width float64, bent bool) bool {
 	const samples = 1 << 12
 	half := float64(r * fixed.Pow2(-fixed.NarrowBits))
 	var lines, table float64
 	for i := range samples {
-		// No scale has these numbers, so that neither side is met where it is exact.
+		// The odd factor keeps samples off multiples of a power of two, where lines or table would be exact.
 		at := float64(r * (float64(float64(2*i+1)/samples) - 1) * 0.9990234)
 		left := float64(math.Floor(at/width) * width)
 		share := (at - left) / width

@@ -9,16 +9,18 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// perChannel says that a value is of times mul, plus add, along the last axis, as what
-// follows a norm is. Only products with constant weights read it, and they take it into
-// their weights and biases: Σ w·(mul·x + add) = Σ (w·mul)·x + Σ w·add. So it is never
-// rounded, and the rows of x keep the norm that bounds products.
+// perChannel says that a value is of·mul + add, with a factor and a summand for each index of the last axis, as the
+// scale and shift after a norm. Only products with constant weights read such a value, and they take mul and add into
+// their weights and biases: Σ w·(mul·x + add) = Σ (w·mul)·x + Σ w·add. So the value is never
+// rounded, and the rows of x keep the Euclidean norm that bounds the products.
 type perChannel struct {
 	of       *value
-	mul, add string // constants; add may be ""
+	mul, add string // names of constants; add is "" if nothing is added
 }
 
-// foldMul makes v = x·t such a value, if it can be: of a norm that nothing else reads.
+// foldMul sets v.channels for v = x·t, t being the named constant, and reports whether it could. x has to be a norm
+// that nothing else reads, and v has to be read only by products with constant weights, or by the addition of
+// a constant whose result is read only by products with constant matrices.
 func (l *lowering) foldMul(v, x *value, name string, t *graph.Tensor) bool {
 	normed := x.acc != nil && x.acc.Norm != 0 && x.uses == 1 && x.id == model.None
 	if l.opts.Mode == modeW8A8 || !normed || !lastAxis(t, v.shape) || !slices.Equal(x.shape, v.shape) {
@@ -36,7 +38,7 @@ func (l *lowering) foldMul(v, x *value, name string, t *graph.Tensor) bool {
 	return true
 }
 
-// other is the operand of a node of two that is not the named one.
+// other is the operand of a node with two that is not the named one.
 func other(n *graph.Node, name string) string {
 	if n.Inputs[0] == name {
 		return n.Inputs[1]
@@ -44,14 +46,15 @@ func other(n *graph.Node, name string) string {
 	return n.Inputs[0]
 }
 
-// lastAxis reports whether a constant has a number for each index of the last axis.
+// lastAxis reports whether a constant has one number for each index of the last axis of a shape, and no other axes
+// along which it differs.
 func lastAxis(t *graph.Tensor, shape []int) bool {
 	n := len(shape)
 	return n > 0 && len(t.Shape) > 0 && len(t.Shape) <= n && t.Len() == shape[n-1] && t.Shape[len(t.Shape)-1] == shape[n-1]
 }
 
-// folds reports whether all that reads a value are products along its last axis with
-// constant weights: with a matrix of them, if something is added to it.
+// folds reports whether a value is no output and is read only by products that sum along its last axis and whose
+// second factor is constant; a constant matrix, if the value has a summand (added).
 func (l *lowering) folds(name string, added bool) bool {
 	if l.uses.outputs[name] > 0 {
 		return false
@@ -67,9 +70,9 @@ func (l *lowering) folds(name string, added bool) bool {
 	return true
 }
 
-// fold takes what x is per channel into the weights of its product v and returns
-// what it is per channel of. The weights have channels of inner contracted entries
-// that are stride apart.
+// fold takes x's factors and summands (x.channels), if it has any, into the weights w that x is multiplied with, and
+// into their bias. It returns the value that is left to be multiplied: x.channels.of, or x itself. Weights of an output channel
+// that belong to successive indexes of x's last axis are stride apart.
 func (l *lowering) fold(x *value, w *weighting, stride int) *value {
 	c := x.channels
 	if c == nil {
@@ -89,7 +92,7 @@ func (l *lowering) fold(x *value, w *weighting, stride int) *value {
 	if len(w.bias.shown) == 0 {
 		w.bias = bias{name: c.add, numbers: sums, shape: []int{len(sums.shown)}}
 	} else {
-		shape, _ := graph.Broadcast(w.bias.shape, []int{len(sums.shown)}) // they do: both broadcast to the product's
+		shape, _ := graph.Broadcast(w.bias.shape, []int{len(sums.shown)}) // without error: both broadcast to the product's shape
 		w.bias.numbers, w.bias.shape = w.bias.plus(sums, w.bias.shape, shape), shape
 	}
 	w.bias.view = fixed.BroadcastView(w.bias.shape, w.out)

@@ -8,15 +8,15 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// finestOf reports whether a value has a format of more than LimbedBits. Then its function is
-// taken for parabolas, a number that multiplies it has as many bits as limbs hold, and a
-// product of two limbs counts even if it is small.
+// finestOf reports whether a value has a format of more than LimbedBits. Then functions of it are
+// approximated by parabolas (fineFunction), it is multiplied by a number in limbs, so that the number has more
+// bits (scaleTo), and products of low limbs are not left out (entryLimbs).
 func (l *lowering) finestOf(v *value) bool { return l.formatted(v) > LimbedBits }
 
 // formatted returns the bits that the value's own format gives it; 0 if it has none.
 func (l *lowering) formatted(v *value) int { return max(v.own, l.opts.Formats[v.name].Bits) }
 
-// bitsOf returns the bits that a value is to have.
+// bitsOf returns the bits that a value is to have: those of its format, or else those that all values share.
 func (l *lowering) bitsOf(v *value) int {
 	if b := max(v.own, l.given[v.name].Bits); b > 0 {
 		return b
@@ -24,11 +24,10 @@ func (l *lowering) bitsOf(v *value) int {
 	return l.Plan.Bits
 }
 
-// narrowBitsOf is bitsOf for values of which a table is made.
+// narrowBitsOf is bitsOf for a value that one table is to hold: at most NarrowBits.
 func (l *lowering) narrowBitsOf(v *value) int { return min(l.bitsOf(v), fixed.NarrowBits) }
 
-// limitOf bounds the absolute value of an accumulator that the value is to be
-// rounded from.
+// limitOf is the largest magnitude that an accumulator may have for the value to be rounded from it.
 func (l *lowering) limitOf(v *value) int64 {
 	if l.formatted(v) > 0 || l.streamOf(v) {
 		return l.formatLimit()
@@ -36,7 +35,8 @@ func (l *lowering) limitOf(v *value) int64 {
 	return l.Plan.Limit()
 }
 
-// formatLimit is that of a value with a format: its table is its own.
+// formatLimit is limitOf for a value with a format: it has tables of its own, so that the size of the shared ones
+// does not count.
 func (l *lowering) formatLimit() int64 { return model.Bound/2 - 1<<l.Plan.Shift() }
 
 // streams finds sums of wide format that feed other such sums, as the residual stream of a
@@ -51,7 +51,7 @@ func (l *lowering) streams() map[string]int {
 		}
 		frac := l.fracFor(f.Bits, r)
 		if r.Abs() == 0 {
-			frac = math.MaxInt // such as what experts add whom no sample has chosen: it is on any scale
+			frac = math.MaxInt // 0 in all samples, as for experts that no sample chose: it takes the scale of other sums
 		}
 		of[n.Output] = &frac
 		for _, in := range n.Inputs {
@@ -77,11 +77,11 @@ func (l *lowering) streams() map[string]int {
 }
 
 // fracFor is the finest scale on which a calibrated range, head-room included,
-// has the given bits.
+// fits into the given bits.
 func (l *lowering) fracFor(bits int, r Range) int { return scaleOf(bits, l.reachOf(r)) }
 
-// scaleOf is the finest scale on which numbers up to reach have the given bits; that of
-// whole numbers if nothing is known of them.
+// scaleOf is the finest scale on which numbers up to reach fit into the given bits. It is 0, the scale of
+// whole numbers, if reach is 0, which says that nothing is known of them.
 func scaleOf(bits int, reach float64) int {
 	if reach == 0 {
 		return 0
@@ -89,8 +89,9 @@ func scaleOf(bits int, reach float64) int {
 	return fixed.FloorLog2(float64(int64(1)<<bits-1) / reach)
 }
 
-// roundFormat rounds e, which stands for a value with a format of its own, to the given bits.
-// It may take tables of any size that no other value has.
+// roundFormat rounds e, which stands for v, a value with a format of its own, and applies f: to the finest scale
+// on which rng, head-room included, fits into the given bits, or e's own if that is coarser. It may use
+// tables that no other value has, of any size.
 func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fixed.Piecewise) model.TensorID {
 	frac := e.Frac
 	if rng.Abs() > 0 {
@@ -105,7 +106,7 @@ func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fi
 	if line && bits <= fixed.NarrowBits && l.scored(v) {
 		if table := max(keys, fixed.FormatTable); table <= model.MaxTableBits {
 			l.Reported(e, frac, bits)
-			if frac <= fixed.LeastKey {
+			if frac <= fixed.LeastKey { // not clamped within ±2^sharedScores, so that layers share a table
 				bits = max(bits, frac+sharedScores)
 			}
 			return l.RoundOnce(v.name, e, frac, bits, table, f)
@@ -114,11 +115,10 @@ func (l *lowering) roundFormat(v *value, e *fixed.Int, rng Range, bits int, f fi
 	return l.RoundOn(v.name, e, frac, bits, f)
 }
 
-// roundAt rounds e, which stands for v, to a scale on which it may be wide. It is
-// clamped at the next power of two beyond its calibrated range, head-room included,
-// if the static bound is wider.
+// roundAt rounds e, which stands for v, to the given scale, with as many bits as that takes. If the static
+// bound is wider, it clamps e at the next power of two beyond v's calibrated range, head-room included.
 func (l *lowering) roundAt(v *value, e *fixed.Int, frac int) model.TensorID {
-	if lo, hi := fixed.Keys(e, frac); e.Frac-frac > fixed.MaxRounding || lo == 0 && hi == 0 { // nothing is left on the scale
+	if lo, hi := fixed.Keys(e, frac); e.Frac-frac > fixed.MaxRounding || lo == 0 && hi == 0 { // all is rounded to 0
 		return l.RoundTo(v.name, e, frac)
 	}
 	frac = min(frac, e.Frac)
@@ -129,15 +129,14 @@ func (l *lowering) roundAt(v *value, e *fixed.Int, frac int) model.TensorID {
 	return l.RoundOn(v.name, e, frac, bits, fixed.WholeLine)
 }
 
-// roomOf returns the bits that a value has use for, as far as what reads it tells: the
-// factors of a product of two computed values share what the accumulator leaves, and
-// would be rounded once more if they had more. It is noBound for what is read by
-// anything else.
+// roomOf returns the most bits that are of use to the readers of a value. The two factors of a product
+// of computed matrices share the bits of the accumulator, and would be rounded once more if they
+// had more. For a value that anything else reads it is noBound.
 func (l *lowering) roomOf(name string) int {
 	if l.uses.outputs[name] > 0 || len(l.uses.Readers[name]) == 0 {
 		return noBound
 	}
-	bits := leastFactor // with which fitProduct finds a way, or none
+	bits := leastFactor // if that is too many, fitProduct rounds the factor once more, or refuses
 	for _, r := range l.uses.Readers[name] {
 		bits = max(bits, l.roomAt(r))
 	}
@@ -145,8 +144,8 @@ func (l *lowering) roomOf(name string) int {
 }
 
 const (
-	noBound     = math.MaxInt32
-	leastFactor = 8
+	noBound     = math.MaxInt32 // bits that nothing bounds
+	leastFactor = 8             // the least that roomOf returns
 )
 
 // roomAt is roomOf for one reader.
@@ -157,7 +156,7 @@ func (l *lowering) roomAt(n *graph.Node) int {
 	case t.Product == MatMulProduct:
 		a, b := n.Inputs[0], n.Inputs[1]
 		if l.fg.Consts[a] != nil || l.fg.Consts[b] != nil || l.ofSoftmax(a) || l.ofSoftmax(b) || l.opts.Formats[n.Output].Weights > 0 {
-			return noBound // of which the sums of rows are known
+			return noBound // weights take the bits that are left; a Softmax's rows have known sums; a format may ask for limbs
 		}
 		shape := l.fg.Shapes[a]
 		v := &value{name: n.Output}

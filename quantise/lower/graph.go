@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// exactly says whether a node gives what it reads, or sums and multiples of that,
-// without rounding it.
+// exactly reports whether a node gives its operands' entries, or sums and multiples of them,
+// without rounding.
 func exactly(fg *graph.Graph, n *graph.Node) bool {
 	t := TraitsOf(n.Op)
 	if n.Op == graph.Mul && fg.Consts[n.Inputs[0]] == nil && fg.Consts[n.Inputs[1]] == nil {
@@ -16,17 +16,18 @@ func exactly(fg *graph.Graph, n *graph.Node) bool {
 	return t.linear || t.moves != computes && t.moves != pads
 }
 
-// isInteger says whether a value of a float graph has an integer type, of which truth values
-// are one.
+// isInteger reports whether a value of a float graph has an integer type; truth values count as
+// integers.
 func isInteger(fg *graph.Graph, name string) bool {
 	dt := fg.DTypes[name]
 	return dt.Known() && !dt.IsFloat()
 }
 
-// integers is isInteger in the graph that is lowered.
+// integers reports whether a value of the graph that is lowered has an integer type (isInteger).
 func (l *lowering) integers(name string) bool { return isInteger(l.fg, name) }
 
-// discontinuous lists the values that something with jumps reads, as they are or in a sum.
+// discontinuous returns the values that an operator whose result jumps (Traits.jumps) reads, directly or through nodes
+// that do not round (exactly).
 func discontinuous(fg *graph.Graph) map[string]bool {
 	discontinuous := map[string]bool{}
 	for _, n := range slices.Backward(fg.Nodes) {
@@ -39,14 +40,14 @@ func discontinuous(fg *graph.Graph) map[string]bool {
 	return discontinuous
 }
 
-// OnlyMoves reports whether a node only moves the entries of values.
+// OnlyMoves reports whether a node only moves the entries of its operands and computes nothing.
 func OnlyMoves(n *graph.Node) bool { return TraitsOf(n.Op).moves != computes }
 
-// Uses says how the values of a graph hang together.
+// Uses has, for the values of a graph, by name, the nodes that compute and read them.
 type Uses struct {
-	By      map[string]*graph.Node   // the node that computes a value
-	Readers map[string][]*graph.Node // in the order of the nodes, once for each time that one reads a value
-	outputs map[string]int           // how many outputs of the graph a value is
+	By      map[string]*graph.Node   // the node that computes the value
+	Readers map[string][]*graph.Node // in the order of the nodes; a node that reads the value twice is there twice
+	outputs map[string]int           // how many outputs of the graph the value is
 }
 
 // UsesOf returns the uses of a graph's values.
@@ -63,15 +64,16 @@ func UsesOf(fg *graph.Graph) Uses {
 	return u
 }
 
-// OnlySummed reports whether all that reads a value are sums, and what takes operands of any width.
+// OnlySummed reports whether a value is read only by sums and by operators that take operands of any width
+// (Traits.Means).
 func (u *Uses) OnlySummed(name string) bool {
 	return !slices.ContainsFunc(u.Readers[name], func(n *graph.Node) bool { t := TraitsOf(n.Op); return !t.Sums && !t.Means })
 }
 
-// number is how often a value is read or given out.
+// number is how often nodes read a value, plus how many outputs of the graph it is.
 func (u *Uses) number(name string) int { return len(u.Readers[name]) + u.outputs[name] }
 
-// only is the one node that reads a value which is no output; nil if there is none.
+// only is the node that reads a value, if that is the value's only use; nil otherwise.
 func (u *Uses) only(name string) *graph.Node {
 	if u.number(name) != 1 || u.outputs[name] > 0 {
 		return nil
@@ -79,7 +81,7 @@ func (u *Uses) only(name string) *graph.Node {
 	return u.Readers[name][0]
 }
 
-// powers lists the values of which nothing is read but logarithms of powers, maybe moved.
+// powers returns the values that only logarithms of powers (Traits.Powers) read, directly or with their entries moved.
 func powers(fg *graph.Graph) map[string]bool {
 	only, other := map[string]bool{}, map[string]bool{}
 	for _, name := range fg.Outputs {

@@ -9,8 +9,9 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// input adds the public tensor of a graph input: of truth values, of rows of a constant, and of small integers
-// as they are, and of others with a format.
+// input adds the public tensor of a graph input. Truth values, indices of rows of a constant, and integers of up to
+// 16 bits have the range of their type or of the rows, on scale 0; the scale and range of others follow from their
+// calibrated range (roundedInput).
 func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input}
 	dt, rows := l.fg.DTypes[v.name], l.fg.Rows(v.name)
@@ -29,24 +30,24 @@ func (l *lowering) input(v *value, numbers graph.Numbers) model.TensorID {
 	return l.public(t)
 }
 
-// roundedInput is input for values that are rounded. Those that calibration never
-// met below zero are taken to be non-negative if there are enough of them to
-// tell, which tightens every bound after. One with numbers that are not finite has codes for
-// them. One whose features are scaled first has a scale for each of them.
+// roundedInput is input for values whose scale and range follow from their calibrated range. An input of 64 entries or more
+// that calibration never met below zero is taken to be non-negative, which tightens every bound after it. An
+// input that may have numbers that are not finite has codes for them (codes). An input whose features are scaled first has a
+// scale for each feature (scaling).
 func (l *lowering) roundedInput(v *value, t model.Tensor, numbers graph.Numbers) model.TensorID {
 	bits, finest := l.inputFormat(v)
 	r := l.reachOf(v.rng)
 	if r == 0 {
 		r = 1
 	}
-	if l.integers(v.name) { // whole numbers stay what they are
+	if l.integers(v.name) { // whole numbers are on scale 0: they may be clamped, but are not rounded
 		bits, finest = max(bits, min(fixed.FloorLog2(r)+1, max(fixed.FormatBits, bitsOfRange(v.rng)))), 0
 		if bits > 30 {
 			refuse.With("input %q has integers of up to %.10g: a circuit holds exact ones within ±2^30", v.name, v.rng.Abs())
 		}
 		r = min(r, fixed.Pow2(bits)-1)
 	}
-	if reach := l.usefulReach(v.name); reach > 0 { // public values cost nothing
+	if reach := l.usefulReach(v.name); reach > 0 { // finer than others: public values cost nothing
 		bits, r = max(bits, 26), min(r, reach)
 	}
 	frac := scaleOf(bits, r)
@@ -60,7 +61,7 @@ func (l *lowering) roundedInput(v *value, t model.Tensor, numbers graph.Numbers)
 	}
 	t.Frac, t.Max = frac, int64(1)<<bits-1
 	t.Min = max(-t.Max-1, 1-model.Bound)
-	switch numbers { // with codes beyond
+	switch numbers { // codes lie beyond the finite range
 	case graph.AllNumbers:
 		t.Min, t.Max, t.Numbers = t.Min-1, t.Max+2, model.AllNumbers
 		return l.public(t)
@@ -77,20 +78,21 @@ func (l *lowering) roundedInput(v *value, t model.Tensor, numbers graph.Numbers)
 	return l.public(t)
 }
 
-// public adds a graph input.
+// public adds the tensor of a graph input.
 func (l *lowering) public(t model.Tensor) model.TensorID {
 	id := l.place(t)
 	l.Circuit.Inputs = append(l.Circuit.Inputs, id)
 	return id
 }
 
-// coarsestKey is the scale on which a Softmax's scores are to be at least, as far as
-// tables go.
+// coarsestKey is the coarsest scale that an input should have whose entries are the scores of a Softmax: it gets more
+// bits, up to FirstBits, until its scale is 2^−coarsestKey or finer.
 const coarsestKey = 7
 
-// inputFormat returns the width of an input and its finest scale: wide where norms or
-// logarithms of powers alone read it, which take small rows beside large ones, or something
-// that has jumps does; what its keys take where Softmax does. Public values cost nothing.
+// inputFormat returns how many bits an input has, and the finest scale that is of use. Bits of an input cost nothing, as it is
+// public. It has 24 bits if only norms or only logarithms of powers read it, for which small rows count as much as large
+// ones, or if an operator reads it whose result jumps. If a Softmax reads it, it has the bits that the keys of its table
+// can have.
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	bits, finest = l.Plan.Bits, math.MaxInt
 	norms, softmaxes := 0, 0
@@ -109,9 +111,9 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 		bits = 24
 	case norms+softmaxes == v.uses:
 		finest = fixed.FinestKey
-		if l.Entries(v.shape) > 64 { // worth a larger table
+		if l.Entries(v.shape) > 64 { // enough look-ups for a larger table
 			bits++
-			// Of scores far apart those near the maximum are what counts.
+			// If scores are far apart, only those near the maximum count: they should be on a fine scale all the same.
 			for r := l.reachOf(v.rng); bits < FirstBits && r >= fixed.Pow2(bits-coarsestKey); {
 				bits++
 			}

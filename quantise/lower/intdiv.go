@@ -18,8 +18,9 @@ func init() {
 	register(lowerBits, always[graph.Bits](Traits{jumps: true}))
 }
 
-// dividend returns the operands of the division that a node is (fixed.Builder.LongDivision). A divisor that is 0 in
-// spite of the calibration counts as the least there is, of floats half of the least that was met.
+// dividend returns the dividend and the divisor of a node, on one scale, as fixed.Builder.LongDivision takes them. The
+// divisor is clamped from below, so that it is positive: integers to 1, floats to the least magnitude that
+// calibration met, over the head-room.
 func (l *lowering) dividend(v *value, in []*value) (*fixed.Int, model.TensorID) {
 	for i, name := range v.node.Inputs {
 		if in[i] == nil {
@@ -30,12 +31,12 @@ func (l *lowering) dividend(v *value, in []*value) (*fixed.Int, model.TensorID) 
 	var e *fixed.Int
 	if p := a.acc; p != nil && a.id == model.None && a.uses == 1 && p.Abs() < model.Bound/4 &&
 		slices.Equal(a.shape, v.shape) && slices.Equal(p.Shape, v.shape) {
-		e = p // as it is, before anything is rounded
+		e = p // the accumulator, before anything is rounded
 	} else {
 		e = l.broadcastOf(l.tensor(a), v.shape)
 	}
 	idb := l.tensor(b)
-	if !l.integers(v.name) { // a divisor on a scale that leaves the other no room
+	if !l.integers(v.name) { // a divisor is made coarser if the dividend, on the divisor's scale, would exceed 28 bits
 		idb = l.coarser(b, idb, l.Circuit.Tensors[idb].Frac-(e.Frac+28-model.Log2Ceil(int(e.Abs())+1)))
 	}
 	frac := max(e.Frac, l.Circuit.Tensors[idb].Frac)
@@ -44,7 +45,7 @@ func (l *lowering) dividend(v *value, in []*value) (*fixed.Int, model.TensorID) 
 	den = den.Times(1 << (frac - den.Frac))
 	refuse.If(den.Max < 1, "its divisor is not positive")
 	least := int64(1)
-	if !l.integers(v.name) { // what calibration has met says more of floats
+	if !l.integers(v.name) { // for floats 1 is no natural bound: calibration gives one
 		least = min(max(least, int64(b.rng.Least/l.opts.Headroom*fixed.Pow2(frac))), den.Max)
 	}
 	if den.Min < least {
@@ -70,14 +71,14 @@ func lowerFloorDiv(l *lowering, _ graph.FloorDiv, v *value, in []*value) {
 	v.id = l.TensorOf(v.name, quotient)
 }
 
-// lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: what the division leaves.
+// lowerFloorMod lowers a − b·⌊a/b⌋, b > 0: the remainder of the division.
 func lowerFloorMod(l *lowering, _ graph.FloorMod, v *value, in []*value) {
 	num, den := l.dividend(v, in)
 	_, v.acc = l.LongDivision(v.name, num, den)
 }
 
-// exactConstant makes an operand of a constant whose entries are held as they are,
-// if they are whole numbers or have few binary digits.
+// exactConstant makes a value of a constant, so that it can be an operand like a computed one. Its scale is the coarsest on
+// which all entries are exact, or 12 if that is finer.
 func (l *lowering) exactConstant(name string) *value {
 	t := l.fg.Consts[name]
 	values := t.Float64s()
@@ -91,15 +92,14 @@ func (l *lowering) exactConstant(name string) *value {
 	return heldIn(id, value{name: name, shape: t.Shape, rng: NewRange(values).plusNone()})
 }
 
-// lowerRescale lowers round(x·factor) for whole numbers x: as the quotient of
-// 2·num·x + den and 2·den for a fraction num/den that is as close to the factor as
-// the bounds allow.
+// lowerRescale lowers round(x·factor) for whole numbers x: as ⌊(2·num·x + den)/(2·den)⌋ for a
+// fraction num/den that is as close to the factor as the bounds allow.
 func lowerRescale(l *lowering, op graph.Rescale, v *value, in []*value) {
 	e := l.notFiner(l.operandFlat(in[0]))
-	factor := op.Factor * fixed.Pow2(-e.Frac) // of e's integers
+	factor := op.Factor * fixed.Pow2(-e.Frac) // for e's integers
 	e = e.On(0)
 	most := math.Max(float64(e.Abs()), 1)
-	reach := math.Ceil(most*factor) + 1 // of the result
+	reach := math.Ceil(most*factor) + 1 // the largest result
 	// The division's range and quotient, and its numerator, fit in 30 bits.
 	limit := math.Min(fixed.Pow2(28)/reach, fixed.Pow2(26-model.Log2Ceil(int(math.Min(reach, fixed.Pow2(26))))))
 	refuse.If(limit < 16, "results of up to %g are too large", reach)
@@ -112,15 +112,15 @@ func lowerRescale(l *lowering, op graph.Rescale, v *value, in []*value) {
 	v.id = l.TensorOf(v.name, quotient)
 }
 
-// fraction returns the best fraction num/den of those with den ≤ most and num ≤
-// mostNum that continued fractions give.
+// fraction returns a fraction num/den near x, with den ≤ most and num ≤ mostNum: the last convergent of the continued
+// fraction of x within these limits, or a better fraction between that and the next. It returns 0/1 if there is none.
 func fraction(x float64, most, mostNum int64) (num, den int64) {
 	n0, d0, n1, d1 := int64(0), int64(1), int64(1), int64(0)
 	for range 40 {
 		a := math.Min(math.Floor(x), 1<<31)
 		n2, d2 := int64(a)*n1+n0, int64(a)*d1+d0
 		if d2 > most || n2 > mostNum {
-			// As much of this step as fits, if that is more than half of it.
+			// A semiconvergent, with as much of this step as the limits allow, is better if that is more than half of the step.
 			part := (most - d0) / max(d1, 1)
 			if n1 > 0 {
 				part = min(part, (mostNum-n0)/n1)
@@ -142,15 +142,15 @@ func fraction(x float64, most, mostNum int64) (num, den int64) {
 	return n1, d1
 }
 
-// lowerBits takes integers apart, the highest bit first: a look-up of the integer has it
-// for its key, a look-up of the remainder the next, and so on. So the first look-up keeps
-// the integer below 2^N, and each of the others what is left below the shift before. A
-// static bound that is wider is clamped first, where calibration stays within.
+// lowerBits cuts integers of N bits into their bits, the highest first. The key of a look-up of the integer is the
+// highest bit; the key of a look-up of the remainder is the next, and so on. Each look-up has a table of two keys, so that
+// the first forces the integer to be below 2^N, and each of the others forces the remainder before to be below its
+// modulus. An integer whose static bound is wider is clamped first, if calibration stayed within N bits.
 func lowerBits(l *lowering, op graph.Bits, v *value, in []*value) {
 	x := in[0]
 	e := l.notFiner(l.operand(x))
 	top := int64(1)<<op.N - 1
-	// A key's ranges are rounded outwards: the float model refuses what is beyond.
+	// Ranges may be rounded outwards, which is allowed for here: the float model itself refuses integers beyond N bits.
 	if e.Frac < 0 || x.rng.Min < 0 || x.rng.Max > float64(top)*(1+1./(1<<15)) {
 		zero := float64(op.Zero)
 		refuse.With("bits of integers from %.10g to %.10g: exact ones from %d to %d are taken apart",
@@ -163,7 +163,7 @@ func lowerBits(l *lowering, op graph.Bits, v *value, in []*value) {
 			e = l.Clamp(x.name, e, 0, top, bits)
 		}
 	}
-	// With an axis more, of which each bit has its place.
+	// The result has one more axis, for the bits.
 	last := len(e.Shape)
 	shape := append(slices.Clone(e.Shape), 1)
 	id := l.TensorOf(x.name, e)

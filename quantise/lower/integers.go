@@ -11,15 +11,15 @@ import (
 )
 
 // A value of an integer type is the integer itself in the circuit: on scale 0, within ±2^30, and
-// never rounded. What would leave ±2^30 is refused, by the node's name. It may be clamped
-// beyond its calibrated range, which counts as saturation, as other values are.
+// never rounded. A node whose result may leave ±2^30 is refused by its name. Beyond its
+// calibrated range an integer may be clamped, as other values are, which counts as saturation.
 //
-// An accumulator on another scale is one of whole numbers that floats made, and becomes a
-// tensor on scale 0.
+// If the accumulator of such a value is on another scale, its whole numbers were computed from floats. Its
+// tensor is on scale 0.
 
 func init() { register(lowerWraparound, always[graph.Wraparound](Traits{jumps: true})) }
 
-// commitInteger makes a tensor of a value's accumulator.
+// commitInteger makes a tensor, on scale 0, of the accumulator e of a value of an integer type.
 func (l *lowering) commitInteger(v *value, e *fixed.Int) model.TensorID {
 	e = scaledUp(e)
 	if e.Frac == 0 {
@@ -30,12 +30,14 @@ func (l *lowering) commitInteger(v *value, e *fixed.Int) model.TensorID {
 	return l.roundAt(v, e, 0)
 }
 
+// refuseInteger refuses a node whose integers may be as large as most.
 func refuseInteger(most float64) {
 	refuse.With("its integers may be as large as %.10g, by the ranges of what they are computed from: "+
 		"a circuit holds exact ones within ±2^30", most)
 }
 
-// keepInteger checks what an operator has made of a value of integer type.
+// keepInteger checks the value of an integer type that an operator has made: a tensor is brought to scale 0, and an
+// accumulator on scale 0 that may leave ±2^30 is refused.
 func (l *lowering) keepInteger(v *value) {
 	switch {
 	case v.id != model.None:
@@ -53,7 +55,7 @@ func (l *lowering) keepInteger(v *value) {
 // bitsOfRange is the least n such that the calibrated range is within ±(2^n − 1).
 func bitsOfRange(r Range) int { return max(fixed.FloorLog2(r.Abs())+1, 1) }
 
-// clampedInteger is the tensor of an integer within ±(2^bits − 1): clamped if it may be beyond.
+// clampedInteger is a tensor of the integer x within ±(2^bits − 1): x's own, or a clamped one if x may be beyond.
 func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 	id := l.tensor(x)
 	if l.Magnitude(id) < 1<<bits {
@@ -64,9 +66,9 @@ func (l *lowering) clampedInteger(x *value, bits int) model.TensorID {
 	})
 }
 
-// fitIntegers returns the tensors of operands, clamped nearer to their calibrated ranges where
-// without that reach, the largest result of operands of such sizes, is beyond ±2^29, which
-// every look-up has room for, or ±2^30.
+// fitIntegers returns tensors of operands, clamped nearer to their calibrated ranges as far as that is needed for the
+// result to be within ±2^29, which every look-up has room for, or else within ±2^30. reach gives the
+// largest magnitude of the result for operands of the given magnitudes.
 func (l *lowering) fitIntegers(xs []*value, reach func(sizes []float64) float64) []model.TensorID {
 	bits, most := l.clampsFor(xs, model.Bound/2, reach)
 	if bits == nil {
@@ -82,8 +84,8 @@ func (l *lowering) fitIntegers(xs []*value, reach func(sizes []float64) float64)
 	return ids
 }
 
-// clampsFor returns the bits to which operands are clamped so that reach is below a limit, none
-// below its calibrated range; nil if that is not enough, with what reach is then.
+// clampsFor returns the numbers of bits to which operands have to be clamped for reach to be below the limit. No operand
+// is clamped below its calibrated range. If that is not enough, it returns nil and the reach that is left.
 func (l *lowering) clampsFor(xs []*value, limit float64, reach func(sizes []float64) float64) ([]int, float64) {
 	sizes, bits := make([]float64, len(xs)), make([]int, len(xs))
 	for i, x := range xs {
@@ -91,7 +93,7 @@ func (l *lowering) clampsFor(xs []*value, limit float64, reach func(sizes []floa
 		bits[i] = fixed.FloorLog2(sizes[i]) + 1
 	}
 	for reach(sizes) >= limit {
-		most := 0 // the one with the most room
+		most := 0 // the operand whose bits exceed its calibrated range the most
 		for i, x := range xs {
 			if bits[i]-bitsOfRange(x.rng) > bits[most]-bitsOfRange(xs[most].rng) {
 				most = i
@@ -108,12 +110,13 @@ func (l *lowering) clampsFor(xs []*value, limit float64, reach func(sizes []floa
 	return bits, 0
 }
 
-// integerProduct lowers a product of integers.
+// integerProduct lowers a product of integers. If it does not fit but is only read modulo 2^16 (wraps), it is computed modulo
+// 2^16, in limbs of b.
 func (l *lowering) integerProduct(v, a, b *value) {
 	product := func(ida, idb model.TensorID) *fixed.Int { return l.EntryProduct(v.shape, ida, idb) }
 	ida, idb := l.tensor(a), l.tensor(b)
 	if l.wraps(v) && l.Magnitude(ida)*l.Magnitude(idb) >= model.Bound/2 {
-		// 2^k·a·high + a·low, where a·high counts modulo 2^(wrapped−k) alone.
+		// a·b = 2^k·(a·high) + a·low, where it is enough to have a·high modulo 2^(wrapped−k).
 		p := l.SplitOf(idb)
 		high := l.modulo(v.name+", high", product(ida, p.High), wrapped-p.Bits)
 		v.acc = high.Times(1 << p.Bits).Plus(product(ida, p.Low))
@@ -126,7 +129,8 @@ func (l *lowering) integerProduct(v, a, b *value) {
 	}
 }
 
-// wholeConstant returns the integers of a constant.
+// wholeConstant returns the entries of a constant of integers, at the bound of a free length. It refuses entries beyond
+// ±2^30.
 func (l *lowering) wholeConstant(name string) []float64 {
 	t, _ := l.whole(name)
 	values := t.Float64s()
@@ -136,7 +140,8 @@ func (l *lowering) wholeConstant(name string) []float64 {
 	return values
 }
 
-// integerMultiple lowers a product of integers with constants.
+// integerMultiple lowers a product of the integers x with the named constant. If it does not fit but is only read modulo
+// 2^16 (wraps), it is computed modulo 2^16, in two parts of the constant.
 func (l *lowering) integerMultiple(v, x *value, name string) {
 	t, part := l.whole(name)
 	values := l.wholeConstant(name)
@@ -155,7 +160,7 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 	}
 	if c, same := l.numbersOf(t).same(); same {
 		if most >= 2 {
-			l.tensor(x) // which others may read
+			l.tensor(x) // a tensor of x alone, which other nodes may read
 		}
 		e := l.broadcast(x, v.shape)
 		if float64(e.Abs())*most >= model.Bound/2 {
@@ -178,7 +183,8 @@ func (l *lowering) integerMultiple(v, x *value, name string) {
 	v.acc = l.timesConstants(v, id, name, t.Shape, values)
 }
 
-// timesConstants is the product of a tensor with a constant of a shape, in v's shape.
+// timesConstants is the product of a tensor with whole numbers of a shape, entry by entry in v's shape, to which both
+// broadcast.
 func (l *lowering) timesConstants(v *value, id model.TensorID, name string, shape []int, values []float64) *fixed.Int {
 	ida, la := l.Squeezed(id, v.shape)
 	labels, kept := fixed.BroadcastLabels(shape, v.shape)
@@ -190,16 +196,16 @@ func (l *lowering) timesConstants(v *value, id model.TensorID, name string, shap
 	return l.Product(v.shape, ida, la, c, labels, 1)
 }
 
-// wrapped are the bits of types of which a product in two parts counts modulo that alone.
+// wrapped is the number of bits of the integer types for which a product may be computed modulo 2^wrapped, in two parts.
 const wrapped = 16
 
-// wraps reports whether a value is taken into such a type, and nothing else reads it.
+// wraps reports whether the only use of a value is to be wrapped around into a type of that many bits.
 func (l *lowering) wraps(v *value) bool {
 	w, is := l.consumer(v).Op.(graph.Wraparound)
 	return is && w.To.Bits() == wrapped
 }
 
-// integerClamp lowers a clamp of integers, or their magnitude.
+// integerClamp lowers a clamp of the integers x, or of their magnitudes.
 func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 	e := l.broadcast(x, x.shape)
 	lo, hi := b.At(0)
@@ -228,8 +234,8 @@ func (l *lowering) integerClamp(v, x *value, b fixed.Piecewise) {
 	}
 }
 
-// lowerWraparound lowers x mod 2^n, into the range of an integer type: what a look-up of
-// ⌊(x − least)/2^n⌋ leaves.
+// lowerWraparound lowers x mod 2^n, taken into the range of an integer type of n bits whose least number is L: as
+// L + ((x − L) mod 2^n).
 func lowerWraparound(l *lowering, op graph.Wraparound, v *value, in []*value) {
 	var e *fixed.Int // on scale 0
 	if x := in[0]; l.integers(x.name) {
@@ -245,7 +251,7 @@ func lowerWraparound(l *lowering, op graph.Wraparound, v *value, in []*value) {
 	v.acc = l.modulo(v.name, e.PlusConst(-least), op.To.Bits()).PlusConst(least)
 }
 
-// modulo is e mod 2^bits, which is not negative.
+// modulo is e mod 2^bits, in [0, 2^bits): the remainder of a look-up of ⌊e/2^bits⌋.
 func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
 	lo, hi := e.Min>>bits, e.Max>>bits
 	size := fixed.TableBits(lo, hi)
@@ -265,7 +271,7 @@ func (l *lowering) modulo(name string, e *fixed.Int, bits int) *fixed.Int {
 	return rest
 }
 
-// notFiner has whole numbers on no finer scale than they need.
+// notFiner returns e on scale 0 if it is on a finer one, rounded down.
 func (l *lowering) notFiner(e *fixed.Int) *fixed.Int {
 	if e.Frac > 0 {
 		return floor(l.Builder, "whole", e)
@@ -273,7 +279,7 @@ func (l *lowering) notFiner(e *fixed.Int) *fixed.Int {
 	return e
 }
 
-// scaledUp brings multiples of a power of two to scale 0.
+// scaledUp returns e on scale 0 if it is on a coarser one, that is, an integer times a power of two.
 func scaledUp(e *fixed.Int) *fixed.Int {
 	if e.Frac >= 0 {
 		return e

@@ -12,25 +12,27 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// kept is a model as it is kept between runs. It is no format: a program reads what the same
-// version of itself has written.
+// kept is a model as it is kept between runs, in a cache. It is no stable format: only the same version of the
+// program reads it.
 type kept struct {
-	Model    Result // without its weights, its instance and OneBatch, which is an error
+	Model    Result // without Graph, Weights, Making and OneBatch
 	Instance model.Instance
-	OneBatch string        // "" for none
-	Weights  []keptWeights // in the order in which their values follow
+	OneBatch string        // the error's text; "" for none
+	Weights  []keptWeights // of the lists that follow, in their order
 }
 
+// keptWeights describes a list of Length weights of Width bytes each.
 type keptWeights struct {
 	Tensor        model.TensorID
 	Width, Length int
 }
 
-// keptAlign is what parts begin at a multiple of: lists of any width are read in place.
+// keptAlign is the number of bytes at a multiple of which every list begins, so that lists of any width can be used in
+// place.
 const keptAlign = 8
 
-// Keep returns the model as bytes, in parts that follow each other: large ones are the
-// memory of weights, which must not be changed. Kept is the inverse.
+// Keep returns the model as bytes, in parts that are to be written one after the other. Large parts are the
+// memory of the model's weights, and must not be changed. Kept is the inverse.
 func (m *Result) Keep() ([][]byte, error) {
 	k := kept{Model: *m, Instance: m.Graph.Instance}
 	k.Model.Graph, k.Model.Weights, k.Model.Making, k.Model.OneBatch = nil, nil, nil, nil
@@ -54,13 +56,13 @@ func (m *Result) Keep() ([][]byte, error) {
 	return append([][]byte{head.Bytes(), make([]byte, padding(head.Len()))}, values...), nil
 }
 
-// padding is what is missing to a multiple of keptAlign.
+// padding is the number of bytes from n to the next multiple of keptAlign.
 func padding(n int) int { return -n & (keptAlign - 1) }
 
 var errKept = errors.New("not a model that this version has kept")
 
-// Kept returns the model of the bytes that Keep has given, one part after the other. Its
-// weights have their memory.
+// Kept returns the model from the bytes of Keep's parts, one after the other. The model's weights use the memory of b,
+// which must not be changed.
 func Kept(b []byte) (of *Result, err error) {
 	defer must.Catch(&err)
 	want := func(ok bool) {

@@ -11,17 +11,17 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// Length returns the symbol of the length of a text: the second axis of all inputs,
-// which are integers of shape [1, length], if the model leaves it open and nothing
-// else. Lists of integers of fixed length, such as positions of the text, may follow
-// the first, and one whose length is open too (Written). It is "" if there is none.
+// Length returns the symbol of the length of a text, if the model leaves that open: all inputs are
+// integers of shape [1, length] with this symbol as their second dimension. After the first input there may also be
+// lists of integers: of fixed length, and one whose length is another symbol (Written). The result is "" if the inputs
+// are others.
 func Length(fg *graph.Graph) string {
 	length, _ := textSymbols(fg)
 	return length
 }
 
-// Written returns the symbol of the length of a list beside the length of a text
-// (Length), such as that of the positions whose logits it gives. It is "" if there is none.
+// Written returns the symbol of the open length of a list among the inputs of a model of texts
+// (Length), such as the list of the positions whose logits are wanted. It is "" if there is none.
 func Written(fg *graph.Graph) string {
 	_, list := textSymbols(fg)
 	return list
@@ -52,21 +52,21 @@ func textSymbols(fg *graph.Graph) (length, list string) {
 	return length, list
 }
 
-// A free length is tried with its bound, for which all numbers are chosen, and with
-// these sizes: of the text, and of the list beside it, if its length is free.
+// shortTexts are the sizes for which a model with a free length is lowered besides the bound: the length of the text, and
+// that of the list (Written), if it is free.
 var shortTexts = [][]int{{2, 3}, {3, 2}}
 
-// usualLength is the length of a text for which tables are worth their rows, and usualWritten that of
-// a list beside it.
+// usualLength is the length of text for which look-ups are counted when tables are chosen (Builder.Usual), and for
+// which the model is run at first. usualWritten is that of the list.
 const (
 	usualLength  = 32
 	usualWritten = 8
 )
 
-// textsOf are the variants of a model of texts of up to a length: for that, for which all numbers are chosen,
-// and for short ones, which compute the same values. So static bounds hold for every length, and integers do not
-// depend on it: a prefix of a text gives what it gives within the text, as far as the
-// model looks back alone. The length of a list (Written) is free as well, up to the same bound.
+// textsOf are the variants of a model of texts with up to `most` tokens: for most tokens, for which all scales and bounds are
+// chosen, and for short texts, for which these are the same. So static bounds hold for every length, and the integers of
+// a token do not depend on the length: a token that only looks back has the same integers in a text and in a prefix
+// of it. The length of a list (Written) is free as well, up to the same bound.
 func textsOf(fg *graph.Graph, most int) *variants {
 	length, written := textSymbols(fg)
 	v := &variants{of: fg, most: most, least: most, usual: []int{min(most, usualLength)}, texts: true}
@@ -92,25 +92,25 @@ func textsOf(fg *graph.Graph, most int) *variants {
 	same := func(x, y *graph.Node) bool {
 		return x.Output == y.Output && graph.Kind(x.Op) == graph.Kind(y.Op) && slices.Equal(x.Inputs, y.Inputs)
 	}
-	for _, b := range v.list[1:] { // which compute the same values in the same order
+	for _, b := range v.list[1:] { // for every length the same values have to be computed, in the same order
 		refuse.If(!slices.EqualFunc(v.list[0].graph.Nodes, b.graph.Nodes, same), "the model is made of other nodes")
 	}
 	v.whole = wholeConstants(v.list)
 	return v
 }
 
-// length is what the lowering of a model with a free length knows of it.
+// length is what a lowering knows of the free length of its model.
 type length struct {
 	*variants
-	other *graph.Graph // the model for another length: what scales differs
-	// numbers are those that the lowering for the bound has found, in the order in
-	// which it has asked for them; others are given them.
+	other *graph.Graph // the model for another length; a dimension that differs there depends on the length
+	// numbers are the sizes at the bound that the lowering for the bound has asked for (number), in the order in
+	// which it did. The lowerings for other lengths are given this list, and ask in the same order.
 	numbers []int
-	given   bool
-	at      int
+	given   bool // whether the list is given
+	at      int  // the position in it of the next one
 }
 
-// length is what lowering variant i knows of the length, given what the first lowering has become.
+// length is what the lowering of variant i knows of the length. first is the finished lowering for the bound, variant 0.
 func (v *variants) length(i int, first *lowering) *length {
 	if i == 0 {
 		return &length{variants: v, other: v.list[1].graph}
@@ -118,7 +118,7 @@ func (v *variants) length(i int, first *lowering) *length {
 	return &length{variants: v, other: v.list[0].graph, numbers: first.length.numbers, given: true}
 }
 
-// free has a dimension of that length be free, of which another pass may have found numbers; nil: none is.
+// free tells the pass about the free length; nil: no length is free. Another pass may have found known.numbers.
 func (l *lowering) free(known *length) {
 	if known == nil {
 		return
@@ -129,7 +129,7 @@ func (l *lowering) free(known *length) {
 	for name, t := range f.whole {
 		l.wholes[name] = l.shown(name, t)
 	}
-	l.Usual = func(shape []int) int { // of a text of the usual length
+	l.Usual = func(shape []int) int { // the number of entries in a text of the usual length
 		n := 1
 		for _, d := range shape {
 			if d == f.most {
@@ -141,7 +141,8 @@ func (l *lowering) free(known *length) {
 	}
 }
 
-// number is n in the lowering for the bound, and in others what n was there.
+// number returns n in the lowering for the bound. In the lowering for another length it returns the n that the lowering for
+// the bound had in the same call.
 func (f *length) number(n int) int {
 	switch {
 	case !f.given:
@@ -149,12 +150,12 @@ func (f *length) number(n int) int {
 	case f.at < len(f.numbers):
 		n = f.numbers[f.at]
 	}
-	f.at++ // where passes differ, so do their circuits, which Lift finds
+	f.at++ // if passes make different calls, their circuits differ, which Lift finds
 	return n
 }
 
-// most is the largest number that n, a dimension or a product of some, is for any size
-// of a free length.
+// most is the value at the bound of the free length of n, a dimension or a product of dimensions; n itself if no length
+// is free.
 func (l *lowering) most(n int) int {
 	if l.length == nil {
 		return n
@@ -162,7 +163,7 @@ func (l *lowering) most(n int) int {
 	return l.length.number(n)
 }
 
-// open reports whether an axis of a value has a free length.
+// open reports whether the dimension of a value's axis depends on the free length.
 func (l *lowering) open(name string, axis int) bool {
 	if l.length == nil {
 		return false
@@ -171,8 +172,8 @@ func (l *lowering) open(name string, axis int) bool {
 	return axis < len(other) && other[axis] != l.fg.Shapes[name][axis]
 }
 
-// whole returns a constant for the bound of a free length, and its shape in this
-// lowering, nil if it is the same.
+// whole returns the constant as it is at the bound of a free length. If its shape depends on the length, part is its
+// shape in this lowering, otherwise nil.
 func (l *lowering) whole(name string) (t *graph.Tensor, part []int) {
 	t = l.fg.Consts[name]
 	if whole := l.wholes[name]; whole != nil {
@@ -181,13 +182,13 @@ func (l *lowering) whole(name string) (t *graph.Tensor, part []int) {
 	return t, nil
 }
 
-// begun is the part of a tensor from its beginning on that has a shape.
+// begun is the leading block of a tensor that has the shape part.
 func (l *lowering) begun(id model.TensorID, part []int) model.TensorID {
 	return l.VirtualOf(l.Circuit.Tensors[id].Name, l.View(id, model.SameIndexes(len(part)), part))
 }
 
-// wholeConstants returns the constants of the first graph whose shapes differ in
-// others, which must have the first of their entries along every axis.
+// wholeConstants returns the constants of the first graph, that for the bound, whose shapes differ in the other graphs. In
+// these they have to be leading blocks of what they are in the first.
 func wholeConstants(list []sized) map[string]*graph.Tensor {
 	whole := map[string]*graph.Tensor{}
 	for _, name := range slices.Sorted(maps.Keys(list[0].graph.Consts)) {
@@ -204,8 +205,7 @@ func wholeConstants(list []sized) map[string]*graph.Tensor {
 	return whole
 }
 
-// begins reports whether a constant is the part of another one, of as many axes, that
-// has the first of its entries along each.
+// begins reports whether part is a leading block of all (begin).
 func begins(all, part *graph.Tensor) bool {
 	if len(part.Shape) != len(all.Shape) || all.DType.IsFloat() != part.DType.IsFloat() {
 		return false

@@ -1,6 +1,7 @@
 // Package lower lowers a float graph to a circuit of integers, operator by operator, with the
-// number formats that it is given. A family of operators is a file with their lowerings and
-// their entries in the table (register); nothing else goes by the type of an operator.
+// number formats that it is given. Each family of operators has a file with the functions that lower
+// them and their entries in the table of operators (register). Other code asks about operators by their
+// Traits, but for a few tests for a single operator.
 //
 // Lowering is lazy. The value of a node is at first an accumulator, or a function of an earlier
 // value. It becomes a tensor only when something needs its entries: so a convolution, its bias and
@@ -31,93 +32,96 @@ type lowering struct {
 	real   *graph.Graph // without
 	ranges map[string]Range
 	opts   Options
-	given  Formats // of opts, of which integers have none
+	given  Formats // those of the caller; opts.Formats has them without those of integer values
 	memory *Memory
 	length *length                  // nil if none is free
-	wholes map[string]*graph.Tensor // constants for the bound of a free length
+	wholes map[string]*graph.Tensor // constants whose shape depends on the free length, as they are at its bound
 	uses   Uses                     // of the graph's values
 
 	values map[string]*value
 	node   *graph.Node // being lowered
-	// weights are those of fixed tensors whose values follow from them, the circuit and
-	// the key.
+	// weights has the constants that fixed tensors were made from, for tensors whose entries follow
+	// from the constant, the circuit and the key.
 	weights map[model.TensorID]*weights.Constant
-	// roundeds are the constants among them that have one scale.
+	// roundeds has those of these tensors whose entries are all rounded to one scale (rounded).
 	roundeds      map[roundedConstant]model.TensorID
-	stream        map[string]int                       // scales of sums (streams)
-	chains        map[string]*scaling                  // scalings of inputs by the values of their chains
-	discontinuous map[string]bool                      // values that something with jumps reads
-	powers        map[string]bool                      // values that logarithms of powers alone read
-	asked         map[model.TensorID][][]graph.Split   // inputs that are only compared with thresholds
-	classes       map[model.TensorID]classes           // of extended inputs
-	chosen        map[[2]model.TensorID]model.TensorID // products of slots and of what their experts read
-	secrets       map[*graph.Tensor]*secret            // by what stands in their place
-	read          atomic.Pointer[secret]               // one that the node being lowered has read
+	stream        map[string]int                       // the scale of each sum in a stream (streams)
+	chains        map[string]*scaling                  // the scaling that a value is part of (scaling)
+	discontinuous map[string]bool                      // values that an operator whose result jumps reads
+	powers        map[string]bool                      // values that only logarithms of powers read
+	asked         map[model.TensorID][][]graph.Split   // the thresholds, by feature, of inputs that are only compared with some
+	classes       map[model.TensorID]classes           // by extended input: where it has codes
+	chosen        map[[2]model.TensorID]model.TensorID // by slots and operand: their product (lowerExperts)
+	secrets       map[*graph.Tensor]*secret            // secret constants by their stand-ins
+	read          atomic.Pointer[secret]               // one whose stand-in's numbers the node being lowered has read
 
-	underprecise []string // values with a format for weights of which half the channels have few bits for all that
-	maxBits      int      // activation bits that leave the weights enough of the bound
+	underprecise []string // values with a format for weights of which half the channels have fewer than goodWeightBits
+	maxBits      int      // the most bits of activations that leave the weights enough bits in every product
 }
 
-// at says which node the steps that follow belong to, and returns the one before.
+// at sets the node of the steps that follow, and returns the one that was set before.
 func (l *lowering) at(n *graph.Node) (before *graph.Node) {
 	before = l.node
 	l.node, l.StepName = n, n.Name
 	return before
 }
 
-// value is a tensor of the float graph.
+// value is a value of the float graph while the graph is lowered: an input or the result of a node. Until
+// a tensor holds it (id), it is known as an accumulator (acc), as a function of an earlier value (fn), or as
+// an earlier value with its channels scaled (channels).
 type value struct {
 	name   string
-	node   *graph.Node // that computes it, for messages; nil for an input
+	node   *graph.Node // computes the value; nil for an input
 	shape  []int
 	rng    Range
-	uses   int
-	output bool
+	uses   int  // how often nodes read the value or the graph gives it out (Uses.number)
+	output bool // whether it is an output of the model
 
-	// acc is the value as an accumulator, not committed; nil for a value
+	// acc is the value as an accumulator, which is not committed; nil for a value
 	// that is a function of an earlier one.
 	acc *fixed.Int
 	// fn says that the value is a function of another value, entry by entry
 	// (in row-major order: the shapes may differ).
 	fn     *function
-	affine *affine // if it is an affine function; acc is set as well
-	// channels says that the value is another one with each channel scaled, in place
-	// of all else.
+	affine *affine // set beside acc if the value is an affine function of an earlier one
+	// channels says that the value is another one with each channel scaled. Then acc, fn
+	// and id are not set.
 	channels *perChannel
 
-	own        int  // bits of the format of a value that the graph does not have; 0 of others
-	unreported bool // clamping it says nothing about the calibration
-	clipped    bool // the tensor has less than the value's range
+	own        int  // the format's bits, for a value that the lowering made up; 0 for values of the graph
+	unreported bool // clamped entries are not counted as saturated (softenMask)
+	clipped    bool // the tensor is clamped to less than the value's range, so that it does not hold the value
 
-	// useful, if positive, is a magnitude beyond which the one function that
-	// reads the value is flat: precision is better spent below.
+	// useful, if positive, is a magnitude beyond which the one function that reads the value is
+	// flat: the value may be clamped there, for a finer scale.
 	useful float64
-	// low, if positive, is the size of the low limb if the value is held in two.
+	// low, if positive, is the number of bits of the low limb, if the value is rounded to two limbs.
 	low int
 
-	id     model.TensorID // the tensor, once one is needed; None before
-	shaped model.TensorID // the same in the value's shape
-	narrow map[int]model.TensorID
-	// clamped has the tensors of an integer within ±(2^bits − 1), by bits.
+	id     model.TensorID         // holds the entries in row-major order, once they are needed; None before
+	shaped model.TensorID         // holds them in the value's shape; None before
+	narrow map[int]model.TensorID // tensors with at most so many bits (narrowed)
+	// clamped has the tensors of an integer that is clamped to ±(2^bits − 1), by bits (clampedInteger).
 	clamped map[int]model.TensorID
 }
 
-// pending is a value that no tensor holds yet.
+// pending returns v as a value that no tensor holds yet.
 func pending(v value) *value {
 	v.id, v.shaped = model.None, model.None
 	return &v
 }
 
-// heldIn is a value that a tensor holds, in its shape.
+// heldIn returns v as a value whose entries tensor id holds, in the value's shape.
 func heldIn(id model.TensorID, v value) *value {
 	v.id, v.shaped = id, id
 	return &v
 }
 
+// newLowering returns a pass over fg that has not run. Its plan is still to be set.
 func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) *lowering {
 	given := opts.Formats
 	opts.Formats = maps.Clone(given)
-	maps.DeleteFunc(opts.Formats, func(name string, _ Format) bool { return isInteger(fg, name) }) // which are exact
+	maps.DeleteFunc(opts.Formats, func(name string, _ Format) bool { return isInteger(fg, name) }) // they are exact
 	l := &lowering{
 		Builder: fixed.NewBuilder(fg.Name, &memory.columns), ranges: ranges, opts: opts, given: given, memory: memory, uses: UsesOf(fg),
 		values: map[string]*value{}, weights: map[model.TensorID]*weights.Constant{}, roundeds: map[roundedConstant]model.TensorID{},
@@ -130,7 +134,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, memory 
 	return l
 }
 
-// nextPass returns another pass over the same graph, with this plan.
+// nextPass returns a new pass over the same graph, with plan p.
 func (l *lowering) nextPass(p fixed.Plan) *lowering {
 	opts := l.opts
 	opts.Formats = l.given
@@ -140,7 +144,8 @@ func (l *lowering) nextPass(p fixed.Plan) *lowering {
 	return next
 }
 
-// run lowers every node. It refuses with all refusals as one.
+// run lowers the inputs, every node and the outputs. If nodes are refused it goes on with the others,
+// and then refuses with the errors of all of them.
 func (l *lowering) run() {
 	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
@@ -173,8 +178,9 @@ func (l *lowering) run() {
 	fixed.PrintableNames(l.Circuit)
 }
 
-// atFault says which formats may be at fault for a refusal of a node, in a model that has
-// some: those of the node and of what it reads, or else any.
+// atFault returns the end of the message with which a node is refused: which formats the caller may
+// make smaller. These are the formats of the node's result and operands, or, if they have none, of any value
+// before. It returns "" if the model has no formats, or if a search chose them.
 func (l *lowering) atFault(n *graph.Node) string {
 	if len(l.given) == 0 || l.opts.Searched {
 		return ""
@@ -191,8 +197,8 @@ func (l *lowering) atFault(n *graph.Node) string {
 	return ": give formats of fewer bits, or none, to " + strings.Join(own, ", ")
 }
 
-// lower lowers one node. It reports false if it could not, with an error
-// unless that is because an input could not be lowered.
+// lower lowers one node. It reports false if it could not: with an error if the node itself is
+// refused, without one if an operand had not been lowered.
 func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 	if model.Size(v.shape) == 0 {
 		v.id = l.place(model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
@@ -215,20 +221,20 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		case n.Output == s.last:
 			l.scaledInput(v, s)
 		}
-		if s := l.read.Swap(nil); s != nil { // its numbers would decide on the circuit
+		if s := l.read.Swap(nil); s != nil { // the circuit would depend on a secret constant
 			refuse.With("its constant %s would be part of the circuit, which is public, and not of what is hidden", graph.Quote(s.name))
 		}
 	})
 	return err == nil, err
 }
 
-// place adds the tensor of an input, or of an output without entries, as it is.
+// place adds the tensor of an input, or of a value without entries, without the checks of Builder.Add.
 func (l *lowering) place(t model.Tensor) model.TensorID {
 	l.Circuit.Tensors = append(l.Circuit.Tensors, t)
 	return model.TensorID(len(l.Circuit.Tensors) - 1)
 }
 
-// consumer returns the one node that reads the value; nobody if there are more.
+// consumer returns the node that reads the value, if that is the value's only use, and nobody otherwise.
 func (l *lowering) consumer(v *value) *graph.Node {
 	if readers := l.uses.Readers[v.name]; v.uses == 1 && len(readers) > 0 {
 		return readers[0]
@@ -236,11 +242,11 @@ func (l *lowering) consumer(v *value) *graph.Node {
 	return nobody
 }
 
-// nobody is a node that does nothing with what it reads.
+// nobody stands for no node: its operator does nothing.
 var nobody = &graph.Node{Op: graph.Identity{}}
 
-// finish returns the model of the last pass, which has given the template, but for its
-// weights (Memory.Fill). in is the instance that runs at first.
+// finish returns the result of the last pass, l, whose circuit is the template t. The weights are still to be
+// made (Memory.Fill). in has the sizes of the free dimensions that the model is run with at first.
 func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	m := &Result{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
@@ -263,24 +269,24 @@ func (l *lowering) finish(t *model.Template, in model.Instance) *Result {
 	return m
 }
 
-// improved derives the plan of the final pass from what a pass with the
-// largest tables met.
+// improved derives the plan of the final pass from the steps of this one, a pass with the largest
+// tables and the plan p.
 func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 	opts := l.opts
 	bits := min(fixed.WantedBits, opts.ActBits-1, l.maxBits)
-	// need is the table size with which every step has its wanted bits.
+	// need is the table size, in bits, with which every step has its wanted bits.
 	need, entries := 0, 0
 	for _, s := range l.Steps {
 		need = max(need, s.NeedTable)
 		entries += s.Entries
 	}
-	need += bits - p.Bits
-	free := fixed.FloorLog2(float64(max(entries, 1))) // a table of this size is no more than the look-ups themselves
+	need += bits - p.Bits                             // the pass had p.Bits
+	free := fixed.FloorLog2(float64(max(entries, 1))) // a table of this size has no more rows than there are look-ups
 	n := min(need, max(fixed.CheapTable, free))
-	// Below that, lose precision, but not too much of it.
+	// If n is less than need, values have fewer bits than wanted, but no fewer than EnoughBits.
 	n = max(n, need-(bits-min(bits, fixed.EnoughBits)))
 	n = min(max(n, fixed.SmallTable, bits+1), opts.MaxTableBits)
-	// Use the room that is left.
+	// Room that is left in the table goes into more bits.
 	for bits < min(opts.ActBits-1, l.maxBits, fixed.WantedBits+1) && need+1 <= n {
 		bits++
 		need++
@@ -288,10 +294,10 @@ func (l *lowering) improved(p fixed.Plan) fixed.Plan {
 	return fixed.Plan{TableBits: n, Bits: bits}
 }
 
-// choose chooses what all look-ups share and lowers the model with that. A first
+// choose chooses the plan that all look-ups share and lowers the model with it. A first
 // pass with the largest tables shows how far static bounds and calibrated ranges
-// are apart, which fixes table size and precision; the next builds the circuit, and
-// one more does so without tables that have too few uses.
+// are apart. From that follow table size and precision. The next pass builds the circuit, and
+// one more builds it without the tables that have too few uses.
 func (l *lowering) choose() *lowering {
 	l.Plan = fixed.Plan{TableBits: l.opts.MaxTableBits, Bits: min(12, l.opts.ActBits-1)}
 	l.Draft = true
@@ -299,7 +305,8 @@ func (l *lowering) choose() *lowering {
 	for p := l.improved(l.Plan); ; p.TableBits++ {
 		l = l.nextPass(p)
 		l.run()
-		// Static bounds depend on the tables as well: a smaller one clamps less.
+		// Static bounds depend on the tables as well, since a smaller one clamps less. So a step may still
+		// have too few bits: then the next larger table is tried.
 		coarse := slices.ContainsFunc(l.Steps, func(s fixed.StepReport) bool {
 			return s.NeedTable > 1 && s.Bits < min(s.Wanted, fixed.EnoughBits)
 		})

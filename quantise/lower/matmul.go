@@ -21,7 +21,8 @@ func init() {
 	register(lowerMixSlots, always[graph.MixSlots](Traits{}))
 }
 
-// lowerGemm lowers A'·B', plus the bias C of a product with weights.
+// lowerGemm lowers A'·B' + C, where A' and B' are A and B, transposed if op says so. There is a bias C only if A or B
+// is constant.
 func lowerGemm(l *lowering, op graph.Gemm, v *value, in []*value) {
 	la, lb := []int{0, 2}, []int{2, 1}
 	if op.TransA {
@@ -42,9 +43,9 @@ func lowerMatMul(l *lowering, _ graph.MatMul, v *value, in []*value) {
 	l.contract(v, in, labels(v.node.Inputs[0], r-2, r), labels(v.node.Inputs[1], r, r-1))
 }
 
-// contract lowers v = Σ a·b along an axis of each, with one label an axis as in model.Product; axes that
-// broadcast have the label of the output's axis. To a product with weights it adds a
-// constant bias, which broadcasts, if there is one.
+// contract lowers v = Σ a·b, a sum along one axis of each operand. la and lb have one label for each axis of a and of b, as
+// in model.Product: the number of the axis of v that it is, also for an axis that broadcasts, or a larger number for the summed
+// axis. To a product with weights it adds the node's third operand, a constant bias that broadcasts, if there is one.
 func (l *lowering) contract(v *value, in []*value, la, lb []int) {
 	summed := func(labels []int) int {
 		return slices.IndexFunc(labels, func(lab int) bool { return lab >= len(v.shape) })
@@ -65,14 +66,14 @@ func (l *lowering) contract(v *value, in []*value, la, lb []int) {
 		return
 	}
 	x, name := a, names[1]
-	if a == nil { // the weights are the second factor then
+	if a == nil { // exchange the factors, so that the weights are the second one
 		x, name, la, lb = b, names[0], lb, la
 	}
 	t, at := l.fg.Consts[name], summed(lb)
 	kept, shape := fixed.KeptLabels(t.Shape, lb, v.shape)
-	// The weights' channels: all their output axes. They are one block of the
-	// row-major index if the contracted axis is first or last; otherwise the
-	// leading axes are summed into it, which only loosens the bound.
+	// The weights' channels are the indexes of all their output axes. If the contracted axis is last, a channel is a
+	// block of k weights; otherwise it is the index of the axes after the contracted one, so that channels which
+	// differ only in the axes before count as one. That only loosens the bound.
 	channels, inner := model.Size(t.Shape[at+1:]), 1
 	if at == len(t.Shape)-1 {
 		channels, inner = t.Len()/k, k
@@ -89,20 +90,22 @@ func (l *lowering) contract(v *value, in []*value, la, lb []int) {
 	l.weighted(v, l.fold(x, &w, model.Size(t.Shape[at+1:])), w)
 }
 
-// lowerSlots lowers slots, which are exact for the scores as they are rounded.
+// lowerSlots lowers the choice of the experts with the greatest scores. It is exact for the scores as they have been rounded.
 func lowerSlots(l *lowering, op graph.Slots, v *value, in []*value) {
 	v.id = l.Slots(v.name, l.tensor(in[0]), op.Count)
 }
 
-// lowerInSlots lowers a sum of which one term is not 0: so it is in the range of what is picked, and exact.
+// lowerInSlots lowers Σ_e slots(t, c, e)·x(t, e). At most one term of the sum is not 0, so that the sum is exact and in the range of
+// x's entries.
 func lowerInSlots(l *lowering, _ graph.InSlots, v *value, in []*value) {
 	id, slots := l.tensor(in[0]), l.tensor(in[1])
 	t := &l.Circuit.Tensors[id]
 	v.acc = l.Product(v.shape, slots, []int{0, 1, 2}, id, []int{0, 2}, 1).Within(min(t.Min, 0), max(t.Max, 0))
 }
 
-// lowerExperts lowers products with the matrices of slots' experts: Σ_{e,k} slots(t, c, e)·x(t, k)·w(e, j, k), whose
-// sums have the terms of one expert. Slots times x are a tensor that is never made.
+// lowerExperts lowers products of rows with the matrices of the experts in their slots: Σ_{e,k} slots(t, c, e)·x(t, k)·w(e, j, k).
+// A slot is one expert, so that each sum has the bound of one expert's terms. The factor slots·x is a virtual tensor, which is not
+// committed to and which nodes with the same operands share.
 func lowerExperts(l *lowering, _ graph.Experts, v *value, in []*value) {
 	x, t := in[0], l.fg.Consts[v.node.Inputs[1]]
 	slots := l.tensor(in[2])
@@ -125,7 +128,7 @@ func lowerExperts(l *lowering, _ graph.Experts, v *value, in []*value) {
 	l.weighted(v, l.fold(x, &w, 1), w)
 }
 
-// lowerMixSlots lowers a product that sums over slots.
+// lowerMixSlots lowers Σ_c x(t, c, j)·w(t, c), a sum over the slots of a row.
 func lowerMixSlots(l *lowering, _ graph.MixSlots, v *value, in []*value) {
 	l.contract(v, in, []int{0, 2, 1}, []int{0, 2})
 }

@@ -14,7 +14,7 @@ import (
 func init() {
 	register(lowerReshape[graph.Reshape], always[graph.Reshape](Traits{moves: rearranges}))
 	register(lowerReshape[graph.Identity], always[graph.Identity](Traits{moves: keeps}))
-	register(lowerReshape[graph.Narrow], always[graph.Narrow](Traits{moves: keeps})) // of runs alone
+	register(lowerReshape[graph.Narrow], always[graph.Narrow](Traits{moves: keeps})) // which only changes runs of the float model
 	register(lowerReshape[graph.Convert], always[graph.Convert](Traits{moves: keeps}))
 	registerView(rearranges, func(op graph.Transpose, _, _ []int) *model.View { return fixed.Permuted(op.Perm) })
 	registerView(rearranges, func(_ graph.Expand, in, out []int) *model.View { return fixed.BroadcastView(in, out) })
@@ -32,8 +32,8 @@ func init() {
 	register(lowerTake, always[graph.Take](Traits{}))
 }
 
-// lowerReshape lowers what keeps the entries in their order: nothing is
-// computed, and a value that no tensor holds yet stays so.
+// lowerReshape lowers operators that keep the entries in their row-major order. Nothing is
+// computed, and an operand that no tensor holds yet remains without one.
 func lowerReshape[Op graph.Op](l *lowering, _ Op, v *value, in []*value) {
 	switch x := in[0]; {
 	case x == nil: // a constant that is an output
@@ -45,13 +45,15 @@ func lowerReshape[Op graph.Op](l *lowering, _ Op, v *value, in []*value) {
 	}
 }
 
-// registerView adds an operator whose result is its operand through a view, for the shapes of both.
+// registerView adds to the table an operator whose result is a view of its operand. view makes the view for the shapes of
+// operand and result.
 func registerView[Op graph.Op](how moves, view func(op Op, in, out []int) *model.View) {
 	register(func(l *lowering, op Op, v *value, in []*value) {
 		v.id = l.Viewed(v.name, l.tensor(in[0]), view(op, in[0].shape, v.shape), v.shape)
 	}, always[Op](Traits{moves: how}))
 }
 
+// sliceView is the view of a Slice: index i of an axis reads index start + i·step.
 func sliceView(op graph.Slice, in, _ []int) *model.View {
 	w := model.SameIndexes(len(in))
 	for i := range w.Groups {
@@ -60,6 +62,7 @@ func sliceView(op graph.Slice, in, _ []int) *model.View {
 	return w
 }
 
+// tileView is the view of a Tile: index i of an axis reads index i modulo the dimension of the operand's axis.
 func tileView(_ graph.Tile, in, out []int) *model.View {
 	w := model.SameIndexes(len(out))
 	for i, d := range out {
@@ -74,11 +77,13 @@ func tileView(_ graph.Tile, in, out []int) *model.View {
 	return w
 }
 
-// picked is the group of an axis that has these indexes of itself.
+// picked is the group of an axis whose index i reads index indexes[i] of the same axis of the source.
 func picked(axis int, indexes []int) model.Group {
 	return model.Group{Out: []int{axis}, In: []int{axis}, Map: model.MapIndex, Index: indexes}
 }
 
+// lowerPad lowers Pad as a view with a fill value, rounded to the operand's scale. If the fill value has more than three bits beyond
+// the shared ones on that scale, the operand is rounded to a coarser one first.
 func lowerPad(l *lowering, op graph.Pad, v *value, in []*value) {
 	x := in[0]
 	id := l.tensor(x)
@@ -109,7 +114,7 @@ func lowerConcat(l *lowering, op graph.Concat, v *value, in []*value) {
 		shape := l.fg.Shapes[name]
 		w := model.SameIndexes(len(shape))
 		for i := range shape {
-			if i != op.Axis && shape[i] < v.shape[i] { // shrinkConstants
+			if i != op.Axis && shape[i] < v.shape[i] { // a constant whose axis shrinkConstants has shrunk is repeated
 				w.Groups[i].Strides = []int{0}
 			}
 		}
@@ -128,7 +133,7 @@ func lowerConcat(l *lowering, op graph.Concat, v *value, in []*value) {
 			e = e.Plus(l.View(l.constantOf(name, t.Shape, l.numbersOf(t), e.Frac), views[part], v.shape))
 		}
 	}
-	var lo, hi int64 // entries come from one part each
+	var lo, hi int64 // an entry comes from one part and is 0 in the others: the bounds are not those of a sum
 	for _, t := range e.Acc.Linear {
 		s := &l.Circuit.Tensors[t.Src]
 		lo, hi = min(lo, s.Min*t.Coef), max(hi, s.Max*t.Coef)
@@ -136,9 +141,9 @@ func lowerConcat(l *lowering, op graph.Concat, v *value, in []*value) {
 	v.acc = e.Within(lo, hi)
 }
 
-// lowerTake lowers Take at indices that are an input of the model: a view that the
-// statement wires. Of a constant, such as an embedding, it takes rows as they are
-// committed, without rounding.
+// lowerTake lowers Take at indices that are an input of the model, as a view whose wiring follows from the public
+// indices. Rows of a constant, such as an embedding, are taken from its fixed tensor, without further
+// rounding.
 func lowerTake(l *lowering, op graph.Take, v *value, in []*value) {
 	at := in[1]
 	if at == nil {
@@ -170,8 +175,8 @@ func lowerTake(l *lowering, op graph.Take, v *value, in []*value) {
 	v.id = l.Viewed(v.name, id, w, v.shape)
 }
 
-// extended is a tensor as long along an axis of free length as that can be, with zeros
-// after its entries: public indexes are in one range for every length.
+// extended is a tensor that is padded with zeros, along an axis of free length, to the bound of the length, so that public
+// indexes into it have the same range for every length.
 func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 	t := l.Circuit.Tensors[id]
 	shape := slices.Clone(t.Shape)
@@ -180,8 +185,8 @@ func (l *lowering) extended(id model.TensorID, axis int) model.TensorID {
 	return l.VirtualOf(t.Name, e.Within(min(t.Min, 0), max(t.Max, 0)))
 }
 
-// rows adds a constant of which rows are read, as precise as weights are, or as the
-// value's own format asks for. Whole numbers stay what they are.
+// rows adds the fixed tensor of a constant whose rows v reads. It has the bits that weights have, or those of v's
+// format, up to 24, if that has more; in an adapter, the base's scale. Whole numbers are on scale 0.
 func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
 	w := l.constant(t)

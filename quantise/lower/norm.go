@@ -17,16 +17,16 @@ func init() {
 	register(lowerLogBands, always[graph.LogBands](Traits{Means: true, Powers: true}))
 }
 
-// lowerNorm lowers a norm so that a row's size does not matter, from a unit to all
-// that its tensor may hold.
+// lowerNorm lowers a norm so that it is as precise for small rows as for large ones, from rows with
+// entries of one unit to the largest that the operand's tensor holds.
 //
-// The sum of squares N of a row is exact, a wide integer (digits), and at least 1.
-// Its leading bits are looked up in a table of inverse roots, which makes a factor Q;
-// where they are says how to shift it: the result is Σ C_i·limb i of x, C_i being
-// √count·2^frac·2^(bits·i)/√N, rounded. So the limbs of small rows have large factors
-// and the low limbs of large ones small factors, down to 0; and the sum, to be
-// rounded once, is on one scale for all rows, and bounded by the root of the number
-// of elements, or less where the epsilon is large, whatever x is.
+// The sum of squares N of a row is an exact wide integer (digits), at least 1.
+// Its leading bits are looked up in a table of inverse roots, which gives a factor Q. The position
+// of the leading bits says how to shift Q. The result is Σ C_i·limb i of x, with C_i =
+// √count·2^frac·2^(bits·i)/√N, rounded. So the limbs of small rows have large factors,
+// and the low limbs of large rows have small factors, down to 0. The sum is rounded
+// once, is on one scale for all rows, and whatever x is, it is at most the root of the number
+// of elements, or less if the epsilon is large.
 func lowerNorm(l *lowering, op graph.Norm, v *value, in []*value) {
 	x := in[0]
 	count := op.Count(v.shape)
@@ -44,8 +44,9 @@ func lowerNorm(l *lowering, op graph.Norm, v *value, in []*value) {
 	}
 }
 
-// narrowEnough returns the value's tensor for a norm. It cuts its operand into limbs,
-// which look-ups can do of values below 2^29; less its mean, one may be twice as large.
+// narrowEnough returns x's tensor for a norm, rounded to magnitudes of at most 2^28. A norm cuts its operand into limbs by
+// look-ups, which need values below 2^29. If the norm is centred, the limit is 2^27: an entry less the mean may be twice
+// as large as the entry.
 func (l *lowering) narrowEnough(x *value, centred bool) model.TensorID {
 	id, most := l.tensor(x), 28
 	if centred {
@@ -54,9 +55,9 @@ func (l *lowering) narrowEnough(x *value, centred bool) model.TensorID {
 	return l.coarser(x, id, model.Log2Ceil(int(l.Magnitude(id)))-most)
 }
 
-// lowerLogPower lowers the logarithm of the power of rows, of any size: the sum of the
-// squares and the epsilon, N, is a wide integer, of whose leading bits a table gives the
-// logarithm. So it is right to 2^−12, of the smallest power as of the largest.
+// lowerLogPower lowers log(Σ x² + epsilon) along the last axis. The sum is a wide integer, and a table gives the
+// logarithm of its leading bits. So the result is right to 2^−12, for the smallest sums as for the
+// largest.
 func lowerLogPower(l *lowering, op graph.LogPower, v *value, in []*value) {
 	x := in[0]
 	axes := []int{len(x.shape) - 1}
@@ -66,18 +67,18 @@ func lowerLogPower(l *lowering, op graph.LogPower, v *value, in []*value) {
 	l.Begin(fixed.Block{Kind: fixed.LogPowerBlock, Of: id, Mask: model.None, Axes: axes, Epsilon: op.Epsilon})
 	e := l.Of(l.LogPower(r, id, op.Epsilon))
 	if !v.output {
-		e = l.roundTerm(v, e) // it is not right to more bits than one table has
+		e = l.roundTerm(v, e) // the logarithm is not precise to more bits than one table has
 	}
 	v.acc = e
 }
 
-// bandParts are the bits that a second part of the weights of bands has at most.
+// bandParts is the most bits that the second part of the weights of bands has.
 const bandParts = 8
 
-// lowerLogBands lowers the logarithm of sums of powers with weights, of any size. The power of each
-// bin is exact, in digits; the weights multiply each digit, and the sums of that are one wide
-// integer, of whose leading bits a table gives the logarithm. Weights have a second part, so
-// that they have some twenty bits.
+// lowerLogBands lowers the logarithm of weighted sums of powers (graph.LogBands). The power of each
+// bin is exact, in digits. The weights multiply each digit, and the sums for all digits are one wide
+// integer. A table gives the logarithm of its leading bits, so that the result is as precise for small powers as for large
+// ones. Weights have a second part, so that they have some twenty bits.
 func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
 	x := in[0]
 	r := fixed.RowsOf(x.shape, []int{len(x.shape) - 1})
@@ -88,7 +89,7 @@ func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
 	name := v.node.Inputs[1]
 	t := l.fg.Consts[name]
 	rank := len(v.shape)
-	labels := model.Axes(len(v.shape)) // of a digit
+	labels := model.Axes(len(v.shape)) // of a digit's axes: those of v, but for the last, which is summed
 	labels[rank-1] = rank
 	kept, shape := fixed.KeptLabels(t.Shape, []int{rank, rank - 1}, v.shape)
 	w := weighting{
@@ -97,7 +98,7 @@ func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
 	}
 	terms, frac := l.digitTerms(&w, digits)
 	unit := 2*l.Circuit.Tensors[id].Frac + frac
-	// An epsilon keeps its leading bits.
+	// A finer unit, so that the epsilon is at least 2^12 units and keeps its leading bits.
 	for op.Epsilon > 0 && op.Epsilon*fixed.Pow2(unit) < 1<<12 {
 		unit++
 		for i := range terms {
@@ -106,13 +107,13 @@ func lowerLogBands(l *lowering, op graph.LogBands, v *value, in []*value) {
 	}
 	e := l.LogOfSum(v.name, v.shape, terms, op.Epsilon, unit, math.Max(op.Least, op.Epsilon))
 	if !v.output {
-		e = l.roundTerm(v, e) // it is not right to more bits than one table has
+		e = l.roundTerm(v, e) // the logarithm is not precise to more bits than one table has
 	}
 	v.acc = e
 }
 
-// digitTerms are the products of digits with weights, which have the scale frac: those with the weights
-// as far as one accumulator holds the sums, and those with what rounding took from them.
+// digitTerms are the terms of Σ_i 2^(DigitBits·i)·Σ w·digit i, on the scale frac: for each digit the product with the
+// weights, which are as fine as one accumulator has room for, and the product with their second part (restOf).
 func (l *lowering) digitTerms(w *weighting, digits []model.TensorID) (terms []fixed.WideTerm, frac int) {
 	stats := l.statsOf(*w)
 	bounds := weights.OperandBounds{Count: w.count}

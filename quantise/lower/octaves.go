@@ -10,20 +10,20 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// RelativeBits is the format of values of which readers need a part of each entry's own size,
-// not of the range: the argument of a logarithm, of a root, of a power, and what is divided.
-// With so many bits the functions of a value are looked up by octaves where that is closer,
-// and divisions are differences of logarithms.
+// RelativeBits is the number of bits of the relative format. It is for values whose readers need each entry to a precision
+// in proportion to the entry itself, not to the range: arguments of logarithms, roots and powers, and both operands of
+// divisions. Functions of a value with this format are looked up by octaves where that is closer,
+// and quotients by it are computed as differences of logarithms.
 const RelativeBits = fixed.FormatBits
 
-// relative reports whether a value has that format.
+// relative reports whether a value has the relative format.
 func (l *lowering) relative(v *value) bool {
 	return l.opts.Mode != modeW8A8 && l.formatted(v) >= RelativeBits && v.rng.Abs() > 0
 }
 
-// octaveFunction makes the tensor of a function of a value by a table with a key for each
-// 2^−11 of an octave. It returns None if the value has no relative format, or if straight
-// lines or a table of as many values as there may be are as close.
+// octaveFunction makes the tensor of v, a function of another value, by a table with 2^11 keys for
+// each octave of the argument (fixed.Builder.Octaves). It returns None if the argument does not have the relative format, or if
+// straight lines or a table for arguments of NarrowBits are as close.
 func (l *lowering) octaveFunction(v *value) model.TensorID {
 	base := v.fn.base
 	if !l.relative(base) || v.rng.Abs() == 0 || !l.octavesCloser(v) {
@@ -35,7 +35,7 @@ func (l *lowering) octaveFunction(v *value) model.TensorID {
 	key := l.Octaves(v.name, size)
 	rows := int64(1) << model.Log2Ceil(int(key.Max+1))
 	both := positive != model.None
-	if both { // the negative ones after the others
+	if both { // the keys of negative arguments come after the others
 		key = key.Plus(l.Of(positive).Times(-rows)).PlusConst(rows)
 		key.Min, key.Max, key.Frac = 0, 2*rows-1, 0
 	}
@@ -49,10 +49,10 @@ func (l *lowering) octaveFunction(v *value) model.TensorID {
 			}
 			return x
 		})
-		if math.IsInf(values.at[0], 0) || !values.inside[0] { // 0 may be something that was rounded
+		if math.IsInf(values.at[0], 0) || !values.inside[0] { // not defined at 0: an entry of 0 may have been rounded, and counts as half a unit
 			values.at[0], _ = v.fn.value(unit / 2)
 		}
-		if !both && t.Min < 0 { // what is below 0 has the key of 0
+		if !both && t.Min < 0 { // arguments below 0 have the key of 0
 			values.inside[0] = false
 		}
 		return values.column(frac, top)
@@ -60,8 +60,8 @@ func (l *lowering) octaveFunction(v *value) model.TensorID {
 	return l.LookUp(v.name, v.fn.name, key, key.Frac, 0, c)
 }
 
-// magnitudeOf is |x| of a tensor that holds a value, and where x is not negative: None if
-// calibration met no negative ones, where what is below 0 counts as 0.
+// magnitudeOf returns a tensor of |x|, for a value x that tensor id holds, and a tensor that is 1 where x is not
+// negative and 0 elsewhere. If calibration met no negative entry, positive is None, and entries below 0 count as 0.
 func (l *lowering) magnitudeOf(x *value, id model.TensorID) (size, positive model.TensorID) {
 	t := l.Circuit.Tensors[id]
 	if t.Min >= 0 {
@@ -76,10 +76,9 @@ func (l *lowering) magnitudeOf(x *value, id model.TensorID) (size, positive mode
 	return l.Exact(x.name+", magnitude", kept.Within(0, max(t.Max, 0))), model.None
 }
 
-// octavesCloser reports whether a table by octaves is closer to a function than straight lines
-// between 2^fineBits points, and than a table of as many values as fixed.NarrowBits have: in the
-// worst of arguments of all magnitudes that calibration met, in units of the result where that
-// is relative, too.
+// octavesCloser reports whether a table by octaves is closer to the function v than straight lines
+// between multiples of 2^−fineBits of twice the argument's reach, and than a table for arguments of NarrowBits. It compares the largest
+// errors over arguments of all magnitudes that calibration met; relative errors, if v has the relative format, too.
 func (l *lowering) octavesCloser(v *value) bool {
 	r := l.reachOf(v.fn.base.rng)
 	least := math.Max(v.fn.base.rng.Least, float64(r*fixed.Pow2(-RelativeBits+4)))
@@ -107,7 +106,7 @@ func (l *lowering) octavesCloser(v *value) bool {
 	return octaves < lines && octaves < table
 }
 
-// worse is the larger of two magnitudes, infinite where one is not a number.
+// worse is the larger of a and |b|; infinite if b is not a number.
 func worse(a, b float64) float64 {
 	if b = math.Abs(b); math.IsNaN(b) {
 		return math.Inf(1)
@@ -116,16 +115,16 @@ func worse(a, b float64) float64 {
 }
 
 const (
-	// logFrac is the scale of logarithms whose difference a quotient is.
+	// logFrac is the scale of the logarithms whose difference gives a quotient.
 	logFrac = 12
-	// logBits are the bits of such a logarithm, where it is a function of another value.
+	// logBits is the number of bits of such a logarithm, if it is computed as a function of an earlier value.
 	logBits = 18
-	// logOfNothing is the logarithm of 0: far below that of any quotient that is not 0.
+	// logOfNothing stands for the logarithm of 0, on the scale logFrac: far below that of any quotient that is not rounded to 0.
 	logOfNothing = -1 << 18
 )
 
-// divRelative lowers a/b for a divisor whose entries count each by its own size: the exponential
-// of the difference of the logarithms, and the sign. Below half a unit of the result it is 0.
+// divRelative lowers v = a/b for a divisor b with the relative format, as ±exp(log |a| − log |b|). Quotients of less than
+// half a unit of v's scale are 0.
 func (l *lowering) divRelative(v, a, b *value) {
 	la, pa := l.logarithm(a, false)
 	lb, pb := l.logarithm(b, true)
@@ -148,8 +147,8 @@ func (l *lowering) divRelative(v, a, b *value) {
 	}
 }
 
-// sameSign is 1 where two values have one sign, of which each is given by where it is not
-// negative; None if neither is ever negative.
+// sameSign is a tensor of v's shape that is 1 where two values have the same sign, and 0 elsewhere. a and b are 1 where
+// the values are not negative, or None for a value that never is. The result is None if both are None.
 func (l *lowering) sameSign(v *value, a, b model.TensorID) model.TensorID {
 	var have []model.TensorID
 	for _, id := range slices.DeleteFunc([]model.TensorID{a, b}, func(id model.TensorID) bool { return id == model.None }) {
@@ -165,11 +164,11 @@ func (l *lowering) sameSign(v *value, a, b model.TensorID) model.TensorID {
 	return l.Exact(v.name+", same sign", e.PlusConst(1).Within(0, 1))
 }
 
-// logarithm is that of the magnitudes of a value, on the scale logFrac, and where the value is not
-// negative: None if it never is. A divisor that is 0 counts as half a unit and as saturated.
+// logarithm returns a tensor of log |x| on the scale logFrac, and one that is 1 where x is not
+// negative, or None if x never is. A divisor that is 0 counts as half a unit, and as saturated.
 //
-// A positive function of another value need not be there itself, nor fit into any format: its
-// logarithm is a function of that one, too.
+// If x is a positive function of an earlier value, the logarithm is computed as a function of that value. Then no tensor
+// needs to hold x, which need not fit into any format.
 func (l *lowering) logarithm(x *value, divisor bool) (id, positive model.TensorID) {
 	const wide = 1 << (RelativeBits - 12)
 	if r := x.rng; x.fn != nil && x.fn.piecewise == nil && r.Min > 0 && (x.nonlinear() || l.reachOf(r) > wide*r.Least) {

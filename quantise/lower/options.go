@@ -9,18 +9,18 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// A Format says how precise a value of the float graph is to be, where that is
-// not what all values of the model have in common. Zero fields leave it at that.
+// A Format says how precise a value of the float graph is to be, in place of the bits
+// that all values of the model share. A zero field keeps the shared number.
 type Format struct {
-	// Bits of the value, sign excluded, which its calibrated range fills,
-	// head-room included: 4 to FormatBits.
+	// Bits is the number of bits of the value, sign excluded: 4 to fixed.FormatBits. The calibrated
+	// range, head-room included, fills them.
 	Bits int
-	// Weights is the number of bits of the largest of the constant weights that
-	// the value is a product with: 2 to FormatWeights. Where one accumulator does
-	// not hold them, the other factor is cut into limbs; more than PartWeights are two
-	// tensors, and bits of half the channels' largest weights. For a product of two
-	// computed matrices anything but 0 says that they keep the bits that they have,
-	// and that the second is cut into limbs for that.
+	// Weights is for a value that is a product with constant weights: the number of bits of
+	// the largest weight, 2 to FormatWeights. If one accumulator has no room for such weights, the
+	// other factor is cut into limbs. More than PartWeights bits take two fixed tensors, and the number
+	// then counts for the largest weights of half the channels. For a product of two
+	// computed matrices any number but 0 says that the factors keep the bits that they have,
+	// and that the second factor is cut into limbs for that.
 	Weights int
 }
 
@@ -28,11 +28,11 @@ type Format struct {
 type Formats map[string]Format
 
 const (
-	PartWeights   = 16
-	FormatWeights = PartWeights + finestParts - 2
+	PartWeights   = 16                            // the most bits of weights that one fixed tensor holds
+	FormatWeights = PartWeights + finestParts - 2 // the most bits of weights in two fixed tensors
 )
 
-// check refuses what is no format.
+// check returns an error if the numbers of f are out of range.
 func (f Format) check() error {
 	if f.Bits != 0 && (f.Bits < 4 || f.Bits > fixed.FormatBits) || f.Weights != 0 && (f.Weights < 2 || f.Weights > FormatWeights) {
 		return fmt.Errorf("a format of %d bits with weights of %d", f.Bits, f.Weights)
@@ -52,10 +52,11 @@ func FormatOf(code uint32) (Format, error) {
 	return f, f.check()
 }
 
-// ManyWeights is from how many weights on a transformer is large.
+// ManyWeights is the number of weights from which on a transformer is large: formats are chosen in
+// another way then, and scores of texts are rounded in another way.
 var ManyWeights = 1 << 28
 
-// HasMany reports whether a model has many weights.
+// HasMany reports whether a model has ManyWeights or more.
 func HasMany(fg *graph.Graph) bool {
 	weights := 0
 	for _, t := range fg.Consts {
@@ -68,7 +69,7 @@ func HasMany(fg *graph.Graph) bool {
 type Options struct {
 	// Mode is "auto" (the precision that the bounds allow in one accumulator, and
 	// more for the values whose Formats say so; the default), "w8a8" (8-bit weights
-	// and activations) or "exact" (of which Choose makes formats that are wide
+	// and activations) or "exact" (for which precision.Choose begins with formats that are wide
 	// everywhere).
 	Mode string
 	// WeightBits bounds the signed mantissa of a weight: 2 to 16. Default 16,
@@ -79,32 +80,34 @@ type Options struct {
 	ActBits int
 	// Headroom multiplies the calibrated ranges: at least 1. Default 2.
 	Headroom float64
-	// Target is the error of the outputs, in units of their range, that Choose chooses
-	// formats for: above 0, at most 1. Default Target. Logits over a vocabulary are
-	// judged by a divergence that is in proportion.
+	// Target is the error of the outputs, in units of their range, that precision.Choose chooses
+	// formats for: above 0, at most 1. Default: the constant Target. Logits over a vocabulary are
+	// judged by a divergence, whose limit is in proportion to Target.
 	Target float64
 	// MaxTableBits bounds the tables: 10 to model.MaxTableBits, the default. It
 	// does not bind values with a format of their own.
 	MaxTableBits int
-	// Formats are those of values that are to be more precise than the mode has
-	// them. Names of other graphs are ignored.
+	// Formats has the formats of values that are to be more precise than the mode makes
+	// them. Names that the graph does not have are ignored.
 	Formats Formats
-	// Length is the bound of the length of texts: if the model leaves that open
-	// (function Length), it is a free dimension of the circuit. 0: it is fg's own.
+	// Length is the greatest length of texts: if the model leaves the length open
+	// (function Length), it is a free dimension of the circuit with this bound. 0: the circuit has
+	// the length of the float graph.
 	Length int
-	// Searched says that the formats are those of a search, which no caller can change:
-	// messages do not ask for others.
+	// Searched says that a search chose the formats, so that a caller cannot change them:
+	// error messages do not advise other formats.
 	Searched bool
-	// Hide has the circuit tell nothing of the weights but the statistics of secret
-	// constants that weights.Channels has, on a grid of powers of two; ranges are rounded
-	// outwards to it. Constants are secret unless they are graph.Tensor.Public.
+	// Hide makes a circuit that tells nothing of secret constants but the statistics that
+	// weights.Channels has, rounded to a grid of powers of two; ranges are rounded
+	// outwards to that grid. Constants of floats are secret unless they are graph.Tensor.Public.
 	Hide bool
-	// Public names constants that are not secret all the same.
+	// Public names further constants that are not secret.
 	Public []string
-	// Base, if not nil, is the model that this one is an adapter to: the circuit has its weights as they are there.
+	// Base, if not nil, is the model that this one is an adapter to: the circuit has the base's weights as its circuit has them.
 	Base *Base
 }
 
+// The values of Options.Mode.
 const (
 	ModeAuto  = "auto"
 	modeW8A8  = "w8a8"
@@ -147,13 +150,12 @@ func (o Options) WithDefaults() (Options, error) {
 }
 
 // Target is the error of the outputs, in units of their range, that formats are
-// chosen for by default. Within a search errors are in units such that this is
-// what is aimed at.
+// chosen for by default. A search scales errors so that it always aims at this number, whatever Options.Target is.
 const Target = 1e-3
 
-// LimbedBits is the most bits of a value that products with weights take in two limbs without
-// taking bits from the weights.
+// LimbedBits is the most bits of a value for which a product with weights, taken in two limbs
+// of the value, leaves the weights their bits.
 const LimbedBits = 20
 
-// FirstBits is the least size of a value with a format that a search chooses.
+// FirstBits is the number of bits of a format with which a search begins to make a value finer.
 const FirstBits = 15

@@ -13,7 +13,9 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// Lower is Quantise with what is known of the weights, which it does not make.
+// Lower quantises the float model fg with calibrated ranges, by the names of values: it makes the circuit, with the free
+// dimensions that the model leaves open. It does not make the weights (Memory.Fill). memory holds what an earlier call for the same
+// graph has computed, and remembers what this one does.
 func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memory) (m *Result, err error) {
 	opts, err = opts.WithDefaults()
 	if err != nil {
@@ -45,8 +47,8 @@ func Lower(fg *graph.Graph, ranges map[string]Range, opts Options, memory *Memor
 	return m, err
 }
 
-// Values lists the names of the inputs of a float model, then of what its nodes
-// compute, in order.
+// Values lists the names of the inputs of a float model and then those of its nodes'
+// results, in order.
 func Values(fg *graph.Graph) []string {
 	var names []string
 	for _, v := range fg.Inputs {
@@ -58,7 +60,7 @@ func Values(fg *graph.Graph) []string {
 	return names
 }
 
-// checkRanges checks that every input and node has a range, and a finite one.
+// checkRanges refuses ranges in which an input or a node's result has none, or one that is not finite.
 func checkRanges(fg *graph.Graph, ranges map[string]Range) {
 	for _, in := range fg.Inputs {
 		if r, ok := ranges[in.Name]; !ok {
@@ -76,7 +78,7 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) {
 	}
 }
 
-// domain says where a function is defined, if that is not everywhere.
+// domain returns text for an error message that says where a function is defined; "" if that is everywhere.
 func domain(op graph.Op) string {
 	s, ok := op.(graph.Scalar)
 	if !ok || s.Func.Domain == (graph.Domain{}) {
@@ -85,9 +87,10 @@ func domain(op graph.Op) string {
 	return fmt.Sprintf(": %s is defined on [%g, %g]", s.Func.Name, s.Func.Domain.Lo, s.Func.Domain.Hi)
 }
 
+// describe names a node in an error message.
 func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, graph.Kind(n.Op)) }
 
-// Quantise is Lower with the weights.
+// Quantise is Lower, and makes the weights as well.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, error) {
 	memory := &Memory{}
 	r, err := Lower(fg, ranges, opts, memory)
@@ -97,22 +100,23 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Result, 
 	return r, memory.Finish(r, opts.Base, fg)
 }
 
-// Memory is what passes over one float graph remember for those that follow: large weights,
-// columns and masks are not gone through again.
+// Memory is what passes over one float graph remember for later passes, so that large weights,
+// columns and masks are not gone through again. The zero value is empty.
 type Memory struct {
 	weights  weights.Store
 	columns  fixed.Recall[*fixed.Column]
 	mu       sync.Mutex
-	bands    map[*graph.Tensor]*fixed.Band // of masks, behind mu
-	variants *variants                     // of the graph that is quantised
-	// Of functions, by all that they depend on:
+	bands    map[*graph.Tensor]*fixed.Band // the bands of diagonals of masks, guarded by mu
+	variants *variants                     // the float graph for several sizes of its free dimensions
+	// Of functions, by keys with all that the result depends on:
 	lines  fixed.Recall[*lineColumns]
-	closer fixed.Recall[bool]    // whether lines are closer than a table
-	useful fixed.Recall[float64] // the magnitude beyond which a function is flat
-	most   fixed.Recall[float64] // that of its values
+	closer fixed.Recall[bool]    // whether lines are closer than a table (straighter)
+	useful fixed.Recall[float64] // the magnitude beyond which a function is flat (flatBeyond)
+	most   fixed.Recall[float64] // the largest magnitude of its values (keyWithin)
 }
 
-// variantsOf are those of a model with a free length of texts, up to the given one, or a free batch.
+// variantsOf returns the variants of a model with a free length of texts, up to most, or, if length is "", with a free
+// batch. length and batch are the symbols of these dimensions.
 func (m *Memory) variantsOf(fg *graph.Graph, most int, length, batch string) *variants {
 	switch v := m.variants; {
 	case v != nil && v.of == fg && v.texts == (length != "") && (!v.texts || v.most == most):
@@ -124,7 +128,7 @@ func (m *Memory) variantsOf(fg *graph.Graph, most int, length, batch string) *va
 	return m.variants
 }
 
-// Fill gives a model its weights, unless it has them (weights.Store).
+// Fill makes a model's weights, unless it has them (weights.Store).
 func (m *Memory) Fill(of *Result) {
 	if of.Making.Done {
 		return
@@ -132,7 +136,8 @@ func (m *Memory) Fill(of *Result) {
 	m.weights.Fill(of.Making)
 }
 
-// Finish is Fill for a model whose weights stay: if it is an adapter to a base, it has that one's.
+// Finish is Fill for a model that keeps its weights. A model that is an adapter to base gets the base's fixed tensors
+// (Base.graft). fg is its float model.
 func (m *Memory) Finish(of *Result, base *Base, fg *graph.Graph) error {
 	m.Fill(of)
 	of.Making = nil

@@ -8,7 +8,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// RangeIn is NewRange of a value of g: of an input or output that may not be finite, of what is.
+// RangeIn is NewRange for the entries of a value of g. If the value is an input or output that may have numbers that are
+// not finite (graph.Graph.Extended), these are left out.
 func RangeIn(g *graph.Graph, name string, values []float64) Range {
 	if g.Extended(name) {
 		values = slices.DeleteFunc(slices.Clone(values), func(x float64) bool { return x-x != 0 })
@@ -16,7 +17,8 @@ func RangeIn(g *graph.Graph, name string, values []float64) Range {
 	return NewRange(values)
 }
 
-// RangesOf is Ranges of runs of g, with RangeIn.
+// RangesOf returns the range of every value of g over the given runs (each: values by name, inputs included), as RangeIn
+// finds them.
 func RangesOf(g *graph.Graph, runs ...map[string][]float64) map[string]Range {
 	ranges := map[string]Range{}
 	for _, run := range runs {
@@ -46,13 +48,13 @@ func (r Range) Union(o Range) Range {
 	return Range{math.Min(r.Min, o.Min), math.Max(r.Max, o.Max), math.Min(r.Least, o.Least)}
 }
 
-// Ranges returns the range of every tensor over the given runs of the float
-// model (each: values by tensor name, inputs included).
+// Ranges returns the range of every value over the given runs of a float
+// model (each: entries by the value's name, inputs included), all of whose numbers should be finite.
 func Ranges(runs ...map[string][]float64) map[string]Range {
 	return RangesOf(&graph.Graph{}, runs...)
 }
 
-// plusNone has the range of no values be that of 0.
+// plusNone returns r, or the range of 0 if r is that of no values.
 func (r Range) plusNone() Range {
 	if r.Min > r.Max {
 		return Range{}
@@ -60,8 +62,8 @@ func (r Range) plusNone() Range {
 	return r
 }
 
-// NewRange returns the range of some values: not a number if one is none, which Quantise
-// refuses.
+// NewRange returns the range of some values. If one is NaN, so are the bounds, and Quantise refuses
+// them. The range of no values is from +∞ to −∞.
 func NewRange(values []float64) Range {
 	r := Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
 	for _, v := range values {
@@ -73,33 +75,32 @@ func NewRange(values []float64) Range {
 	return r
 }
 
-// A range that is to be repeated elsewhere consists of numbers of few digits:
-// the first codeBits bits of a float64, which are its sign, its exponent and 16
-// binary digits.
+// The numbers of a rounded range are the first codeBits bits of a float64: its sign, its exponent and 16
+// binary digits. So a key can record them, and others can repeat the quantisation.
 const (
 	codeBits  = 28
 	codeShift = 64 - codeBits
 )
 
-// Rounded returns the smallest range of such numbers that holds r: at most
-// 2^−16 of its bounds wider. Numbers that are not finite stay as they are; a range of no
-// values is that of 0.
+// Rounded returns r with each bound rounded outwards to such a number, which changes it by at most
+// 2^−16 of itself. Numbers that are not finite stay as they are; the range of no
+// values becomes that of 0.
 func (r Range) Rounded() Range {
 	return r.plusNone().outwards(roundUp)
 }
 
-// outwards is the range with its bounds on the grid on which up gives the least number that is not below
-// another one. Zero is positive, as a code tells the two apart.
+// outwards is the range with its bounds rounded outwards, and the least magnitude rounded down, to a grid; up(x) is the
+// least number of the grid that is not below x. "+ 0" makes a negative zero positive, which would have another code.
 func (r Range) outwards(up func(float64) float64) Range {
 	return Range{-up(-r.Min) + 0, up(r.Max) + 0, -up(-r.Least) + 0}
 }
 
-// roundUp returns the least number with a code that is not below x.
+// roundUp returns the least number that has a code (Codes) and is not below x.
 func roundUp(x float64) float64 {
 	bits := math.Float64bits(x)
 	code := bits >> codeShift << codeShift
 	if code != bits && x > 0 {
-		code += 1 << codeShift // away from 0, into the next exponent if need be
+		code += 1 << codeShift // away from 0; a carry goes into the exponent
 	}
 	if math.IsNaN(x) {
 		return x

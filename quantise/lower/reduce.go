@@ -18,8 +18,8 @@ func init() {
 	register(lowerMaxPool, always[graph.MaxPool](Traits{}))
 }
 
-// lowerReduce lowers ReduceMean and ReduceSum: a summing view, and for the
-// mean a division by the number of entries as in scale; or ReduceMax.
+// lowerReduce lowers ReduceSum as a summing view, ReduceMean as that view times one over the number of entries (scale), and
+// ReduceMax by comparisons (greatest). A mean along an axis of free length is a division (openMean).
 func lowerReduce(l *lowering, op graph.Reduce, v *value, in []*value) {
 	x := in[0]
 	if op.Func > graph.MaxOf {
@@ -54,8 +54,8 @@ func lowerAveragePool(l *lowering, op graph.AveragePool, v *value, in []*value) 
 	l.sum(v, in[0], w, count, true)
 }
 
-// summable returns the value's tensor, rounded until a sum of count entries is within room;
-// whole numbers are not rounded.
+// summable returns x's tensor, rounded so that the magnitude of a sum of count entries is at most room. Whole numbers are not
+// rounded but may be clamped (fitIntegers).
 func (l *lowering) summable(x *value, count int, room float64, whole bool) model.TensorID {
 	if whole {
 		return l.fitIntegers([]*value{x}, func(s []float64) float64 { return s[0] * float64(count) })[0]
@@ -69,38 +69,38 @@ func (l *lowering) summable(x *value, count int, room float64, whole bool) model
 	return id
 }
 
-// sum lowers v = the summing view w of x, of count entries each, divided by
-// count for a mean.
+// sum lowers v as the view w of x, which sums count entries for each of v's; for a mean it divides the sums by
+// count.
 func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 	id := l.summable(x, count, float64(l.Plan.Limit()), l.integers(v.name))
 	e := l.View(id, w, v.shape)
 	all := l.Term(&e.Acc.Linear[0], v.shape)
 	e = e.Within(all.Min, all.Max)
 	if mean {
-		// The sum is a tensor of its own if there is no room to scale it.
+		// s stands for the sum, which is rounded to a tensor of its own if there is no room to scale it.
 		s := &value{name: v.name, rng: Range{Min: v.rng.Min * float64(count), Max: v.rng.Max * float64(count)}}
 		e = l.scaleTo(v, s, e, 1/float64(count))
 	}
 	v.acc = e
 }
 
-// openSum is the sum of a value along axes of which the given one has a free length:
-// every summed entry of the view w.
+// openSum is the sum of x along axes of which at least one has a free length: the view w of its tensor id, of the given
+// shape. count is the number of entries of a sum at the bound of the length, for which the sum has to be within room.
 func (l *lowering) openSum(x *value, w *model.View, shape []int, count int, room float64) (id model.TensorID, e *fixed.Int) {
 	id = l.summable(x, count, room, l.integers(x.name))
 	t := l.Circuit.Tensors[id]
 	return id, l.View(id, w, shape).Within(min(t.Min, t.Min*int64(count)), max(t.Max, t.Max*int64(count)))
 }
 
-// meanGuard is the number of bits that a mean along a free length has beyond those of
+// meanGuard is how many more fraction bits a mean along a free length has than
 // its entries, if there is room.
 const meanGuard = 4
 
-// openMean lowers v, the mean of x along axes of which the given one has a free length.
-// The number of entries c·n is not the key's to say, so that the sum is divided by it as
-// by a computed value: it is c times the sum of as many ones as the text has tokens.
+// openMean lowers v, the mean of x along axes of which the given one has a free length n, with c entries for each of its
+// indexes. The circuit of a key holds for every n, so that it cannot have the number c·n as a constant. The sum is divided by a
+// computed tensor instead: c times the sum of n ones.
 //
-// The quotient is the rounded mean, which has the range of the entries.
+// The quotient is the rounded mean, which is in the range of the entries.
 func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	id, e := l.openSum(x, w, v.shape, count, model.Bound>>3)
 	t := l.Circuit.Tensors[id]
@@ -112,23 +112,23 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 		shift++
 	}
 	n := x.shape[axis]
-	each := int64(count / l.most(n)) // of an index of the axis
+	each := int64(count / l.most(n)) // c, the number of entries for an index of the axis
 	ones := l.Formula("ones", []int{n}, 0, &model.Formula{Kind: model.Progression, Offset: 1}, 1, 1)
 	total, _ := fixed.SumView([]int{n}, []int{0}, false)
 	den := l.VirtualOf("number of entries", l.View(ones, total, []int{}).Times(each).Within(1, int64(count)))
 	lo := t.Min << shift
 	bits := max(model.Log2Ceil(int(t.Max<<shift-lo)+1), 1)
 	refuse.If(bits > model.MaxTableBits, "means of %d bits are too wide to look up", bits)
-	hi := lo + 1<<bits - 1 // all that the look-up of the quotient says
+	hi := lo + 1<<bits - 1 // the look-up of the quotient forces [lo, hi], no more
 	v.id = l.RoundedQuotient(v.name, e.Times(1<<shift), den, fixed.LabelView(nil, v.shape), t.Frac+shift, lo, hi)
 	l.LookupDirect(l.Of(v.id).PlusConst(-lo), l.RangeTable(bits), model.None)
 }
 
-// mostSpread is the largest difference that a table of max(x, 0) is made for.
+// mostSpread is the largest difference of two entries for which the maximum of both is found with a table of max(x, 0).
 const mostSpread = 1 << 14
 
-// greatest lowers ReduceMax: the axes become the last, and a tournament along
-// it says which element is the greatest. It is exact.
+// greatest lowers ReduceMax over the given axes. They are moved behind the others and joined to one axis, along which a
+// tournament finds the greatest element (Builder.Greatest). It is exact.
 func (l *lowering) greatest(v, x *value, axes []int) {
 	id := l.tensor(x)
 	t := l.Circuit.Tensors[id]
@@ -146,8 +146,8 @@ func (l *lowering) greatest(v, x *value, axes []int) {
 	v.id = l.Greatest(v.name, l.Reshaped(t.Name, id, rows), t.Max-t.Min > mostSpread)
 }
 
-// lowerMaxPool lowers MaxPool: the maximum along each spatial axis in turn,
-// tap by tap.
+// lowerMaxPool lowers MaxPool: the maximum of windows along each spatial axis in turn,
+// tap by tap (Builder.WindowMax).
 func lowerMaxPool(l *lowering, op graph.MaxPool, v *value, in []*value) {
 	id := l.within(in[0], l.narrowBitsOf(in[0]))
 	for i, w := range windows(op.Window) {
@@ -156,7 +156,8 @@ func lowerMaxPool(l *lowering, op graph.MaxPool, v *value, in []*value) {
 	v.id = id
 }
 
-// within returns the value's tensor narrow enough for a table of differences of values of so many bits.
+// within returns x's tensor, rounded to so many bits if two of its entries may differ by 2^(bits+2) or more, so that
+// a table can have all differences.
 func (l *lowering) within(x *value, bits int) model.TensorID {
 	id := l.tensor(x)
 	if l.Circuit.Tensors[id].Max-l.Circuit.Tensors[id].Min >= 1<<(bits+2) {

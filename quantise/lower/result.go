@@ -10,9 +10,9 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// QuantiseInput rounds the real values of each input to integers (RoundInputs), and
-// counts those that were clamped. Of an input that is only compared with thresholds it
-// counts in their place the values that rounding has moved across one.
+// QuantiseInput rounds the real values of each input to integers (model.Graph.RoundInputs), and
+// counts those that were clamped. For an input that is only compared with thresholds it
+// counts, instead of these, the values that rounding has moved across a threshold.
 func (m *Result) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int, err error) {
 	if ints, saturated, err = m.Graph.RoundInputs(inputs); err != nil {
 		return nil, 0, err
@@ -26,7 +26,7 @@ func (m *Result) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated in
 	return ints, saturated, nil
 }
 
-// Dequantise returns the real values that integers of a tensor stand for.
+// Dequantise returns the real values that integers v of tensor id stand for.
 func (m *Result) Dequantise(id model.TensorID, v []int32) []float64 {
 	return m.Graph.Tensors[id].Reals(v)
 }
@@ -36,35 +36,35 @@ func (m *Result) Dequantise(id model.TensorID, v []int32) []float64 {
 // numbers and integers.
 type Result struct {
 	Circuit *model.Template
-	// Graph is the instance of the circuit that runs: at first that of the float
-	// model's sizes.
+	// Graph is the instance of the circuit that is run: at first with the sizes that the float
+	// model has, for texts up to a usual length.
 	Graph   *model.Graph
 	Weights model.Weights
-	// Values are the names of the inputs of the float model, then of what its nodes
-	// compute, in order: for a batch of two if the batch is free (Pair). Ranges and
-	// Formats are what they were quantised with.
+	// Values are the names of the inputs of the float model and then those of its nodes'
+	// results, in order; of the model for a batch of two if the batch is free (Pair). Ranges and
+	// Formats are those that they were quantised with.
 	Values  []string
 	Ranges  map[string]Range
 	Formats Formats
-	// OneBatch says why the batch is not a free dimension of the circuit though
-	// the model leaves it open; nil if it is one, or if the model fixes it.
+	// OneBatch says why the batch is not a free dimension of the circuit although
+	// the model leaves it open. It is nil if the batch is one, or if the model fixes it.
 	OneBatch error
-	// Blocks say where steps begin whose bounds need an argument of their own.
+	// Blocks are the parts of the circuit whose bounds do not follow from intervals of single steps.
 	Blocks []fixed.Block
-	// Steps tells the precision of every look-up that rounds.
+	// Steps has the precision of every look-up that rounds.
 	Steps []fixed.StepReport
 
-	Making       *weights.Recipe // while a search may take the weights away; else nil
-	Underprecise []string        // values whose weights have few bits in half the channels, in spite of their format
-	Clamps       []fixed.Clamp
-	// Held has the tensors that hold values of the float graph, by name, entry by
-	// entry in row-major order.
+	Making       *weights.Recipe // how to make the weights, while a search may take them away again; nil afterwards
+	Underprecise []string        // values with a format for weights of which half the channels have fewer than goodWeightBits
+	Clamps       []fixed.Clamp   // the rows of look-ups that count as saturation
+	// Held has, by the names of values of the float graph, the tensors that hold their entries in
+	// row-major order. Values that are only held clamped, or not at all, are left out.
 	Held      map[string]model.TensorID
-	StepNames map[string]string                  // the steps' names by value
-	Asked     map[model.TensorID][][]graph.Split // of inputs that are only compared with thresholds
+	StepNames map[string]string                  // by value: the name of its node, as the steps have it
+	Asked     map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds: these, by feature
 }
 
-// At returns the model with another instance of its circuit.
+// At returns the model with the instance of its circuit for other sizes of the free dimensions.
 func (m *Result) At(in model.Instance) (*Result, error) {
 	g, err := m.Circuit.At(in)
 	if err != nil {
@@ -75,16 +75,16 @@ func (m *Result) At(in model.Instance) (*Result, error) {
 	return &other, nil
 }
 
-// Chosen is a value with a format of its own, and what its node costs.
+// Chosen is a value with a format of its own, and the cost of its node.
 type Chosen struct {
 	Value string
 	Format
-	// LookUps is the number of entries that the steps of the value's node look up,
-	// TableRows that of the rows of tables which no step of another node has.
+	// LookUps is the number of entries that the steps of the value's node look up, and
+	// TableRows the number of rows of the tables that no other node looks up.
 	LookUps, TableRows int
 }
 
-// LookUps counts the entries that steps look up by their name, and returns for every table the names of the steps
+// LookUps returns the number of entries that steps look up, by the steps' names, and for every table the names of the steps
 // that look it up.
 func (m *Result) LookUps() (entries map[string]int, users []map[string]bool) {
 	entries, users = map[string]int{}, make([]map[string]bool, len(m.Graph.Tables))
@@ -132,16 +132,16 @@ func (m *Result) Outputs(w *forward.Witness) [][]float64 {
 	return out
 }
 
-// Saturated counts entries of a run at one node.
+// Saturated counts the clamped entries of a run at one node.
 type Saturated struct {
 	Count int // entries that were clamped
 	Of    int // entries that could have been
 }
 
-// Saturation counts, by model node (as steps name it: the name prints), the entries of a run that were clamped to
-// the calibrated range, and those where a function was not defined and something
-// stood in for its value. Nodes without any are left out. What a proof states of
-// the same run is at least as much (model.Table.Saturated).
+// Saturation counts, by node of the model (the printable name that its steps have), the entries of a run that were clamped to
+// the calibrated range, and those for which a function was not defined and a stand-in was taken for its
+// value. Nodes without such entries are left out. The number that a proof of the same run states is at least as
+// large (model.Table.Saturated).
 func (m *Result) Saturation(w *forward.Witness) map[string]Saturated {
 	all := map[string]Saturated{}
 	var questions []forward.KeyRange

@@ -18,7 +18,8 @@ func init() {
 	})
 }
 
-// wholes are the functions that round to whole numbers: exactly, of an accumulator.
+// wholes has the lowerings of functions that round to whole numbers. They are exact: they take the accumulator e as it
+// is, before anything is rounded.
 var wholes = map[*graph.Function]func(b *fixed.Builder, name string, e *fixed.Int) *fixed.Int{
 	graph.Floor: floor,
 	graph.Ceil: func(b *fixed.Builder, name string, e *fixed.Int) *fixed.Int {
@@ -44,18 +45,18 @@ func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
 	case l.integers(v.name) && op.Func.Clamp != nil:
 		l.integerClamp(v, x, *boundsOf(op))
 	case whole != nil && !x.nonlinear():
-		if v.acc = l.operandFlat(x); v.acc.Frac > 0 { // or whole already
+		if v.acc = l.operandFlat(x); v.acc.Frac > 0 { // otherwise it is whole already
 			v.acc = whole(l.Builder, v.name, v.acc)
 		}
 	case op.Func.Jumps && whole == nil:
 		refuse.With("operator not supported")
-	default: // or a function of another value whose table has the whole numbers
+	default: // also rounding of a function of another value, whose table then has whole numbers
 		v.apply(x, graph.Kind(op), curveOf(op))
 	}
 }
 
-// function says that a value is curve(base), entry by entry. A piecewise function
-// needs no committed column.
+// function says that a value is curve(base), entry by entry. A table needs a committed column, unless the
+// function is piecewise (curve.piecewise).
 type function struct {
 	name string
 	base *value
@@ -68,8 +69,8 @@ type affine struct {
 	mul, add float64
 }
 
-// root returns the value that x is best seen as a function of, and the
-// function: x itself unless x is wanted for nothing else.
+// root returns the earlier value that x is a function of, and that function, if x has one use and no tensor
+// yet. Otherwise it returns x and the identity.
 func (x *value) root() (*value, curve) {
 	if x.uses == 1 && x.id == model.None {
 		if x.fn != nil {
@@ -82,13 +83,14 @@ func (x *value) root() (*value, curve) {
 	return x, curve{at: func(t float64) float64 { return t }, key: "x"}
 }
 
-// nonlinear reports whether x is a function that is not affine, and that no tensor holds yet.
+// nonlinear reports whether x is known as a function of an earlier value (fn), has one use, and no tensor yet.
 func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
 
-// apply makes v the function f of x.
+// apply makes v the function f of x. name is for its table.
 func (v *value) apply(x *value, name string, f curve) {
 	base, inner := x.root()
-	// Only directly on a value is it piecewise: a scaled input moves the ends.
+	// f is composed with x's own function. But if f is piecewise and x is affine, f is applied to x itself, whose
+	// accumulator it clamps: the composition would not be piecewise.
 	if base != x && (f.piecewise == nil || x.fn != nil) {
 		f = inner.then(f)
 	} else {
@@ -102,7 +104,7 @@ func (v *value) apply(x *value, name string, f curve) {
 func (l *lowering) clampFunction(v *value) model.TensorID {
 	base, b := v.fn.base, *v.fn.piecewise
 	e := l.operandFlat(base)
-	if e.Frac == 0 { // whole numbers, of which the bounds may be none
+	if e.Frac == 0 { // whole numbers; the bounds may not be whole, and then need a finer scale
 		ends := slices.DeleteFunc([]float64{b.Lo, b.Hi}, func(x float64) bool { return math.IsInf(x, 0) })
 		e = l.refine(v, e, numbers{shown: ends}, magnitudeOf(ends), v.rng)
 	}
@@ -110,7 +112,7 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	if limit := math.Max(math.Abs(b.Lo), math.Abs(b.Hi)); limit > 0 && limit*fixed.Pow2(e.Frac) < 32 {
 		return l.tableFunction(v, l.narrowBitsOf(v))
 	}
-	if e.Frac <= 0 { // whole numbers stay what they are
+	if e.Frac <= 0 { // whole numbers are not rounded
 		if fixed.TableBits(e.Min, e.Max) <= fixed.WideTable {
 			return l.RoundOn(v.name, e, e.Frac, fixed.FormatBits, b)
 		}
@@ -126,21 +128,22 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 // piecewiseRange is the magnitude that sets the scale of a piecewise function's
 // result, from the calibrated ranges of result and argument.
 func (l *lowering) piecewiseRange(result, argument Range, b fixed.Piecewise) float64 {
-	// One sample may have missed the larger values: what goes in says more.
+	// Calibration may have missed larger results, so that a quarter of the argument's range counts as well.
 	r := math.Max(result.Abs(), argument.Abs()/4)
 	if limit := math.Max(math.Abs(b.Lo), math.Abs(b.Hi)); limit <= 2*r*l.opts.Headroom {
-		r = limit / l.opts.Headroom // values beyond cannot occur
+		r = limit / l.opts.Headroom // results beyond the bounds cannot occur
 	}
 	return r
 }
 
-// fusedEntries is the number of entries from which a table over the
-// accumulator's whole range, 2^16 rows at most, beats clamping first.
+// fusedEntries is the number of entries from which on a function is looked up with the argument's accumulator:
+// then a table of all its keys, 2^16 rows at most, costs less than rounding and clamping the argument first.
 const fusedEntries = 1 << 14
 
-// tableFunction makes the tensor of a function with a committed column, with
-// results of at most the given bits.
+// tableFunction makes the tensor of v, a function of another value, by one look-up in a table with a committed
+// column, with results of at most the given bits.
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
+	// An argument that nothing else reads may be clamped where the function is flat (usefulRange).
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
 		r, most := l.reachOf(base.rng), l.reachOf(v.rng)
 		flat := l.memory.useful.Of(keyOf(v.fn.key, r, most), func() float64 { return flatBeyond(v.fn.at, r, most) })
@@ -151,9 +154,10 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	return l.LookUp(v.name, v.fn.name, e, frac, lo, l.functionColumn(v, lo, hi, frac, bits))
 }
 
-// functionColumn is the column of a function for keys from lo to hi, in units of 2^−frac, with
-// results of at most the given bits. Nodes that are alike share it: what it depends on besides is the
-// curve, and the node's reach if the function goes far beyond that.
+// functionColumn is the column of the function v for keys from lo to hi, in units of 2^−frac, with
+// results of at most the given bits. Its scale is set by the function's largest value, or by v's reach if the
+// function has values beyond twice that. Nodes with the same column share it: the key under which it is
+// remembered has all that it depends on.
 func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed.Column {
 	reach, whole, unit := l.reachOf(v.rng), l.integers(v.name), fixed.Pow2(-frac)
 	values := sync.OnceValue(func() samples {
@@ -172,7 +176,7 @@ func (l *lowering) functionColumn(v *value, lo, hi int64, frac, bits int) *fixed
 			most = largest
 		}
 		switch {
-		case whole: // as they are
+		case whole: // integers are not scaled
 			return values.column(0, model.Bound-1)
 		case most > 0:
 			return values.column(min(fixed.FloorLog2(float64(top)/most), 100), top)
@@ -194,10 +198,9 @@ func keyDomain(lo, hi int64) (int64, int64) {
 	return -n, n - 1
 }
 
-// flatBeyond returns the smallest r/2^i such that f hardly changes between that
-// and r, on either side, in relation to how much it changes at all; 0 if it changes
-// far more than its results, of magnitude most, have any use for: between poles,
-// say, where samples tell nothing.
+// flatBeyond returns the smallest t = r/2^i, down to about r/2^10, such that f hardly changes on [t, r] and on
+// [−r, −t]: by less than 2^−14 of what it changes on [−r, r]. It returns 0 if f is constant, or changes by more than four
+// times the magnitude of its results, most, as between poles, where samples tell nothing.
 func flatBeyond(f func(float64) float64, r, most float64) float64 {
 	samples := 64
 	spread := func(from, to float64) float64 {
@@ -216,7 +219,7 @@ func flatBeyond(f func(float64) float64, r, most float64) float64 {
 	for t > r/1024 && spread(t/2, r) < whole/(1<<14) && spread(-r, -t/2) < whole/(1<<14) {
 		t /= 2
 	}
-	// A function that goes up and down may do so between the samples.
+	// A function that goes up and down may do so between the samples: look again with more of them.
 	samples = 1 << 12
 	if t < r && max(spread(t, r), spread(-r, -t)) > whole/(1<<12) {
 		return r
@@ -225,7 +228,7 @@ func flatBeyond(f func(float64) float64, r, most float64) float64 {
 }
 
 // tableInput returns the accumulator that a function's table is looked up
-// with, and the scale of the keys: at most 2^16 of them.
+// with, and the scale of the keys, of which there are at most 2^16.
 func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 	if base.id == model.None && base.acc != nil && base.uses == 1 &&
 		l.Entries(base.shape) >= fusedEntries && base.rng.Abs() > 0 {
@@ -250,7 +253,7 @@ func (l *lowering) tableInput(base *value) (*fixed.Int, int) {
 	return l.Of(id), l.Circuit.Tensors[id].Frac
 }
 
-// boundsOf returns the clamp that an operator is, or nil.
+// boundsOf returns the piecewise function (a clamp, maybe of the magnitude) that an operator is, or nil if it is none.
 func boundsOf(op graph.Op) *fixed.Piecewise {
 	s, ok := op.(graph.Scalar)
 	if !ok || s.Func.Clamp == nil {

@@ -11,19 +11,19 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// A scaling is a chain of sums and products with constants along the last axis that
-// alone reads an input, as models of tables begin with: entry j of its end is
-// mul[j]·x[j] + add[j]. Where the input has a format of its own, every feature has a
-// scale, which suits what the chain makes of it: features may differ in size by more
-// than integers hold.
+// A scaling is a chain of sums and products with constants along the last axis, from an input x to the value `last`, whose
+// feature j is mul[j]·x[j] + add[j]. Only the next node of the chain reads the input and each value before last. Models of
+// tables begin with such chains. If the input has a format of its own, each of its features gets a scale that suits
+// the feature's size at the end of the chain. So features may differ in size by more than integers hold.
 type scaling struct {
 	input    string
 	mul, add []float64
-	names    []string // of the values of the chain
-	last     string   // the end
+	names    []string // the values of the chain, without the input
+	last     string   // the value at its end
 }
 
-// scaling returns that of an input, or nil.
+// scaling returns the scaling that begins with an input. It is nil if the input has no format, if there is no such chain, or
+// if the chain multiplies a feature by 0.
 func (l *lowering) scaling(in *value) *scaling {
 	if l.opts.Formats[in.name].Bits == 0 || len(in.shape) == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (l *lowering) scaling(in *value) *scaling {
 	return s
 }
 
-// extend adds a node to the end of the chain, if it can be part of it.
+// extend takes a node that reads the last value into mul and add. It returns false if the node cannot be part of the chain.
 func (s *scaling) extend(l *lowering, n *graph.Node) bool {
 	fg := l.fg
 	op, ok := n.Op.(graph.Arithmetic)
@@ -72,8 +72,8 @@ func (s *scaling) extend(l *lowering, n *graph.Node) bool {
 	return true
 }
 
-// reach is the largest magnitude of feature j for which the end of the chain is
-// within ±result, or that of the whole input if that is less.
+// reach is the largest magnitude of feature j with which the end of the chain may be
+// within ±result, or input, the reach of the whole input, if that is less.
 func (s *scaling) reach(j int, input, result float64) float64 {
 	if result == 0 {
 		return input
@@ -81,7 +81,8 @@ func (s *scaling) reach(j int, input, result float64) float64 {
 	return math.Min(input, (result+math.Abs(s.add[j]))/math.Abs(s.mul[j]))
 }
 
-// scaleFeatures gives every feature of an input, which reaches as far as that, its scale.
+// scaleFeatures gives every feature of an input t its scale; input is the reach of all features. Lowering a value of the
+// chain then leads to scaledInput.
 func (l *lowering) scaleFeatures(s *scaling, t *model.Tensor, input float64) {
 	t.Frac, t.Min = 0, -t.Max-1
 	for j := range s.mul {
@@ -92,8 +93,8 @@ func (l *lowering) scaleFeatures(s *scaling, t *model.Tensor, input float64) {
 	}
 }
 
-// scaledInput lowers the end of a chain: the features, each in its unit, times
-// weights for these units.
+// scaledInput lowers v, the end of a chain: the integers of the features, times
+// weights mul[j]·2^(−scale of feature j), plus add[j].
 func (l *lowering) scaledInput(v *value, s *scaling) {
 	x := l.values[s.input]
 	in := l.Circuit.Tensors[x.id]

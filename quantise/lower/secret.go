@@ -12,17 +12,17 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// With Options.Hide a circuit must not tell what the weights are. Nothing that decides on it
-// sees them: a lowering has stand-ins for secret constants, whose numbers follow from the
-// shape and from the largest magnitude, rounded up to the grid of powers of two
-// (weights.OnGrid). The weights themselves are read where statistics of them are made, which
-// are on the grid as well, and where fixed tensors are filled, when the circuit is done.
+// With Options.Hide a circuit must not tell what the weights are. So the code that makes the circuit does not
+// see them: a lowering has stand-ins for secret constants. The numbers of a stand-in follow from the
+// shape and from the constant's largest magnitude, rounded up to the grid of powers of two
+// (weights.OnGrid). The weights themselves are read in two places: for their statistics, which
+// are rounded to the grid as well, and for the entries of fixed tensors, when the circuit is done.
 //
-// An operator that reads the numbers of a stand-in, without knowing that it is one, would
-// have made a circuit for other numbers. It is refused.
+// An operator whose lowering reads the numbers of a stand-in as if they were the constant's would get a circuit
+// for other numbers than the model's. It is refused.
 
-// onGrid returns ranges whose bounds are on the grid: of whole numbers on one of whole numbers.
-// Those of values that are not finite stay, and are refused.
+// onGrid returns the ranges rounded outwards to the grid, or to a grid of whole numbers for values of integer types
+// (wholeOnGrid). Ranges that are not finite stay as they are; checkRanges refuses them.
 func onGrid(fg *graph.Graph, ranges map[string]Range) map[string]Range {
 	out := maps.Clone(ranges)
 	for name, r := range ranges {
@@ -37,8 +37,8 @@ func onGrid(fg *graph.Graph, ranges map[string]Range) map[string]Range {
 	return out
 }
 
-// upwards is the least number of a grid of both signs that is not below x, whose positive
-// numbers up rounds up to. Its negative numbers are powers of two.
+// upwards is the least number of a grid that is not below x. The positive numbers of the grid are those that up rounds
+// up to, and its negative ones are −2^n.
 func upwards(x float64, up func(float64) float64) float64 {
 	if x > 0 {
 		return up(x)
@@ -48,8 +48,8 @@ func upwards(x float64, up func(float64) float64) float64 {
 	return -fixed.Pow2(fixed.FloorLog2(-x))
 }
 
-// wholeOnGrid is the least number 2^n − 1 that is not below x > 0, or the greatest of 16 binary
-// digits below 2^n if that has more: what a Range holds.
+// wholeOnGrid is the least number that is not below x > 0 and that is 2^n − 1 or, for n > 16, the greatest number below 2^n
+// of 16 binary digits, since a rounded Range has no more.
 func wholeOnGrid(x float64) float64 {
 	n := fixed.FloorLog2(x) + 1
 	y := fixed.Pow2(n) - fixed.Pow2(max(n-16, 0))
@@ -59,14 +59,14 @@ func wholeOnGrid(x float64) float64 {
 	return y
 }
 
-// secret is what a stand-in stands for.
+// secret is the constant that a stand-in stands for.
 type secret struct {
 	name string
 	real *graph.Tensor
-	most float64 // on the grid
+	most float64 // the largest magnitude, rounded up to the grid
 }
 
-// hidden returns fg with stand-ins in place of secret constants, which it remembers.
+// hidden returns fg with stand-ins in place of secret constants, if Options.Hide is set, and records them in l.secrets.
 func (l *lowering) hidden(fg *graph.Graph) *graph.Graph {
 	if !l.opts.Hide {
 		return fg
@@ -79,8 +79,8 @@ func (l *lowering) hidden(fg *graph.Graph) *graph.Graph {
 	return &out
 }
 
-// shown is a constant, or the stand-in of a secret one. Lists of indices, masks, and single whole
-// numbers are part of the architecture.
+// shown returns a constant, or its stand-in if it is secret. Constants that are no floats are not secret: indices, masks
+// and whole numbers are part of the architecture (hideable refuses learned ones).
 func (l *lowering) shown(name string, t *graph.Tensor) *graph.Tensor {
 	if !l.opts.Hide || t.Public || !t.DType.IsFloat() || t.Len() == 0 || slices.Contains(l.opts.Public, name) {
 		return t
@@ -97,7 +97,8 @@ func (l *lowering) shown(name string, t *graph.Tensor) *graph.Tensor {
 	return out
 }
 
-// pretended is entry i of a stand-in: no formula gives all of them, and no two are the same.
+// pretended is entry i of a stand-in, within ±most. No two entries are equal, and no formula (model.Formula) gives all of
+// them.
 func pretended(i int, most float64) float64 {
 	x := most
 	if i > 0 {
@@ -109,7 +110,7 @@ func pretended(i int, most float64) float64 {
 	return x
 }
 
-// constant are the weights that a constant has, for statistics and fixed tensors.
+// constant returns the real weights of a constant or of the one that a stand-in stands for, for statistics and fixed tensors.
 func (l *lowering) constant(t *graph.Tensor) *weights.Constant {
 	if s := l.secrets[t]; s != nil {
 		return &weights.Constant{Tensor: s.real, Secret: true}
@@ -117,8 +118,8 @@ func (l *lowering) constant(t *graph.Tensor) *weights.Constant {
 	return &weights.Constant{Tensor: t}
 }
 
-// hideable refuses nodes whose own numbers, or whole numbers that they read, are learned:
-// those would be part of the circuit.
+// hideable refuses, if Options.Hide is set, nodes with learned numbers that would be part of the circuit: thresholds,
+// and lists of whole numbers that are not public.
 func (l *lowering) hideable(n *graph.Node) {
 	if !l.opts.Hide {
 		return
@@ -136,14 +137,14 @@ func (l *lowering) hideable(n *graph.Node) {
 	}
 }
 
-// numbers are those of a constant, or made of some: what is known of them when the circuit is
-// made, and what fixed tensors get.
+// numbers are the numbers of a constant, or of a computation with constants: those that may be known when the circuit is
+// made, and those that fixed tensors get.
 type numbers struct {
-	shown  []float64
-	secret []float64 // what a fixed tensor gets; nil if that is what is shown
+	shown  []float64 // may decide on the circuit: pretended numbers if the real ones are secret
+	secret []float64 // the entries of a fixed tensor; nil if these are shown
 }
 
-// numbersOf are the numbers of a constant of the lowering.
+// numbersOf returns the numbers of a constant of l.fg, which may be a stand-in.
 func (l *lowering) numbersOf(t *graph.Tensor) numbers {
 	if s := l.secrets[t]; s != nil {
 		return numbersAre(s.real.Float64s(), true, s.most)
@@ -151,7 +152,8 @@ func (l *lowering) numbersOf(t *graph.Tensor) numbers {
 	return numbers{shown: t.Float64s()}
 }
 
-// numbersAre are these numbers. Of secret ones, whose magnitudes are at most that, others are shown.
+// numbersAre makes numbers of real ones. If they are secret, the shown numbers are pretended ones up to most, rounded up
+// to the grid. most bounds the magnitudes of secret ones.
 func numbersAre(real []float64, secret bool, most float64) numbers {
 	if !secret {
 		return numbers{shown: real}
@@ -163,10 +165,10 @@ func numbersAre(real []float64, secret bool, most float64) numbers {
 	return x
 }
 
-// isSecret reports whether what is shown is not what fixed tensors get.
+// isSecret reports whether the real numbers are secret, so that others are shown.
 func (x numbers) isSecret() bool { return x.secret != nil }
 
-// held are the numbers that a fixed tensor gets.
+// held are the real numbers, which a fixed tensor gets.
 func (x numbers) held() []float64 {
 	if x.isSecret() {
 		return x.secret
@@ -183,7 +185,7 @@ func (x numbers) times(c float64) numbers {
 	return numbersAre(out, x.isSecret(), x.most()*math.Abs(c))
 }
 
-// plus are numbers of a shape plus those of its last axis, in a shape that both broadcast to.
+// plus are the numbers x of a shape, broadcast to the shape out, plus the numbers y, one for each index of out's last axis.
 func (x numbers) plus(y numbers, shape, out []int) numbers {
 	sum, a, b := make([]float64, model.Size(out)), x.held(), y.held()
 	for i := range sum {
@@ -192,7 +194,7 @@ func (x numbers) plus(y numbers, shape, out []int) numbers {
 	return numbersAre(sum, x.isSecret() || y.isSecret(), x.most()+y.most())
 }
 
-// same returns the number that all are; false if they are secret.
+// same returns the number that all numbers equal; false if they differ, or if they are secret.
 func (x numbers) same() (float64, bool) {
 	if x.isSecret() {
 		return 0, false
@@ -201,11 +203,11 @@ func (x numbers) same() (float64, bool) {
 	return first, !slices.ContainsFunc(x.shown, func(y float64) bool { return y != first })
 }
 
-// most is the largest magnitude.
+// most is the largest magnitude of the numbers that are shown.
 func (x numbers) most() float64 { return magnitudeOf(x.shown) }
 
-// constantOf adds a fixed tensor, or one by formula, of the numbers, rounded to frac. The range
-// of a secret one is that of its magnitude.
+// constantOf adds a fixed tensor, or one by formula, of the numbers, rounded to frac. If they are secret, the tensor's range
+// is ± the largest magnitude that is shown.
 func (l *lowering) constantOf(name string, shape []int, x numbers, frac int) model.TensorID {
 	if !x.isSecret() {
 		return l.Constant(name, shape, x.shown, frac)

@@ -15,7 +15,7 @@ func init() {
 	register(lowerTest, always[graph.Test](Traits{jumps: true}))
 }
 
-// lowerPRelu lowers relu(x) + slope·(x − relu(x)).
+// lowerPRelu lowers relu(x) + slope·(x − relu(x)), for a constant slope. If all its entries are equal, that is a LeakyRelu.
 func lowerPRelu(l *lowering, _ graph.PRelu, v *value, in []*value) {
 	x, slope := in[0], l.fg.Consts[v.node.Inputs[1]]
 	refuse.If(x == nil || slope == nil, "only a computed input with a constant slope is supported")
@@ -34,13 +34,13 @@ func lowerPRelu(l *lowering, _ graph.PRelu, v *value, in []*value) {
 	v.acc = l.align([]term{{below, below.acc}, {above, l.broadcast(above, v.shape)}}, 0, v)
 }
 
-// lowerWhere lowers Where with a constant condition: each branch, of which one may be constant, is
-// masked by a constant of zeros and ones.
+// lowerWhere lowers Where with a constant condition: each branch is multiplied by a constant of zeros and ones, and the products
+// are added. One of the branches may be constant.
 func lowerWhere(l *lowering, _ graph.Where, v *value, in []*value) {
 	cond := l.fg.Consts[v.node.Inputs[0]]
 	refuse.If(cond == nil, "only a constant condition is supported")
-	held := cond.Float64s() // of 0 and 1
-	// takes is 1 where a branch is taken, of which the second is where the condition is 0.
+	held := cond.Float64s() // zeros and ones
+	// takes is 1 if entry i of the result is that of the branch: of branch 0 where the condition is 1, of branch 1 where it is 0.
 	takes := func(branch, i int) float64 { return math.Abs(float64(branch) - held[i]) }
 	var terms []term
 	constant := -1
@@ -63,7 +63,7 @@ func lowerWhere(l *lowering, _ graph.Where, v *value, in []*value) {
 	t := l.fg.Consts[name]
 	values := l.softenMask(v, l.numbersOf(t), terms[0].v.rng)
 	// mask·constant over the shape that both broadcast to.
-	shape, _ := graph.Broadcast(cond.Shape, t.Shape) // they do: the graph is valid
+	shape, _ := graph.Broadcast(cond.Shape, t.Shape) // without error: the graph is valid
 	most := values.most()
 	list, from := make([]float64, model.Size(shape)), values.held()
 	for i := range list {
@@ -74,8 +74,8 @@ func lowerWhere(l *lowering, _ graph.Where, v *value, in []*value) {
 	v.acc = l.plusConstant(e, name, shape, masked, nil)
 }
 
-// broadcastIndex is the index into a tensor of shape in that entry i of a
-// tensor of shape out reads.
+// broadcastIndex is the row-major index of the entry that a tensor of shape in, broadcast to shape out, has at the
+// row-major index i.
 func broadcastIndex(i int, out, in []int) int {
 	at, stride := 0, 1
 	for j := len(out) - 1; j >= 0; j-- {
@@ -90,8 +90,8 @@ func broadcastIndex(i int, out, in []int) int {
 	return at
 }
 
-// lowerTest lowers a comparison with 0, which is exact: of the accumulator of the
-// operand, before anything is rounded, or in the table of the function that this is.
+// lowerTest lowers a comparison with 0. It tests the operand's accumulator, before anything is rounded, so that it is
+// exact. If the operand is a function of an earlier value, the test is a function of that value, with a table.
 func lowerTest(l *lowering, op graph.Test, v *value, in []*value) {
 	x := in[0]
 	if x.nonlinear() {

@@ -17,21 +17,21 @@ func init() {
 
 // lowerSoftmax lowers Softmax over the last axis, as exp(x − max − log Σ exp(x −
 // max)): the row's maximum by look-ups, exponentials from a table, the logarithm of
-// their sum from the sum's leading bits, and the result from the table again. So a
-// result is right in proportion to itself, however many there are in a row.
+// their sum from the sum's leading bits, and the result, the shares, from the table of exponentials again. So before it is
+// rounded to its bits a share is precise in proportion to itself, however many there are in a row.
 //
-// A masked entry is not in the maximum, and its key is one that no other entry has,
-// where the table is 0.
+// A masked entry is left out of the maximum. The key of its share is one that no other entry has and for
+// which the table has 0.
 func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	if v.shape[len(v.shape)-1] == 1 {
 		v.acc = (&fixed.Int{Shape: v.shape}).PlusConst(1)
 		return
 	}
-	// As fine as products with other values have room for, or as there is. One table
-	// is enough where that is what the sum has room for, too.
+	// The shares have as many bits as a product of them with values of the shared bits has room for, 16 at most. summed is
+	// the number of bits of the exponentials that are summed. If both numbers are the same, one table of exponentials does.
 	bits := min(16, fixed.FloorLog2(float64(l.Plan.Limit()))-l.Plan.Bits-1)
 	if l.opts.Formats[l.consumer(v).Output].Weights > 0 {
-		bits = 16 // the product keeps them
+		bits = 16 // the product that reads the shares takes their bits in limbs
 	}
 	summed, width := 16, l.most(v.shape[len(v.shape)-1])
 	switch {
@@ -42,11 +42,12 @@ func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	case l.opts.ActBits < 16:
 		bits = min(bits, l.opts.ActBits-1)
 	case width <= 64:
-		summed = bits // few roundings: one table will do
+		summed = bits // the sum of few exponentials has few rounding errors: one table will do
 	}
 	c, fine := l.inFineShares(v, in)
 	if fine {
-		// The logarithm takes one bit more of an even number of them.
+		// In limbs. Exponentials of so many bits are multiplied by a number for the low limb, of about c bits: the
+		// product has to fit the accumulator.
 		bits = fixed.FineShareBits
 		if width > 64 {
 			bits++ // many small ones add up
@@ -58,7 +59,7 @@ func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	v.id = l.SharesOf(m, v.name, summed, bits)
 }
 
-// lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
+// lowerLogSoftmax lowers the logarithm of a Softmax over the last axis: x − max − log Σ exp(x − max).
 func lowerLogSoftmax(l *lowering, _ graph.LogSoftmax, v *value, in []*value) {
 	if v.shape[len(v.shape)-1] == 1 {
 		v.acc = &fixed.Int{Shape: v.shape}
@@ -67,19 +68,20 @@ func lowerLogSoftmax(l *lowering, _ graph.LogSoftmax, v *value, in []*value) {
 	v.acc = l.Shares(l.softmaxScores(v, in, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: 16}, false), 16).Log()
 }
 
-// softmaxScores returns the scores of a node whose operands are x and maybe masks. They
-// are where the block begins. Fine scores are taken in limbs (inFineShares).
+// softmaxScores returns the scores of the Softmax v, whose operands are scores and maybe masks, and begins the block b with them. It
+// rounds scores that are too wide or too fine for a table of exponentials, unless they are fine ones, which are taken in limbs
+// (inFineShares).
 func (l *lowering) softmaxScores(v *value, in []*value, b fixed.Block, fine bool) fixed.Scores {
 	x := in[0]
-	if !fine && len(in) == 1 { // they may be however far apart else
+	if !fine && len(in) == 1 { // without a mask, only scores near the maximum need a fine scale
 		x = l.nearScores(x, v)
 	}
 	bits := l.narrowBitsOf(x)
 	if l.Circuit.Tensors[l.tensor(x)].Kind == model.Input {
-		bits = max(bits, FirstBits) // that is what it has more than others for
+		bits = max(bits, FirstBits) // an input has more bits for its Softmax (inputFormat)
 	}
 	if l.formatted(x) > 0 && l.scored(x) {
-		bits = max(bits, l.Circuit.Tensors[l.tensor(x)].Frac+sharedScores) // as it has been clamped
+		bits = max(bits, l.Circuit.Tensors[l.tensor(x)].Frac+sharedScores) // roundFormat has clamped it there
 	}
 	last := len(v.shape) - 1
 	width, id := l.most(v.shape[last]), l.tensor(x)
@@ -97,10 +99,10 @@ func (l *lowering) softmaxScores(v *value, in []*value, b fixed.Block, fine bool
 			b.Width = width
 		}
 	}
-	m := l.Scores(&b) // without masks
+	m := l.Scores(&b) // without masks, for lowers
 	for i, name := range v.node.Inputs[1:] {
 		mask, labels := l.maskOf(name, v.shape)
-		if i > 0 { // where all of them are 1
+		if i > 0 { // several masks are one, which is 1 where all of them are 1
 			mask, labels = l.Exact("masks", l.Product(v.shape, b.Mask, b.Labels, mask, labels, 1)), model.Axes(len(v.shape))
 		}
 		b.Mask, b.Labels = mask, labels
@@ -112,8 +114,9 @@ func (l *lowering) softmaxScores(v *value, in []*value, b fixed.Block, fine bool
 	return l.Scores(&b)
 }
 
-// inFineShares reports whether a Softmax is taken so, and the size of the low limb: where
-// scores and result have the finest of formats, and there is no mask.
+// inFineShares reports whether the scores of a Softmax are taken in limbs, and the bits c of the low limb. They are if scores and
+// result have formats of more than LimbedBits (finestOf), there is no mask, and the length is not free, as far as
+// fixed.Builder.FineCut allows it.
 func (l *lowering) inFineShares(v *value, in []*value) (c int, ok bool) {
 	x := in[0]
 	if len(in) > 1 || l.length != nil || !l.finestOf(v) || !l.finestOf(x) {
@@ -123,16 +126,16 @@ func (l *lowering) inFineShares(v *value, in []*value) (c int, ok bool) {
 }
 
 const (
-	// farScores is what the scores of a Softmax reach, head-room included, where NarrowBits
-	// of them are too coarse for the few that count.
+	// farScores is the reach of scores, head-room included, from which on a scale with NarrowBits
+	// for all of them is too coarse for the few that count.
 	farScores = 1 << 7
-	// nearKey is the scale of scores near the maximum.
+	// nearKey is the scale of such scores once their maximum is subtracted (nearScores).
 	nearKey = 11
 )
 
-// nearScores returns the scores of a Softmax without masks, or, where they are wide and reach far beyond
-// those that count, as the logarithms of small probabilities do, the scores less their
-// maximum, clamped at −FarBelow: on a finer scale than all of them would have.
+// nearScores returns the scores x of the Softmax v, which has no mask. If they are wide and reach farScores, as logarithms of
+// small probabilities do, it returns instead the scores less their maximum, clamped at −fixed.FarBelow: on a finer
+// scale than all of them could have.
 func (l *lowering) nearScores(x, v *value) *value {
 	wide := l.opts.Mode != modeW8A8 && l.formatted(x) > fixed.NarrowBits
 	if l.length != nil || !wide || l.reachOf(x.rng) < farScores {
@@ -147,35 +150,36 @@ func (l *lowering) nearScores(x, v *value) *value {
 	return heldIn(near, value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -fixed.FarBelow}, uses: 1})
 }
 
-// The scores of attention over a text are as many as the square of its length, so that of
-// long texts they are most of what is committed to. Their factors are as fine as one
-// accumulator holds (factorsOf), and a score is rounded by one look-up, to a scale on which
+// The number of scores of attention grows with the square of a text's length, so that for
+// long texts scores are most of what is committed to. In large models a search gives their factors as many bits as one
+// accumulator has room for (package precision), and a score is rounded by one look-up, to a scale on which
 // the table has all keys that the static bound allows.
 const (
-	// ScoreTable is the size of that table, whatever the number of its uses: what is saved
-	// by tables of exponentials of coarser scores makes up for its rows. It is larger where
-	// scores would be coarser than 2^-LeastScore. (The roundings of a row's scores are
-	// independent, so that their effect is less than one's.)
+	// ScoreTable is the size of that table in bits, whatever the number of its uses: coarser scores have smaller
+	// tables of exponentials, which makes up for its rows. The table is larger if on its scale
+	// scores would be coarser than 2^−LeastScore. (The rounding errors of a row's scores are
+	// independent, so that their effect on a share is less than that of one alone.)
 	ScoreTable = 18
 	LeastScore = 7
-	// Scores are clamped at ±2^sharedScores or beyond, so that most layers share a table;
-	// within that masked ones can be lowered.
+	// Scores are clamped at ±2^sharedScores or beyond, so that most layers share a table.
+	// Masked scores can be lowered in that range.
 	sharedScores = 4
 )
 
-// scored reports whether a value are the scores of a text in a large model, which a Softmax
-// takes.
+// scored reports whether v is read only by a Softmax, as its scores, along an axis of free length and in a large model
+// (HasMany).
 func (l *lowering) scored(v *value) bool {
 	c := l.consumer(v)
 	return TraitsOf(c.Op).Softmax && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1) && HasMany(l.fg)
 }
 
-// mostLowered is the most bits that exponentials may have so that the exponential of a lowered
-// score is 0.
+// mostLowered is the most bits that exponentials may have for the exponential of a lowered
+// score to be rounded to 0.
 const mostLowered = 16
 
-// lowers reports whether the masked ones of scores x are lowered for a Softmax: keys are no
-// coarser then, or the model is large and x has a format, which tells what its scores need.
+// lowers reports whether the masked ones of the scores x are lowered (fixed.LoweredSoftmaxBlock): if the table of
+// exponentials is no larger then and keys are no coarser. Keys may be coarser, down to 2^−LeastKey, if the model is large
+// and x has a format, which tells what its scores need.
 func (l *lowering) lowers(m fixed.Scores, b fixed.Block, x *value) bool {
 	t := l.Circuit.Tensors[m.ID]
 	if t.Frac < 0 || t.Frac > fixed.FinestKey || b.Bits == 0 || max(b.Bits, b.Summed) > mostLowered {
@@ -191,9 +195,9 @@ func (l *lowering) lowers(m fixed.Scores, b fixed.Block, x *value) bool {
 	return fine >= least && t.Frac+fine >= fixed.LeastKey && fixed.KeyBits(m, spread, t.Frac, fine) <= m.Keys
 }
 
-// openMask is a constant mask whose last two axes have a free length: by formulas of
-// its diagonals, on which alone it depends then, as the masks of texts that look back do
-// and those of a window.
+// openMask is a constant mask whose last two axes have a free length, as a constant by formula. The mask has to be a band: 1 on
+// some adjacent diagonals and 0 elsewhere, as the masks of texts that look back are, and those of a window. whole is
+// the mask at the bound of the length, and part its shape in this lowering. The labels are those of its axes among shape's.
 func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int) (model.TensorID, []int) {
 	labels, kept := fixed.BroadcastLabels(part, shape)
 	d := l.memory.diagonals(whole)
@@ -212,7 +216,7 @@ func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int)
 	return l.VirtualOf(name, l.Of(upTo(d.Most)).Minus(l.Of(upTo(d.Least-1))).Within(0, 1)), labels
 }
 
-// diagonals returns the band that a mask is, nil if it is none.
+// diagonals returns the band of diagonals on which a mask is 1; nil if the mask is no band.
 func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -225,11 +229,11 @@ func (w *Memory) diagonals(t *graph.Tensor) *fixed.Band {
 	})
 }
 
-// softenMask replaces the huge negative numbers with which models mask scores before a
-// Softmax, and which v is the sum with, by ones that are just far enough below the others,
-// so that they do not set the scale: 10 below the least score, e^−10 of its weight. It
-// sets the range that the masked scores v should have; below it they are clamped, which
-// says nothing. Of secret numbers it is enough that some may be as small.
+// softenMask replaces the huge negative numbers with which models mask scores, and which would set the scale. v are
+// the masked scores, values the numbers of the mask, and scores the range of the scores. If only a Softmax reads v, numbers far
+// below all scores are replaced by one that leaves a masked score 10 below the least score or lower, so that it has at
+// most e^−10 of that one's weight. softenMask also sets the range of v. Masked scores are clamped below it, which is not
+// counted as saturation. Secret numbers are replaced if the numbers that are shown allow ones as small.
 func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
 	const below = 10
 	widest := scores.Abs()
@@ -241,7 +245,7 @@ func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
 	if !TraitsOf(l.consumer(v).Op).Softmax || least >= 4*floor {
 		return values
 	}
-	most := math.Max(-4*floor, v.rng.Max+widest) // of what is left
+	most := math.Max(-4*floor, v.rng.Max+widest) // the largest magnitude that is left
 	soft := slices.Clone(values.held())
 	for i, x := range soft {
 		if x < 4*floor {
@@ -255,7 +259,7 @@ func (l *lowering) softenMask(v *value, values numbers, scores Range) numbers {
 }
 
 // leavesSome reports whether a constant mask leaves an entry in each row of a text of any
-// length: it is 1 on the diagonal.
+// length, since it is a square band with the main diagonal.
 func (l *lowering) leavesSome(name string) bool {
 	whole, part := l.whole(name)
 	if part == nil || len(whole.Shape) < 2 || whole.Shape[len(whole.Shape)-1] != whole.Shape[len(whole.Shape)-2] {
@@ -265,7 +269,8 @@ func (l *lowering) leavesSome(name string) bool {
 	return d != nil && d.Least <= 0 && d.Most >= 0
 }
 
-// maskOf returns a mask of zeros and ones for scores of a shape, with its labels.
+// maskOf returns the tensor of a mask of zeros and ones, constant or computed, for scores of a shape, and the axes of the
+// scores that its axes are (labels).
 func (l *lowering) maskOf(name string, shape []int) (model.TensorID, []int) {
 	if c, part := l.whole(name); part != nil {
 		return l.openMask(name, c, part, shape)

@@ -7,9 +7,9 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// An operator is the entry of a type of operators in the table: how they are lowered, and
-// what everything else asks about them. Nothing else goes by the type of an operator, so
-// that a new one takes its entry alone.
+// An operator is the entry of one type of graph.Op in the table: how such operators are lowered, and
+// what other code asks about them. Other code tests for the type of an operator in few places, so
+// that a new operator usually needs nothing but its entry.
 type operator struct {
 	// lower fills in acc, fn or id of the value that a node computes.
 	// in are the operands; nil for constants.
@@ -17,39 +17,40 @@ type operator struct {
 	traits func(op graph.Op) Traits
 }
 
-// Traits are what else lowering and the choice of formats ask about an operator.
+// Traits are the properties of an operator that lowering and the choice of formats ask about.
 type Traits struct {
-	moves   moves
-	Product Product
+	moves   moves   // how the operator moves entries, if it does nothing else
+	Product Product // how it multiplies its operands and sums, if it does
 	// Sums says that the result is a sum or a difference of two operands.
 	Sums bool
 	// linear says that the result is a sum of operands or a multiple of one, without
-	// rounding: a product only if an operand is constant.
+	// rounding. It is also set for a product, which is linear only if an operand is constant (exactly).
 	linear bool
-	// Means says that an operand of any width will do: a mean, a norm, the logarithm of
-	// a power.
+	// Means says that the operator takes an operand of any width: it is a mean, a norm, or the logarithm
+	// of a power.
 	Means                     bool
 	Norm, Softmax, LogSoftmax bool
-	// Powers says that it is the logarithm of a power, or of powers of bands.
+	// Powers says that the operator is the logarithm of a power, or of powers in bands.
 	Powers bool
 	// PerEntry says that an entry of the result is a function of the operands' entries in
 	// the same place.
 	PerEntry bool
-	// jumps says that the result jumps, so that operands are to be as exact as they can be.
+	// jumps says that the result is not continuous in the operands, as that of a comparison, so that
+	// operands should be as exact as they can be.
 	jumps bool
-	// rows says that a product is along the last axis of its first operand.
+	// rows says that a product sums along the last axis of its first operand.
 	rows bool
-	// broadcasts reports whether an operand of that number and rank may have the
-	// dimension 1 along an axis in place of a longer one; nil: none may.
+	// broadcasts reports whether operand number `operand`, which has `rank` axes, may have the
+	// dimension 1 along an axis in place of a longer one; nil: no operand may.
 	broadcasts func(operand, axis, rank int) bool
 }
 
-// moves tells what an operator does that computes nothing: entries of the result are
-// entries of an operand.
+// moves tells how an operator that computes nothing moves entries: every entry of the result is
+// an entry of an operand, or, with pads, a constant.
 type moves uint8
 
 const (
-	computes   moves = iota // it is no move
+	computes   moves = iota // no move: the operator computes
 	rearranges              // all entries, in another order, or repeated
 	keeps                   // all entries in their order
 	selects                 // some entries, maybe more than once
@@ -57,7 +58,7 @@ const (
 	pads                    // the entries, and constants around them
 )
 
-// Product tells how an operator multiplies its two operands and sums.
+// Product tells which products of its first two operands an operator sums.
 type Product uint8
 
 const (
@@ -65,13 +66,13 @@ const (
 	MatMulProduct          // of matrices, or stacks of them
 	gemmProduct            // of two matrices, plus a third
 	ConvProduct            // of kernels and the windows of images
-	expertsProduct         // of rows and the matrices of few experts of many
+	expertsProduct         // of rows and the matrices of the experts that they use
 )
 
 // operators is the table.
 var operators = map[reflect.Type]operator{}
 
-// register adds a type of operators to the table. Their traits may depend on their fields.
+// register adds a type of operators to the table. The traits of an operator may depend on its fields.
 func register[Op graph.Op](lower func(l *lowering, op Op, v *value, in []*value), traitsOf func(Op) Traits) {
 	t := reflect.TypeFor[Op]()
 	if operators[t].lower != nil {
@@ -86,7 +87,7 @@ func register[Op graph.Op](lower func(l *lowering, op Op, v *value, in []*value)
 // always is for operators whose traits do not depend on their fields.
 func always[Op graph.Op](t Traits) func(Op) Traits { return func(Op) Traits { return t } }
 
-// operatorOf returns the entry of an operator. All that may be in a graph have one.
+// operatorOf returns the table's entry for an operator. Every operator that a graph may have has one.
 func operatorOf(op graph.Op) operator {
 	entry, ok := operators[reflect.TypeOf(op)]
 	if !ok {

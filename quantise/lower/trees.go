@@ -15,8 +15,8 @@ func init() {
 	register(lowerForest, always[graph.Forest](Traits{}))
 }
 
-// splits returns, by feature, the thresholds that a value of rows of features is
-// compared with, if nothing else is done with it; nil otherwise.
+// splits returns, by feature, the thresholds that v, of shape [rows, features], is
+// compared with, if v has no other use; nil otherwise.
 func (l *lowering) splits(v *value) [][]graph.Split {
 	if len(v.shape) != 2 {
 		return nil
@@ -36,24 +36,24 @@ func (l *lowering) splits(v *value) [][]graph.Split {
 	return by
 }
 
-// splitInput is an input that is compared with thresholds and read by nothing else.
-// Every feature has a scale of its own, which all its thresholds are on: what is
-// clamped compares as it did. It is as fine as floats are at the least of the
-// thresholds, or as 28 bits allow; beyond that the features reach as far as r, the
-// input's reach by calibration.
+// splitInput completes the tensor of an input that is only compared with thresholds.
+// Every feature has a scale of its own, on which all its thresholds are within its range, so that clamping a feature does
+// not change a comparison. The scale is at least as fine as float32 is at the least magnitude of the feature's
+// thresholds, or as fine as 28 bits allow with the largest. It is finer if the features' reach r by calibration
+// leaves bits for that.
 func splitInput(t model.Tensor, splits [][]graph.Split, r float64) model.Tensor {
 	t.Min, t.Max = -1<<fixed.FormatBits, 1<<fixed.FormatBits-1
 	for _, list := range splits {
 		least, most := math.Inf(1), 0.0
 		for _, s := range list {
-			// One that no number of interest is beyond sets no scale.
+			// Thresholds near the largest float32 are not reached by numbers of interest, and set no scale.
 			if a := math.Abs(float64(s.Value)); a > 0 && a < math.MaxFloat32/4 {
 				least, most = math.Min(least, a), math.Max(most, a)
 			}
 		}
 		frac := scaleOf(fixed.FormatBits, r)
 		if most > 0 {
-			frac = max(frac, 23-fixed.FloorLog2(least)) // the floats' own
+			frac = max(frac, 23-fixed.FloorLog2(least)) // the unit of a float32 of that size
 			frac = min(frac, scaleOf(fixed.FormatBits, most*(1+1.0/1024)))
 		}
 		t.Fracs = append(t.Fracs, frac)
@@ -61,11 +61,10 @@ func splitInput(t model.Tensor, splits [][]graph.Split, r float64) model.Tensor 
 	return t
 }
 
-// above returns the whole number T that a feature of a tensor exceeds where it
-// satisfies a split.
+// above returns the whole number T such that the integer of a feature satisfies a split if it is greater than T.
 //
-// A float threshold is rounded as the features are, so that what equals it still does.
-// Where features are whole numbers T is what tells them apart.
+// For features that are floats (whole is false) the threshold is rounded as the features are, so that a feature that equals the
+// threshold still does. For whole numbers it is rounded so that the comparison is exact.
 func above(t *model.Tensor, s graph.Split, whole bool) int64 {
 	at := float64(s.Value) * fixed.Pow2(t.FracAt(s.Feature))
 	switch {
@@ -79,12 +78,12 @@ func above(t *model.Tensor, s graph.Split, whole bool) int64 {
 	if s.OrEqual {
 		at--
 	}
-	// Beyond the features' ends the answer is the same.
+	// T is clamped to the features' range, which changes no comparison.
 	return int64(math.Max(float64(t.Min-1), math.Min(float64(t.Max), at)))
 }
 
-// misjudged counts the entries of an input that rounding has moved across a threshold
-// that they are compared with.
+// misjudged counts the entries of an input for which rounding has changed the result of a comparison: real are the values
+// before, ints the integers after.
 func misjudged(t *model.Tensor, splits [][]graph.Split, real []float64, ints []int32) int {
 	n := 0
 	for i, x := range real {
@@ -121,17 +120,18 @@ func lowerExceeds(l *lowering, op graph.Exceeds, v *value, in []*value) {
 	v.id = l.NotNegative(v.name, e)
 }
 
-// forestBits bounds the sums of all leaves' weights. So the sums of rows, and
-// differences of two of them, are compared exactly.
+// forestBits bounds the sum of the magnitudes of all leaves' weights, to 2^forestBits. So the sums of rows, and
+// differences of two of them, fit and are compared exactly.
 const forestBits = 28
 
-// lowerForest lowers the sum of the leaves that rows end in.
+// lowerForest lowers the sum of the weights of the leaves that rows end in. The operand has, for every row, the bits that say
+// which way it goes at each branch.
 //
-// A row is in a leaf if all the bits on its path that have to be 1 are, and none of
-// those that have to be 0: if the sum of the former, less that of the latter, less the
-// number of the former is 0. That sum is a few views of the bits, one for each place on
-// a path, so nothing but one look-up for each leaf says where a row ends. The weights
-// are whole numbers on one scale and their sums exact.
+// A row is in a leaf if on the leaf's path the bits that have to be 1 are 1, and those that have to be 0 are
+// 0: that is, if the sum of the former bits, less the sum of the latter, less the
+// number of the former is 0. That expression is a sum of a few views of the bits, one for each place on
+// a path, so that one look-up for each row and leaf tells whether the row is in the leaf. The weights
+// are whole numbers on one scale, and their sums are exact.
 func lowerForest(l *lowering, op graph.Forest, v *value, in []*value) {
 	bits := l.tensor(in[0])
 	t := l.Circuit.Tensors[bits]
@@ -166,13 +166,13 @@ func lowerForest(l *lowering, op graph.Forest, v *value, in []*value) {
 	v.id = l.Exact(v.name, l.Product(v.shape, leaves, []int{0, 2}, weights, []int{2, 1}, 1).Within(least, greatest))
 }
 
-// leastForestTable is the least size of the table that finds leaves: forests share it.
+// leastForestTable is the least size, in bits, of the table that tells whether a row is in a leaf, so that small forests
+// share it.
 const leastForestTable = 6
 
-// leafWeights are the weights of a forest's leaves as a fixed tensor, and the least and
-// greatest sum that a row can have. It rounds them to the finest scale on which the sum of all
-// leaves has forestBits. What the sums begin with goes to the leaves of the first tree, of which
-// every row is in one.
+// leafWeights returns the weights of a forest's leaves as a fixed tensor, and bounds of the sums of any set of leaves. It rounds
+// the weights to the finest scale on which the magnitudes of all leaves' weights add up to 2^forestBits at most. The base
+// values of the targets (graph.Forest.Base) are added to the leaves of the first tree, since every row is in exactly one of them.
 func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model.TensorID, least, greatest int64) {
 	t := l.fg.Consts[name]
 	leaves, targets := t.Shape[0], t.Shape[1]
@@ -196,7 +196,7 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) (id model
 	}
 	whole := make([]int32, leaves*targets)
 	for j := range targets {
-		var down, up int64 // whatever leaves it may end in: what a certificate shows
+		var down, up int64 // of any set of leaves: these bounds a certificate can show
 		for at := j; at < len(base); at += targets {
 			x := int64(math.Round(t.At(at)*fixed.Pow2(frac)) + math.Round(base[at]*fixed.Pow2(frac)))
 			whole[at] = int32(x)

@@ -9,8 +9,8 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// operand returns the value for an accumulator to include, in its shape: its own accumulator if
-// nothing else reads it, its tensor otherwise.
+// operand returns the value as an expression that another accumulator may include, in the value's shape: its
+// accumulator, if it has one and nothing else reads the value, and its tensor otherwise.
 func (l *lowering) operand(v *value) *fixed.Int {
 	if e := l.operandFlat(v); slices.Equal(e.Shape, v.shape) {
 		return e
@@ -18,7 +18,8 @@ func (l *lowering) operand(v *value) *fixed.Int {
 	return l.Of(l.tensor(v))
 }
 
-// operandFlat is operand for readers that work entry by entry and do not mind the shape.
+// operandFlat is operand for readers that work entry by entry: the entries are in row-major order, and the
+// shape of the expression may differ from the value's.
 func (l *lowering) operandFlat(v *value) *fixed.Int {
 	if v.id == model.None && v.acc != nil && v.uses == 1 {
 		return v.acc
@@ -26,7 +27,7 @@ func (l *lowering) operandFlat(v *value) *fixed.Int {
 	return l.Of(l.raw(v))
 }
 
-// tensor returns a tensor with the value's entries, in its shape.
+// tensor returns a tensor with the value's entries, in the value's shape.
 func (l *lowering) tensor(v *value) model.TensorID {
 	if v.shaped != model.None {
 		return v.shaped
@@ -41,7 +42,7 @@ func (l *lowering) raw(v *value) model.TensorID {
 	if v.id != model.None {
 		return v.id
 	}
-	if v.node != nil { // steps belong to the node they compute
+	if v.node != nil { // the steps belong to the value's node, not to the one that reads it
 		defer l.at(l.at(v.node))
 	}
 	switch {
@@ -74,7 +75,7 @@ func (l *lowering) commit(v *value) model.TensorID {
 	rng, room, clamps := l.usefulRange(v, e), l.roomOf(v.name), len(l.Clamps)
 	bits, clipped := min(l.Plan.Bits, room), v.unreported || rng != v.rng
 	if r := float64(e.Abs()) * fixed.Pow2(-e.Frac) / l.opts.Headroom; e.Norm > 0 && r < rng.Abs() {
-		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised
+		rng = Range{Min: -r, Max: r} // a norm bounds its entries more tightly than calibration, whatever the input is
 	}
 	if l.residual(v) {
 		bits = max(bits, min(bits+2, l.opts.ActBits-1, l.Plan.TableBits-2))
@@ -88,7 +89,7 @@ func (l *lowering) commit(v *value) model.TensorID {
 	l.RowNorm(id, e)
 	if clipped {
 		v.clipped = true
-		l.Clamps = l.Clamps[:clamps] // clamping where the function is flat loses nothing
+		l.Clamps = l.Clamps[:clamps] // not counted as saturation: where the function is flat, clamping loses nothing
 	}
 	return id
 }
@@ -96,9 +97,10 @@ func (l *lowering) commit(v *value) model.TensorID {
 // final reports whether a value is an output of the model that nothing reads.
 func (v *value) final() bool { return v.output && v.uses == 1 }
 
-// unrounded makes a tensor of the value's accumulator as it is, if that may be: of a sum of
-// views that is narrow, or read by what takes any width; of an output; of whole numbers within
-// their calibrated range.
+// unrounded makes a tensor of the value's accumulator without rounding it, and reports whether that may be. It may
+//   - for a sum of views that has few bits (widest), is in a stream, or is an output of the model;
+//   - for any output of the model, unless it has many entries of many bits (ManyOutputs);
+//   - for whole numbers of an integer type, if their static bound is at most eight times their calibrated range.
 func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool) {
 	if t := e.Acc.Linear; e.Views() && len(t) > 0 {
 		if len(t) == 1 && t[0].Coef == 1 && t[0].View == nil && l.Circuit.Tensors[t[0].Src].Frac == e.Frac {
@@ -117,7 +119,7 @@ func (l *lowering) unrounded(v *value, e *fixed.Int) (id model.TensorID, ok bool
 	return model.None, false
 }
 
-// widest is the most bits with which a sum of views is left as it is, unless it is one of a stream or an output.
+// widest is the most bits with which a sum of views is left unrounded that is neither in a stream nor an output.
 func (l *lowering) widest(v *value) int {
 	bits := min(l.bitsOf(v)+3, fixed.NarrowBits)
 	if TraitsOf(l.consumer(v).Op).Sums { // terms of sums may be wider than operands of products
@@ -129,8 +131,8 @@ func (l *lowering) widest(v *value) int {
 	return bits
 }
 
-// roundValue rounds e, which stands for v, to own bits if v has a format, and to the shared ones
-// otherwise.
+// roundValue rounds e, which stands for v, to `own` bits if v has a format, and to `shared` bits
+// otherwise. rng is the calibrated range that has these bits.
 func (l *lowering) roundValue(v *value, e *fixed.Int, rng Range, own, shared int, f fixed.Piecewise) model.TensorID {
 	if l.formatted(v) > 0 {
 		return l.roundFormat(v, e, rng, own, f)
@@ -138,9 +140,9 @@ func (l *lowering) roundValue(v *value, e *fixed.Int, rng Range, own, shared int
 	return l.Round(v.name, e, l.reachOf(rng), shared, f)
 }
 
-// Outputs of the model of many entries are rounded to OutputBits: a proof has them, a
-// byte for every seven bits, and an entry's two or three look-ups take the prover far
-// less time than a byte is worth (package soundness).
+// Outputs of the model of ManyOutputs entries or more are rounded to OutputBits, or to the bits of their
+// format. A proof contains the outputs, with a byte for every seven bits, and the two or three look-ups of
+// an entry take the prover far less time than a byte is worth (package soundness).
 const (
 	ManyOutputs = 1 << 16
 	OutputBits  = 14
@@ -149,9 +151,9 @@ const (
 // reachOf is the largest magnitude of a calibrated range, head-room included.
 func (l *lowering) reachOf(r Range) float64 { return float64(r.Abs() * l.opts.Headroom) }
 
-// residual reports whether the value is a sum that only sums read, as the
-// residual stream of a transformer is: its rounding errors add up from layer
-// to layer, and being no operand of products it may be wide.
+// residual reports whether the value is a sum that is read twice or more, and only by sums and by operators that
+// take any width (Traits.Means), as the residual stream of a transformer is. Its rounding errors add up from layer
+// to layer, and since it is no operand of products it may have more bits.
 func (l *lowering) residual(v *value) bool {
 	if v.node == nil || v.node.Op != graph.Add || v.uses < 2 || v.output {
 		return false
@@ -159,8 +161,8 @@ func (l *lowering) residual(v *value) bool {
 	return l.uses.OnlySummed(v.name)
 }
 
-// usefulRange is the value's calibrated range, reduced towards what is useful
-// of it as far as the finer keys fit the tables.
+// usefulRange is the value's calibrated range, halved as long as it holds all magnitudes up to v.useful and the keys
+// on the finer scale still fit the tables.
 func (l *lowering) usefulRange(v *value, e *fixed.Int) Range {
 	half := int64(1) << (max(l.Plan.TableBits, l.formatted(v)+2) - 1)
 	r := v.rng.Abs()
@@ -181,8 +183,8 @@ func (l *lowering) usefulRange(v *value, e *fixed.Int) Range {
 	return Range{Min: -r, Max: r}
 }
 
-// narrowed returns the value's tensor in its shape with at most the given
-// bits, rounding once more if it has more.
+// narrowed returns a tensor of the value, in the value's shape, with at most the given
+// bits. It rounds the value's tensor once more if that has more.
 func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 	id := l.tensor(v)
 	t := &l.Circuit.Tensors[id]
@@ -194,7 +196,7 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 	})
 }
 
-// coarser is a value's tensor on a scale that is so many bits coarser, if there are some.
+// coarser rounds x's tensor id to a scale that is so many bits coarser. If bits is not positive it returns id.
 func (l *lowering) coarser(x *value, id model.TensorID, bits int) model.TensorID {
 	if bits <= 0 {
 		return id
@@ -202,9 +204,9 @@ func (l *lowering) coarser(x *value, id model.TensorID, bits int) model.TensorID
 	return l.RoundTo(x.name, l.Of(id), l.Circuit.Tensors[id].Frac-bits)
 }
 
-// tightened returns the value's tensor for a product with another computed
-// one, clamped to its calibrated range if its static bound is far wider: the
-// product's static bound would multiply the two excesses.
+// tightened returns the value's tensor as a factor of a product with another computed
+// value. If its static bound is more than four times its calibrated range, it is clamped to that range: the
+// static bound of the product would multiply the excesses of both factors.
 func (l *lowering) tightened(v *value) model.TensorID {
 	id := l.tensor(v)
 	t := l.Circuit.Tensors[id]

@@ -13,29 +13,30 @@ import (
 	"github.com/prove-model/prove-model/quantise/weights"
 )
 
-// ScaledBy are the channels with weights times 2^frac.
+// scaledBy are the statistics of the channels with weights times 2^frac.
 func (l *lowering) scaledBy(c *weights.Channels, frac int) weights.Scaled {
 	return c.ScaledBy(frac, l.opts.WeightBits)
 }
 
-// weighting is a product of a computed value with constant weights.
+// weighting describes a product of a computed value with constant weights, but for the value.
 type weighting struct {
-	name   string // of the constant
+	name   string // the constant's name
 	t      *weights.Constant
-	shape  []int // of the fixed tensor, row-major the same entries
-	part   []int // of the beginning of it that is meant, if not nil (lowering.begun)
-	labels []int
+	shape  []int // of the fixed tensor, which has the constant's entries in row-major order
+	part   []int // if not nil: only the leading block of this shape is multiplied with (lowering.begun)
+	labels []int // of the fixed tensor's axes, as in model.Product
 	// The output channel of weight i is i/inner mod channels; an output entry
 	// sums over count weights of one channel.
 	channels, inner, count int
-	rows                   bool  // that are a row of the value each, along its last axis
-	out                    []int // index space
-	// operand turns the value's tensor into the other factor.
+	rows                   bool  // whether these weights meet a row of the value, along its last axis
+	out                    []int // shape of the product
+	// operand turns the value's tensor into the other factor, and returns the labels of its axes.
 	operand func(id model.TensorID) (model.TensorID, []int)
 	bias    bias
 }
 
-// bias are constants that are added to a product, whose entries a view wires to the output.
+// bias are constants of a shape that are added to a product; view broadcasts them to the product's shape. Without
+// numbers there is no bias.
 type bias struct {
 	name string
 	numbers
@@ -51,29 +52,29 @@ func (l *lowering) plusBias(e *fixed.Int, b bias) *fixed.Int {
 	return e.Plus(l.View(l.constantOf(b.name, b.shape, b.numbers, e.Frac), b.view, e.Shape))
 }
 
-// Bits of weights and activations that products aim at: one activation gives
-// way to the weights below minWeightBits, all of the model's below
-// goodWeightBits.
+// Bits of weights that products aim at. If the weights of a product would have fewer than minWeightBits, the value
+// that they multiply is rounded to fewer bits (giveWay). If they would have fewer than goodWeightBits, all
+// activations of the model have fewer bits (maxBits).
 const (
 	minWeightBits  = 8
 	goodWeightBits = 10
-	// usualWeightBits are those that products of values with a format have, if there
+	// usualWeightBits is the number of bits of weights for values with a format, if there
 	// is room.
 	usualWeightBits = 12
-	// mostLimbed are those of the largest value whose limbs weights multiply as they are in any case.
+	// A value of less than 2^mostLimbed is not rounded to LimbedBits before its limbs are multiplied (crowds).
 	mostLimbed = LimbedBits + 2
 )
 
-// meeting is a product v = x·weights + bias while it is lowered.
+// meeting is the state of lowering one product v = x·weights + bias.
 type meeting struct {
 	*lowering
 	weighting
 	v, x  *value
 	stats *weights.Channels
-	id    model.TensorID // of x, as the weights multiply it
-	extra float64        // the real magnitude of what is added: the bias, and maybe what comes next
+	id    model.TensorID // the tensor of x that the weights multiply
+	extra float64        // room for this real magnitude is left: of the bias, and maybe of what the consumer adds
 	frac  int            // the scale of the weights
-	bits  int            // of the largest weight on that scale
+	bits  int            // bits of the largest weight on that scale, sign excluded
 }
 
 // weighted lowers v = x·weights + bias as an accumulator with the finest
@@ -82,11 +83,11 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	stats, bias := l.statsOf(w), w.bias.most()
 	m := &meeting{lowering: l, weighting: w, v: v, x: x, stats: stats, id: l.tensor(x), extra: bias + l.upcoming(v)}
 	if sum := stats.Sum * float64(l.Magnitude(m.id)) * fixed.Pow2(-l.Circuit.Tensors[m.id].Frac); sum < bias*fixed.Pow2(-24) {
-		// As floats would have it, the sum is the bias.
+		// The products are less than 2^−24 of the bias: in float32 the sum is the bias, too.
 		v.acc = l.plusBias(&fixed.Int{Shape: w.out, Frac: fixed.FloorLog2(fixed.Pow2(24) / bias)}, w.bias)
 		return
 	}
-	// Room for what comes next is a wish, room for the bias is not.
+	// Room for what the consumer adds is given up if the weights get too few bits. The bias needs its room.
 	if m.scaleWeights(); m.bits < minWeightBits && m.extra > bias {
 		m.extra = bias
 		m.scaleWeights()
@@ -102,7 +103,8 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		}
 	}
 	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
-		// With plenty of bits for activations and weights these have what they want; of few, half each, since the
+		// total is the bits that the bound leaves activations and weights together. If the weights take goodWeightBits,
+		// share is left for activations. If that is less than WantedBits, each gets half, since the
 		// rounding errors of both weigh the same.
 		total := model.Log2Ceil(int(l.Magnitude(m.id))) + m.bits
 		share := total - goodWeightBits
@@ -117,13 +119,14 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	v.acc = m.accumulator()
 }
 
-// narrow has the value meet the weights with so many bits.
+// narrow rounds the value to so many bits before the weights multiply it.
 func (m *meeting) narrow(bits int) {
 	m.id = m.narrowed(m.x, bits)
 	m.scaleWeights()
 }
 
-// giveWay makes the value coarser where the weights have too few bits.
+// giveWay rounds the value to fewer bits if the weights have fewer than minWeightBits. In an adapter it then puts the
+// weights on a scale of the base's. It refuses weights of fewer than 2 bits.
 func (m *meeting) giveWay() {
 	coarser := func() {
 		m.id = m.coarser(m.x, m.id, minWeightBits-m.bits)
@@ -135,7 +138,7 @@ func (m *meeting) giveWay() {
 		} else if m.bits >= 0 && xbits > m.bits+1 {
 			m.narrow(max(1, xbits-(xbits-m.bits)/2))
 		}
-		// The bias is what takes the bits: what is tiny beside it may become zero.
+		// If weights still have almost no bits, the bias takes the room: products that are tiny beside it may become zero.
 		for n := 0; m.bits < 2 && n < 8; n++ {
 			coarser()
 		}
@@ -147,12 +150,13 @@ func (m *meeting) giveWay() {
 	refuse.If(m.bits < 2, "a sum of %d products does not fit in 30 bits with at least 2 bits a weight", m.count)
 }
 
-// accumulator is the product and the bias.
+// accumulator is the product plus the bias, with the scales that have been chosen.
 func (m *meeting) accumulator() *fixed.Int {
 	bounds, scale := m.bounds(), fixed.Pow2(m.Circuit.Tensors[m.id].Frac+m.frac)
-	// Channels with larger weights keep WeightBits significant bits.
+	// In channels with large weights the low bits are zero, so that weights have at most WeightBits.
 	scaled := m.scaledBy(m.stats, m.frac)
 	reach := scaled.Reach(bounds)
+	// ReachOfAll, the bound that a certificate states, is taken if there is room for it.
 	if all := scaled.ReachOfAll(bounds); bounds.Norm == 0 && all.Most()+float64(m.extra*scale)+1 <= float64(m.limitOf(m.v)) {
 		reach = all
 	}
@@ -162,14 +166,14 @@ func (m *meeting) accumulator() *fixed.Int {
 	return m.plusBias(m.product(m.lowering, m.id, m.fixed(m.lowering, m.frac), reach), m.bias)
 }
 
-// product is Σ x·w, of a tensor and a fixed tensor of the weights, which goes so far.
+// product is Σ x·w, of a tensor id and a fixed tensor wid of the weights. reach bounds the sums.
 func (w *weighting) product(l *lowering, id, wid model.TensorID, reach weights.Reach) *fixed.Int {
 	other, labels := w.operand(id)
 	return l.Product(w.out, other, labels, wid, w.labels, 1).Within(-int64(math.Ceil(reach.Down)), int64(math.Ceil(reach.Up)))
 }
 
-// restBits are as many bits, at most those given, of what rounding took from weights as an accumulator has room for
-// when they meet operands whose magnitudes add up to sum at most.
+// restBits is how many bits the second part of weights may have (restOf), at most the given number, so that an accumulator has
+// room for its product with operands whose magnitudes add up to sum at most.
 func restBits(bits int, sum float64) int {
 	for bits > 0 && sum*fixed.Pow2(bits-1) >= model.Bound/2 {
 		bits--
@@ -177,7 +181,7 @@ func restBits(bits int, sum float64) int {
 	return bits
 }
 
-// bounds returns what is known of the entries of the operand.
+// bounds returns what is known of the entries of m.id. Bounds of less than 1 count as 1, or as 0 for Lo if no entry is negative.
 func (m *meeting) bounds() weights.OperandBounds {
 	t := m.Circuit.Tensors[m.id]
 	b := weights.OperandBounds{Lo: math.Min(float64(t.Min), -1), Hi: math.Max(float64(t.Max), 1), Count: m.count}
@@ -190,19 +194,19 @@ func (m *meeting) bounds() weights.OperandBounds {
 	return b
 }
 
-// scaleWeights chooses the scale of the weights: the finest for which every channel's
-// accumulator, with room for what is added to it, can be rounded, but not finer than
-// rounding with the model's common shift makes use of if that leaves enough bits.
+// scaleWeights chooses the scale of the weights (frac): the finest for which every channel's
+// accumulator, with room for m.extra, can be rounded. It is no finer than
+// one look-up that rounds v makes use of, if that leaves the weights enough bits.
 func (m *meeting) scaleWeights() {
 	t, most := &m.Circuit.Tensors[m.id], m.stats.Most
 	if m.frac, m.bits = 0, 0; most == 0 {
 		return
 	}
 	finest := 29 - fixed.FloorLog2(most)
-	m.frac = finest - sort.Search(32, func(coarser int) bool { return m.hasRoom(m.extra, finest-coarser) }) // all weights are 0 on the last
+	m.frac = finest - sort.Search(32, func(coarser int) bool { return m.hasRoom(m.extra, finest-coarser) }) // 32 bits coarser they are all 0
 	m.bits = fixed.FloorLog2(most*fixed.Pow2(m.frac)) + 1
 	if rounded, ok := m.roundedFrac(m.v); ok {
-		// In one look-up of the remainder.
+		// One look-up of the remainder should do, which has at most so many bits: those of the shared shift, or MostShift.
 		least, shift := minWeightBits+1, m.Plan.Shift()
 		if m.roundedItself(m.v) {
 			least, shift = usualWeightBits, fixed.MostShift
@@ -214,14 +218,15 @@ func (m *meeting) scaleWeights() {
 	}
 }
 
-// hasRoom reports whether every channel's accumulator, of weights times 2^frac, can be rounded with extra room.
+// hasRoom reports whether v can be rounded from every channel's accumulator, of weights times 2^frac, with room for a
+// number of real magnitude extra.
 func (m *meeting) hasRoom(extra float64, frac int) bool {
 	most := float64(extra * fixed.Pow2(m.Circuit.Tensors[m.id].Frac+frac))
 	return m.scaledBy(m.stats, frac).Reach(m.bounds()).Most()+most+1 <= float64(m.limitOf(m.v))
 }
 
-// roundedFrac is the scale that an accumulator of the value will be rounded to;
-// false if none is known.
+// roundedFrac is the scale that an accumulator of v will be rounded to: that of the stream that v is added to, or the
+// one that v's calibrated range and bits give. It returns false if no such scale is known, as for an output.
 func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 	if l.streamOf(v) {
 		return l.stream[l.consumer(v).Output], true
@@ -230,21 +235,21 @@ func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 	if r == 0 || v.output && v.uses == 1 {
 		return 0, false
 	}
-	into := v.name // or the sum that it is a term of
+	into := v.name // the value that is rounded: v, or the sum that v is a term of
 	if c := l.consumer(v); TraitsOf(c.Op).Sums {
 		into = c.Output
 	}
 	return scaleOf(min(l.bitsOf(v), l.roomOf(into)), r), true
 }
 
-// roundedItself reports whether a value is rounded to a format of its own, or to its
-// stream's, and not as a part of a sum.
+// roundedItself reports whether v is rounded to a format of its own and not as a term of a sum, or to the scale of
+// its stream.
 func (l *lowering) roundedItself(v *value) bool {
 	return l.streamOf(v) || l.formatted(v) > 0 && !TraitsOf(l.consumer(v).Op).Sums
 }
 
-// streamOf reports whether the value is rounded to the scale of a stream, to be
-// added to it.
+// streamOf reports whether the value is rounded to the scale of a stream: its consumer is a sum of the stream, of two
+// computed values.
 func (l *lowering) streamOf(v *value) bool {
 	c := l.consumer(v)
 	_, ok := l.stream[c.Output]
@@ -252,7 +257,7 @@ func (l *lowering) streamOf(v *value) bool {
 }
 
 // finest is the magnitude that sets the scale on which the value will be
-// rounded: its own, or that of a piecewise function that is fused with the
+// rounded: that of its calibrated range, or that of the result of a clamp (piecewiseRange) that is fused with the
 // rounding.
 func (l *lowering) finest(v *value) float64 {
 	c := l.consumer(v)
@@ -262,9 +267,9 @@ func (l *lowering) finest(v *value) float64 {
 	return v.rng.Abs()
 }
 
-// upcoming is the real magnitude of what the value's one consumer adds to it:
-// room for that avoids a rounding in between. What is added to a stream is rounded
-// before, so that what the stream holds takes no room.
+// upcoming is the real magnitude of the number or value that v's only consumer adds to v; 0 if it adds none. If the accumulator
+// has room for that, v need not be rounded before the sum. If v is added to a stream it is rounded
+// before, so that the stream needs no room.
 func (l *lowering) upcoming(v *value) float64 {
 	c := l.consumer(v)
 	if !TraitsOf(c.Op).Sums || l.streamOf(v) {
@@ -274,7 +279,7 @@ func (l *lowering) upcoming(v *value) float64 {
 		if t := l.fg.Consts[in]; t != nil {
 			m := l.numbersOf(t).most()
 			if m > 1e3*v.rng.Abs() {
-				return 0 // a mask
+				return 0 // a mask of scores
 			}
 			return m
 		}
@@ -285,15 +290,15 @@ func (l *lowering) upcoming(v *value) float64 {
 	return 0
 }
 
-// roundedConstant is a constant with all its entries rounded to one scale.
+// roundedConstant identifies a fixed tensor that has all entries of a constant, rounded to one scale.
 type roundedConstant struct {
 	t    *graph.Tensor
 	frac int
 }
 
-// rounded adds a constant times 2^frac, rounded to integers within ±reach, of which the
-// largest has the magnitude most. It is one tensor for all that use it so, such as
-// embeddings that are the output layer as well.
+// rounded adds the fixed tensor of a constant times 2^frac, rounded to integers. Its range is ±reach, and most is the largest
+// magnitude of the integers. Uses of one constant on one scale and in one shape share the tensor, such as
+// embeddings that are the weights of the output layer as well.
 func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac int, reach, most int64) model.TensorID {
 	key := roundedConstant{w.Tensor, frac}
 	if id, ok := l.roundeds[key]; ok && slices.Equal(l.Circuit.Tensors[id].Shape, shape) {
@@ -307,8 +312,8 @@ func (l *lowering) rounded(name string, w *weights.Constant, shape []int, frac i
 	return id
 }
 
-// statsOf are the statistics of the channels of weights: of those that are part of a
-// larger constant, by which values are multiplied entry by entry, the greatest of all.
+// statsOf are the statistics of the channels of weights. If only a part of the constant is multiplied with (part), that is
+// entry by entry, and they are the statistics of one channel that bounds all entries.
 func (l *lowering) statsOf(w weighting) *weights.Channels {
 	if w.part == nil {
 		return l.memory.weights.Of(w.name, w.t, w.channels, w.inner)
@@ -316,8 +321,8 @@ func (l *lowering) statsOf(w weighting) *weights.Channels {
 	return l.memory.weights.OfAll(w.name, w.t)
 }
 
-// fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
-// channel c.
+// fixed adds the fixed tensor of the weights times 2^frac, in which the entries of channel c are rounded to multiples of
+// 2^Exponents()[c] (weights.Scaled).
 func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
 	scaled := l.scaledBy(l.statsOf(*w), frac)
 	size, most, whole := scaled.Rounded()
