@@ -29,7 +29,7 @@ func (p Plan) Limit() int64 { return 1<<(p.TableBits-1+p.Shift()) - 1<<p.Shift()
 // Precision goals for activations, and sizes of piecewise tables, all in bits. Tables
 // of SmallTable bits are the smallest. Sizes up to CheapTable are taken for WantedBits,
 // larger ones only for EnoughBits or when the model has so many entries that
-// the table is a small part of the work. LeastBits is the least share of activations
+// the table is a small part of the work. LeastBits is the least that activations get
 // where they share an accumulator's bits with weights.
 const (
 	WantedBits = 12

@@ -282,7 +282,7 @@ func (b *Builder) half(table model.TableID, e *Int, shift int) int64 {
 	return half
 }
 
-// keysIn bounds the keys that Lookup has in a table: as Keys does, but with half for half a unit.
+// keysIn bounds the keys that Lookup has in a table: as Keys does, but with the constant of half.
 func (b *Builder) keysIn(table model.TableID, e *Int, frac int) (lo, hi int64) {
 	shift := e.Frac - frac
 	if shift < 1 || shift > MaxRounding {
