@@ -91,7 +91,7 @@ func (s *search) enough(a *attempt, refused map[move]bool) []move {
 		}
 	}
 	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(local[y].relative, local[x].relative) })
-	may := lower.Target / 2 / a.error // what may be left, first as a part of the error, then of left
+	may := lower.Target / 2 / a.error // squares that may be left: a part of left, the square of this ratio or, for a divergence, the ratio
 	if !s.logits() {
 		may *= may
 	}
