@@ -6,7 +6,7 @@ import "math"
 // place of hi (Dekker 1971). Operations have relative errors of a few 2^−104.
 type pair struct{ hi, lo float64 }
 
-// Constants to 106 bits; ln2 has 53 more, for multiples.
+// Constants to 106 bits. ln2Low is the next 53 bits of ln2, for large multiples of it.
 var (
 	ln2    = pair{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56}
 	ln2Low = 0x1.7b57a079a1934p-111
@@ -60,6 +60,7 @@ func (x pair) times(y float64) pair {
 // scaled is x·2^e, exactly if nothing overflows or underflows.
 func (x pair) scaled(e int) pair { return pair{math.Ldexp(x.hi, e), math.Ldexp(x.lo, e)} }
 
+// div is x/y, by long division: each of three doubles is the quotient of the remainder before.
 func (x pair) div(y pair) pair {
 	q := x.hi / y.hi
 	r := x.sub(y.times(q))

@@ -149,7 +149,7 @@ func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (of *at
 	s.forget()
 	s.memory.Fill(m)
 	a := &attempt{formats: f, model: m}
-	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs)) // by output: the sums of squares of errors and of values
+	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs)) // sums of squares: of errors, and of values
 	for n := range s.samples {
 		i := n
 		if !math.IsInf(most, 1) { // begin with the sample that had the largest error so far

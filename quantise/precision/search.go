@@ -25,8 +25,8 @@ type Choice struct {
 	Formats lower.Formats
 	// Error is the largest error of an output on the samples, in units of the output's
 	// range. A divergence is scaled so that its target is Options.Target, too. First is
-	// the error of the first attempt, which has no formats of single values, except in mode
-	// "exact" and for large transformers.
+	// the error of the first attempt: with Options.Formats, which are usually none, but in mode
+	// "exact" and for large transformers with the formats that these begin with.
 	Error, First float64
 	// Runs is how many models were made and run on the samples.
 	Runs int
@@ -82,7 +82,8 @@ func (s *search) chosen() (best *attempt, first float64) {
 	return best, first
 }
 
-// inRange returns an error of the search in units of the range.
+// inRange returns an error of the search in units of the outputs' range. Within a search, errors are scaled so
+// that lower.Target stands for Options.Target.
 func (s *search) inRange(e float64) float64 { return e * (s.opts.Target / lower.Target) }
 
 // Bounds on the work of a search. Work is counted in products of numbers.
