@@ -109,7 +109,7 @@ func FloorLog2(x float64) int {
 	if x <= 0 {
 		return math.MinInt32
 	}
-	if e := int(math.Float64bits(x) >> mantissa); e > 0 && e <= 2*bias { // quicker, and right for what is neither tiny nor infinite
+	if e := int(math.Float64bits(x) >> mantissa); e > 0 && e <= 2*bias { // neither subnormal nor infinite: quicker than Frexp
 		return e - bias
 	}
 	_, e := math.Frexp(x)
@@ -119,7 +119,7 @@ func FloorLog2(x float64) int {
 // Pow2 is 2^e as a real number.
 func Pow2(e int) float64 {
 	if e > -bias && e <= bias {
-		return math.Float64frombits(uint64(e+bias) << mantissa) // quicker
+		return math.Float64frombits(uint64(e+bias) << mantissa) // quicker than Ldexp
 	}
 	return math.Ldexp(1, e)
 }

@@ -37,7 +37,7 @@ type WideTerm struct {
 func (b *Builder) digits(name string, w wide, most *big.Int) []model.TensorID {
 	n := max(1, (most.BitLen()+DigitBits-1)/DigitBits)
 	rest := new(big.Int).Set(w.constant)
-	parts := make([][]WideTerm, n) // with exponents below DigitBits
+	parts := make([][]WideTerm, n) // the pieces of each digit, with exponents below DigitBits
 	for _, t := range w.terms {
 		e := t.E
 		if e.Min < 0 {

@@ -21,7 +21,7 @@ func (b *Builder) RoundedQuotient(name string, num *Int, den model.TensorID, vie
 	return q
 }
 
-// Division adds the step q = ⌊acc/den⌋ with a remainder of at most most, and the
+// Division adds the step q = ⌊acc/den⌋ with a remainder in [0, most], and the
 // steps that constrain both, except the look-up of q, which the caller adds. It
 // returns the remainder.
 //
@@ -67,11 +67,12 @@ func (b *Builder) LongDivision(name string, num *Int, den model.TensorID) (quoti
 	quotients := func() int { // the bits of the first quotient
 		return TableBits(FloorDiv(e.Min>>(step*count), least), FloorDiv(e.Max>>(step*count), least))
 	}
+	// One division does if its quotient is a digit, and neither the dividend nor quotient times divisor has more than 30 bits.
 	if n := quotients(); n > mostDigit || n+remainder > 30 || e.Abs() >= model.Bound {
 		if step < 1 || e.Abs() >= model.Bound/2 {
 			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), most)
 		}
-		for quotients() > step { // as many digits below the first as leave its quotient no more bits than they have
+		for quotients() > step { // until the first quotient has no more bits than a digit below it
 			count++
 		}
 	}

@@ -128,7 +128,7 @@ func (b *Builder) LogOfSum(name string, shape []int, terms []WideTerm, number fl
 		case i < octaveKeys:
 			return elementary.Log(float64(i)) * (1 << LogBits)
 		}
-		return elementary.Log(float64(i)+0.5) * (1 << LogBits) // with what was cut off
+		return elementary.Log(float64(i)+0.5) * (1 << LogBits) // ½ is the mean of what m cuts off
 	}))
 	if octave != nil {
 		octaves := fmt.Sprint("logarithms of octaves, ", octave.Max)

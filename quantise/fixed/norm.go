@@ -20,9 +20,10 @@ const (
 // tensor is times the values that epsilon is meant for, as Centred returns a multiple, so
 // ε = epsilon·times².
 //
-// The divisor comes from a wide integer N = 4^up·(Σx² + ε'), ε' being ε in the tensor's units, times
-// the count of the mean. A table gives the inverse root of N's leading bits, and the quotient
-// √mean·2^up·x/√N is a sum over the limbs of x, each times the factor that its row has.
+// The divisor comes from a wide integer N = 4^up·(Σx² + ε'), with the tensor's integers x and
+// ε' = ε·2^(2·Frac), times the row's count for a mean. A table gives the inverse root of N's leading
+// bits, and with mean = count (or 1 for sum) the quotient √mean·2^up·x/√N is a sum over the limbs of
+// x, each times a factor of its row.
 func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float64, times int) *Int {
 	t := b.Circuit.Tensors[id]
 	mean := r.Count
@@ -133,7 +134,7 @@ func (b *Builder) sumOfLimbs(
 	add := func(x model.TensorID, i int, holds func(from int) bool) {
 		e := &Int{Shape: r.Shape}
 		for digit, is := range first {
-			if t := shift(i, digit); holds(from(digit)) && t < normStep*len(factor) { // the factor less its lowest t bits is not 0
+			if t := shift(i, digit); holds(from(digit)) && t < normStep*len(factor) { // with more, the shifted factor is 0
 				p := b.rowProduct(r.Shape, b.suffix("factor", factor, max(0, t/normStep), normStep), is, 0)
 				e = e.Plus(p.Times(1 << max(0, -t)))
 			}
@@ -171,7 +172,7 @@ func (b *Builder) suffix(name string, limbs []model.TensorID, i, bits int) model
 // inverseRoot is √(mean·2^exp/(2·key + 1)), rounded. Keys below 2^(leadBits−2), which leading bits
 // never are, have the value of that one. mean·2^exp is at most 2^46.
 func inverseRoot(mean, exp, key int) float64 {
-	num := int64(mean) << (exp + 2) // four times, to round its root
+	num := int64(mean) << (exp + 2) // four times as much, so that the root is twice as large and can be rounded
 	// The root of a whole number below 2^50 is whole, or at least 2^−26 away from any whole
 	// number, more than the error of a float64. So cutting off its fraction gives the exact ⌊√…⌋.
 	root := int64(math.Sqrt(float64(num / int64(2*max(key, 1<<(leadBits-2))+1))))
@@ -206,7 +207,7 @@ type Rows struct {
 	Count      int         // entries of a row
 }
 
-// RowsOf returns the rows of a tensor of shape of along some of its axes.
+// RowsOf returns the rows, along some axes, of a tensor whose shape is of.
 func RowsOf(of, axes []int) Rows {
 	r := Rows{of: of, Shape: []int{}}
 	r.sum, r.Count = SumView(of, axes, false)

@@ -44,7 +44,7 @@ func (b *Builder) Octaves(name string, id model.TensorID) *Int {
 // 0, h is the second one, and 0. Then m = ⌊(2^12·h + l)/2^e'⌋, e' being the number of bits of h, so that
 // 2^12·m + rest = h·2^(12−e')·2^12 + l·2^(12−e'). A look-up of h gives h·2^(12−e'), another one
 // 2^(12−e'), and a look-up of the sum gives m. Each of these has a key in its table for all values of the
-// digits, so that intervals show that nothing wraps.
+// digits, so that intervals show that nothing wraps. If h is digit i, e is e' + 12·(i − 1).
 func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorID) (m model.TensorID, octave *Int) {
 	for _, d := range digits[:min(len(digits), 2)] {
 		b.InRange(b.View(d, nil, shape), DigitBits)

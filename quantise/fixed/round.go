@@ -102,23 +102,23 @@ func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise
 	return b.RoundOnce(name, e, frac, bits, table, f)
 }
 
-// within is the clamp of f in integers on a scale, and to at most the given bits: as far below
-// zero as above, so that products of two such values are 2^(a+b) at most.
+// within is the clamp of f in integers on the scale frac, and to at most the given bits: as far below
+// zero as above, so that products of values of a and b bits are 2^(a+b) at most.
 func (f Piecewise) within(frac, bits int) (lo, hi int64) {
 	top := int64(1)<<bits - 1
 	lo, hi = f.At(frac)
 	return max(lo, -top), min(hi, top)
 }
 
-// stays reports whether e is a sum of views of which rounding to a scale and clamping to
-// [lo, hi] leave everything as it is.
+// stays reports whether e is a sum of views on the scale frac, and neither f nor a clamp to
+// [lo, hi] changes any of its values.
 func (e *Int) stays(frac int, f Piecewise, lo, hi int64) bool {
 	kmin, kmax := Keys(e, frac)
 	outMin, outMax := f.image(kmin, kmax, lo, hi)
 	return e.Frac == frac && f.Kind == Keep && outMin == kmin && outMax == kmax && e.Views() && len(e.Acc.Linear) > 0
 }
 
-// RoundOnce is RoundOn with one look-up, in a table of that size or a little larger.
+// RoundOnce is RoundOn with one look-up, in a table of 2^table rows, or of 2^FormatTable if that is more.
 func (b *Builder) RoundOnce(name string, e *Int, frac, bits, table int, f Piecewise) model.TensorID {
 	lo, hi := f.within(frac, bits)
 	return b.roundIn(name, e, frac, f, lo, hi, min(max(table, FormatTable), 30-(e.Frac-frac)))

@@ -70,7 +70,7 @@ func United(list []model.Rows) []model.Rows {
 }
 
 // fewer joins the two neighbouring intervals with the smallest gap between them, the first two
-// of several such, until there are at most most intervals.
+// of several such, until no more than most intervals are left.
 func fewer(list []model.Rows, most int) []model.Rows {
 	for len(list) > most {
 		at := 1

@@ -44,7 +44,7 @@ func (b *Builder) Clamp(name string, e *Int, lo, hi int64, bits int) *Int {
 }
 
 // ClampWhole is min(max(e, lo), hi) of whole numbers too wide for a table, as lo + max(e − lo, 0), and
-// then likewise for hi. A maximum with 0 is a number times its sign bit (NotNegative).
+// then likewise for hi. max(x, 0) is the product of x and NotNegative of x.
 func (b *Builder) ClampWhole(name string, e *Int, lo, hi int64) *Int {
 	above := func(e *Int) *Int { // max(e, 0)
 		c := b.NotNegative(name+", within", e)

@@ -60,7 +60,7 @@ func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.
 	t := b.Circuit.Tensors[id]
 	rows, n := t.Shape[0], t.Shape[1]
 	pairs := []int{rows, n, n}
-	// Row by row, the score at j less that at i, and 1 less unless j is before i: not negative if j comes before i.
+	// wins[row, i, j] is 1 if expert j comes before i: if the score at j less that at i, and less 1 for i ≤ j, is not negative.
 	tie := b.Formula("not before", []int{n, n}, t.Frac, &model.Formula{Kind: model.AtMost}, 0, 1)
 	along := func(id model.TensorID, axes ...int) *Int { return b.View(id, LabelView(axes, pairs), pairs) }
 	wins := b.NotNegative(name+", before", along(id, 0, 2).Minus(along(id, 0, 1)).Minus(along(tie, 1, 2)))

@@ -94,7 +94,7 @@ type Shares struct {
 	Log   func() *Int // Key without that clamp: the result of a LogSoftmax
 }
 
-// plusLog is 2^fine times a maximum, plus the terms of a logarithm, which is at most most.
+// plusLog is 2^fine times a maximum, plus the terms of a logarithm, which is in [0, most].
 func (b *Builder) plusLog(top model.TensorID, fine int, log []model.Linear, most int64) model.TensorID {
 	e := b.Of(top).Finer(fine)
 	e.Acc.Linear = append(e.Acc.Linear, log...)
@@ -140,7 +140,8 @@ func (b *Builder) Shares(m Scores, bits int) Shares {
 }
 
 // KeyBits is the size, in bits, of the table of exponentials for scores on the scale frac with the given
-// spread, if their keys are fine bits finer than the scores.
+// spread, if their keys are fine bits finer than the scores. Besides the keys of 1, 2, … units below 0
+// there are key 0, and the first key, for masked scores.
 func KeyBits(m Scores, spread int64, frac, fine int) int {
 	return model.Log2Ceil(int(spread<<fine + MostLog(m.Width, frac+fine) + 2))
 }
@@ -260,10 +261,11 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 	t := b.Circuit.Tensors[exp]
 	last := len(t.Shape) - 1
 	if (elementary.Log(float64(width))+0.01)*Pow2(frac) < 0.49 {
-		return nil // it rounds to nothing beside scores this coarse
+		return nil // keys are so coarse that it rounds to 0
 	}
 	expBits := t.Frac
 	w := wide{shape: append(append([]int(nil), t.Shape[:last]...), 1), constant: new(big.Int)}
+	// Each term of the sum has as many exponentials as an accumulator holds.
 	for from, size := 0, int((model.Bound-1)/t.Max); from < t.Shape[last]; from += size {
 		n := min(size, t.Shape[last]-from)
 		view := &model.View{Groups: append(model.SameIndexes(last).Groups, model.Group{
@@ -274,7 +276,7 @@ func (b *Builder) logOfSum(exp model.TensorID, width, frac int, most int64) []mo
 		w.terms = append(w.terms, WideTerm{e, 0})
 	}
 	digits := b.digits("sum", w, big.NewInt(int64(width)*t.Max))
-	// Rounded to the scale of keys.
+	// The logarithm is rounded from LogBits to frac bits of fraction: it is cut into pieces, and the lowest is left out.
 	shift := LogBits - frac
 	if shift < 0 {
 		refuse.With("logarithms on a scale of %d bits", frac)

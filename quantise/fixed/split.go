@@ -69,7 +69,7 @@ func (b *Builder) Cut(name string, e *Int, shift int, table model.TableID, lo, h
 }
 
 // Halve returns ⌊e/2^shift⌋ and the remainder, as Cut does. The table has all keys in [−2^(n−1), 2^(n−1)), where n is
-// the least number of bits with which it holds the keys of e, and at least least.
+// the smallest number of bits, but no less than least, with which it has the keys of e.
 func (b *Builder) Halve(name string, e *Int, shift, least int) (high model.TensorID, rest *Int) {
 	lo, hi := e.Min>>shift, e.Max>>shift
 	return b.Cut(name, e, shift, b.allKeys(max(TableBits(lo, hi), least)), lo, hi)
@@ -100,7 +100,7 @@ type Split struct {
 // would have too few uses, two look-ups take its place: of the low limb and of the remainder.
 //
 // The high limb alone is clamped to the given bits; the low limb of a clamped entry is that of
-// the entry itself. f is the function that is made of the value: a clamped entry counts as
+// the entry itself. f is the function that the value goes into: a clamped entry counts as
 // saturated unless f is flat there.
 func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
 	shift := e.Frac - frac

@@ -20,8 +20,9 @@ func KeptLabels(shape, labels, out []int) (kept, dims []int) {
 	return kept, dims
 }
 
-// BroadcastLabels gives the labels of an operand that broadcasts to out, and
-// its shape without the axes that do (a product has no label for those).
+// BroadcastLabels returns the labels of an operand that broadcasts to shape
+// out, and the operand's shape, both without the axes of dimension 1 that
+// broadcast (a product has no label for those).
 func BroadcastLabels(shape, out []int) (labels, kept []int) {
 	return KeptLabels(shape, model.Axes(len(out))[len(out)-len(shape):], out)
 }

@@ -96,7 +96,7 @@ func enteredError(got, want []float64, row int, unit float64) entered {
 		}
 		if s = math.Max(s, floor); s > 0 {
 			sum += e / s
-			rounds += float64(unit * unit / 12 * float64(row) / s) // 1/12: the variance of an even distribution in [−½, ½]
+			rounds += float64(unit * unit / 12 * float64(row) / s) // 1/12 is the variance of a uniform distribution on [−½, ½]
 		}
 	}
 	rows := float64(len(want) / row)

@@ -32,7 +32,7 @@ type Scaled struct {
 // Reach bounds sums: they lie in [−Down, Up].
 type Reach struct{ Down, Up float64 }
 
-// Around is the reach of sums whose magnitudes are at most most.
+// Around is the reach of sums in [−most, most].
 func Around(most float64) Reach { return Reach{most, most} }
 
 // Most bounds the magnitudes of the sums.
