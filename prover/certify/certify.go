@@ -144,7 +144,8 @@ func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certific
 	return said, nil
 }
 
-// readHead reads the bytes of a certificate of a key that come before its proof: size of them.
+// readHead reads the bytes of a certificate of a key that come before its proof. size is how many
+// it read.
 func readHead(r io.Reader, key *proof.Key) (e *extras, size int64, err error) {
 	b := make([]byte, len(Magic)+8+len(key.Digest))
 	read := func(b []byte) (bool, error) {

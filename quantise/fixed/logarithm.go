@@ -13,7 +13,8 @@ import (
 const LogBits = 20
 
 // logError bounds the error of logOfDigits. The table has the logarithm of key + ½, with a key of at
-// least 2^(leadBits−2), for numbers between key and key + 1; and three terms are rounded to LogBits.
+// least 2^(leadBits−2), for numbers between key and key + 1; and three terms are rounded to multiples
+// of 2^−LogBits.
 const logError = 1.0/(1<<(leadBits-1)) + 1.0/(1<<(LogBits-1))
 
 // logOfDigits is log(N·2^−unit) with LogBits bits of fraction, N ≥ 1 being the wide integer that has

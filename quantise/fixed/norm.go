@@ -236,6 +236,7 @@ func (b *Builder) Centred(r Rows, id model.TensorID, count int) (of model.Tensor
 		most := 2 * int64(count) * m
 		return b.VirtualOf("from the mean", b.Of(id).Times(int64(count)).Minus(b.View(sum, r.repeated(), r.of)).Within(-most, most)), count
 	}
+	// The mean has guard bits more than x, as many as fit below 2^28. All entries are below offset.
 	guard := min(4, max(0, 27-model.Log2Ceil(int(m))))
 	offset := int64(1) << model.Log2Ceil(int(m))
 	mean := b.mean(r, id, offset, guard)

@@ -358,9 +358,9 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 	key := m.less(b, b.plusLog(top, c, log, logMax), c, t.Frac, -spread<<c-logMax).Plus(low)
 	id := times(name, key.Within(key.Min, 1<<c-1), c, bits, nil)
 
-	// Relative errors: 2^−12 and one unit of the logarithm, half a unit for each of the two look-ups
-	// of low limbs, and a little more than one unit of each share that was summed, and of the share
-	// itself.
+	// The shares of a row add up to more than 1 by these relative errors: 2^−12 and one unit of the logarithm,
+	// half a unit for each of the two look-ups of low limbs, and a little more than one unit of each
+	// exponential that was summed, and of each share itself.
 	each := float64(float64(m.Width) * 1.0625)
 	more := elementary.Expm1(Pow2(-10) + float64(4*Pow2(-t.Frac)) + float64(each*Pow2(-summed)))
 	b.RowSums[id] = 1<<bits + int64(math.Ceil(float64(Pow2(bits)*more)+each)) + 1

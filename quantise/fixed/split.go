@@ -8,7 +8,8 @@ import (
 )
 
 // SplitMoved is SplitOf, but if the entries of a tensor are those of another one, moved by a view, it
-// cuts the other tensor and moves the limbs.
+// cuts the other tensor and moves the limbs. Both limbs get the view's padding, which therefore has to
+// be 0.
 func (b *Builder) SplitMoved(id model.TensorID) Split {
 	t := b.Circuit.Tensors[id]
 	moved := t.Kind == model.Virtual && len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums()

@@ -14,7 +14,7 @@ import (
 
 // Where the batch is free, a key is for batches of any size. So the formats depend only on the
 // elements of all samples, in their order: neither on how samples are cut into batches nor on the
-// size of a run. Look-ups, tables and products are counted for one element, as lowering does.
+// size of a run. Look-ups, rows of tables and products are counted for one element of the batch.
 // Formats are judged with the first MostSamples elements, one by one, or with many more as one
 // batch where that takes little work and memory.
 const (

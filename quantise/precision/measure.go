@@ -51,9 +51,9 @@ func Compare(got, want []float64) Accuracy {
 	return a
 }
 
-// An output with at least vocabulary entries along its last axis is taken for logits over a
-// vocabulary, unless none is negative, as it may be a distribution then. Logits are judged by the
-// divergence of the distributions, with targetKL as the target.
+// An output with at least vocabulary entries along its last axis, some of them negative, is taken for
+// logits over a vocabulary; without negative entries it may be a distribution. Logits are judged by the
+// divergence of the distributions that they stand for, with targetKL as the target.
 const (
 	vocabulary = 4096
 	targetKL   = 4e-4

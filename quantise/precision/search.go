@@ -1,6 +1,6 @@
-// Package precision chooses number formats with which an integer model is within a target of
-// the float model on samples: priors by the role of a value, errors by where they enter, and
-// a search.
+// Package precision chooses number formats with which the outputs of an integer model are within
+// a target of the float model's on samples. It begins with formats by the role of each value, finds
+// out where errors enter, and makes values there more precise, attempt by attempt.
 package precision
 
 import (
@@ -178,7 +178,7 @@ type strategy struct {
 	moves func(after *attempt, refused map[move]bool) []move
 	// step is the next format of the values of a group, or of their weights.
 	step func(g *group, f lower.Format, weights bool) lower.Format
-	// budget is the number of runs that the search may have taken in the end.
+	// budget is the number of runs (search.runs) at which the search stops.
 	budget int
 	// careful is set if there are many attempts. Then attempts for which no model can be made count, too, and
 	// after one whose outputs are much worse than the best, the search goes back to the best.

@@ -94,7 +94,7 @@ func OnGrid(x float64) float64 {
 		return 0
 	}
 	power := fixed.Pow2(fixed.FloorLog2(x) + 1)
-	y := power - float64(power*fixed.Pow2(-gridBits)) // exact, as both are
+	y := power - float64(power*fixed.Pow2(-gridBits)) // 127/128 of a power of two, exactly
 	if y < x {
 		y *= 2
 	}

@@ -24,7 +24,7 @@ type statsKey struct {
 
 // Store remembers the statistics of weights between passes, and the quantised weights of the last two
 // models of a search, since reading large weights takes time. A search tries variations of one model
-// in turn: weights that the last model has changed are often those of the model before the last.
+// in turn: where a variation differs from the last one, the model before the last often has its weights.
 type Store struct {
 	mu           sync.Mutex // of stats and greatest, which passes may ask for at the same time
 	stats        map[statsKey]*Channels
