@@ -12,9 +12,10 @@ const (
 	lastLog       = 91
 )
 
+// inverse is a number c of the table, and the logarithm of 1/c.
 type inverse struct {
 	c   float64
-	log pair // of 1/c
+	log pair
 }
 
 var inverses = func() (t [lastLog - firstLog + 1]inverse) {

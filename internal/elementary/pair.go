@@ -36,6 +36,7 @@ func product(a, b float64) pair {
 	return pair{p, math.FMA(a, b, -p)}
 }
 
+// add is x + y. As for all operations on pairs, the result is rounded to a pair.
 func (x pair) add(y pair) pair {
 	s, t := sum(x.hi, y.hi), sum(x.lo, y.lo)
 	s = fast(s.hi, s.lo+t.hi)
@@ -46,6 +47,7 @@ func (x pair) sub(y pair) pair { return x.add(y.neg()) }
 
 func (x pair) neg() pair { return pair{-x.hi, -x.lo} }
 
+// mul is x·y. The product of the low parts is beyond the precision of a pair.
 func (x pair) mul(y pair) pair {
 	p := product(x.hi, y.hi)
 	return fast(p.hi, p.lo+(mul(x.hi, y.lo)+mul(x.lo, y.hi)))

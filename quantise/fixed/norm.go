@@ -44,6 +44,7 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	// as its values have at most 17 bits, and with exp ≡ frac + 1 modulo normStep, so that the shifts
 	// below are by whole limbs of the factor.
 	frac := 0
+	// root bounds a single entry of the result: that of the largest x in a row whose other entries are 0.
 	largest := float64(b.Magnitude(id))
 	root := math.Sqrt(float64(mean)) * largest / math.Sqrt(float64(largest*largest)+eps) * (1 + Pow2(-9))
 	for b.Room(float64(root*Pow2(frac+1)) + 1<<17) {
@@ -72,8 +73,8 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	e.Frac = frac
 	e.Max = int64(root*Pow2(frac)) + 1<<17
 	e.Min = -e.Max
-	// The norm of a row is taken to be at most root, as a single entry is, plus what rounding adds to
-	// each entry.
+	// The norm of a row is taken to be at most root, as a single entry is, plus what the rounding of factors
+	// adds to each entry, 2^17 at most.
 	e.Norm = float64(root*Pow2(frac)) + float64(math.Sqrt(float64(r.Count))*(1<<17))
 	return e
 }
@@ -236,7 +237,7 @@ func (b *Builder) Centred(r Rows, id model.TensorID, count int) (of model.Tensor
 		most := 2 * int64(count) * m
 		return b.VirtualOf("from the mean", b.Of(id).Times(int64(count)).Minus(b.View(sum, r.repeated(), r.of)).Within(-most, most)), count
 	}
-	// The mean has guard bits more than x, as many as fit below 2^28. All entries are below offset.
+	// The mean has up to four guard bits, as many as keep the result within ±2^28. offset is at least |x|.
 	guard := min(4, max(0, 27-model.Log2Ceil(int(m))))
 	offset := int64(1) << model.Log2Ceil(int(m))
 	mean := b.mean(r, id, offset, guard)

@@ -332,6 +332,8 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 
 	m.ID = high
 	m, top, spread := b.nearMaximum(m, b.rowMax(m))
+	// Keys are as far below 0 as spread and logarithm, which is up to two units more than MostLog here (logMax); the rest is
+	// room for rounding.
 	first := 1 - int64(1)<<model.Log2Ceil(int(spread+MostLog(m.Width, keyFrac)+5))
 	// times returns the exponential of a score, of which 2^bits is 1, as the product of two look-ups: of
 	// the key ⌊e/2^shift⌋ and of the low limb, which is the remainder if shift is not 0.

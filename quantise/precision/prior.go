@@ -104,7 +104,8 @@ func (p *prior) attention(n *graph.Node) {
 
 // back sets the format of a factor of attention, and of the values that it is made of: those have
 // turnedBits from the first node on that does not only move entries. It goes back to products with
-// weights, whose format it sets, and stops before norms, products of two values and residual sums.
+// weights, whose format it sets, and stops before norms, products of two computed matrices and residual
+// sums.
 func (p *prior) back(name string, bits int, seen map[string]bool) {
 	n := p.By[name]
 	if _, ok := p.formats[name]; !ok || n == nil || seen[name] || p.residual(n) {

@@ -38,6 +38,8 @@ func Around(most float64) Reach { return Reach{most, most} }
 // Most bounds the magnitudes of the sums.
 func (r Reach) Most() float64 { return math.Max(r.Down, r.Up) }
 
+// newChannels derives what Channels has from the statistics of each channel. For secret weights, Most,
+// Sum and Median are rounded up to the grid.
 func newChannels(list []channelStats, secret bool) *Channels {
 	c := &Channels{list: list}
 	var largest []float64
