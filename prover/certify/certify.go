@@ -43,8 +43,10 @@ func Prove(ctx context.Context, key *proof.Key, trees prover.Trees, weights mode
 		return nil, fmt.Errorf("%w: %w", ErrNotShown, err)
 	}
 	c := must.Get(derive(key, e))
+	// What the certificate will say: if the static bounds did not follow from that, it would be of no use.
 	said := &Certificate{Certified: c.measured(key.Circuit.Graph, weights), of: key.Circuit, extras: e, columns: columns}
 	must.OK(said.checkSizes())
+	// The certificate's circuit runs on the key's weights, with the measured sums for its input.
 	g := c.key.Circuit.Graph
 	own := make(model.Weights, len(g.Tensors))
 	for id, fixed := range c.fixed {

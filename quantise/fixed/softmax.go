@@ -355,7 +355,7 @@ func (b *Builder) fineShares(m Scores, c int, name string, summed, bits int) mod
 	}
 	exp := times("exponential", m.less(b, top, 0, keyFrac, first), 0, summed, low)
 
-	logMax := MostLog(m.Width, t.Frac) + int64(2)<<c // exponentials may be more than 1 by that much
+	logMax := MostLog(m.Width, t.Frac) + int64(2)<<c // exponentials may be more than 1, by up to two units of the high limb in the logarithm
 	log := b.logOfSum(exp, m.Width, t.Frac, logMax)
 	key := m.less(b, b.plusLog(top, c, log, logMax), c, t.Frac, -spread<<c-logMax).Plus(low)
 	id := times(name, key.Within(key.Min, 1<<c-1), c, bits, nil)

@@ -391,7 +391,7 @@ func (s *search) narrow(best *attempt) *attempt {
 		return best
 	}
 	budget := s.budget(best.model)
-	most := lower.Target
+	most := lower.Target // the error that narrower formats may have
 	if s.logits() {
 		most = math.Max(narrowKL*lower.Target, best.error)
 	}

@@ -128,7 +128,7 @@ func (s Scaled) Exponents() []int {
 // weights it follows from what the circuit may tell of them, and the magnitudes of x, alone.
 func (s Scaled) Reach(x OperandBounds) (r Reach) {
 	if shown := s.of.shown; shown != nil {
-		x.Lo, x.Hi = 0, math.Max(0, math.Max(-x.Lo, x.Hi))
+		x.Lo, x.Hi = 0, math.Max(0, math.Max(-x.Lo, x.Hi)) // as shown has a sum of magnitudes, the largest |x| counts
 		return Around(shown.reach(s.frac, s.exponent(shown), x).Up)
 	}
 	for i := range s.of.greatest {
@@ -146,8 +146,8 @@ func (s Scaled) ReachOfAll(x OperandBounds) Reach {
 	if s.of.shown != nil {
 		return s.Reach(x)
 	}
-	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
-	var pos, neg, both float64
+	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi) // how far x may be below 0, and above
+	var pos, neg, both float64                      // the greatest sums, of rounded weights: slack is half a unit for each
 	for i := range s.of.greatest {
 		c := &s.of.greatest[i]
 		scale, slack := fixed.Pow2(s.frac), float64(float64(x.Count)*fixed.Pow2(s.exponent(c))/2)
@@ -218,8 +218,8 @@ type OperandBounds struct {
 // and Schwarz where that is less. (As everywhere here, conversions keep compilers from fusing a
 // product with a sum.)
 func (c *channelStats) reach(frac, exponent int, x OperandBounds) Reach {
-	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
-	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2
+	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)     // how far x may be below 0, and above
+	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2 // the most that rounding changes a weight by is half
 	slack := float64(float64(x.Count) * half * math.Max(lo, hi))
 	up, down := float64(c.pos*hi)+float64(c.neg*lo), float64(c.pos*lo)+float64(c.neg*hi)
 	up, down = float64(up*s)+slack, float64(down*s)+slack
