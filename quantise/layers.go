@@ -6,24 +6,24 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Layer is a node of the float graph in a run of the integer model.
+// Layer says how one node of the float graph fared in a run of the integer model.
 type Layer struct {
-	Node, Op, Value string // Value: the name of what it computes
-	Shape           []int
-	// Held says that a tensor holds the value: then it has Bits without sign, entries
-	// are multiples of 2^(−Frac), and Accuracy compares with the float run. If not, the
-	// node is a part of the next one, or moves entries about.
+	Node, Op, Value string // Value is the name of the value that the node computes
+	Shape           []int  // of the value
+	// Held says that a tensor of the circuit holds the value. Then it has Bits, sign excluded,
+	// its entries are multiples of 2^(−Frac), and Accuracy compares it with the float run. If no
+	// tensor does, the node only moves entries, or is computed together with a later one.
 	Held       bool
 	Bits, Frac int
 	Accuracy
-	// LookUps is the number of entries that steps of the node look up, Committed that
-	// of entries committed to for it, in one proof. Nodes of one name share them.
+	// LookUps is the number of entries that the node's steps look up in one proof, and Committed
+	// the number of entries that these steps commit to. Nodes with the same name share both.
 	LookUps, Committed int
-	Saturated          Saturated
+	Saturated          Saturated // the entries that were clamped
 }
 
 // Layers describes a run of a model, node by node. fg is the float graph in the size of the run,
-// and values what RunFloat gave on the same input.
+// values are the values that its RunFloat returned for the same input, and w is the integer run.
 func Layers(m *Model, fg *graph.Graph, values map[string][]float64, w *forward.Witness) []Layer {
 	lookUps, _ := m.LookUps()
 	committed := map[string]int{}

@@ -6,7 +6,8 @@ import (
 	"github.com/prove-model/prove-model/quantise/precision"
 )
 
-// What other packages call is named here, and explained where it is.
+// These names of the packages fixed, lower and precision are for other packages, and are documented where
+// they are declared.
 type (
 	Options    = lower.Options
 	Format     = lower.Format

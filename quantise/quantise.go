@@ -3,12 +3,12 @@
 // tensor, static bounds proved from the actual weights, every rounding and
 // clamp a table look-up (docs/quantisation.md).
 //
-// It is a package apart from model because the verifier imports model and
+// It is separate from package model because the verifier imports model and
 // must not import float models.
 //
-// What other packages call is here: Quantise with given formats, Choose to search for them, and reports. Package
-// precision searches, lower lowers operators, weights rounds constants, and fixed makes the
-// circuit.
+// Other packages call this one: Quantise with given formats, Choose to search for formats, and Layers for
+// a report. Of the packages below it, precision searches, lower lowers operators, weights rounds
+// constants, and fixed makes the circuit.
 package quantise
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/prove-model/prove-model/quantise/precision"
 )
 
-// Version changes whenever Quantise makes another graph or other weights of a
-// model, its ranges and its options than before: a key names it, so that whoever
+// Version changes whenever Quantise begins to make a different graph or different
+// weights from the same model, ranges and options. A key records it, so that whoever
 // has the model knows whether quantising it again can be expected to give the
-// same.
+// same key.
 const Version = 14
 
 // Model is a quantised model: the public circuit, the weights that the key
@@ -31,26 +31,29 @@ const Version = 14
 type Model = lower.Result
 
 // Quantise quantises fg. ranges holds the calibrated range of every graph
-// input and node output (Ranges of what RunFloat returned), whatever the size of
-// the batch.
+// input and node output (Ranges of what RunFloat returned); it may come from a
+// batch of another size than fg's.
 //
-// If the leading axis of all inputs is one that the model leaves open, it is a
-// free dimension of the circuit, which does not depend on fg's size of it then;
-// unless what the model computes depends on it in another way than by repeating
-// itself, which Model.OneBatch tells. With opts.Length the length of texts is one, up
-// to that, and it is an error if it cannot be.
+// If the leading axis of all inputs is a batch that the model leaves open, it becomes
+// a free dimension of the circuit, and the circuit does not depend on the size that fg
+// has. If the circuit depends on the batch's size in another way than by repeating
+// itself for each element, it is for fg's size alone, and Model.OneBatch says why. With
+// opts.Length the length of texts is a free dimension as well, up to that length; it is
+// an error if it cannot be one.
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
 	return lower.Quantise(fg, ranges, opts)
 }
 
-// Choose chooses the formats with which the integer model is within opts.Target on the
-// samples, if there are any, and returns the model with them. It begins with those that the
-// mode has for all values, and makes values more precise where errors enter, the largest
-// first, in groups of values that are alike; then it takes back what was not needed. Large
-// transformers have few attempts, and begin with formats that suit most of them. What it
-// chooses depends on its arguments alone.
+// Choose searches for formats with which the outputs of the integer model are within opts.Target
+// of the float model's on the samples, and returns the model with the best formats that it
+// found. It begins with the formats that the mode has for all values; without samples, it keeps
+// these. Then it makes values
+// more precise where errors enter, the largest errors first, in groups of values that are alike.
+// In the end, in mode "auto", it takes back formats that the target does not need. Large
+// transformers have few attempts, and begin with formats that suit most transformers. The
+// choice depends on the arguments alone.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]Range, opts Options) (*Model, *Choice, error) {
 	return precision.Choose(ctx, fg, samples, ranges, opts)
 }

@@ -8,8 +8,8 @@ import (
 // erf is computed from the nearest of the points i/8, with Taylor's series there.
 const (
 	erfSteps  = 8
-	erfLast   = 6  // from where it is 1
-	erfDegree = 15 // of the series, for |h| ≤ 1/16: what is left is below 2^−70
+	erfLast   = 6  // from here on erf is 1, to the last bit
+	erfDegree = 15 // terms of Σ rest, for |h| ≤ 1/16: the others are below 2^−70 in all
 )
 
 // expansion is erf(i/8 + h) = value + h·(slope + h·Σ rest[n]·h^n).

@@ -5,7 +5,7 @@ import "math"
 // expBits is the logarithm of the number of roots of two in the table of exp.
 const expBits = 6
 
-// roots are 2^(i/64).
+// roots are 2^(i/64), as products of √2, √√2 and so on: one factor for each bit of i that is 1.
 var roots = func() (t [1 << expBits]pair) {
 	t[0] = pair{1, 0}
 	root := pair{2, 0}
@@ -20,9 +20,9 @@ var roots = func() (t [1 << expBits]pair) {
 	return t
 }()
 
-// exp returns m and e with e^x = m·2^e and m in [1, 2], and e^x − 1 to the same
-// relative precision if e^x is so close to 1 that m and e do not have it. It is
-// for |x| < 800.
+// exp returns m and e with e^x = m·2^e and m in [1, 2]. If e^x is so close to 1 that
+// e^x − 1 would lose digits when it is computed from these, close is true, and less is
+// e^x − 1 to full precision. It is for |x| < 800.
 func exp(x pair) (m pair, e int, less pair, close bool) {
 	k := math.RoundToEven(mul(x.hi, (1<<expBits)/ln2.hi))
 	// x = k·ln2/64 + r with |r| < 0.0055; r has an error below 2^−105.
@@ -36,7 +36,7 @@ func exp(x pair) (m pair, e int, less pair, close bool) {
 }
 
 // expm1Small is e^r − 1 for |r| < 0.0055, by Taylor's series: its first three
-// terms as pairs, and what a double can hold of the others.
+// terms as pairs, and the sum of the others as a double.
 func expm1Small(r pair) pair {
 	square := r.mul(r)
 	s := r.add(square.scaled(-1)).add(square.mul(r).mul(sixth))
@@ -55,7 +55,7 @@ func expm1(x pair) pair {
 	return m.scaled(e).sub(pair{1, 0})
 }
 
-// Beyond these the exponential is infinite, or 0.
+// Above mostExp the exponential is infinite, and below leastExp it is 0.
 const (
 	mostExp  = 709.79
 	leastExp = -745.2
@@ -78,9 +78,9 @@ func Exp(x float64) float64 {
 	return scale(m.hi, e)
 }
 
-// quickExp is exp in little more than a double. It reports false, about once in
-// fifty times, if that does not tell what the exact value is rounded to (Ziv
-// 1991).
+// quickExp computes e^x = y·2^e with little more precision than a double has. ok is false
+// if the error bound leaves open to which double the exact value is rounded, about
+// once in fifty times; then exp has to do it (Ziv 1991).
 func quickExp(x float64) (y float64, e int, ok bool) {
 	const unit = 1.0 / (1 << expBits)
 	k := math.RoundToEven(mul(x, (1<<expBits)/ln2.hi))
@@ -92,7 +92,7 @@ func quickExp(x float64) (y float64, e int, ok bool) {
 	p := product(root.hi, r.hi)
 	m := fast(root.hi, p.hi)
 	low := m.lo + (p.lo + (mul(root.hi, s) + (root.lo + mul(root.lo, r.hi))))
-	// Most of the error is that of r, 2^−61.
+	// A bound of the error; most of that is the error of r, 2^−61.
 	const most = 0x1p-58
 	y = m.hi + (low - most)
 	return y, i >> expBits, y == m.hi+(low+most)

@@ -2,9 +2,9 @@ package elementary
 
 import "math"
 
-// The table of log has the numbers that a mantissa from √½ to √2 is multiplied
-// with to be close to 1, and their logarithms, negated. The one for mantissas
-// around 1 is 1 itself.
+// The table of log has numbers c, about 64/i for i from 45 to 91. A mantissa from
+// √½ to √2 times one of these is close to 1, and so is its logarithm plus log(1/c).
+// For mantissas around 1, c is 1.
 const (
 	leastMantissa = 0x1.6a09e6p-1
 	logSteps      = 64
@@ -12,9 +12,10 @@ const (
 	lastLog       = 91
 )
 
+// inverse is a number c of the table, and the logarithm of 1/c.
 type inverse struct {
 	c   float64
-	log pair // of 1/c
+	log pair
 }
 
 var inverses = func() (t [lastLog - firstLog + 1]inverse) {
@@ -59,7 +60,7 @@ func log(x pair) pair {
 var third = pair{1, 0}.div(pair{3, 0})
 
 // log1pSmall is log(1 + r) for |r| < 0.013, by Taylor's series: the first three
-// terms as pairs, and what a double can hold of the others.
+// terms as pairs, and the sum of the others as a double.
 func log1pSmall(r pair) pair {
 	square := r.mul(r)
 	s := r.sub(square.scaled(-1)).add(square.mul(r).mul(third))
@@ -80,8 +81,8 @@ func Log(x float64) float64 {
 	return log(pair{x, 0}).hi
 }
 
-// tiny is where functions with the slope 1 at 0 are their argument: the next
-// term is beyond a double.
+// tiny is the magnitude below which a function that is 0 at 0, with the slope 1, is
+// taken to be its argument: the next term of its series is beyond a double.
 const tiny = 0x1p-60
 
 // Log1p is log(1 + x).
@@ -97,8 +98,8 @@ func Log1p(x float64) float64 {
 	return log(sum(1, x)).hi
 }
 
-// small is where inverse functions with the slope 1 at 0 and no curvature there
-// are x·(1 + slope·x²), as logarithms of 1 + x would lose digits.
+// small is the magnitude below which Asinh and Atanh are the first two terms of their
+// series, x + c·x³ (nearZero): by a logarithm of 1 + x they would lose digits.
 const small = 0x1p-25
 
 // nearZero is x + c·x³.
@@ -120,7 +121,7 @@ func Asinh(x float64) float64 {
 	case a > 0x1p40:
 		return math.Copysign(log(pair{a, 0}).add(ln2).hi, x)
 	}
-	// x + x²/(1 + √(1 + x²)) is what the argument is above 1.
+	// x + √(x² + 1) is 1 + above, with above = x + x²/(1 + √(1 + x²)): no digits of a small x are lost.
 	square := product(a, a)
 	above := pair{a, 0}.add(square.div(square.add(pair{1, 0}).sqrt().add(pair{1, 0})))
 	return math.Copysign(log(above.add(pair{1, 0})).hi, x)

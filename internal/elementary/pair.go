@@ -6,7 +6,7 @@ import "math"
 // place of hi (Dekker 1971). Operations have relative errors of a few 2^−104.
 type pair struct{ hi, lo float64 }
 
-// Constants to 106 bits; ln2 has 53 more, for multiples.
+// Constants to 106 bits. ln2Low is the next 53 bits of ln2, for large multiples of it.
 var (
 	ln2    = pair{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56}
 	ln2Low = 0x1.7b57a079a1934p-111
@@ -36,6 +36,7 @@ func product(a, b float64) pair {
 	return pair{p, math.FMA(a, b, -p)}
 }
 
+// add is x + y. As for all operations on pairs, the result is rounded to a pair.
 func (x pair) add(y pair) pair {
 	s, t := sum(x.hi, y.hi), sum(x.lo, y.lo)
 	s = fast(s.hi, s.lo+t.hi)
@@ -46,6 +47,7 @@ func (x pair) sub(y pair) pair { return x.add(y.neg()) }
 
 func (x pair) neg() pair { return pair{-x.hi, -x.lo} }
 
+// mul is x·y. The product of the low parts is beyond the precision of a pair.
 func (x pair) mul(y pair) pair {
 	p := product(x.hi, y.hi)
 	return fast(p.hi, p.lo+(mul(x.hi, y.lo)+mul(x.lo, y.hi)))
@@ -60,6 +62,7 @@ func (x pair) times(y float64) pair {
 // scaled is x·2^e, exactly if nothing overflows or underflows.
 func (x pair) scaled(e int) pair { return pair{math.Ldexp(x.hi, e), math.Ldexp(x.lo, e)} }
 
+// div is x/y, by long division: each of three doubles is the quotient of the remainder before.
 func (x pair) div(y pair) pair {
 	q := x.hi / y.hi
 	r := x.sub(y.times(q))

@@ -25,7 +25,8 @@ func reduce(x float64) (q uint, r pair) {
 	}
 	b := math.Float64bits(x)
 	mantissa := b&(1<<52-1) | 1<<52
-	// x = mantissa·2^e. The window begins with the bit of 2/π that is 2 in x·2/π.
+	// x = mantissa·2^e. The window is the 256 bits of 2/π from the one that counts 2 when it is multiplied by
+	// 2^e: the bits before it make multiples of 4. p is window·mantissa modulo 2^256, that is x·2/π modulo 4.
 	e := int(b>>52) - 1075
 	word, shift := (e+62)/64, uint(e+62)%64
 	var window, p [4]uint64

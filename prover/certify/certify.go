@@ -26,13 +26,14 @@ const (
 	Version = 1
 )
 
-// ErrNotShown is wrapped by the error that a circuit's static bounds do not follow
-// from what a certificate says: whoever relies on them relies on the key's issuer.
+// ErrNotShown is wrapped by the errors that say that a circuit's static bounds do not follow
+// from what a certificate says. Whoever relies on these bounds has to trust the key's issuer.
 var ErrNotShown = errors.New("the static bounds do not follow from the key")
 
 // Prove writes the certificate of a key. weights and trees are those of the key's
-// commitment (prover.Commit), and blocks those of its circuit (quantise.Model). The error
-// wraps ErrNotShown if the certificate would be of no use, and names the steps.
+// commitment (prover.Commit), and blocks those of its circuit (quantise.Model). If the
+// static bounds would not follow from the certificate, the error wraps ErrNotShown and
+// names the steps.
 func Prove(ctx context.Context, key *proof.Key, trees prover.Trees, weights model.Weights, blocks []fixed.Block, out io.Writer, opts prover.Options) (stats *prover.Stats, err error) {
 	defer must.Catch(&err)
 	e := &extras{blocks: blocks}
@@ -42,8 +43,10 @@ func Prove(ctx context.Context, key *proof.Key, trees prover.Trees, weights mode
 		return nil, fmt.Errorf("%w: %w", ErrNotShown, err)
 	}
 	c := must.Get(derive(key, e))
+	// What the certificate will say: if the static bounds did not follow from that, it would be of no use.
 	said := &Certificate{Certified: c.measured(key.Circuit.Graph, weights), of: key.Circuit, extras: e, columns: columns}
 	must.OK(said.checkSizes())
+	// The certificate's circuit runs on the key's weights, with the measured sums for its input.
 	g := c.key.Circuit.Graph
 	own := make(model.Weights, len(g.Tensors))
 	for id, fixed := range c.fixed {
@@ -66,7 +69,7 @@ func Prove(ctx context.Context, key *proof.Key, trees prover.Trees, weights mode
 	return prover.Prove(ctx, c.key, c.key.Circuit.Unit(), trees, wit, out, opts)
 }
 
-// measured returns what a certificate of these weights says of them.
+// measured returns what a certificate says of these weights: their ranges and sums.
 func (c *circuit) measured(g *model.Graph, w model.Weights) bounds.Certified {
 	out := bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.SumBound{}}
 	for _, s := range c.sums {
@@ -75,7 +78,7 @@ func (c *circuit) measured(g *model.Graph, w model.Weights) bounds.Certified {
 	return out
 }
 
-// head is what a certificate of a key has before its proof.
+// head returns the bytes of a certificate of a key that come before its proof.
 func head(key *proof.Key, extras []byte) []byte {
 	b := binary.LittleEndian.AppendUint32([]byte(Magic), Version)
 	b = append(b, key.Digest[:]...)
@@ -83,7 +86,7 @@ func head(key *proof.Key, extras []byte) []byte {
 }
 
 // checkSizes checks the bounds at the least sizes of free dimensions and at the
-// greatest, as far as there are proofs of these.
+// greatest, each only if the circuit has an instance of these sizes.
 func (c *Certificate) checkSizes() error {
 	t, most := c.of, model.Instance{}
 	for _, d := range t.Free {
@@ -102,17 +105,17 @@ func (c *Certificate) checkSizes() error {
 // Certificate is what a valid certificate says of a key's weights.
 type Certificate struct {
 	bounds.Certified
-	Strength soundness.Strength
-	Bytes    int64
+	Strength soundness.Strength // of the certificate's proof
+	Bytes    int64              // the size of the certificate
 
-	of      *model.Template
+	of      *model.Template // the certified key's circuit
 	extras  *extras
-	columns *fixed.Columns
+	columns *fixed.Columns // the values that the certificate states
 }
 
-// Verify checks a certificate of a key, in one pass, as verifier.Verify does a proof,
-// and holds it against the policy but for its commitment. Errors about its bytes or
-// what it proves wrap verifier.ErrInvalid or proof.ErrMalformed.
+// Verify checks a certificate of a key, in one pass, as verifier.Verify does a proof. Its proof has to
+// satisfy the policy, except for the policy's commitment, which is not that of the certificate's
+// key. Errors about its bytes or what it proves wrap verifier.ErrInvalid or proof.ErrMalformed.
 func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certificate, err error) {
 	e, size, err := readHead(r, key)
 	if err != nil {
@@ -143,7 +146,8 @@ func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certific
 	return said, nil
 }
 
-// readHead reads what a certificate of a key has before its proof.
+// readHead reads the bytes of a certificate of a key that come before its proof. size is how many
+// it read.
 func readHead(r io.Reader, key *proof.Key) (e *extras, size int64, err error) {
 	b := make([]byte, len(Magic)+8+len(key.Digest))
 	read := func(b []byte) (bool, error) {
@@ -184,9 +188,9 @@ func readHead(r io.Reader, key *proof.Key) (e *extras, size int64, err error) {
 	return e, size, err
 }
 
-// Check checks that the static bounds of an instance of the key's circuit follow from
-// the certificate: that of a proof which is relied on. The error wraps
-// verifier.ErrInvalid and ErrNotShown.
+// Check checks that the static bounds of g, an instance of the key's circuit, follow from
+// the certificate. Whoever relies on a proof checks the instance of that proof. The error
+// wraps verifier.ErrInvalid and ErrNotShown.
 func (c *Certificate) Check(g *model.Graph) error {
 	if err := c.check(g); err != nil {
 		return fmt.Errorf("%w: %w", verifier.ErrInvalid, err)
@@ -194,6 +198,7 @@ func (c *Certificate) Check(g *model.Graph) error {
 	return nil
 }
 
+// check is Check with an error that wraps ErrNotShown alone.
 func (c *Certificate) check(g *model.Graph) error {
 	arguments, _, err := c.extras.arguments(c.of, g, c.columns)
 	if err == nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// Sizes of look-ups, in bits.
+// Sizes of look-ups, in bits (docs/proof-format.md, "The certificate file").
 const (
-	oneTable = 16 // the largest range that is one look-up
-	limb     = 15 // the lower part of larger ones
-	weights  = 20 // the largest table of weights
-	widest   = 30 // of all ranges
+	oneTable = 16 // the largest range that one look-up checks
+	limb     = 15 // the lower part of a larger range, which takes two look-ups
+	weights  = 20 // the largest table in which the positive parts of weights are looked up
+	widest   = 30 // the largest range of all
 )
 
 // maxSteps bounds the look-ups of a certificate, and the fixed tensors of a key that has one, as
@@ -27,19 +27,19 @@ const maxSteps = 1 << 16
 
 var errSteps = errors.New("it takes too many look-ups")
 
-// circuit is that of a certificate, and what its proofs say.
+// circuit is the circuit of a certificate, and what a proof of it says about the certified key.
 type circuit struct {
 	key    *proof.Key // of the certificate
 	extras *extras
-	sums   []bounds.Sum
-	// ranges hold the entries of the fixed tensors.
+	sums   []bounds.Sum // the sums of weights that it bounds, in the order of its input
+	// ranges are the intervals in which it proves the entries of the key's fixed tensors to lie.
 	ranges map[model.TensorID]bounds.Interval
-	// fixed has the certificate's tensor for each of the key's.
+	// fixed has the certificate's tensor for each fixed tensor of the key.
 	fixed map[model.TensorID]model.TensorID
-	cuts  map[model.TensorID]int // the bits that are cut off weights before their sign is looked up
+	cuts  map[model.TensorID]int // the bits that are cut off weights before their positive part is looked up
 }
 
-// derive returns the circuit of the certificates of a key with these extras. It depends
+// derive returns the circuit of a certificate of a key with these extras. It depends
 // on nothing else.
 func derive(key *proof.Key, e *extras) (*circuit, error) {
 	of := key.Circuit.Graph
@@ -62,7 +62,7 @@ func derive(key *proof.Key, e *extras) (*circuit, error) {
 	b := &builder{g: &model.Graph{Name: name}, tables: map[string]model.TableID{}}
 	b.sums = b.add(model.Tensor{Name: "sums", Kind: model.Input, Shape: []int{max(1, 3*len(c.sums))}, Max: model.Bound - 1})
 	b.g.Inputs, b.g.Outputs = []model.TensorID{b.sums}, []model.TensorID{b.sums}
-	// All of them, in their order: as they lie under the root.
+	// All fixed tensors of the key in their order, so that they have the same places under the same root.
 	for _, id := range fixed {
 		t := &of.Tensors[id]
 		c.fixed[id] = b.add(model.Tensor{Name: t.Name, Shape: t.Shape, Kind: model.Fixed, Min: t.Min, Max: t.Max})
@@ -75,7 +75,7 @@ func derive(key *proof.Key, e *extras) (*circuit, error) {
 		switch {
 		case summed[id] != nil:
 			err = c.summed(b, id, summed[id])
-		case stated[id]: // and within its range, as every public value
+		case stated[id]: // the verifier sees the values, which are in their range, as all public values have to be
 			c.ranges[id] = bounds.Interval{Min: of.Tensors[id].Min, Max: of.Tensors[id].Max}
 		default:
 			c.ranges[id], err = b.entries(c.fixed[id])
@@ -93,7 +93,7 @@ func derive(key *proof.Key, e *extras) (*circuit, error) {
 	return c, c.commit(b.g, key)
 }
 
-// commit makes the key of the circuit.
+// commit makes the certificate's key: g with the roots and the security of the certified key.
 func (c *circuit) commit(g *model.Graph, key *proof.Key) error {
 	t := &model.Template{Graph: g}
 	at, err := t.At(t.Unit())
@@ -115,11 +115,11 @@ func (c *circuit) commit(g *model.Graph, key *proof.Key) error {
 	return err
 }
 
-// builder adds to a circuit.
+// builder adds tensors, tables and steps to a circuit.
 type builder struct {
 	g      *model.Graph
-	sums   model.TensorID
-	tables map[string]model.TableID
+	sums   model.TensorID           // the input
+	tables map[string]model.TableID // by name
 }
 
 func (b *builder) add(t model.Tensor) model.TensorID {
@@ -127,6 +127,7 @@ func (b *builder) add(t model.Tensor) model.TensorID {
 	return model.TensorID(len(b.g.Tensors) - 1)
 }
 
+// table returns the table that has t's name. It adds t if there is none.
 func (b *builder) table(t model.Table) model.TableID {
 	id, ok := b.tables[t.Name]
 	if !ok {
@@ -138,8 +139,8 @@ func (b *builder) table(t model.Table) model.TableID {
 	return id
 }
 
-// lookup adds out = table(⌊acc/2^shift⌋), and what keeps the remainder, which it
-// returns, in its range.
+// lookup adds the look-up out = table(⌊acc/2^shift⌋), and those that keep the remainder
+// in [0, 2^shift). It returns the remainder, None if shift is 0.
 func (b *builder) lookup(name string, shape []int, acc model.Acc, shift int, table model.TableID, out model.TensorID) (remainder model.TensorID) {
 	remainder = model.None
 	if shift > 0 {
@@ -172,7 +173,7 @@ func (b *builder) entries(id model.TensorID) (bounds.Interval, error) {
 	if bits > widest {
 		return bounds.Interval{}, fmt.Errorf("its range [%d, %d] has more than %d bits", t.Min, t.Max, widest)
 	}
-	// From both ends, which together with p > 2^31 − 2 says that it is between them.
+	// W − Min and Max − W are both in [0, 2^bits). As 2·(2^30 − 1) < p = 2^31 − 1, W is between Min and Max.
 	b.inRange(t.Name, t.Shape, model.Acc{Const: -t.Min, Linear: []model.Linear{{Coef: 1, Src: id}}}, bits)
 	if t.Max-t.Min+1 < 1<<bits {
 		b.inRange(t.Name, t.Shape, model.Acc{Const: t.Max, Linear: []model.Linear{{Coef: -1, Src: id}}}, bits)
@@ -180,9 +181,10 @@ func (b *builder) entries(id model.TensorID) (bounds.Interval, error) {
 	return bounds.Interval{Min: t.Min, Max: t.Max}, nil
 }
 
-// summed adds the look-ups of a tensor's entries w that commit to their positive parts
-// P ≥ max(w, 0) and keep w in a range that is a power of two, and those that bound
-// these sums of P and of P − w.
+// summed adds the look-ups for a tensor that products sum over. One of its entries w gives the positive
+// part P ≥ max(w, 0), which is committed to, and keeps w in [−2^(bits−1), 2^(bits−1)), the least such
+// range with [Min, Max] in it. The others bound the given sums (indexes of c.sums) of P, of P − w and
+// of 2·P − w, which is at least |w|.
 func (c *circuit) summed(b *builder, of model.TensorID, sums []int) error {
 	id := c.fixed[of]
 	t := b.g.Tensors[id]
@@ -201,7 +203,7 @@ func (c *circuit) summed(b *builder, of model.TensorID, sums []int) error {
 		Pieces: []model.Piece{{End: half}, {End: 2 * half, Slope: 1}},
 	})
 	low := b.lookup(t.Name, t.Shape, model.Acc{Linear: []model.Linear{{Coef: 1, Src: id}}}, cut, rows, positive)
-	// Less the positive part P, the negative one P − w, and both.
+	// What an entry takes from a bound: −P, −(P − w) and −(2·P − w), with P = 2^cut·positive + low.
 	less := make([][]model.Linear, 3)
 	for i, times := range []int64{1, 1, 2} {
 		less[i] = append(less[i], model.Linear{Coef: -times << cut, Src: positive})
@@ -224,16 +226,16 @@ func (c *circuit) summed(b *builder, of model.TensorID, sums []int) error {
 	return nil
 }
 
-// sum adds the look-ups of 0 ≤ S − Σ of a part of a tensor's entries over some of its
-// axes, S being an entry of the certificate's input. less is the part of an entry,
-// negated, which is in [0, 2^bits].
+// sum adds the look-ups that prove 0 ≤ S − Σ for every index of the axes that are not summed. S is
+// entry at of the certificate's input. Σ sums a part of every entry of t, such as P, over some
+// axes (bit a of axes is axis a). less is the negative of that part, which is in [0, 2^bits].
 //
-// So that Σ is not known modulo p alone, it is taken from S piece by piece, along the longest
-// axis: what is taken at once is below 2^30, so that from a number in [0, 2^30) one above
-// −2^30 is left, and none of these is p below one in [0, 2^30).
+// One look-up would show this modulo p only. So Σ is subtracted from S in pieces along the longest
+// axis, each below 2^30, and what is left after every piece is looked up in [0, 2^30). A number in
+// [0, 2^30) less a piece is above −2^30, so if it is negative, it is no number in [0, 2^30) modulo p.
 func (b *builder) sum(t model.Tensor, axes uint, at int, less []model.Linear, bits int) error {
 	view := &model.View{}
-	longest, others := -1, int64(1)
+	longest, others := -1, int64(1) // the longest axis that is summed, and the entries along the others for each of its indexes
 	var shape []int
 	for a, d := range t.Shape {
 		g := model.Group{In: []int{a}}
@@ -250,7 +252,7 @@ func (b *builder) sum(t model.Tensor, axes uint, at int, less []model.Linear, bi
 		view.Groups = append(view.Groups, g)
 	}
 	others /= int64(t.Shape[longest])
-	most := others << bits
+	most := others << bits // bounds the sum for one index of the longest axis
 	if others > model.Bound || most >= model.Bound {
 		return fmt.Errorf("sums over %d entries at once do not fit in %d bits", others, widest)
 	}
@@ -270,7 +272,7 @@ func (b *builder) sum(t model.Tensor, axes uint, at int, less []model.Linear, bi
 	return nil
 }
 
-// entry views one entry of a list as all of a shape.
+// entry views entry at of a list as a tensor of the given rank, all of whose entries are that one.
 func entry(at, rank int) *model.View {
 	v := &model.View{Groups: []model.Group{{In: []int{0}, Base: at}}}
 	for j := range rank {

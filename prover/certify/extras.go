@@ -13,20 +13,21 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// extras are what a certificate has besides a proof: the blocks of the circuit that have
-// arguments of their own, and the fixed tensors, columns of function tables, whose
-// values these depend on, which the proof states.
+// extras are what a certificate has besides its proof: the blocks of the certified circuit, whose bounds
+// do not follow from intervals (fixed.Block), and the fixed tensors whose values these blocks
+// depend on. Those are columns of function tables, and the proof states their values.
 type extras struct {
 	blocks []fixed.Block
 	stated []model.TensorID // ascending
 }
 
-// maxExtras bounds their size in bytes.
+// maxExtras bounds the size of encoded extras in bytes.
 const maxExtras = 1 << 20
 
-// maxReplay bounds what making blocks again may cost, in tensors that are gone through.
+// maxReplay bounds the work of replaying blocks: for each block, all tensors of the circuit count.
 const maxReplay = 1 << 24
 
+// encode returns the extras as a certificate file has them (docs/proof-format.md, "The certificate file").
 func (e *extras) encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(len(e.stated)))
 	for _, id := range e.stated {
@@ -35,7 +36,7 @@ func (e *extras) encode() []byte {
 	return fixed.AppendBlocks(b, e.blocks)
 }
 
-// decodeExtras reads extras that suit a circuit.
+// decodeExtras reads extras for a circuit g, and refuses those that cannot be of it.
 func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
 	e := &extras{}
 	next := func() uint64 {
@@ -61,8 +62,8 @@ func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
 		e.blocks, err = fixed.ParseBlocks(b)
 	}
 	for i := range e.blocks {
-		// Blocks do not overlap, so that making all of them again makes nothing twice. Each makes a tensor at least; one
-		// may make no step.
+		// Blocks do not overlap, so a replay of all of them makes nothing twice. Each block makes at least one tensor, but
+		// it may have no steps.
 		if i > 0 && (e.blocks[i].Steps < e.blocks[i-1].Steps || e.blocks[i].Tensors <= e.blocks[i-1].Tensors) {
 			err = errors.New("blocks that are not in order")
 		}
@@ -76,8 +77,8 @@ func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
 	return e, nil
 }
 
-// arguments makes the blocks again, in an instance of the circuit. used are the tensors
-// whose values it takes.
+// arguments replays the blocks in an instance g of the circuit t, and returns the bounds that they
+// give. used are the fixed tensors whose values the replays compared with columns.
 func (e *extras) arguments(t *model.Template, g *model.Graph, columns *fixed.Columns) (list []*bounds.Argument, used []model.TensorID, err error) {
 	if len(e.blocks) == 0 {
 		return nil, nil, nil
@@ -91,7 +92,7 @@ func (e *extras) arguments(t *model.Template, g *model.Graph, columns *fixed.Col
 		if len(g.Instance.Sizes) > 0 {
 			batch = g.Instance.Sizes[0]
 		}
-		list, used = nil, nil // they are the same for all sizes
+		list, used = nil, nil // the graphs differ in sizes alone, and give the same
 		for i := range e.blocks {
 			a, u, err := e.blocks[i].Replay(g, batch, columns)
 			if err == nil && len(list) > 0 && a.From < list[len(list)-1].To {
@@ -107,10 +108,11 @@ func (e *extras) arguments(t *model.Template, g *model.Graph, columns *fixed.Col
 	return list, slices.Compact(used), nil
 }
 
-// made returns the instances in which blocks are made again to know them in one. With a
-// size of 1 that is not told from axes that are 1 for another reason, so the sizes 2 and
-// 3 take its place: a number of the circuit is a constant or a multiple of a size, and if
-// it is right in both then it is in all.
+// made returns the instances in which blocks have to be replayed for their bounds to hold in g: g itself,
+// if no free dimension has the size 1. In an instance with that size, axes along the dimension cannot be
+// told from axes that are 1 for another reason, so it is replaced by instances with the sizes 2 and 3.
+// Each number of the circuit is a constant or a multiple of a size: if it is right for both sizes, it
+// is right for all.
 func made(t *model.Template, g *model.Graph) ([]*model.Graph, error) {
 	if !slices.Contains(g.Instance.Sizes, 1) {
 		return []*model.Graph{g}, nil

@@ -8,28 +8,30 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Block says where in a circuit the steps of a norm, a mean, a Softmax or the logarithm of a
-// power begin. Their bounds do not follow from intervals, as they are relations between what
-// the steps compute. A block has all that decides on the steps, so that Replay can make them
-// once more. It holds for every size of the free dimensions.
+// Block records where in a circuit the steps of a norm, a mean, a Softmax or the logarithm of a
+// power begin, and every parameter that these steps depend on, so that Replay can make the same
+// steps once more. The bounds of what these steps compute do not follow from the intervals of
+// single tensors: they rest on relations between the results of several steps. One block is valid
+// for every size of the free dimensions.
 type Block struct {
 	Kind BlockKind
-	// Tensors, Tables and Steps are how many there are in the circuit before it.
+	// Tensors, Tables and Steps are how many the circuit has before the block.
 	Tensors, Tables, Steps int
-	TableBits, ActBits     int            // of the circuit's plan
-	Of                     model.TensorID // what the steps are of
-	Axes                   []int          // of the rows, but for a Softmax
+	TableBits, ActBits     int            // TableBits and Bits of the circuit's Plan
+	Of                     model.TensorID // the operand
+	Axes                   []int          // the axes of Of that a row extends along; empty for a Softmax, whose rows are its last axis
 
-	Sum     bool    // norm: the sum of the squares is meant, not their mean
-	Epsilon float64 // norm, logarithm: what is added to it
-	Times   int     // norm: how often the entries have been multiplied by what the epsilon goes with
+	Sum     bool    // norm: divide by the root of the sum of the squares, not of their mean
+	Epsilon float64 // norm, logarithm: what is added to the mean or sum of the squares
+	Times   int     // norm: Of is that many times the values that the epsilon is meant for
 
-	Mask         model.TensorID // Softmax; None: it has none
-	Labels       []int          // the axes of the scores that the mask has
-	Summed, Bits int            // Softmax: bits of what is summed, and of the result; 0: its logarithm
+	Mask         model.TensorID // Softmax: a mask of 0 and 1; None if there is none
+	Labels       []int          // by axis of the mask: the axis of the scores that it belongs to
+	Summed, Bits int            // Softmax: the exponentials that are summed have 2^Summed for 1, the shares 2^Bits; Bits = 0: LogSoftmax
 
-	// Softmax in a circuit with a free length: the bound of the length if its rows have
-	// that, else 0, and the usual number of entries.
+	// For a Softmax in a circuit with a free length. Width is the most entries that a row may
+	// have, if the length of rows is the free one, and else 0. Entries is the number of scores at
+	// the usual length (Builder.Entries).
 	Width, Entries int
 }
 
@@ -42,7 +44,7 @@ const (
 	SoftmaxBlock
 	TextSoftmaxBlock
 	LogPowerBlock
-	LoweredSoftmaxBlock // of texts, with masked scores lowered
+	LoweredSoftmaxBlock // as TextSoftmaxBlock, with masked scores lowered (Gap)
 )
 
 // ofSoftmax reports whether a block is a Softmax, or its logarithm.
@@ -51,7 +53,7 @@ func (b *Block) ofSoftmax() bool { return b.Kind == SoftmaxBlock || b.ofText() }
 // ofText reports whether a block is a Softmax in a circuit with a free length.
 func (b *Block) ofText() bool { return b.Kind == TextSoftmaxBlock || b.Kind == LoweredSoftmaxBlock }
 
-// Begin notes that a block begins here.
+// Begin records that a block begins at the present end of the circuit.
 func (b *Builder) Begin(block Block) {
 	block.Tensors, block.Tables, block.Steps = len(b.Circuit.Tensors), len(b.Circuit.Tables), len(b.Circuit.Steps)
 	block.TableBits, block.ActBits = b.Plan.TableBits, b.Plan.Bits
@@ -98,7 +100,7 @@ const maxBlocks = 1 << 14
 
 var errBlocks = errors.New("malformed blocks")
 
-// ParseBlocks reads what AppendBlocks wrote, all of b.
+// ParseBlocks reads what AppendBlocks wrote. It takes no bytes after that.
 func ParseBlocks(b []byte) ([]Block, error) {
 	failed := false
 	next := func(most uint64) uint64 {

@@ -16,25 +16,27 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Builder makes a circuit. It adds tensors, tables and steps one after the other, each after what
-// it is made of, and remembers what is known of tensors besides their intervals.
+// Builder makes a circuit. It appends tensors, tables and steps, each after the ones that it
+// reads, and remembers what is known of tensors besides their intervals: limbs, sums and norms of
+// rows.
 type Builder struct {
 	Circuit  *model.Graph
-	StepName string // the name of the steps that follow: that of the node which they compute
+	StepName string // the name of the steps that are added next: the model's node that they compute
 	Plan     Plan
 	// Batch is the size that a free batch has in the circuit; 1 if it is not free.
 	Batch int
-	// Usual is the number of entries of a shape in a text of usual length; nil if the circuit
-	// has no free length.
+	// Usual returns the number of entries that a tensor of a shape has in a text of usual length;
+	// nil if the circuit has no free length.
 	Usual func(shape []int) int
-	// OwnTables says that tensors may be rounded with tables that no other has.
+	// OwnTables allows to round a tensor with a table that no other tensor uses.
 	OwnTables bool
-	// Draft says that nobody will run the circuit: it only shows which tables are wanted.
+	// Draft says that nobody will run the circuit: it only shows which tables are wanted. So
+	// values out of bounds are not refused.
 	Draft bool
 
-	tables       map[string]model.TableID
+	tables       map[string]model.TableID // by a name that tells a table's rows from others
 	columns      *Recall[*Column]
-	replay       *replayContext // nil but in a Replay
+	replay       *replayContext // nil unless the builder works for Block.Replay
 	FixedTensors []FixedTensor
 	// RowSums bounds the sum of the magnitudes along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
@@ -44,14 +46,14 @@ type Builder struct {
 	RowNorms map[model.TensorID]float64
 	Splits   map[model.TensorID]Split // the two limbs of wide tensors that have been split
 
-	uses   tableUses
+	uses   tableUses // so far, for the plan of the next pass
 	Blocks []Block
-	Steps  []StepReport
+	Steps  []StepReport // one for each rounding
 	Clamps []Clamp
 }
 
-// NewBuilder returns a builder of an empty circuit, whose columns of functions are kept in a
-// cache.
+// NewBuilder returns a builder of an empty circuit. It keeps the columns of function tables in
+// columns, which several builders may share.
 func NewBuilder(name string, columns *Recall[*Column]) *Builder {
 	return &Builder{
 		Circuit: &model.Graph{Name: name}, Batch: 1, columns: columns,
@@ -60,9 +62,9 @@ func NewBuilder(name string, columns *Recall[*Column]) *Builder {
 	}
 }
 
-// Entries is the size of a shape for one element of the batch, and a text of usual
-// length: what decides on formats must not depend on the size that a free dimension is
-// tried with.
+// Entries is the number of entries of a shape for one element of the batch, or in a text of usual
+// length if the length is free. Decisions about formats and tables go by this number: they must
+// not depend on the size that a free dimension has while the circuit is made.
 func (b *Builder) Entries(shape []int) int {
 	if b.Usual != nil {
 		return b.Usual(shape)
@@ -74,7 +76,8 @@ func (b *Builder) Entries(shape []int) int {
 	return n
 }
 
-// TensorOf makes a tensor of an accumulator as it is: a virtual one of a sum of views.
+// TensorOf makes a tensor that equals an accumulator, without rounding: a virtual tensor if the
+// accumulator is a sum of views, otherwise a committed one (Exact).
 func (b *Builder) TensorOf(name string, e *Int) model.TensorID {
 	if e.Views() {
 		return b.VirtualOf(name, e)
@@ -82,7 +85,7 @@ func (b *Builder) TensorOf(name string, e *Int) model.TensorID {
 	return b.Exact(name, e)
 }
 
-// Exact makes a tensor of an accumulator as it is.
+// Exact adds a step that makes a committed tensor equal to an accumulator, without rounding.
 func (b *Builder) Exact(name string, e *Int) model.TensorID {
 	step := b.step(model.StepExact, e.Shape, e.Acc)
 	step.Out = b.Witness(name, e.Shape, e.Frac, e.Min, e.Max)
@@ -90,7 +93,7 @@ func (b *Builder) Exact(name string, e *Int) model.TensorID {
 	return step.Out
 }
 
-// step is a step of the present node, which has no tensors and no table yet.
+// step returns a step of the present node (StepName) that has no tensors and no table yet.
 func (b *Builder) step(kind model.StepKind, shape []int, acc model.Acc) model.Step {
 	return model.Step{
 		Kind: kind, Name: b.StepName, Shape: shape, Acc: acc,
@@ -100,12 +103,13 @@ func (b *Builder) step(kind model.StepKind, shape []int, acc model.Acc) model.St
 
 func (b *Builder) addStep(s model.Step) { b.Circuit.Steps = append(b.Circuit.Steps, s) }
 
-// FloorLog2 is log2 of a positive number, rounded down; of others it is far below all of them.
+// FloorLog2 is ⌊log2 x⌋ for x > 0. For other x it is math.MinInt32, below the result for any
+// positive number.
 func FloorLog2(x float64) int {
 	if x <= 0 {
 		return math.MinInt32
 	}
-	if e := int(math.Float64bits(x) >> mantissa); e > 0 && e <= 2*bias { // quicker, and right for what is neither tiny nor infinite
+	if e := int(math.Float64bits(x) >> mantissa); e > 0 && e <= 2*bias { // neither subnormal nor infinite: quicker than Frexp
 		return e - bias
 	}
 	_, e := math.Frexp(x)
@@ -115,16 +119,16 @@ func FloorLog2(x float64) int {
 // Pow2 is 2^e as a real number.
 func Pow2(e int) float64 {
 	if e > -bias && e <= bias {
-		return math.Float64frombits(uint64(e+bias) << mantissa) // quicker
+		return math.Float64frombits(uint64(e+bias) << mantissa) // quicker than Ldexp
 	}
 	return math.Ldexp(1, e)
 }
 
-// A float64 has its exponent plus the bias above so many bits of its mantissa.
+// In the bits of a float64, the exponent plus the bias stands above the 52 bits of the mantissa.
 const mantissa, bias = 52, 1023
 
-// PrintableNames makes printable names of the model's own, which may be anything
-// (model.MaxName). Names need not differ.
+// PrintableNames makes all names of a circuit printable (model.PrintableName): a model's file may
+// have any bytes in them. Different names may become equal, which does no harm.
 func PrintableNames(g *model.Graph) {
 	g.Name = model.PrintableName(g.Name)
 	for i := range g.Tensors {
@@ -138,9 +142,10 @@ func PrintableNames(g *model.Graph) {
 	}
 }
 
-// chunks estimates the number of chunks of a pass, of canonical size (model.Finish).
+// chunks estimates into how many chunks the circuit is cut (Graph.Finish in package model): one for
+// each 2^22 entries that are looked up; while these are more than 64, chunks are twice as large.
 func (b *Builder) chunks() int {
-	const entries, few = 1 << 22, 64 // of a chunk, and chunks that are not too many
+	const entries, few = 1 << 22, 64 // entries of a chunk, and the most chunks
 	n := 0
 	for i := range b.Circuit.Steps {
 		if s := &b.Circuit.Steps[i]; s.Kind == model.StepLookup {
@@ -154,7 +159,7 @@ func (b *Builder) chunks() int {
 	return n
 }
 
-// StepReport is the precision of one rounding look-up.
+// StepReport says how precise the result of one rounding look-up is.
 type StepReport struct {
 	Node      string
 	Entries   int // of one element of the batch, if that is free
@@ -171,7 +176,7 @@ func (b *Builder) Witness(name string, shape []int, frac int, lo, hi int64) mode
 	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Witness, Frac: frac, Min: lo, Max: hi})
 }
 
-// Add adds a tensor, if its rank and its values are within the limits of circuits.
+// Add adds a tensor. It refuses one whose rank or whose values are beyond the limits of circuits.
 func (b *Builder) Add(t model.Tensor) model.TensorID {
 	if len(t.Shape) > model.MaxRank {
 		refuse.With("an intermediate tensor of rank %d is over %d", len(t.Shape), model.MaxRank)
@@ -186,7 +191,7 @@ func (b *Builder) Add(t model.Tensor) model.TensorID {
 	return model.TensorID(len(b.Circuit.Tensors) - 1)
 }
 
-// Virtual adds a sum of views, whose bounds follow from its sources'.
+// Virtual adds a virtual tensor, the sum of views def. Its bounds follow from those of its sources.
 func (b *Builder) Virtual(name string, shape []int, def []model.Linear, frac int) model.TensorID {
 	var all bounds.Interval
 	for i := range def {
@@ -195,7 +200,7 @@ func (b *Builder) Virtual(name string, shape []int, def []model.Linear, frac int
 	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: frac, Min: all.Min, Max: all.Max, Def: def})
 }
 
-// Viewed is a tensor through a view of a shape.
+// Viewed adds a virtual tensor of the given shape: a view of another tensor.
 func (b *Builder) Viewed(name string, id model.TensorID, v *model.View, shape []int) model.TensorID {
 	return b.Virtual(name, shape, []model.Linear{{Coef: 1, Src: id, View: v}}, b.Circuit.Tensors[id].Frac)
 }
@@ -209,13 +214,13 @@ func (b *Builder) Reshaped(name string, id model.TensorID, shape []int) model.Te
 	return b.Viewed(name, id, ReshapeView(have, shape), shape)
 }
 
-// VirtualOf adds a linear expression as a virtual tensor; it may know tighter
-// bounds than its terms do.
+// VirtualOf adds a sum of views (Int.Views) as a virtual tensor. The tensor gets the bounds of e,
+// which may be tighter than those that follow from e's terms.
 func (b *Builder) VirtualOf(name string, e *Int) model.TensorID {
 	return b.Add(model.Tensor{Name: name, Shape: e.Shape, Kind: model.Virtual, Frac: e.Frac, Min: e.Min, Max: e.Max, Def: e.Acc.Linear})
 }
 
-// Term is the interval of one term of a sum of that shape.
+// Term is the interval of the entries of one term of a sum that has the given shape.
 func (b *Builder) Term(t *model.Linear, shape []int) bounds.Interval {
 	src := &b.Circuit.Tensors[t.Src]
 	return bounds.Through(t.View, within(src), shape, src.Shape).Scale(t.Coef)

@@ -11,10 +11,11 @@ import (
 // Constants that are functions of their indexes, such as causal masks, positions and
 // identity matrices, are not committed to: the verifier evaluates them.
 
-// Band is what a matrix of zeros and ones is 1 on: all of its diagonals, j − i, from one to another.
+// Band is a set of adjacent diagonals of a matrix: the entries [i, j] with Least ≤ j − i ≤ Most.
 type Band struct{ Least, Most int }
 
-// BandOf returns the band of a matrix that is 1, row by row, where wanted says so; nil if it is 1 on other entries, or none.
+// BandOf returns the band that consists of those entries of an n×m matrix for which wanted, of the row-major index, is true. It
+// returns nil if these entries are no band, or if there are none.
 func BandOf(n, m int, wanted func(at int) bool) *Band {
 	b := &Band{m, -n}
 	for at := range n * m {
@@ -33,8 +34,9 @@ func BandOf(n, m int, wanted func(at int) bool) *Band {
 	return b
 }
 
-// matrixFormula returns the formula of a matrix that has, row by row, one value where
-// wanted is true and another one elsewhere; nil if it has none.
+// matrixFormula returns the formula of the n×m matrix that is 1 where wanted, of the row-major
+// index, is true and 0 elsewhere: of a band that reaches a corner, or of one diagonal. It returns
+// nil for other matrices, and for one that is 1 everywhere.
 func matrixFormula(n, m int, wanted func(at int) bool) *model.Formula {
 	if n < 2 || m < 2 {
 		return nil
@@ -52,9 +54,10 @@ func matrixFormula(n, m int, wanted func(at int) bool) *model.Formula {
 	return nil
 }
 
-// Mask is a constant of zeros and ones for the axes of an accumulator with these
-// labels: by formula if there is one, without the axes along which it repeats itself.
-// It returns the labels of its axes.
+// Mask adds a constant tensor that is 1 where one, of the row-major index, is true and 0 elsewhere.
+// labels are the labels of its axes in a product. If the last two axes have a formula, and the
+// others only repeat these, the tensor is by formula and has the last two axes alone. Mask returns
+// the labels of the axes that the tensor has.
 func (b *Builder) Mask(name string, shape, labels []int, one func(at int) bool) (model.TensorID, []int) {
 	if r := len(shape); r >= 2 {
 		n, m := shape[r-2], shape[r-1]
@@ -72,7 +75,7 @@ func (b *Builder) Mask(name string, shape, labels []int, one func(at int) bool) 
 	}), labels
 }
 
-// repeats reports whether all of the blocks of n entries are as the first one.
+// repeats reports whether size entries are copies of the first n.
 func repeats(n, size int, one func(at int) bool) bool {
 	for i := n; i < size; i++ {
 		if one(i) != one(i%n) {
@@ -87,12 +90,12 @@ func (b *Builder) Formula(name string, shape []int, frac int, f *model.Formula, 
 	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.ByFormula, Frac: frac, Formula: f, Min: lo, Max: hi})
 }
 
-// leastFormula is the size from which on a constant may be a formula: of smaller ones
-// anything is.
+// leastFormula is the least number of entries of a constant that may become a formula: a smaller
+// one may match a formula by chance.
 const leastFormula = 16
 
-// byFormula adds a constant of the given values, rounded to frac, as a formula or a
-// multiple of one, if it is that.
+// byFormula adds a constant of the given values, rounded to frac, by formula, if it has one: an
+// arithmetic progression, or a multiple of a matrix of zeros and ones (matrixFormula).
 func (b *Builder) byFormula(name string, shape []int, values []float64, frac int) (id model.TensorID, ok bool) {
 	scale := Pow2(frac)
 	at := func(i int) int64 { return int64(math.Round(values[i] * scale)) }
@@ -110,7 +113,7 @@ func (b *Builder) byFormula(name string, shape []int, values []float64, frac int
 		last := at(len(values) - 1)
 		return b.Formula(name, shape, frac, f, min(f.Offset, last), max(f.Offset, last)), true
 	case 2:
-		x := int64(0)
+		x := int64(0) // the one value that is not 0
 		for i := range values {
 			if y := at(i); y != 0 && x != 0 && y != x {
 				return 0, false
@@ -136,8 +139,8 @@ func (b *Builder) Scalar(name string, x int64) model.TensorID {
 type FixedTensor struct {
 	ID   model.TensorID
 	Fill Filler
-	// Key tells the values apart from those of other weights of the model, so that
-	// they are not computed again; "" if nothing does.
+	// Key identifies the values among those of all weights of the model: tensors with one key
+	// have the same values, which are computed once. "" if there is no such key.
 	Key string
 	// most is the largest magnitude of the values; 0 if it is not known.
 	most int64
@@ -147,7 +150,7 @@ type FixedTensor struct {
 // be called for several parts at once.
 type Filler func(dst []int32, from int)
 
-// Listed has the entries of a list.
+// Listed returns a filler that copies the entries of a list.
 func Listed(list []int32) Filler { return func(dst []int32, from int) { copy(dst, list[from:]) } }
 
 // Fixed adds a fixed tensor.
@@ -157,19 +160,19 @@ func (b *Builder) Fixed(name string, shape []int, frac int, lo, hi int64, fill F
 	return id
 }
 
-// Key says by what name the values of the fixed tensor that was added last are known, and
-// their largest magnitude if that is known.
+// Key sets the Key of the fixed tensor that was added last, and the largest magnitude of its values,
+// 0 if that is not known.
 func (b *Builder) Key(name string, most int64) {
 	f := &b.FixedTensors[len(b.FixedTensors)-1]
 	f.Key, f.most = name, most
 }
 
-// Values computes the values, in the width that they need: large weights are never
-// in 32 bits as a whole.
+// Values computes the values, in integers of 8, 16 or 32 bits, as they need. Integers that turn
+// out too narrow are widened, so that large weights never take 32 bits each on the way.
 func (f *FixedTensor) Values(t *model.Tensor) ints.Ints {
-	n, least := model.Size(t.Shape), f.most-1 // where only negative ones may be as large
+	n, least := model.Size(t.Shape), f.most-1 // −most fits where most − 1 does; most may need more
 	if f.most == 0 {
-		// The range has some room to the values, so half of it is tried first.
+		// The range may be larger than the values need, so the width for half of it is tried first.
 		least = max(t.Max, -t.Min-1) / 2
 	}
 	for width := ints.WidthFor(least); ; width *= 2 {
@@ -179,8 +182,8 @@ func (f *FixedTensor) Values(t *model.Tensor) ints.Ints {
 	}
 }
 
-// Constant adds a fixed tensor, or one by formula, of the given values, rounded to
-// frac.
+// Constant adds a constant tensor of the given values, rounded to multiples of 2^−frac: by formula
+// if they have one (byFormula), otherwise a fixed tensor.
 func (b *Builder) Constant(name string, shape []int, values []float64, frac int) model.TensorID {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {

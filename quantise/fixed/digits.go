@@ -8,11 +8,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// DigitBits is the size of the digits of wide integers.
+// DigitBits is the size of the digits of wide integers, in bits.
 const DigitBits = 12
 
-// wide is an integer that no accumulator holds, one for each entry of a shape: the
-// sum of terms, and a constant.
+// wide is an integer that may be too large for an accumulator, one for each index of a shape: the
+// sum of the terms and the constant.
 type wide struct {
 	shape    []int
 	terms    []WideTerm
@@ -25,18 +25,19 @@ type WideTerm struct {
 	Exp int
 }
 
-// digits returns the digits of a wide integer, lowest first, which must lie in
-// [0, most] whatever the terms are: each digit is in [0, 2^12), and look-ups force
-// it.
+// digits returns the digits of a wide integer, lowest first, as tensors of entries in [0, 2^12).
+// The integer must lie in [0, most] for all values of its terms. The caller has to add the look-ups
+// that keep the digits in their range.
 //
-// Terms are cut at the digits' boundaries, and what belongs to a digit is summed,
-// with the carry from below, and cut again. A term that may be negative has a
-// constant added to it and taken from the sum. All that is modulo 2^12 to the number
-// of digits; the carry out of the last one says nothing.
+// Each term is cut into pieces at the boundaries of the digits. For each digit, from the lowest
+// on, its pieces and the carry from the digit below are summed: the sum's lowest 12 bits are the
+// digit, and the bits above are the next carry. A term that may be negative gets a constant added,
+// which is subtracted from the integer's constant. All of this is modulo 2^(12·n) for n digits, so
+// pieces beyond the last digit and its carry are dropped.
 func (b *Builder) digits(name string, w wide, most *big.Int) []model.TensorID {
 	n := max(1, (most.BitLen()+DigitBits-1)/DigitBits)
 	rest := new(big.Int).Set(w.constant)
-	parts := make([][]WideTerm, n) // with exponents below DigitBits
+	parts := make([][]WideTerm, n) // the pieces of each digit, with exponents below DigitBits
 	for _, t := range w.terms {
 		e := t.E
 		if e.Min < 0 {
@@ -76,13 +77,13 @@ func (b *Builder) digits(name string, w wide, most *big.Int) []model.TensorID {
 	return digits
 }
 
-// digit returns e mod 2^12 of an e that is not negative, as a tensor, and the
-// carry, nil if there is none or if it is not wanted.
+// digit returns e mod 2^12, for an e that is not negative, as a tensor, and the carry ⌊e/2^12⌋: nil
+// if that is 0, or if it is not wanted.
 func (b *Builder) digit(e *Int, wanted bool) (model.TensorID, *Int) {
 	if t := e.Acc.Linear; e.Max < 1<<DigitBits && e.Views() && len(t) == 1 && t[0].Coef == 1 && t[0].View == nil {
 		return t[0].Src, nil
 	}
-	// Most carries are small: they share a table.
+	// Most carries are small: those of up to 4 bits share a table.
 	bits := max(4, model.Log2Ceil(int(e.Max>>DigitBits)+1))
 	if !wanted {
 		low := b.cut(e, DigitBits, b.RangeTable(bits), model.None)
@@ -92,9 +93,9 @@ func (b *Builder) digit(e *Int, wanted bool) (model.TensorID, *Int) {
 	return low.Acc.Linear[0].Src, b.Of(carry)
 }
 
-// pieces cuts e, which is not negative, into its lowest bits and, from there on,
-// digits. The last piece may be a little longer, the first is e itself if it is short.
-// What keeps the first in its range is for the caller to add where it is not e.
+// pieces cuts e, which is not negative, into its lowest bits, low of them, and digits above these,
+// lowest first. The last piece may have up to two bits more than a digit. An e of up to low + 2 bits
+// stays in one piece, as it is. Look-ups force the ranges of all pieces that are cut.
 func (b *Builder) pieces(name string, e *Int, low int) []*Int {
 	width := model.Log2Ceil(int(e.Max + 1))
 	if width <= low+2 {
@@ -123,14 +124,13 @@ func (b *Builder) pieces(name string, e *Int, low int) []*Int {
 // leadBits is the size of tables for leading bits.
 const leadBits = 13
 
-// leading finds the first digit of a wide integer that is not 0, of which there is
-// one: first[i], which is 0 or 1, says whether that is digit i; lead is the digit,
-// next the one after it.
+// leading finds the highest digit that is not 0 of a positive wide integer: first[i] is 1 if that is
+// digit i and 0 otherwise; lead is that digit, and next the one below it, 0 if there is none.
 func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.TensorID, lead, next *Int) {
 	positive := b.steppedTable("not zero", DigitBits, []model.Piece{{End: 1}, {End: 1 << DigitBits, Offset: 1}})
 	first = make([]model.TensorID, len(digits))
 	lead, next = &Int{Shape: shape}, &Int{Shape: shape}
-	var above *Int
+	var above *Int // the sum of first from digit i + 1 on: 1 if one of these digits is not 0
 	for i := len(digits) - 1; i >= 0; i-- {
 		// The look-up keeps the digit in its range as well.
 		first[i] = b.Mapped("not zero", b.View(digits[i], nil, shape), positive, 0, 0, 1)
@@ -147,15 +147,20 @@ func (b *Builder) leading(shape []int, digits []model.TensorID) (first []model.T
 			next = next.Plus(b.rowProduct(shape, first[i], digits[i-1], 0))
 		}
 	}
-	lead.Max, next.Max = 1<<DigitBits-1, 1<<DigitBits-1 // one of them counts
+	lead.Max, next.Max = 1<<DigitBits-1, 1<<DigitBits-1 // one term of each sum is a digit, and the others are 0
 	return first, lead, next
 }
 
-// leadingBits looks up the leading bits of a wide integer, from its first digit
-// that is not 0 and the next one, in a table of keys in [2^(leadBits−2), 2^leadBits):
-// so many of its highest bits, an even number of bits from the end. It returns which digit is
-// the first (leading), and the root of what brought the bits to the front as well: the integer is (key + rest)·2^(24 −
-// leadBits)/scale² times 2^12 to the number of the next digit, rest being in [0, 1).
+// leadingBits looks up the leading bits of a positive wide integer N in the column c. It returns
+// first (leading), scale and the result out = c(key).
+//
+// Let i be the highest digit that is not 0. Digits i and i − 1 make x = 2^12·lead + next. The factor
+// scale², a power of 4, brings x to [2^22, 2^24), and the upper leadBits of its 24 bits are the key,
+// in [2^(leadBits−2), 2^leadBits). So
+//
+//	N = (key + rest)·2^(24 − leadBits)/scale² · 2^(12·(i − 1))   with rest in [0, 1).
+//
+// scale² is a square so that the caller has the root of this factor, too.
 func (b *Builder) leadingBits(
 	shape []int, digits []model.TensorID, name string, c *Column,
 ) (first []model.TensorID, scale, out model.TensorID) {

@@ -7,9 +7,10 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// RoundedQuotient is q = ⌊(2·num + den)/(2·den)⌋ in [first, last], entry by entry of num's shape, as a
-// tensor of that scale, but for a look-up of q: den is positive, and a view of it has the shape (nil: it is of
-// it). The caller sees to it that neither side of 2·num + den = 2·den·q + r wraps.
+// RoundedQuotient adds the tensor q = ⌊(2·num + den)/(2·den)⌋, which is num/den rounded to the nearest
+// integer, entry by entry, on the scale frac. den is positive, and view gives it num's shape (nil: it has
+// that shape). The caller adds the look-up that keeps q in [first, last], and makes sure that neither side
+// of 2·num + den = 2·den·q + r wraps modulo p.
 func (b *Builder) RoundedQuotient(name string, num *Int, den model.TensorID, view *model.View, frac int, first, last int64) model.TensorID {
 	t := b.Circuit.Tensors[den]
 	denOf := func(c int64) model.Linear { return model.Linear{Coef: c, Src: den, View: view} }
@@ -20,11 +21,12 @@ func (b *Builder) RoundedQuotient(name string, num *Int, den model.TensorID, vie
 	return q
 }
 
-// Division adds the step q = ⌊acc/den⌋ with a remainder of at most most, and the
-// steps that constrain it but for a look-up of q. It returns the remainder.
+// Division adds the step q = ⌊acc/den⌋ with a remainder in [0, most], and the
+// steps that constrain both, except the look-up of q, which the caller adds. It
+// returns the remainder.
 //
-// The quotient and the remainder r are the prover's choice; what forces them is
-// acc = den·q + r over the integers with 0 ≤ r < den (model.Division).
+// The prover chooses the quotient q and the remainder r. The constraints force them:
+// acc = den·q + r over the integers, with 0 ≤ r < den (model.Division).
 func (b *Builder) Division(acc model.Acc, den, q model.TensorID, most int64) *Int {
 	shape := b.Circuit.Tensors[den].Shape
 	r := b.Witness("remainder", shape, 0, 0, most)
@@ -39,6 +41,7 @@ func (b *Builder) Division(acc model.Acc, den, q model.TensorID, most int64) *In
 	return b.View(r, nil, shape)
 }
 
+// FloorDiv is ⌊a/b⌋.
 func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b != 0 && (a < 0) != (b < 0) {
@@ -47,26 +50,29 @@ func FloorDiv(a, b int64) int64 {
 	return q
 }
 
-// mostDigit bounds the digits of quotients, in bits: tables of ranges are no larger.
+// mostDigit is the most bits that a digit of a quotient has: each digit is looked up in a range table.
 const mostDigit = 14
 
-// LongDivision is ⌊num/den⌋ and what that leaves, of the integers of two operands on one scale, of which the second
-// is positive and broadcasts to the first: in one division where its quotient is a digit,
-// and else digit by digit, from the highest one on, each with the remainder of the one before. The
-// first takes ⌊num/2^s⌋, for some s, and is of any sign; the others are not negative.
+// LongDivision returns ⌊num/den⌋ and the remainder num − den·⌊num/den⌋, for two operands on one scale. den is
+// positive and broadcasts to num's shape.
+//
+// If the quotient has at most mostDigit bits, this takes one division. Otherwise it is long division: num is cut
+// into ⌊num/2^(step·count)⌋, which may be negative, and count digits of step bits below it. The first part is
+// divided by den; then each remainder, with the next digit appended to it, is divided again.
 func (b *Builder) LongDivision(name string, num *Int, den model.TensorID) (quotient, rest *Int) {
 	e, shape, least, most := num, num.Shape, b.Circuit.Tensors[den].Min, b.Circuit.Tensors[den].Max
 	den = b.Repeated(den, shape)
-	remainder, count := model.Log2Ceil(int(most)), 0
+	remainder, count := model.Log2Ceil(int(most)), 0 // bits of a remainder, and digits below the first part
 	step := min(29-remainder, mostDigit)
-	quotients := func() int {
+	quotients := func() int { // the bits of the first quotient
 		return TableBits(FloorDiv(e.Min>>(step*count), least), FloorDiv(e.Max>>(step*count), least))
 	}
+	// One division does if its quotient is a digit, and neither the dividend nor quotient times divisor has more than 30 bits.
 	if n := quotients(); n > mostDigit || n+remainder > 30 || e.Abs() >= model.Bound {
 		if step < 1 || e.Abs() >= model.Bound/2 {
 			refuse.With("a division of up to %d by up to %d does not fit in 30 bits", e.Abs(), most)
 		}
-		for quotients() > step { // as many digits below the first as leave its quotient no more bits than they have
+		for quotients() > step { // until the first quotient has no more bits than a digit below it
 			count++
 		}
 	}

@@ -19,11 +19,11 @@ type Int struct {
 	Frac     int   // the real value is the integer times 2^−Frac
 	Min, Max int64 // static bounds
 	// Norm bounds the Euclidean norm of the rows along the last axis, 0 if it is not
-	// known; sums and products of the accumulator do not keep it.
+	// known; Plus and Times do not keep it.
 	Norm float64
 }
 
-// interval is what the accumulator is known to lie in.
+// interval is the static bounds of the accumulator.
 func (e *Int) interval() bounds.Interval { return bounds.Interval{Min: e.Min, Max: e.Max} }
 
 // Abs is the largest magnitude the accumulator may have.
@@ -32,10 +32,11 @@ func (e *Int) Abs() int64 { return max(-e.Min, e.Max, 0) }
 // Linear reports whether the accumulator has no products.
 func (e *Int) Linear() bool { return len(e.Acc.Products) == 0 }
 
-// Views reports whether the accumulator is a sum of views of tensors, which a virtual tensor may be.
+// Views reports whether the accumulator is a sum of views of tensors, without products and without a
+// constant. Such a sum can define a virtual tensor.
 func (e *Int) Views() bool { return e.Linear() && e.Acc.Const == 0 }
 
-// Times returns c·e; the caller answers for the bound.
+// Times returns c·e. It does not check that the result is within ±2^30; the caller does.
 func (e *Int) Times(c int64) *Int {
 	if c == 1 {
 		return e
@@ -54,7 +55,7 @@ func (e *Int) Times(c int64) *Int {
 	return out
 }
 
-// Finer is e in units that are 2^bits smaller.
+// Finer is the real value of e on a finer scale, in units that are 2^bits times smaller.
 func (e *Int) Finer(bits int) *Int {
 	if bits == 0 {
 		return e
@@ -77,14 +78,14 @@ func (e *Int) Plus(o *Int) *Int {
 // Minus returns e − o; both have the same Shape and Frac.
 func (e *Int) Minus(o *Int) *Int { return e.Plus(o.Times(-1)) }
 
-// Within is e, of which more is known than its terms say: that it is in [lo, hi].
+// Within is e with the bounds [lo, hi], which the caller knows to hold although e's terms do not show it.
 func (e *Int) Within(lo, hi int64) *Int {
 	out := *e
 	out.Min, out.Max = lo, hi
 	return &out
 }
 
-// On has e's integers mean what they do on another scale.
+// On has the integers of e on another scale, so that they stand for other real values.
 func (e *Int) On(frac int) *Int {
 	out := *e
 	out.Frac = frac
@@ -103,28 +104,30 @@ func (b *Builder) View(id model.TensorID, v *model.View, shape []int) *Int {
 	return e
 }
 
-// Room reports whether an accumulator of magnitude a can be rounded later.
+// Room reports whether an accumulator of magnitude a can be rounded with the plan's tables (Plan.Limit).
 func (b *Builder) Room(a float64) bool { return a <= float64(b.Plan.Limit()) }
 
-// rowProduct is a·b, entry by entry of one shape, which is in [0, most].
+// rowProduct is x·y, entry by entry of a shape, as whole numbers, whatever the scales of x and y are. The
+// caller knows that all products are in [0, most].
 func (b *Builder) rowProduct(shape []int, x, y model.TensorID, most int64) *Int {
 	return b.EntryProduct(shape, x, y).On(0).Within(0, most)
 }
 
-// DropBroadcast is KeptLabels for a tensor.
+// DropBroadcast returns a tensor without the axes that KeptLabels drops, and the labels of the axes that are left.
 func (b *Builder) DropBroadcast(id model.TensorID, labels, out []int) (model.TensorID, []int) {
 	t := b.Circuit.Tensors[id]
 	kept, dims := KeptLabels(t.Shape, labels, out)
 	return b.Reshaped(t.Name, id, dims), kept
 }
 
-// fits30 reports whether e scaled up by 2^s can still be looked up.
+// fits30 reports whether e·2^s can be looked up: it is below 2^29, and its coefficients are below 2^30.
 func (b *Builder) fits30(e *Int, s int) bool {
 	return float64(e.Abs())*Pow2(s) < model.Bound/2 && coefficients(e)*Pow2(s) < model.Bound
 }
 
-// Product is Σ a·b over the labels that the output does not have, of which
-// there are count combinations.
+// Product is Σ x·y, an einsum with the labels lx and ly (model.Product), of an output of the given
+// shape. The sum is over the labels that are no axes of the output; it has count terms, which its
+// bounds depend on.
 func (b *Builder) Product(shape []int, x model.TensorID, lx []int, y model.TensorID, ly []int, count int) *Int {
 	tx, ty := &b.Circuit.Tensors[x], &b.Circuit.Tensors[y]
 	all := within(tx).Mul(within(ty)).Scale(int64(count))
@@ -133,22 +136,22 @@ func (b *Builder) Product(shape []int, x model.TensorID, lx []int, y model.Tenso
 	return e
 }
 
-// Squeezed returns a tensor without the axes that broadcast to shape, and its
-// labels.
+// Squeezed returns a tensor without the axes of dimension 1 that broadcast to longer axes of shape,
+// and the labels of the axes that are left.
 func (b *Builder) Squeezed(id model.TensorID, shape []int) (model.TensorID, []int) {
 	t := b.Circuit.Tensors[id]
 	labels, kept := BroadcastLabels(t.Shape, shape)
 	return b.Reshaped(t.Name, id, kept), labels
 }
 
-// EntryProduct is a·b, entry by entry of a shape that both broadcast to.
+// EntryProduct is x·y, entry by entry of a shape that both broadcast to.
 func (b *Builder) EntryProduct(shape []int, x, y model.TensorID) *Int {
 	x, lx := b.Squeezed(x, shape)
 	y, ly := b.Squeezed(y, shape)
 	return b.Product(shape, x, lx, y, ly, 1)
 }
 
-// Repeated is a tensor that broadcasts to a shape, in that.
+// Repeated returns a tensor broadcast to a shape, as a virtual tensor of that shape.
 func (b *Builder) Repeated(id model.TensorID, shape []int) model.TensorID {
 	t := b.Circuit.Tensors[id]
 	if slices.Equal(t.Shape, shape) {
@@ -157,7 +160,8 @@ func (b *Builder) Repeated(id model.TensorID, shape []int) model.TensorID {
 	return b.Viewed("divisor", id, BroadcastView(t.Shape, shape), shape)
 }
 
-// Keys bounds round(e·2^(frac−e.frac)).
+// Keys bounds round(e·2^(frac−e.Frac)), the integers that e becomes when it is rounded to the scale
+// frac. On a scale that is finer than e's own they are the bounds of e itself.
 func Keys(e *Int, frac int) (lo, hi int64) {
 	shift := e.Frac - frac
 	switch {
@@ -170,7 +174,7 @@ func Keys(e *Int, frac int) (lo, hi int64) {
 	return (e.Min + h) >> shift, (e.Max + h) >> shift
 }
 
-// coefficients is the largest coefficient of an accumulator.
+// coefficients is the largest magnitude among the coefficients and the constant of an accumulator.
 func coefficients(e *Int) float64 {
 	c := math.Abs(float64(e.Acc.Const))
 	for i := range e.Acc.Linear {
@@ -182,7 +186,7 @@ func coefficients(e *Int) float64 {
 	return c
 }
 
-// scaled is c times a tensor.
+// scaled is c times a tensor, as a virtual tensor on the same scale.
 func (b *Builder) scaled(name string, id model.TensorID, c int64) model.TensorID {
 	if c == 1 {
 		return id

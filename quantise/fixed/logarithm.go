@@ -9,23 +9,24 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// LogBits is the scale of the logarithms of wide integers, before they are rounded.
+// LogBits is the scale of the logarithms of wide integers: they are multiples of 2^−LogBits.
 const LogBits = 20
 
-// logError is what logOfDigits is wrong by at most: half of one of 2^(leadBits−2) leading bits,
-// and three roundings.
+// logError bounds the error of logOfDigits. The table has the logarithm of key + ½, with a key of at
+// least 2^(leadBits−2), for numbers between key and key + 1; and three terms are rounded to multiples
+// of 2^−LogBits.
 const logError = 1.0/(1<<(leadBits-1)) + 1.0/(1<<(LogBits-1))
 
-// logOfDigits is log(N·2^−unit) with LogBits bits of fraction, N being the wide integer,
-// at least 1, that has these digits: from its leading bits, so right to 2^−12 and a few
-// roundings for N of any size. The caller knows its bounds.
+// logOfDigits is log(N·2^−unit) with LogBits bits of fraction, N ≥ 1 being the wide integer that has
+// these digits. It looks up N's leading bits, so it is right to 2^−12 and a few roundings, however
+// large N is. The caller sets the bounds of the result.
 func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *Int {
 	ln := func(x float64) int64 { return int64(math.Round(x * (1 << LogBits))) }
 	c := b.Tabulated("logarithms", 1<<leadBits, LogBits, func(i int) float64 {
 		return elementary.Log(float64(max(i, 1<<(leadBits-2)))+0.5) * (1 << LogBits)
 	})
 	first, scale, leadingLog := b.leadingBits(shape, digits, "logarithm", c)
-	// What brought the leading bits to the front, squared, is in it too much.
+	// The leading bits are those of N·scale² (leadingBits), so the logarithm of scale² is subtracted.
 	var pieces []model.Piece
 	for i := range DigitBits / 2 {
 		pieces = append(pieces, model.Piece{End: 2 << i, Offset: ln(float64(2*i) * math.Ln2)})
@@ -35,18 +36,18 @@ func (b *Builder) logOfDigits(shape []int, digits []model.TensorID, unit int) *I
 
 	e := b.Of(leadingLog).Minus(b.Of(front))
 	for i, f := range first {
-		at := DigitBits*i + DigitBits - leadBits - unit
+		at := DigitBits*i + DigitBits - leadBits - unit // N·scale²·2^−unit is key + rest times 2^at
 		e = e.Plus(b.Of(f).Times(ln(float64(at) * math.Ln2)))
 	}
 	return e.On(LogBits)
 }
 
-// LogPower is the logarithm of the sum of the squares of the rows of a tensor, and
-// epsilon; of a sum that is 0 that of a small part of a unit's square.
+// LogPower returns log(Σx² + epsilon) for every row x of a tensor. If epsilon is 0, a small part of the
+// square of the tensor's unit takes its place, so that a row of zeros has a logarithm.
 func (b *Builder) LogPower(r Rows, id model.TensorID, epsilon float64) model.TensorID {
 	t := b.Circuit.Tensors[id]
-	// N is taken times 4^up, so that the epsilon keeps its leading bits, or the 1 in its
-	// place is nothing beside a unit's square.
+	// The sum is multiplied by 4^up, so that an epsilon keeps leadBits bits when it is rounded to an
+	// integer, or the 1 in its place is small beside the square of a unit.
 	up, most := 0, mostUp
 	if epsilon == 0 {
 		most = DigitBits / 2
@@ -65,14 +66,14 @@ func (b *Builder) LogPower(r Rows, id model.TensorID, epsilon float64) model.Ten
 }
 
 const (
-	// mostUp bounds what a power is multiplied by for its epsilon, 4^mostUp.
+	// mostUp bounds the factor of a power in LogPower, which is 4^mostUp at most.
 	mostUp = 24
-	// logSlack is more than a logarithm of a wide integer is off, in units of its scale.
+	// logSlack is more than the error of a logarithm of a wide integer, in units of 2^−LogBits.
 	logSlack = 1 << (LogBits - 10)
 )
 
-// PowerDigits are the digits of the sums of the squares of the rows of a tensor, lowest first, each
-// forced to be one. The tensor must have no more bits than PowerExcess allows.
+// PowerDigits returns the digits of Σx² for every row x of a tensor, lowest first, with the look-ups
+// that keep them in [0, 2^DigitBits). PowerExcess of the tensor must be 0.
 func (b *Builder) PowerDigits(name string, r Rows, id model.TensorID) []model.TensorID {
 	most := big.NewInt(b.Magnitude(id))
 	most.Mul(most, most).Mul(most, big.NewInt(int64(r.Count)))
@@ -84,8 +85,8 @@ func (b *Builder) PowerDigits(name string, r Rows, id model.TensorID) []model.Te
 	return digits
 }
 
-// PowerExcess is by how many bits a tensor has to be coarser for accumulators to hold the
-// products of its two limbs, summed over rows of so many entries.
+// PowerExcess is how many bits coarser a tensor has to become for accumulators to hold the products of
+// its two limbs, summed over rows of count entries; 0 if it can stay as it is.
 func (b *Builder) PowerExcess(id model.TensorID, count int) (over int) {
 	fits := func(most int64, bits int) bool {
 		n, low, high := int64(count), int64(1)<<bits, most>>bits+1
@@ -96,7 +97,7 @@ func (b *Builder) PowerExcess(id model.TensorID, count int) (over int) {
 		if fits(most, p.Bits) {
 			return 0
 		}
-		over = 1 // and other limbs
+		over = 1 // its limbs do not fit: it is rounded, and so cut into other limbs
 	}
 	for !fits(most>>over+1, model.Log2Ceil(int(most>>over)+2)/2) {
 		over++
@@ -104,11 +105,11 @@ func (b *Builder) PowerExcess(id model.TensorID, count int) (over int) {
 	return over
 }
 
-// LogOfSum is log(N·2^−unit) with LogBits bits of fraction, N being the sum of terms, none of them negative, and of
-// a number, which is not negative either; and that of least where N is 0.
+// LogOfSum is log(N·2^−unit) with LogBits bits of fraction. N is the sum of the terms and of number·2^unit, none of
+// them negative. Where N is 0, the result is log(least).
 //
-// It is the logarithm of N's leading bits, and of their octave: so right to 2^−13 and two roundings
-// for N of any size. Both are results of look-ups, so that intervals bound the sum.
+// It is the sum of two look-ups: the logarithm of the leading bits m and that of the octave 2^e
+// (leadingOctave). So it is right to 2^−12 and a few roundings, however large N is, and intervals bound it.
 func (b *Builder) LogOfSum(name string, shape []int, terms []WideTerm, number float64, unit int, least float64) *Int {
 	constant, _ := new(big.Float).SetFloat64(math.Round(number * Pow2(unit))).Int(nil)
 	w, most := wide{shape, terms, constant}, new(big.Int).Set(constant)
@@ -119,7 +120,7 @@ func (b *Builder) LogOfSum(name string, shape []int, terms []WideTerm, number fl
 	look := func(what string, key *Int, c *Column) *Int {
 		return b.View(b.LookUp(name+", "+what, what, key, key.Frac, 0, c), nil, shape)
 	}
-	beside := float64(unit) * math.Ln2
+	beside := float64(unit) * math.Ln2 // what is subtracted in the end
 	integers := fmt.Sprint("logarithms of integers, ", unit, least)
 	e := look("logarithm", b.View(m, nil, shape), b.Tabulated(integers, 1<<(DigitBits+1), LogBits, func(i int) float64 {
 		switch {
@@ -128,7 +129,7 @@ func (b *Builder) LogOfSum(name string, shape []int, terms []WideTerm, number fl
 		case i < octaveKeys:
 			return elementary.Log(float64(i)) * (1 << LogBits)
 		}
-		return elementary.Log(float64(i)+0.5) * (1 << LogBits) // with what was cut off
+		return elementary.Log(float64(i)+0.5) * (1 << LogBits) // ½ is the mean of what m cuts off
 	}))
 	if octave != nil {
 		octaves := fmt.Sprint("logarithms of octaves, ", octave.Max)

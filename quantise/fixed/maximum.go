@@ -9,8 +9,9 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Greatest is the maximum along the last axis, by halving; the result keeps the axis with
-// dimension 1. wide says that values differ by more than a table of max(x, 0) is made for.
+// Greatest is the maximum along the last axis: each round compares the first half of the axis with the
+// second, entry by entry. The result keeps the axis, with dimension 1. wide says that two values may
+// differ by more than a table of max(x, 0) has keys for.
 func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.TensorID {
 	for last := len(b.Circuit.Tensors[id].Shape) - 1; b.Circuit.Tensors[id].Shape[last] > 1; {
 		t := b.Circuit.Tensors[id]
@@ -21,7 +22,7 @@ func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.Tens
 			v := model.SameIndexes(len(out))
 			v.Groups[last].Base = from
 			if from+out[last] > k {
-				v.Fill = t.Min // the odd one out plays against the least value
+				v.Fill = t.Min // an entry without a partner is compared with the least value
 			}
 			return b.View(id, v, out)
 		}
@@ -35,15 +36,15 @@ func (b *Builder) Greatest(name string, id model.TensorID, wide bool) model.Tens
 }
 
 // greater is a virtual tensor with the larger of two views on one scale, entry by entry:
-// y + relu(x − y), where the look-up forces the relu and nothing else is left to choose.
+// y + relu(x − y). The look-up forces the relu, so the prover has no choice.
 func (b *Builder) greater(name string, x, y *Int) model.TensorID {
 	lo, hi := min(x.Min, y.Min), max(x.Max, y.Max)
 	relu := b.Mapped(name, x.Minus(y), b.ReluTable(hi-lo), x.Frac, 0, hi-lo)
 	return b.VirtualOf(name, y.Plus(b.Of(relu)).Within(lo, hi))
 }
 
-// WideGreater is greater for values that no table has the differences of: y + c·(x − y),
-// where c says whether x ≥ y.
+// wideGreater is greater for values whose differences are too many for a table: y + c·(x − y),
+// where c is 1 if x ≥ y and 0 otherwise.
 func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
 	diff := x.Minus(y)
 	wins := b.NotNegative(name+", wins", diff)
@@ -51,8 +52,8 @@ func (b *Builder) wideGreater(name string, x, y *Int) model.TensorID {
 	return b.Exact(name, e.On(x.Frac).Within(x.Min, x.Max))
 }
 
-// ReluTable is a table of max(x, 0) that is exact for |x| ≤ spread: one that
-// the model has already, or else the smallest.
+// ReluTable is a table of max(x, 0) that is exact for |x| ≤ spread: the model's usual ReLU table if
+// it has that already and it is large enough, or else the smallest one.
 func (b *Builder) ReluTable(spread int64) model.TableID {
 	top := int64(1)<<b.Plan.Bits - 1
 	usual := piecewiseName(Keep, 0, top, b.Plan.TableBits)
@@ -66,12 +67,13 @@ func (b *Builder) ReluTable(spread int64) model.TableID {
 	return b.PiecewiseOf(Keep, 0, 1<<(bits-1)-1, bits)
 }
 
-// WindowMax is the maximum over windows along one axis, of which there are dim.
+// WindowMax is the maximum over windows along the axis at. There are dim windows, one for each index
+// of that axis of the result.
 func (b *Builder) WindowMax(name string, id model.TensorID, at int, w Window, dim int) model.TensorID {
 	t := b.Circuit.Tensors[id]
 	out := append([]int(nil), t.Shape...)
 	out[at] = dim
-	// Padding never wins: it counts as the least value there is.
+	// Padding counts as the tensor's least value, so that it never exceeds an entry.
 	tap := func(i int) *model.View {
 		v := model.SameIndexes(len(out))
 		v.Groups[at] = w.Tap(at, at, i)
@@ -93,8 +95,8 @@ func (b *Builder) WindowMax(name string, id model.TensorID, at int, w Window, di
 	return best
 }
 
-// rowMax is the maximum along the last axis of scores, which the result keeps with
-// dimension 1: by halving, or of rows of any length by the step that is for these.
+// rowMax is the maximum along the last axis of scores; the result keeps the axis, with
+// dimension 1. If the length of rows is free it takes a StepMax (top), otherwise halving (Greatest).
 func (b *Builder) rowMax(m Scores) model.TensorID {
 	if !m.Open {
 		return b.Greatest("maximum", m.ID, false)
@@ -107,8 +109,8 @@ func (b *Builder) rowMax(m Scores) model.TensorID {
 	return b.Viewed("maximum", top, LabelView(model.Axes(last), out), out)
 }
 
-// top finds the greatest entry of every row along the last axis of a tensor, in [lo, hi], and is says where it is (model.Maximum). Rows
-// have width entries at most, which are no further than spread below the greatest.
+// top returns the greatest entry of every row along the last axis of a tensor, which is in [lo, hi], and a tensor that is 1 at each
+// entry that equals it and 0 elsewhere (model.Maximum). Rows have at most width entries, and none is more than spread below the greatest.
 func (b *Builder) top(id model.TensorID, width int, spread, lo, hi int64) (top, is model.TensorID) {
 	t := b.Circuit.Tensors[id]
 	last := len(t.Shape) - 1

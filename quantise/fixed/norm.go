@@ -11,21 +11,27 @@ import (
 
 // Sizes in a norm.
 const (
-	normStep = 3       // bits of the limbs of factors: limbs of x have a multiple
-	normTop  = 15      // bits, at most, of the norm of what has the first factor
-	MaxNorm  = 1 << 17 // elements of a row
+	normStep = 3       // bits of a limb of a factor; the bits of a limb of x are a multiple of these
+	normTop  = 15      // a row without its lowest limbs counts as one number if its norm has at most so many bits
+	MaxNorm  = 1 << 17 // the most elements of a row
 )
 
-// Normalised is the norm of the rows of a tensor, which is that many times what the
-// epsilon goes with. sum: the sum of the squares is meant, not their mean.
+// Normalised divides every row x of a tensor by √(mean of x² + ε), or by √(Σx² + ε) if sum is set. The
+// tensor is times the values that epsilon is meant for, as Centred returns a multiple, so
+// ε = epsilon·times².
+//
+// The divisor comes from a wide integer N = 4^up·(Σx² + ε'), with the tensor's integers x and
+// ε' = ε·2^(2·Frac), times the row's count for a mean. A table gives the inverse root of N's leading
+// bits, and with mean = count (or 1 for sum) the quotient √mean·2^up·x/√N is a sum over the limbs of
+// x, each times a factor of its row.
 func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float64, times int) *Int {
 	t := b.Circuit.Tensors[id]
 	mean := r.Count
 	if sum {
 		mean = 1
 	}
-	// N is taken times 4^up, if that is needed for the epsilon. Below its digit
-	// number up/6 all of a row is 0.
+	// up is 0, or 6 if a small epsilon needs more bits. Then 4^up is one digit, and the row is 0 where
+	// the first digit of N that is not 0 is below digit up/6.
 	up := 0
 	eps := float64(epsilon * float64(mean) * float64(times) * float64(times) * Pow2(2*t.Frac))
 	if eps < 1<<10 {
@@ -34,10 +40,12 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	p := b.powerOf("sum of squares", r, id, 2*up, eps*Pow2(2*up))
 	limbs, bits := p.limbs, p.bits
 
-	// The scale of the result, as fine as there is room for, and that of the table:
-	// such that factors are shifted by whole limbs.
+	// frac is the scale of the result, as fine as there is room for. 2^exp is that of the table, as fine
+	// as its values have at most 17 bits, and with exp ≡ frac + 1 modulo normStep, so that the shifts
+	// below are by whole limbs of the factor.
 	frac := 0
-	// normOf bounds the norm of what a row has whose norm is that: of an entry by itself, or of all.
+	// normOf bounds the norm of a result of which the operand has that norm: of a single entry in a row whose other entries
+	// are 0, or of a whole row.
 	normOf := func(norm float64) float64 {
 		return math.Sqrt(float64(mean)) * norm / math.Sqrt(float64(norm*norm)+eps) * (1 + Pow2(-9))
 	}
@@ -54,6 +62,10 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	first, scale, inverse := b.leadingBits(r.Shape, p.digits, "inverse root", c)
 	factor := b.Exact("factor", b.rowProduct(r.Shape, scale, inverse, c.Greatest<<(DigitBits/2-1)))
 
+	// With key + ½ for the leading bits and d for the first digit, 1/√N = scale/√(2·key + 1)·2^(1 − 6·d)
+	// (leadingBits). So in units of 2^−frac the result is x·factor/2^t, t = 6·d + exp − 1 − up − frac, and
+	// limb i of x counts 2^(bits·i) times. The norm of x is below 2^(6·(d+1) − up): without the limbs below
+	// the one that the second function returns, that is at most normTop bits.
 	e := b.sumOfLimbs(r, id, limbs, bits, first, b.limbs(factor, normStep, normStep), func(i, digit int) int {
 		return DigitBits/2*digit - bits*i + exp - 1 - up - frac
 	}, func(digit int) int {
@@ -65,20 +77,20 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	e.Frac = frac
 	e.Max = int64(root*Pow2(frac)) + 1<<17
 	e.Min = -e.Max
-	// Rounding adds to each entry.
+	// The norm of a row whose entries are all the largest, plus what the rounding of factors adds to each entry, 2^17 at most.
 	e.Norm = float64(normOf(math.Sqrt(float64(r.Count))*largest)*Pow2(frac)) + float64(math.Sqrt(float64(r.Count))*(1<<17))
 	return e
 }
 
-// power is a sum of squares of rows, in digits, and the limbs that it is made of.
+// power is a sum of squares of rows, in digits, and the limbs of the entries that are squared.
 type power struct {
 	limbs       []model.TensorID
 	bits        int // of the limbs
 	digits      []model.TensorID
-	least, most *big.Int
+	least, most *big.Int // bounds of the sum
 }
 
-// powerOf is 2^exp·Σx² + number of every row of a tensor, where the number, which is rounded, is at least 1.
+// powerOf is 2^exp·Σx² + max(1, number rounded) for every row x of a tensor.
 func (b *Builder) powerOf(name string, r Rows, id model.TensorID, exp int, number float64) power {
 	least, _ := new(big.Float).SetFloat64(math.Round(number)).Int(nil)
 	if least.Sign() == 0 {
@@ -86,23 +98,24 @@ func (b *Builder) powerOf(name string, r Rows, id model.TensorID, exp int, numbe
 	}
 	most := big.NewInt(b.Magnitude(id))
 	most.Mul(most, most).Mul(most, big.NewInt(int64(r.Count))).Lsh(most, uint(exp)).Add(most, least)
-	// The last limb's squares, and any limb's, make sums of at most 2^29.
+	// The last limb is within ±2^top, so that its squares in a row add up to at most 2^29. No limb is larger.
 	top := (29 - model.Log2Ceil(r.Count)) / 2
 	bits := limbBits(model.Log2Ceil(int(b.Magnitude(id))), top)
 	limbs := b.limbs(id, bits, top)
 	return power{limbs, bits, b.digits(name, b.squares(r, limbs, bits, exp, least), most), least, most}
 }
 
-// RowNorm bounds the Euclidean norm of the rows of a tensor to which an accumulator
-// was rounded, of which the rows' norm is known; clamping makes them no longer.
+// RowNorm records a bound of the Euclidean norm of the rows of a tensor to which e was rounded, if
+// that of e's rows is known: the latter, plus half a unit for each entry. Clamping does not make a
+// row longer.
 func (b *Builder) RowNorm(id model.TensorID, e *Int) {
 	if t := &b.Circuit.Tensors[id]; e.Norm > 0 && len(t.Shape) > 0 {
 		b.RowNorms[id] = float64(e.Norm*Pow2(t.Frac-e.Frac)) + float64(math.Sqrt(float64(t.Shape[len(t.Shape)-1]))/2)
 	}
 }
 
-// limbBits returns the size of limbs for numbers of the given width of which the
-// last limb has top bits: the least that makes as few as possible.
+// limbBits returns the size of limbs, in bits, for numbers of the given width whose last limb
+// has up to top bits: the least multiple of normStep with which there are as few limbs as possible.
 func limbBits(width, top int) int {
 	most := min(3, (top+1)/normStep) * normStep
 	bits := normStep
@@ -112,10 +125,10 @@ func limbBits(width, top int) int {
 	return bits
 }
 
-// sumOfLimbs is Σ C_i·limb i, C_i being the factor over 2^shift(i, first digit). In a
-// row whose first digit has the number of a limb for its from, all limbs from that
-// one on count together, with its factor: their own would be too large where they
-// are 0. Where it has a negative number the row is 0.
+// sumOfLimbs is Σ C_i·limb i for every entry. C_i is one number for each row, the factor divided by
+// 2^shift(i, d), d being the row's first digit that is not 0 (first). In a row, the limbs from
+// number from(d) on count as one number, with the C of that limb: the C of higher limbs would
+// be too large in rows where these limbs are 0. Where from(d) is negative, the row is 0.
 func (b *Builder) sumOfLimbs(
 	r Rows, id model.TensorID, limbs []model.TensorID, bits int, first, factor []model.TensorID,
 	shift func(i, digit int) int, from func(digit int) int,
@@ -125,7 +138,7 @@ func (b *Builder) sumOfLimbs(
 	add := func(x model.TensorID, i int, holds func(from int) bool) {
 		e := &Int{Shape: r.Shape}
 		for digit, is := range first {
-			if t := shift(i, digit); holds(from(digit)) && t < normStep*len(factor) {
+			if t := shift(i, digit); holds(from(digit)) && t < normStep*len(factor) { // with more, the shifted factor is 0
 				p := b.rowProduct(r.Shape, b.suffix("factor", factor, max(0, t/normStep), normStep), is, 0)
 				e = e.Plus(p.Times(1 << max(0, -t)))
 			}
@@ -160,17 +173,17 @@ func (b *Builder) suffix(name string, limbs []model.TensorID, i, bits int) model
 	return b.VirtualOf(name, e)
 }
 
-// inverseRoot is √(mean·2^exp/(2·key + 1)), rounded; keys that leading bits never are have
-// the greatest value of the others. mean·2^exp is at most 2^46.
+// inverseRoot is √(mean·2^exp/(2·key + 1)), rounded. Keys below 2^(leadBits−2), which leading bits
+// never are, have the value of that one. mean·2^exp is at most 2^46.
 func inverseRoot(mean, exp, key int) float64 {
-	num := int64(mean) << (exp + 2) // four times, to round its root
-	// Of whole numbers below 2^50 the root is at least 2^−26 away from a whole
-	// number that it is not, more than a float64 is off: cut off it is exact.
+	num := int64(mean) << (exp + 2) // four times as much, so that the root is twice as large and can be rounded
+	// The root of a whole number below 2^50 is whole, or at least 2^−26 away from any whole
+	// number, more than the error of a float64. So cutting off its fraction gives the exact ⌊√…⌋.
 	root := int64(math.Sqrt(float64(num / int64(2*max(key, 1<<(leadBits-2))+1))))
 	return float64((root + 1) / 2)
 }
 
-// squares is 2^exp·Σx² + least of every row of a tensor given by its limbs.
+// squares is 2^exp·Σx² + least for every row x of a tensor that is given by its limbs.
 func (b *Builder) squares(r Rows, limbs []model.TensorID, bits, exp int, least *big.Int) wide {
 	w := wide{shape: r.Shape, constant: least}
 	for i := range limbs {
@@ -180,7 +193,7 @@ func (b *Builder) squares(r Rows, limbs []model.TensorID, bits, exp int, least *
 			if i == j {
 				e.Min = 0
 			} else {
-				at++ // it is there twice
+				at++ // limbs i·j and j·i
 			}
 			w.terms = append(w.terms, WideTerm{e, at})
 		}
@@ -188,16 +201,17 @@ func (b *Builder) squares(r Rows, limbs []model.TensorID, bits, exp int, least *
 	return w
 }
 
-// Rows are a tensor's parts along some axes: one for each entry along the others.
+// Rows says how a tensor is cut into rows along some of its axes: there is one row for each index of
+// the other axes.
 type Rows struct {
-	of, Shape  []int // of the tensor, and what is left of it
-	labels     []int // by axis of shape, its axis in the tensor
-	contracted []int // by axis of the tensor, its label in a product that sums over rows
-	sum        *model.View
-	Count      int // entries of a row
+	of, Shape  []int       // the shape of the tensor, and what is left of it without the axes of a row
+	labels     []int       // by axis of Shape, its axis in the tensor
+	contracted []int       // by axis of the tensor, its label in a product that sums over rows
+	sum        *model.View // the sum of every row, of shape Shape
+	Count      int         // entries of a row
 }
 
-// RowsOf are the rows of a tensor of a shape along axes of it.
+// RowsOf returns the rows, along some axes, of a tensor whose shape is of.
 func RowsOf(of, axes []int) Rows {
 	r := Rows{of: of, Shape: []int{}}
 	r.sum, r.Count = SumView(of, axes, false)
@@ -213,12 +227,12 @@ func RowsOf(of, axes []int) Rows {
 	return r
 }
 
-// repeated views a tensor of the rows' shape as one of the whole's.
+// repeated views a tensor of one number for each row in the shape of the tensor of all entries.
 func (r Rows) repeated() *model.View { return LabelView(r.labels, r.of) }
 
-// Centred returns x less its row's mean, or a multiple of that: exactly in short
-// rows, as count·x less the sum, and otherwise with the mean rounded on a finer
-// scale than x.
+// Centred returns times·(x − mean), with the mean of x's row of count entries. In short rows that is
+// count·x − Σx, which is exact, with times = count. In others times is 1, and the mean is rounded on
+// a finer scale than x's.
 func (b *Builder) Centred(r Rows, id model.TensorID, count int) (of model.TensorID, times int) {
 	m := b.Magnitude(id)
 	if count <= 64 && 2*int64(count)*m < 1<<28 {
@@ -226,6 +240,7 @@ func (b *Builder) Centred(r Rows, id model.TensorID, count int) (of model.Tensor
 		most := 2 * int64(count) * m
 		return b.VirtualOf("from the mean", b.Of(id).Times(int64(count)).Minus(b.View(sum, r.repeated(), r.of)).Within(-most, most)), count
 	}
+	// The mean has up to four guard bits, as many as keep the result within ±2^28. offset is at least |x|.
 	guard := min(4, max(0, 27-model.Log2Ceil(int(m))))
 	offset := int64(1) << model.Log2Ceil(int(m))
 	mean := b.mean(r, id, offset, guard)
@@ -239,11 +254,11 @@ func (b *Builder) Centred(r Rows, id model.TensorID, count int) (of model.Tensor
 
 const meanLimb = 10 // bits of the limbs of long sums
 
-// mean is 2^guard·(mean + offset) of rows, rounded, as a sum of parts. offset is at
-// least as large as any entry.
+// mean is 2^guard·(mean + offset) for every row, rounded, as a sum of parts. offset is at
+// least as large as any entry, so that mean + offset is not negative.
 //
-// It is long division: the digits of the sum, from the highest on, each with the
-// remainder from the one before; the last remainder gives the guard bits.
+// The sum of a row is divided by its count in long division: the digits of the sum, from the highest
+// on, each with the remainder from the one before; the last remainder gives the guard bits.
 func (b *Builder) mean(r Rows, id model.TensorID, offset int64, guard int) []model.Linear {
 	limbs, count := []model.TensorID{id}, int64(r.Count)
 	if count*b.Magnitude(id) >= 1<<29 {

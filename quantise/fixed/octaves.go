@@ -7,21 +7,22 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// octaveKeys is how many keys an octave of integers has: each of their leading bits, of which
-// there are one less than in a digit, has one.
+// octaveKeys is how many keys an octave [2^n, 2^(n+1)) of integers has: a key tells their DigitBits
+// leading bits, of which the first is 1.
 const octaveKeys = 1 << (DigitBits - 1)
 
-// OctaveError is the most that rounding an integer to its octave's key changes it by, in units
-// of the integer.
+// OctaveError bounds the relative error of an integer that is replaced by the middle of the integers
+// with the same key (OctaveAt).
 const OctaveError = 1.0 / (2 * octaveKeys)
 
-// Octaves are keys of integers that are not negative, of up to 2^28, for tables of functions
-// that need their argument to a part of its own size rather than of a range. An integer below
-// 2^12 is its own key. A larger one, x, has the key m + 2^11·e with
+// Octaves returns keys of the entries of a tensor, which are in [0, 2^28], for tables of functions
+// that need their argument with a relative precision. An integer below 2^12 is its own key. A
+// larger one, x, has the key m + 2^11·e with
 //
 //	m = ⌊x/2^e⌋ in [2^11, 2^12),
 //
-// so that keys rise with x: twelve bits of it, and where they are. OctaveAt is the inverse.
+// so that keys rise with x. A key tells the twelve leading bits of x and their place. OctaveAt is
+// the inverse.
 func (b *Builder) Octaves(name string, id model.TensorID) *Int {
 	t := &b.Circuit.Tensors[id]
 	w := wide{shape: t.Shape, terms: []WideTerm{{b.Of(id), 0}}, constant: new(big.Int)}
@@ -36,13 +37,14 @@ func (b *Builder) Octaves(name string, id model.TensorID) *Int {
 	return key
 }
 
-// leadingOctave is m, and e, of octaves: of one digit, that and nil.
+// leadingOctave returns m and e of Octaves for an integer given by its digits. An integer of one digit
+// is m, and e is nil.
 //
-// The first digit that is not 0, from the second one on, and the one after it are h and l;
-// without one these are the two lowest digits. Then m = ⌊(2^12·h + l)/2^e'⌋, e' being the bits of
-// h, so that 2^12·m + rest is h·2^(12−e')·2^12 + l·2^(12−e'): a look-up of h has the first
-// factor, another the second, and one of the sum has m. Each of these is within its table
-// whatever the digits are, so that intervals show that nothing wraps.
+// Let h be the highest digit that is not 0 and l the digit below it; if at most the lowest digit is not
+// 0, h is the second one, and 0. Then m = ⌊(2^12·h + l)/2^e'⌋, e' being the number of bits of h, so that
+// 2^12·m + rest = h·2^(12−e')·2^12 + l·2^(12−e'). A look-up of h gives h·2^(12−e'), another one
+// 2^(12−e'), and a look-up of the sum gives m. Each of these has a key in its table for all values of the
+// digits, so that intervals show that nothing wraps. If h is digit i, e is e' + 12·(i − 1).
 func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorID) (m model.TensorID, octave *Int) {
 	for _, d := range digits[:min(len(digits), 2)] {
 		b.InRange(b.View(d, nil, shape), DigitBits)
@@ -83,8 +85,8 @@ func (b *Builder) leadingOctave(name string, shape []int, digits []model.TensorI
 	return m, octave
 }
 
-// leadingPair returns h, l, and by digit, from the third on, what is 1 if that is the first
-// that is not 0, and 0 otherwise.
+// leadingPair returns h and l of leadingOctave, and for each digit from the third on a tensor that is 1
+// where this digit is h, the highest that is not 0, and 0 elsewhere; None for the two lowest.
 func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID) (h, l model.TensorID, first []model.TensorID) {
 	first = make([]model.TensorID, len(digits))
 	first[0], first[1] = model.None, model.None
@@ -98,7 +100,7 @@ func (b *Builder) leadingPair(name string, shape []int, digits []model.TensorID)
 	}
 	none := model.TensorID(model.None) // whether this and all digits above are 0
 	for i := len(digits) - 1; i >= 2; i-- {
-		// Which keeps the digit in its range.
+		// This look-up keeps the digit in its range, too.
 		zero := b.Mapped(fmt.Sprintf("%s, digit %d is zero", name, i), b.View(digits[i], nil, shape), isZero, 0, 0, 1)
 		var before *Int
 		if none == model.None {

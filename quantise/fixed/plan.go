@@ -6,9 +6,9 @@ type Plan struct {
 	TableBits int // of piecewise tables
 	Bits      int // of activations, sign excluded
 
-	// What the pass before found: how many entries look up each table that has to pay for its
-	// rows, nil if there was no pass; and about how many chunks a proof will have, each of which
-	// counts the uses of every table.
+	// What the pass before found: how many entries look up each table that is taken only with
+	// enough uses (ownTable), nil if there was no pass; and about how many chunks a proof will have,
+	// each of which counts the uses of every table.
 	uses   tableUses
 	chunks int
 }
@@ -22,13 +22,15 @@ func (p Plan) Shift() int { return min(MostShift, 30-p.TableBits) }
 // MostShift is the most bits that a rounding look-up drops.
 const MostShift = 15
 
-// Limit bounds the absolute value of accumulators that are to be rounded: with
-// the rounding constant added they still have a key.
+// Limit bounds the absolute value of accumulators that are to be rounded by Shift bits: with half a
+// unit added they still have a key in a table of 2^TableBits rows.
 func (p Plan) Limit() int64 { return 1<<(p.TableBits-1+p.Shift()) - 1<<p.Shift() }
 
-// Precision goals. Table sizes up to CheapTable are taken for WantedBits,
+// Precision goals for activations, and sizes of piecewise tables, all in bits. Tables
+// of SmallTable bits are the smallest. Sizes up to CheapTable are taken for WantedBits,
 // larger ones only for EnoughBits or when the model has so many entries that
-// the table is a small part of the work.
+// the table is a small part of the work. LeastBits is the least that activations get
+// where they share an accumulator's bits with weights.
 const (
 	WantedBits = 12
 	EnoughBits = 10
@@ -40,8 +42,9 @@ const (
 // Tables cost rows in every chunk, so some are taken only if they have enough uses. A pass
 // counts these, and the next one does without the tables that do not pay (Plan.WithUses).
 
-// ownTable is such a table, of 2^bits keys: a clamp table, or one of rests of which the upper ones are the
-// value, from bit drop on, or of no values if that is 0.
+// ownTable identifies such a table, of 2^bits keys: a clamp table, or a table of remainders, with the
+// keys [0, 2^bits). The value of a remainder is the remainder without its lowest drop bits; with drop = 0
+// the table is a range table, which has no values.
 type ownTable struct {
 	clamps     bool
 	lo, hi     int64 // of a clamp table
@@ -51,22 +54,23 @@ type ownTable struct {
 // tableUses counts the entries that look up, or would look up, tables.
 type tableUses map[ownTable]int
 
-// MostRest is the most bits of a rest that one look-up takes. Tests change it.
+// MostRest is the most bits of a remainder that is looked up at once. Tests change it.
 var MostRest = 18
 
-// may says whether a table is not too large.
+// may reports whether a table is small enough to be taken at all.
 func (t ownTable) may() bool { return t.clamps || t.bits <= MostRest }
 
-// pays counts one more use of a table, and reports whether it costs less than doing without it, by
-// the uses that the pass before found.
+// pays counts the entries of a shape as uses of a table, and reports whether the table costs less than
+// doing without it, by the uses that the pass before found.
 func (b *Builder) pays(t ownTable, shape []int) bool {
 	b.uses[t] += b.Entries(shape)
 	return t.may() && b.Plan.pays(t)
 }
 
-// pays reports whether a table costs less than it saves. A row costs a leaf and a count in
-// every chunk. An entry costs one look-up and one entry of the witness more without a table of
-// rests; and one look-up and two entries more in limbs, without a clamp table.
+// pays reports whether a table costs less than it saves; without a pass before, it says yes. A row
+// costs 2: a leaf and a count in every chunk. Each use of a table of remainders saves 2: one look-up and
+// one entry of the witness. Each use of a clamp table saves 3, compared with limbs: one look-up and two
+// entries.
 func (p *Plan) pays(t ownTable) bool {
 	cost, saved := p.chunks<<t.bits, p.uses[t]
 	if t.clamps {
@@ -75,8 +79,8 @@ func (p *Plan) pays(t ownTable) bool {
 	return p.uses == nil || cost <= saved
 }
 
-// WithUses returns the plan of a pass that knows the uses of tables, and whether some of the
-// tables do not pay, so that another pass is worth while.
+// WithUses returns the plan for another pass, with the uses of tables that the pass of l counted, and
+// reports whether some of these tables do not pay, so that another pass is worth while.
 func (p Plan) WithUses(l *Builder) (Plan, bool) {
 	p.uses, p.chunks = l.uses, l.chunks()
 	for t := range p.uses {

@@ -2,19 +2,19 @@ package fixed
 
 import "sync"
 
-// mostKept bounds what is remembered of a kind: columns of 2^16 rows take 128 MB then.
+// mostKept bounds the results that a Recall keeps: 512 columns of 2^16 rows take 128 MB.
 const mostKept = 512
 
-// Recall remembers what has been asked for by a key: passes over a model, and models that differ
-// in some formats, have most in common, and a column takes longer to make than all else in a pass.
-// Passes that run at the same time may ask at the same time.
+// Recall is a cache of results by key, such as columns of functions. Passes over a model, and models
+// that differ in some formats, need mostly the same columns, and a column takes longer to make than
+// the rest of a pass. Several goroutines may use a Recall at the same time.
 type Recall[T any] struct {
 	mu    sync.Mutex
 	known map[string]T
 }
 
-// Of is what a key has, which f makes the first time, or again where there was no room for it. The
-// empty key has nothing.
+// Of returns the result for a key. f makes it the first time, and again if it has been dropped to make
+// room. Results for the empty key are not kept.
 func (r *Recall[T]) Of(key string, f func() T) T {
 	if key == "" {
 		return f()
@@ -25,7 +25,7 @@ func (r *Recall[T]) Of(key string, f func() T) T {
 	if ok {
 		return x
 	}
-	x = f() // which may ask for other keys
+	x = f() // not under the lock, as f may ask for other keys
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known == nil {
@@ -41,7 +41,7 @@ func (r *Recall[T]) Of(key string, f func() T) T {
 	return x
 }
 
-// Remember is what a map has for a key, which f makes the first time.
+// Remember returns what a map has for a key. If it has nothing, f makes it, and the map keeps it.
 func Remember[K comparable, T any](known *map[K]T, key K, f func() T) T {
 	x, ok := (*known)[key]
 	if ok {

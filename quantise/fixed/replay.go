@@ -12,14 +12,14 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Columns are the values of fixed tensors that are known, and the tables of functions that
-// blocks took: many blocks take the same.
+// Columns has the known values of fixed tensors, and a cache of the function columns that replays
+// make: many blocks need the same ones.
 type Columns struct {
 	values map[model.TensorID][]int32
 	made   Recall[*Column]
 }
 
-// NewColumns returns these values of fixed tensors.
+// NewColumns returns Columns with these values of fixed tensors.
 func NewColumns(values map[model.TensorID][]int32) *Columns {
 	return &Columns{values: values}
 }
@@ -28,19 +28,18 @@ func NewColumns(values map[model.TensorID][]int32) *Columns {
 // circuit has.
 var ErrOtherSteps = errors.New("the steps are not those of the block")
 
-// Replay makes the steps of a block once more and compares them with those that the circuit
-// has. If they are the same, what this package knows of them holds for the circuit, whoever
-// made it. It relies on nothing that the circuit says of its computed tensors but the interval
-// of the tensor that the block is of, which the caller has to check (Argument.Given). Fixed
-// tensors must have the values that they have here: used lists those for which columns had
-// the values.
+// Replay makes the steps of a block once more and compares them with those of the circuit. If they
+// are the same, the bounds that this package knows for its own steps hold for the circuit's steps,
+// whoever made the circuit: they are the Argument a. Of the ranges that the circuit states for
+// computed tensors, Replay relies only on that of the block's operand, which the caller has to check
+// (Argument.Given). Fixed tensors that the steps read must have the values that Replay gives them;
+// it compares these with columns, and used lists the tensors that it compared.
 //
 // batch is the size of a free batch in this instance of the circuit, at least 2; 1 if the batch
-// is not free. Its elements have nothing to do with each other, so that bounds do not depend
-// on it.
+// is not free. Elements of a batch are computed independently, so bounds do not depend on it.
 //
-// The error wraps ErrOtherSteps. A block and a circuit may come from anybody: numbers that make
-// no sense are an error too.
+// The error wraps ErrOtherSteps. A block and a circuit may come from anybody, so parameters that
+// make no sense give this error, too.
 func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.Argument, used []model.TensorID, err error) {
 	if err := b.check(g); err != nil || batch < 1 {
 		return nil, nil, fmt.Errorf("%w: %w", ErrOtherSteps, cmp.Or(err, errBlocks))
@@ -53,7 +52,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	a = &static.Argument{Given: intervals{}, Results: intervals{}, RowSums: map[model.TensorID]int64{}}
 	of := &l.Circuit.Tensors[b.Of]
 	a.Given[b.Of] = static.Interval{Min: of.Min, Max: of.Max}
-	// The steps of numbers that make no sense are refused.
+	// Parameters that make no sense may be refused in the middle of making the steps.
 	var other error
 	if err := refuse.Caught(func() { other = b.lower(l, a) }); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrOtherSteps, err)
@@ -74,7 +73,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 		t := &l.Circuit.Tensors[f.ID]
 		a.Given[f.ID] = static.Interval{Min: t.Min, Max: t.Max}
 		if t.Min == t.Max {
-			continue // of this range, which says enough
+			continue // all values are equal, so that the range alone forces them
 		}
 		values := make([]int32, model.Size(t.Shape))
 		f.Fill(values, 0)
@@ -86,12 +85,12 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	return a, used, nil
 }
 
-// mostFrac bounds the scale of what a block is of, 2^±mostFrac: far beyond that of numbers
-// that floats may have, and such that the square of a scale is a float64.
+// mostFrac bounds the scale of a block's operand: between 2^−400 and 2^400. That is more than float32
+// numbers need, and the square of such a scale is a float64.
 const mostFrac = 400
 
-// check refuses a block that no steps of a circuit can be of. A block comes from whoever
-// made the certificate, and the circuit before it from whoever made the key.
+// check refuses a block whose parameters no steps of the circuit can have. Neither is to be trusted:
+// a block comes from whoever made the certificate, and the circuit from whoever made the key.
 func (b *Block) check(g *model.Graph) error {
 	if err := b.checkNumbers(g); err != nil {
 		return err
@@ -112,7 +111,7 @@ func (b *Block) check(g *model.Graph) error {
 	return nil
 }
 
-// checkNumbers is check for what a block says of itself alone.
+// checkNumbers checks that each number of a block is within its limits.
 func (b *Block) checkNumbers(g *model.Graph) error {
 	switch {
 	case min(b.Tensors, b.Tables, b.Steps, b.Times, b.Summed, b.Bits, b.Width, b.Entries) < 0:
@@ -129,7 +128,7 @@ func (b *Block) checkNumbers(g *model.Graph) error {
 	return nil
 }
 
-// checkSoftmax is check for what only a Softmax has.
+// checkSoftmax checks the parameters that only a Softmax has.
 func (b *Block) checkSoftmax(g *model.Graph) error {
 	if b.Summed < 1 || b.Summed > FineShareBits+1 || b.Bits > FormatBits {
 		return fmt.Errorf("a Softmax of %d bits, %d of what is summed", b.Bits, b.Summed)
@@ -158,7 +157,8 @@ func axesOf(axes []int, rank int) bool {
 	return true
 }
 
-// lower makes the steps, and adds what is known of them besides the bounds of tensors.
+// lower makes the steps of a block in l, and adds to a what is known of them besides the bounds of
+// tensors: the bounds of a norm's sum of products, and of the sums of a Softmax's rows.
 func (b *Block) lower(l *Builder, a *static.Argument) error {
 	shape := l.Circuit.Tensors[b.Of].Shape
 	switch b.Kind {
@@ -177,7 +177,7 @@ func (b *Block) lower(l *Builder, a *static.Argument) error {
 		}
 		l.LogPower(RowsOf(shape, b.Axes), b.Of, b.Epsilon)
 	case SoftmaxBlock, TextSoftmaxBlock, LoweredSoftmaxBlock:
-		// What is known of rows of the bound is known of shorter ones.
+		// The steps are made for rows of Width entries: their bounds hold for shorter rows, too.
 		if b.Width > 0 && (b.Width < shape[len(shape)-1] || b.Width > LongestText) {
 			return ErrOtherSteps
 		}
@@ -199,8 +199,8 @@ func (b *Block) lower(l *Builder, a *static.Argument) error {
 	return nil
 }
 
-// compare says whether a circuit has the tensors, tables and steps that have been made
-// where the block begins. Names, scales and ranges do not matter.
+// compare checks that the circuit g has, from the block's beginning on, the tensors, tables and steps
+// of the circuit that has been made. Names, scales and ranges do not matter.
 func (b *Block) compare(g, made *model.Graph) error {
 	if len(made.Tensors) > len(g.Tensors) || len(made.Tables) > len(g.Tables) || b.Steps+len(made.Steps) > len(g.Steps) {
 		return ErrOtherSteps
@@ -223,16 +223,17 @@ func (b *Block) compare(g, made *model.Graph) error {
 	return nil
 }
 
-// replayContext is what a circuit has before a block that is replayed.
+// replayContext is what a Replay looks up in the circuit whose block it replays.
 type replayContext struct {
-	tables  []model.Table
-	columns *Columns
-	used    []model.TensorID
-	of      *model.Graph
-	from    int // the block's first step
+	tables  []model.Table    // those before the block
+	columns *Columns         // the known values of fixed tensors
+	used    []model.TensorID // fixed tensors of tables that function found by their values
+	of      *model.Graph     // the circuit
+	from    int              // the block's first step
 }
 
-// oneRange reports whether that step of the block is a look-up in a range table of so many bits.
+// oneRange reports whether a step of the block, counted from its first one, is a look-up in a range
+// table of so many bits.
 func (p *replayContext) oneRange(step, bits int) bool {
 	if step += p.from; step >= len(p.of.Steps) {
 		return false
@@ -245,12 +246,12 @@ func (p *replayContext) oneRange(step, bits int) bool {
 	return t.Kind == model.TableRange && t.Bits == bits && s.Shift == 0
 }
 
-// named says whether a table without a column has that name.
+// named reports whether a table before the block that has no committed column has that name.
 func (p *replayContext) named(name string) bool {
 	return p != nil && slices.ContainsFunc(p.tables, func(o model.Table) bool { return o.Kind != model.TableFunc && o.Name == name })
 }
 
-// table finds a table without a column.
+// table finds a table before the block that has no committed column, by its name and rows.
 func (p *replayContext) table(t *model.Table) (model.TableID, bool) {
 	if p == nil || t.Kind == model.TableFunc {
 		return 0, false
@@ -259,7 +260,7 @@ func (p *replayContext) table(t *model.Table) (model.TableID, bool) {
 	return model.TableID(i), i >= 0
 }
 
-// function finds a table by its column.
+// function finds a function table before the block by its size, first key and column.
 func (p *replayContext) function(bits int, first int64, column []int32) (model.TableID, bool) {
 	if p == nil {
 		return 0, false

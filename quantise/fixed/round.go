@@ -5,58 +5,63 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// look adds the look-up out = table(⌊e/2^shift⌋), of which low has the remainder; None of a
-// shift of 0.
+// look adds the look-up out = table(⌊e/2^shift⌋). low is the tensor of the remainder, None if shift
+// is 0.
 func (b *Builder) look(e *Int, shift int, low model.TensorID, table model.TableID, out model.TensorID) {
 	step := b.step(model.StepLookup, e.Shape, e.Acc)
 	step.Shift, step.Lo, step.Table, step.Out = shift, low, table, out
 	b.addStep(step)
 }
 
-// Mapped is table(e), a tensor on a scale whose entries are in [lo, hi].
+// Mapped adds the look-up of e in a table. It returns table(e), a tensor on the scale frac whose
+// entries are in [lo, hi].
 func (b *Builder) Mapped(name string, e *Int, table model.TableID, frac int, lo, hi int64) model.TensorID {
 	out := b.Witness(name, e.Shape, frac, lo, hi)
 	b.LookupDirect(e, table, out)
 	return out
 }
 
-// LookupDirect adds the look-up out = table(e).
+// LookupDirect adds the look-up out = table(e), without a shift.
 func (b *Builder) LookupDirect(e *Int, table model.TableID, out model.TensorID) {
 	b.fit(e, 0, table)
 	b.look(e, 0, model.None, table, out)
 }
 
-// NarrowBits is the most that a narrow value has. Formats above it are wide: a table of all their values, or their product
-// with weights of a useful size in one accumulator, would be too large, so that
-// they are held in two limbs.
+// NarrowBits is the most bits of a narrow value, besides the sign. A value with more is wide. A table of
+// all values of a wide format would be too large, and so would its product with weights of a useful size
+// in one accumulator, so wide values are held in two limbs.
 const NarrowBits = 16
 
-// WideTable is the largest table that a wide value is rounded with; beyond it the
-// value is rounded to limbs.
+// WideTable is the largest table, in bits, that a wide value is rounded with. A value that needs a
+// larger one is rounded to limbs.
 const WideTable = 17
 
-// narrowTable is the largest table that is taken for a function whatever the number
-// of entries. With limbs an entry takes three look-ups more, and each costs about as
-// much as a row: larger tables are for 2^rowsPerEntry times fewer entries than rows.
+// narrowTable is the size, in bits, up to which a function has one table of all keys for any number of
+// entries. A larger table is taken if it has at most 2^rowsPerEntry rows for each entry: with
+// limbs an entry takes three look-ups more, and each costs about as much as a row.
 const (
 	narrowTable  = 16
 	rowsPerEntry = 2
 )
 
-// FormatTable is the least table of a value with a format of its own, so that
-// values that differ little share one.
+// FormatTable is the size, in bits, of the smallest table of a value with a format of its own, so that
+// values whose formats differ little share one.
 const FormatTable = 12
 
-// RoundOn adds the look-ups of out = clamp(f(round(e))) on a scale, or on e's own
-// if that is coarser; out has at most the given bits. A table that would be too
-// large is done without: by limbs where f is a clamp to those bits, by a coarser
-// scale otherwise.
+// RoundOn adds the look-ups of out = clamp(f(round(e))) on the scale frac, or on e's own if that is
+// coarser. out has at most the given bits besides the sign.
+//
+// Where one table of all keys would be too large, or has too few uses for its size, a value that is
+// only clamped to its bits (f = WholeLine) is rounded to limbs, and so is max(x, 0) of a wide value.
+// For other functions a wide value gets a coarser scale, with NarrowBits; if that is not enough, e is
+// first rounded to limbs and clamped, and the function has a table of what is left.
 func (b *Builder) RoundOn(name string, e *Int, frac, bits int, f Piecewise) model.TensorID {
 	return b.roundOnLow(name, e, frac, bits, LowBits(bits), f)
 }
 
-// RoundCarry rounds bits off, for what only sums read, so that it may have any limbs: both look-ups
-// have keys of about as many bits.
+// RoundCarry rounds off the lowest bits of e, and returns the carry: round(e/2^bits). Only sums may
+// read the carry, so if it is rounded to limbs, these may have any sizes: such that the keys of both
+// look-ups have about as many bits.
 func (b *Builder) RoundCarry(name string, e *Int, bits int) *Int {
 	frac, shift := e.Frac-bits, max(bits, 0)
 	low := (TableBits(Keys(e, frac))+shift)/2 - shift
@@ -77,7 +82,7 @@ func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise
 	}
 	if over := bits - NarrowBits; !line && table > model.MaxTableBits && over > 0 {
 		frac, bits = frac-over, NarrowBits
-		table = max(table-over, TableBits(Keys(e, frac))) // which rounds up
+		table = max(table-over, TableBits(Keys(e, frac))) // rounding may take the greatest key one bit further
 	}
 	if !line && (table > model.MaxTableBits || few && table > bits+1) {
 		e = b.View(b.RoundSplit(name+", rounded", e, frac, bits, LowBits(bits), f), nil, e.Shape)
@@ -97,31 +102,31 @@ func (b *Builder) roundOnLow(name string, e *Int, frac, bits, k int, f Piecewise
 	return b.RoundOnce(name, e, frac, bits, table, f)
 }
 
-// within is the clamp of f in integers on a scale, and to at most the given bits: as far below
-// zero as above, so that products of two such values are 2^(a+b) at most.
+// within is the clamp of f in integers on the scale frac, and to at most the given bits: as far below
+// zero as above, so that products of values of a and b bits are 2^(a+b) at most.
 func (f Piecewise) within(frac, bits int) (lo, hi int64) {
 	top := int64(1)<<bits - 1
 	lo, hi = f.At(frac)
 	return max(lo, -top), min(hi, top)
 }
 
-// stays reports whether e is a sum of views of which rounding to a scale and clamping to
-// [lo, hi] leave everything as it is.
+// stays reports whether e is a sum of views on the scale frac, and neither f nor a clamp to
+// [lo, hi] changes any of its values.
 func (e *Int) stays(frac int, f Piecewise, lo, hi int64) bool {
 	kmin, kmax := Keys(e, frac)
 	outMin, outMax := f.image(kmin, kmax, lo, hi)
 	return e.Frac == frac && f.Kind == Keep && outMin == kmin && outMax == kmax && e.Views() && len(e.Acc.Linear) > 0
 }
 
-// RoundOnce is RoundOn with one look-up, in a table of that size or a little larger.
+// RoundOnce is RoundOn with one look-up, in a table of 2^table rows, or of 2^FormatTable if that is more.
 func (b *Builder) RoundOnce(name string, e *Int, frac, bits, table int, f Piecewise) model.TensorID {
 	lo, hi := f.within(frac, bits)
 	return b.roundIn(name, e, frac, f, lo, hi, min(max(table, FormatTable), 30-(e.Frac-frac)))
 }
 
 // roundIn adds the look-up of out = f(round(e)), clamped to [lo, hi], in a table of 2^bits
-// rows. Where that is less than f has and e may be beyond it, clamping counts as saturation.
-// An accumulator whose keys take a larger table is refused.
+// rows. Clamping counts as saturation where [lo, hi] is narrower than f's own clamp and e may be
+// beyond it. An accumulator whose keys need a larger table is refused.
 func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int64, bits int) model.TensorID {
 	flo, fhi := f.At(frac)
 	table := b.PiecewiseOf(f.Kind, lo, hi, bits)
@@ -137,7 +142,7 @@ func (b *Builder) roundIn(name string, e *Int, frac int, f Piecewise, lo, hi int
 	return out
 }
 
-// Reported notes the precision of a step that has what it asks for.
+// Reported adds the report of a step that has all the bits that it asks for.
 func (b *Builder) Reported(e *Int, frac, bits int) {
 	b.Report(StepReport{
 		Entries: b.Entries(e.Shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.Frac - frac,
@@ -145,16 +150,16 @@ func (b *Builder) Reported(e *Int, frac, bits int) {
 	})
 }
 
-// Report notes the precision of a step of the present node.
+// Report adds a report of a step of the present node (StepName).
 func (b *Builder) Report(step StepReport) {
 	step.Node = b.StepName
 	b.Steps = append(b.Steps, step)
 }
 
-// leastLimbed is the least size of a value that limbs hold: a low limb's.
+// leastLimbed is the bits up to which a value is never rounded to limbs: a low limb alone has as many.
 const leastLimbed = 10
 
-// LowBits is the size of the low limb of a value.
+// LowBits is the size of the low limb of a value with so many bits.
 func LowBits(bits int) int {
 	if bits <= NarrowBits {
 		return 10
@@ -162,17 +167,17 @@ func LowBits(bits int) int {
 	return min((bits+1)/2, mostLow)
 }
 
-// mostLow is the most that a low limb has.
+// mostLow is the most bits of a low limb.
 const mostLow = 13
 
 // MaxRounding is the most bits that one look-up rounds off: an accumulator has
 // no more.
 const MaxRounding = 28
 
-// Round adds the look-ups of out = clamp(f(round(e))) on a scale that gives
-// magnitudes up to reach, 0 if nothing is known of them, the given number of bits, or
-// fewer if the static bound would need a larger table. It returns the
-// result's tensor, of e's shape.
+// Round adds the look-ups of out = clamp(f(round(e))), on the finest scale on which real values of
+// magnitudes up to reach have the given number of bits, or on a coarser one if the keys that the static
+// bound allows would need a larger table. If reach is 0, nothing is known of the magnitudes, and the
+// scale is e's own. Round returns the result's tensor, of e's shape.
 func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewise) model.TensorID {
 	// A value that asks for more than the model's usual bits gets them as far
 	// as the tables reach, but does not ask for larger ones.
@@ -183,10 +188,10 @@ func (b *Builder) Round(name string, e *Int, reach float64, bits int, f Piecewis
 		frac = FloorLog2(float64(top) / reach)
 		want = FloorLog2(float64(int64(1)<<usual-1) / reach)
 	}
-	// Finer than the accumulator itself means nothing.
+	// A scale that is finer than the accumulator's own gains nothing.
 	frac, want = min(frac, e.Frac), min(want, e.Frac)
 	frac, want = max(frac, e.Frac-MaxRounding), max(want, e.Frac-MaxRounding)
-	wide := frac
+	wide := frac // before the tables limit it
 	for TableBits(Keys(e, frac)) > b.Plan.TableBits {
 		frac--
 	}
@@ -217,8 +222,8 @@ func (b *Builder) TableFor(e *Int, frac int) int {
 }
 
 // RoundTo rounds e to the given frac, or a coarser one if the largest tables
-// are too small, without a clamp; for operands of sums, where what matters is
-// the scale. What rounds to nothing on that scale becomes a constant.
+// are too small, without a clamp. It is for the terms of sums, which have to be on one
+// scale. If every value of e rounds to 0, the result is a constant.
 func (b *Builder) RoundTo(name string, e *Int, frac int) model.TensorID {
 	lo, hi := Keys(e, frac)
 	if e.Frac-frac > MaxRounding || lo == 0 && hi == 0 {
@@ -266,8 +271,9 @@ func (b *Builder) Lookup(e *Int, frac int, table model.TableID, out model.Tensor
 	b.InRange(b.cut(e.PlusConst(b.half(table, e, shift)), shift, table, out), shift)
 }
 
-// half is what is added to an accumulator before its low bits are cut off, so that keys are
-// rounded: half a unit, or less where the greatest accumulator would leave the table for that.
+// half is the constant that is added to e before its lowest shift bits are cut off, so that keys are
+// rounded to the nearest: half a unit, 2^(shift−1), or less if with that the greatest e would have
+// a key beyond the end of the table.
 func (b *Builder) half(table model.TableID, e *Int, shift int) int64 {
 	t, half := &b.Circuit.Tables[table], int64(1)<<(shift-1)
 	if end := (t.Min + 1<<t.Bits) << shift; e.Max < end {
@@ -276,7 +282,7 @@ func (b *Builder) half(table model.TableID, e *Int, shift int) int64 {
 	return half
 }
 
-// keysIn bounds the keys that Lookup has in a table: Keys, or less where half is.
+// keysIn bounds the keys that Lookup has in a table: as Keys does, but with the constant of half.
 func (b *Builder) keysIn(table model.TableID, e *Int, frac int) (lo, hi int64) {
 	shift := e.Frac - frac
 	if shift < 1 || shift > MaxRounding {
@@ -286,13 +292,13 @@ func (b *Builder) keysIn(table model.TableID, e *Int, frac int) (lo, hi int64) {
 	return (e.Min + half) >> shift, (e.Max + half) >> shift
 }
 
-// fit refuses a look-up whose table has not all keys of its accumulator: inputs within
-// their ranges would have no proof.
+// fit refuses a look-up whose table lacks keys that its accumulator may have: some inputs within
+// their ranges would then have no proof.
 func (b *Builder) fit(acc *Int, shift int, table model.TableID) {
 	t := &b.Circuit.Tables[table]
 	first, last := acc.Min>>shift, acc.Max>>shift
 	switch {
-	case b.Draft: // which nobody runs
+	case b.Draft: // nobody runs it
 	case acc.Abs() >= model.Bound:
 		refuse.With("an accumulator of up to %d may not be within ±2^30", acc.Abs())
 	case !t.Contains(first) || !t.Contains(last):
@@ -316,9 +322,9 @@ func (b *Builder) InRange(e *Int, bits int) {
 	b.look(b.View(lo, nil, e.Shape), 0, model.None, b.RangeTable(k), model.None)
 }
 
-// oneRange reports whether a table of so many bits, more than usual, costs less than two limbs. That
-// goes by the uses that it has in the whole model, so that a Replay, which knows a part of it, has
-// what the circuit has there: both force the range.
+// oneRange reports whether a range table of so many bits, more than usual, costs less than two limbs.
+// That depends on the table's uses in the whole model. A Replay knows only a part of the model, so it
+// does what the circuit does at this step: either way forces the range.
 func (b *Builder) oneRange(bits int, shape []int) bool {
 	if b.replay != nil {
 		return bits <= MostRest && b.replay.oneRange(len(b.Circuit.Steps), bits)

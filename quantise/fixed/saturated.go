@@ -6,22 +6,22 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Clamp says at which rows of its table a look-up step gives an end of a range that
-// was calibrated not to be left, or stands in for a function that is not defined.
+// Clamp says for a look-up step which rows of its table count as saturated: those whose value is
+// clamped to an end of a calibrated range, or stands in for a function that is not defined there.
 type Clamp struct {
 	Step int
 	Rows []model.Rows
 }
 
-// Saturates says that the step which is added next clamps at these rows of its table.
+// Saturates records that these rows of its table count as saturated for the step that is added next.
 func (b *Builder) Saturates(rows []model.Rows) {
 	if len(rows) > 0 {
 		b.Clamps = append(b.Clamps, Clamp{len(b.Circuit.Steps), rows})
 	}
 }
 
-// Clamped is Saturates for the rows of a piecewise table with keys, or magnitudes, below lo, if
-// low is set, and above hi, if high is.
+// Clamped is Saturates for rows of a piecewise table: those with keys below lo, if low is set, and
+// above hi, if high is set. For the kind Absolute it goes by the magnitudes of keys.
 func (b *Builder) Clamped(id model.TableID, k kind, lo, hi int64, low, high bool) {
 	var list []model.Rows
 	t := &b.Circuit.Tables[id]
@@ -41,10 +41,10 @@ func (b *Builder) Clamped(id model.TableID, k kind, lo, hi int64, low, high bool
 	b.Saturates(United(list))
 }
 
-// MarkSaturated marks the rows at which steps clamp in their tables, for proofs to
-// state how many look-ups hit them. Steps that have nothing to report, because what
-// is beyond their range does not matter, may look up in the same tables: a table of
-// their own would cost every proof its rows.
+// MarkSaturated marks the rows at which steps clamp in their tables, so that proofs
+// state how many look-ups hit them. Steps for which clamping does not matter may share
+// these tables, and their look-ups then count as well: a second table for them would
+// cost every proof its rows.
 func (b *Builder) MarkSaturated() {
 	for _, c := range b.Clamps {
 		t := &b.Circuit.Tables[b.Circuit.Steps[c.Step].Table]
@@ -55,7 +55,7 @@ func (b *Builder) MarkSaturated() {
 	}
 }
 
-// United returns the union of intervals in order, none touching another.
+// United returns the union of intervals as a list in order, of which no two overlap or touch.
 func United(list []model.Rows) []model.Rows {
 	slices.SortFunc(list, func(a, b model.Rows) int { return int(a.From - b.From) })
 	var out []model.Rows
@@ -69,8 +69,8 @@ func United(list []model.Rows) []model.Rows {
 	return out
 }
 
-// fewer joins those intervals of a union that are nearest to each other, the first of
-// them if there are several, until there are few enough.
+// fewer joins the two neighbouring intervals with the smallest gap between them, the first two
+// of several such, until no more than most intervals are left.
 func fewer(list []model.Rows, most int) []model.Rows {
 	for len(list) > most {
 		at := 1

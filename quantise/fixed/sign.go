@@ -5,12 +5,12 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// directBits is the largest table that a sign is looked up in as it is: wider
-// accumulators are cut, and the sign is that of their upper bits.
+// directBits is the largest table, in bits, in which the sign of an accumulator is looked up at once. A
+// wider accumulator is cut, and the sign of its upper bits is looked up.
 const directBits = 14
 
-// NotNegative is 1 where e ≥ 0 and 0 where e < 0, by look-ups: of e in a table of
-// two pieces, or of e's upper bits, which ⌊e/2^s⌋ are, with the sign of e.
+// NotNegative is 1 where e ≥ 0 and 0 where e < 0: by a look-up of e in a table of
+// two pieces, or of its upper bits ⌊e/2^s⌋, which have the same sign.
 func (b *Builder) NotNegative(name string, e *Int) model.TensorID {
 	bits := TableBits(e.Min, e.Max)
 	if bits <= directBits {
@@ -35,16 +35,16 @@ func (b *Builder) IsZero(name string, e *Int) *Int {
 	return b.Of(least).Minus(b.Of(beyond)).Within(0, 1)
 }
 
-// Clamp is min(max(e, lo), hi), by one look-up in a table of 2^bits rows. Where e may be beyond
-// the clamp, that counts as saturation.
+// Clamp is min(max(e, lo), hi), by one look-up in a table of 2^bits rows. Entries beyond [lo, hi]
+// count as saturated.
 func (b *Builder) Clamp(name string, e *Int, lo, hi int64, bits int) *Int {
 	table := b.PiecewiseOf(Keep, lo, hi, bits)
 	b.Clamped(table, Keep, lo, hi, e.Min < lo, e.Max > hi)
 	return b.Of(b.Mapped(name, e, table, e.Frac, lo, hi))
 }
 
-// ClampWhole is min(max(e, lo), hi) of whole numbers too wide for a table: lo plus
-// what e is above it, where it is, and likewise below hi.
+// ClampWhole is min(max(e, lo), hi) of whole numbers too wide for a table, as lo + max(e − lo, 0), and
+// then likewise for hi. max(x, 0) is the product of x and NotNegative of x.
 func (b *Builder) ClampWhole(name string, e *Int, lo, hi int64) *Int {
 	above := func(e *Int) *Int { // max(e, 0)
 		c := b.NotNegative(name+", within", e)

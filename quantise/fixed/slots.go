@@ -5,15 +5,15 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// slotTable is the largest table, in bits, in which the greatest of scores is found.
+// slotTable is the largest table, in bits, that Slots takes to find the greatest score of a row (top).
 const slotTable = WideTable + 1
 
-// Slots is 1 where an expert has the c-th greatest score of a row, and 0 elsewhere: of shape [rows, count, experts], from
-// scores of shape [rows, experts]. Of equal scores the first comes first.
+// Slots returns a tensor of shape [rows, count, experts], from scores of shape [rows, experts]: its entry c of a row is 1 at the expert
+// with the c-th greatest score of that row (from c = 0 on) and 0 elsewhere. Of equal scores the first comes first.
 //
-// Slot by slot the greatest score of those that are left is found (StepMax): z is 1 where a score equals it, and the slot is
-// the first of these. From the next scores more than their spread is taken at this entry, so that it is below all others. A row takes
-// 3 look-ups for each slot and expert, and not some for each pair of experts.
+// Slot by slot it finds the greatest score of those that are left (StepMax): z is 1 where a score equals it, and the first of these
+// entries is the slot's expert. For the next slot that expert's score is lowered by more than the spread of all scores, so that it is
+// below all others. A row takes 3 look-ups for each slot and expert, rather than some for each pair of experts.
 func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorID {
 	t := b.Circuit.Tensors[id]
 	spread := t.Max - t.Min
@@ -36,15 +36,15 @@ func (b *Builder) Slots(name string, id model.TensorID, count int) model.TensorI
 			break
 		}
 		first := b.Mapped(name+", chosen", b.notFirst(z, before), b.ZeroTable(directBits), 0, 0, 1)
-		left = left.Plus(b.Of(first).Times(-spread-1)).Within(t.Min-spread-1, t.Max) // of different entries each
+		left = left.Plus(b.Of(first).Times(-spread-1)).Within(t.Min-spread-1, t.Max) // each entry is lowered once at most
 	}
 	shape := []int{t.Shape[0], count, n}
 	z := b.VirtualOf(name+", greatest", &Int{Shape: shape, Acc: model.Acc{Linear: all}, Max: 1})
 	return b.OneHot(name, b.notFirst(z, before))
 }
 
-// notFirst is 0 at the first entry of a row that is 1, of zeros and ones along the last axis, and positive at all others. before is 1
-// for the indexes of an entry and of one behind it.
+// notFirst takes rows of zeros and ones along the last axis. It is 0 at the first 1 of a row and positive at all other entries: with n
+// entries of a row, n·(1 − z) plus the number of ones before the entry. before[i, j] is 1 where i is before j.
 func (b *Builder) notFirst(z, before model.TensorID) *Int {
 	shape := b.Circuit.Tensors[z].Shape
 	last, n := len(shape)-1, int64(shape[len(shape)-1])
@@ -54,13 +54,13 @@ func (b *Builder) notFirst(z, before model.TensorID) *Int {
 	return e.Plus(b.Of(z).Times(-n)).PlusConst(n).Within(0, 2*n)
 }
 
-// slotsOfPairs is Slots for scores that no table has the differences of: each is compared with each, an expert's place is the number of
-// those before it, and a slot is the expert of that place.
+// slotsOfPairs is Slots for scores whose differences are too many for a table. It compares all pairs of experts: an expert's place is
+// the number of experts that come before it, and slot c has the expert of place c.
 func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.TensorID {
 	t := b.Circuit.Tensors[id]
 	rows, n := t.Shape[0], t.Shape[1]
 	pairs := []int{rows, n, n}
-	// Row by row, the score at j less that at i, and 1 less unless j is before i: not negative if j comes before i.
+	// wins[row, i, j] is 1 if expert j comes before i: if the score at j less that at i, and less 1 for i ≤ j, is not negative.
 	tie := b.Formula("not before", []int{n, n}, t.Frac, &model.Formula{Kind: model.AtMost}, 0, 1)
 	along := func(id model.TensorID, axes ...int) *Int { return b.View(id, LabelView(axes, pairs), pairs) }
 	wins := b.NotNegative(name+", before", along(id, 0, 2).Minus(along(id, 0, 1)).Minus(along(tie, 1, 2)))
@@ -75,8 +75,8 @@ func (b *Builder) slotsOfPairs(name string, id model.TensorID, count int) model.
 	return b.OneHot(name, b.View(place, LabelView([]int{0, 2}, shape), shape).Minus(b.View(slots, LabelView([]int{1}, shape), shape)))
 }
 
-// OneHot is 1 where e = 0 and 0 elsewhere, along the last axis, on which e is 0 exactly once. A zero step says that
-// the entries of a row add up to 1, so that the verifier knows as well that one is 1 and all others are 0.
+// OneHot is 1 where e = 0 and 0 elsewhere. e must be 0 exactly once in each row along the last axis. A StepZero
+// constrains the entries of a row to add up to 1, so the verifier knows as well that one is 1 and all others are 0.
 func (b *Builder) OneHot(name string, e *Int) model.TensorID {
 	if TableBits(e.Min, e.Max) > directBits {
 		refuse.With("places up to %d are too many", e.Abs())
@@ -90,8 +90,8 @@ func (b *Builder) OneHot(name string, e *Int) model.TensorID {
 	return out
 }
 
-// ProductTensor is a·b, entry by entry of a shape that has the axes of both (model.Graph.IsProduct). It has b's scale: a is
-// of whole numbers.
+// ProductTensor is x·y as a virtual tensor, entry by entry of a shape that has the axes of both (model.Graph.IsProduct). x
+// has whole numbers, so the result has the scale of y.
 func (b *Builder) ProductTensor(name string, shape []int, x model.TensorID, lx []int, y model.TensorID, ly []int) model.TensorID {
 	all := within(&b.Circuit.Tensors[x]).Mul(within(&b.Circuit.Tensors[y]))
 	return b.Add(model.Tensor{Name: name, Shape: shape, Kind: model.Virtual, Frac: b.Circuit.Tensors[y].Frac, Min: all.Min, Max: all.Max,

@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// SplitMoved is SplitOf for a tensor whose entries may be those of another one, with zeros around
-// them, which is cut instead.
+// SplitMoved is SplitOf, but if the entries of a tensor are those of another one, moved by a view that pads
+// with zeros or not at all, it cuts the other tensor and moves the limbs.
 func (b *Builder) SplitMoved(id model.TensorID) Split {
 	t := b.Circuit.Tensors[id]
 	moved := t.Kind == model.Virtual && len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() &&
@@ -26,15 +26,15 @@ func (b *Builder) SplitMoved(id model.TensorID) Split {
 }
 
 // limbs cuts the entries x of a tensor into limbs, lowest first, with
-// x = Σ 2^(bits·i)·limb i, in look-ups: one a limb and entry. Every limb but the
-// last lies in [−2^(bits−1), 2^(bits−1)), and the last within ±2^top; of these
-// there are as few as x needs, one if it fits by itself. From limb i on they make x/2^(bits·i), rounded to within a half and
-// 2^−bits.
+// x = Σ 2^(bits·i)·limb i, by one look-up for each limb and entry. Every limb but the
+// last lies in [−2^(bits−1), 2^(bits−1)), and the last within ±2^top. There are as few limbs
+// as x needs: one if x is within ±2^top. The limbs from i on make x/2^(bits·i), rounded with an error
+// of at most ½ + 2^−bits.
 //
-// A look-up of x + h, h half a unit of every limb that is cut off, has the last
-// limb for its key; a look-up of the remainder the next, and so on; what is left
-// in the end is looked up in a range. Every remainder is thereby kept below the
-// shift that it is one of (model.rangeBits), so that each look-up forces its own.
+// The constant h is the sum of half a unit of every limb but the first. A look-up of x + h gives the
+// last limb, a look-up of its remainder the limb before, and so on; the last remainder is
+// looked up in a range table. Each remainder is thereby kept in the range of its shift
+// (model.rangeBits), so that each look-up forces its limb.
 func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 	t := b.Circuit.Tensors[id]
 	n, h, lo, hi := 1, int64(0), t.Min, t.Max
@@ -62,21 +62,22 @@ func (b *Builder) limbs(id model.TensorID, bits, top int) []model.TensorID {
 	return limbs
 }
 
-// Cut is table(⌊e/2^shift⌋), a tensor of integers in [lo, hi], and the remainder. What keeps
-// the remainder in its range, a look-up of it alone, is the caller's to add.
+// Cut adds the look-up of table(⌊e/2^shift⌋). It returns that as a tensor of integers in [lo, hi], and
+// the remainder. The caller adds the look-up that keeps the remainder in [0, 2^shift).
 func (b *Builder) Cut(name string, e *Int, shift int, table model.TableID, lo, hi int64) (high model.TensorID, rest *Int) {
 	high = b.Witness(name, e.Shape, 0, lo, hi)
 	return high, b.cut(e, shift, table, high)
 }
 
-// Halve is ⌊e/2^shift⌋ and the remainder, as Cut has them, by a table of all keys [−2^(n−1), 2^(n−1)) for the
-// least n, but no less than least, for which these are enough.
+// Halve returns ⌊e/2^shift⌋ and the remainder, as Cut does. The table has all keys in [−2^(n−1), 2^(n−1)), where n is
+// the smallest number of bits, but no less than least, with which it has the keys of e.
 func (b *Builder) Halve(name string, e *Int, shift, least int) (high model.TensorID, rest *Int) {
 	lo, hi := e.Min>>shift, e.Max>>shift
 	return b.Cut(name, e, shift, b.allKeys(max(TableBits(lo, hi), least)), lo, hi)
 }
 
-// cut adds the look-up out = table(⌊e/2^shift⌋) and returns its remainder.
+// cut adds the look-up out = table(⌊e/2^shift⌋) and returns its remainder, which the caller keeps in
+// its range, as for Cut.
 func (b *Builder) cut(e *Int, shift int, table model.TableID, out model.TensorID) *Int {
 	lo := b.Witness("low bits", e.Shape, 0, 0, 1<<shift-1)
 	b.fit(e, shift, table)
@@ -84,29 +85,28 @@ func (b *Builder) cut(e *Int, shift int, table model.TableID, out model.TensorID
 	return b.View(lo, nil, e.Shape)
 }
 
-// Split are the two limbs of a wide tensor, which is 2^bits·high + low with
-// 0 ≤ low < 2^bits. Look-ups force them.
+// Split has the two limbs of a wide tensor, which is 2^Bits·High + Low with
+// 0 ≤ Low < 2^Bits. Look-ups force both limbs.
 type Split struct {
 	High, Low model.TensorID
 	Bits      int
 }
 
-// RoundSplit rounds e to a scale, as two limbs: with s = e.Frac − frac and low limbs of k
-// bits
+// RoundSplit rounds e to the scale frac, as two limbs, the low one of k bits. With s = e.Frac − frac,
 //
 //	e + 2^(s−1) = 2^(s+k)·high + rest,   rest = 2^s·low + remainder.
 //
-// A second look-up, of the rest in a table of its upper bits, forces the rest's range and
-// gives the low limb at once; where such a table has too few uses two look-ups do, of the
-// low limb and of the remainder.
+// The first look-up gives the high limb and the rest. A second one, of the rest in a table whose value
+// is the key's upper k bits, forces the range of the rest and gives the low limb at once. If such a table
+// would have too few uses, two look-ups take its place: of the low limb and of the remainder.
 //
 // The high limb alone is clamped to the given bits; the low limb of a clamped entry is that of
-// the entry itself. f is the function that is made of the value: a clamped entry counts as
+// the entry itself. f is the function that the value goes into: a clamped entry counts as
 // saturated unless f is flat there.
 func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
 	shift := e.Frac - frac
 	one := shift > 0 && b.pays(ownTable{bits: shift + k, drop: shift}, e.Shape)
-	// The remainder's range is as large as low's, if that is exact.
+	// If there is room, e is scaled up so that the remainder has k bits as the low limb has, and both share a range table.
 	if up := k - shift; shift > 0 && !one && up > 0 && b.fits30(e.PlusConst(1<<(shift-1)), up) && b.fits30(e.PlusConst(-1<<(shift-1)), up) {
 		e = e.Times(1 << up)
 		shift = k
@@ -115,8 +115,8 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 	if shift > 0 {
 		half = 1 << (shift - 1)
 	}
-	// Where the static bound is far beyond the calibrated range the low limb gives the
-	// high one room.
+	// Where the static bound is far beyond the calibrated range, the low limb gets more bits, so that
+	// the keys of the high one fit a table.
 	for k < mostLow && TableBits((e.Min+half)>>(shift+k), (e.Max+half)>>(shift+k)) > model.MaxTableBits {
 		k++
 	}
@@ -139,7 +139,8 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 	return b.joined(name, Split{high, rest, k})
 }
 
-// highTable is the table of a high limb of keys in [kmin, kmax], which it clamps to [lo, hi].
+// highTable is the table of a high limb: it clamps keys in [kmin, kmax] to [lo, hi]. It marks clamped
+// rows as saturated, except where the function f is flat there.
 func (b *Builder) highTable(f Piecewise, frac, k int, lo, hi, kmin, kmax int64) model.TableID {
 	bits := TableBits(kmin, kmax)
 	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
@@ -151,8 +152,8 @@ func (b *Builder) highTable(f Piecewise, frac, k int, lo, hi, kmin, kmax int64) 
 	return clamp
 }
 
-// lowOf returns the low limb of k bits of a rest, which has shift bits more below it: by one
-// look-up in a table of the rest's upper bits, or by two.
+// lowOf returns the low limb, the upper k bits of a rest, which has shift more bits below them. It
+// takes one look-up, in a table of the upper bits, if one is set, and two otherwise.
 func (b *Builder) lowOf(name string, rest model.TensorID, shape []int, frac, k, shift int, one bool) model.TensorID {
 	e := b.View(rest, nil, shape)
 	if one {
@@ -164,8 +165,8 @@ func (b *Builder) lowOf(name string, rest model.TensorID, shape []int, frac, k, 
 	return low
 }
 
-// rectified is max(round(e), 0) on a scale, as two limbs: those of e, clamped to the
-// given bits, times 1 where the high one is not negative, and 0 elsewhere.
+// rectified is max(round(e), 0) on a scale, as two limbs. They are the limbs of e, clamped to the
+// given bits, each times a bit that is 1 where the high limb is not negative and 0 elsewhere.
 func (b *Builder) rectified(name string, e *Int, frac, bits int) model.TensorID {
 	id := b.RoundSplit(name+", rounded", e, frac, bits, LowBits(bits), rectifier)
 	p := b.SplitOf(id)
@@ -177,7 +178,7 @@ func (b *Builder) rectified(name string, e *Int, frac, bits int) model.TensorID 
 	return b.joined(name, Split{times(", high", p.High), times(", low", p.Low), p.Bits})
 }
 
-// joined returns the tensor that has these limbs.
+// joined returns a virtual tensor that has these limbs, and records them as its Split.
 func (b *Builder) joined(name string, p Split) model.TensorID {
 	id := b.VirtualOf(name, b.Of(p.High).Finer(p.Bits).Plus(b.Of(p.Low)))
 	b.Splits[id] = p

@@ -23,13 +23,13 @@ func (b *Builder) ZeroTable(bits int) model.TableID {
 	return b.aroundZero("zero", bits, []model.Piece{{End: half}, {End: half + 1, Offset: 1}, {End: 2 * half}})
 }
 
-// aroundZero is a table of pieces on the keys [−2^(bits−1), 2^(bits−1)).
+// aroundZero is a piecewise table on the keys [−2^(bits−1), 2^(bits−1)).
 func (b *Builder) aroundZero(name string, bits int, pieces []model.Piece) model.TableID {
 	name = fmt.Sprintf("%s %d", name, bits)
 	return b.addTable(model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: -1 << (bits - 1), Pieces: pieces})
 }
 
-// allKeys is the identity on the keys [−2^(bits−1), 2^(bits−1)).
+// allKeys is the table of the identity on the keys [−2^(bits−1), 2^(bits−1)).
 func (b *Builder) allKeys(bits int) model.TableID {
 	return b.PiecewiseOf(Keep, -model.Bound, model.Bound, bits)
 }
@@ -47,12 +47,12 @@ func (b *Builder) highBitsTable(bits, drop int) model.TableID {
 	})
 }
 
-// steppedTable is a table of pieces on the keys [0, 2^bits).
+// steppedTable is a piecewise table on the keys [0, 2^bits). The name must tell its pieces from others.
 func (b *Builder) steppedTable(name string, bits int, pieces []model.Piece) model.TableID {
 	return b.addTable(model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Pieces: pieces})
 }
 
-// TableBits is the size of the least table [−2^(n−1), 2^(n−1)) with these keys.
+// TableBits is the least n for which a table of the keys [−2^(n−1), 2^(n−1)) has the keys from lo to hi.
 func TableBits(lo, hi int64) int {
 	n := 1
 	for lo < -(1<<(n-1)) || hi >= 1<<(n-1) {
@@ -70,20 +70,19 @@ const (
 	Sign                 // −1 for x < 0, 1 otherwise
 )
 
-// lineBounds is a piecewise function of a real number: kind, then a clamp to
-// [lo, hi].
+// Piecewise is a function of a real number: that of its Kind, and then a clamp to [Lo, Hi].
 type Piecewise struct {
 	Kind   kind
 	Lo, Hi float64
 }
 
-// WholeLine keeps every value.
+// WholeLine is the identity, without a clamp.
 var WholeLine = Piecewise{Keep, math.Inf(-1), math.Inf(1)}
 
 // rectifier is max(x, 0).
 var rectifier = Piecewise{Keep, 0, math.Inf(1)}
 
-// At returns the clamp in integers on a scale.
+// At returns the ends of the clamp as integers on the scale frac, within ±2^30.
 func (b Piecewise) At(frac int) (lo, hi int64) {
 	clip := func(x float64) int64 {
 		return int64(math.Round(math.Max(-model.Bound+1, math.Min(model.Bound-1, x*Pow2(frac)))))
@@ -91,8 +90,8 @@ func (b Piecewise) At(frac int) (lo, hi int64) {
 	return clip(b.Lo), clip(b.Hi)
 }
 
-// image bounds the function's values on keys in [kmin, kmax] with the integer
-// clamp [lo, hi].
+// image bounds the function's values on keys in [kmin, kmax], with [lo, hi] for
+// its clamp in integers.
 func (b Piecewise) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
 	if b.Kind == Absolute {
 		most := max(-kmin, kmax)
@@ -101,7 +100,7 @@ func (b Piecewise) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
 	return min(max(kmin, lo), hi), min(max(kmax, lo), hi)
 }
 
-// addTable returns the table that its name tells apart from others, adding it if it is new. It has no column.
+// addTable returns a table without a committed column, which its name identifies. It adds the table if it is new.
 func (b *Builder) addTable(t model.Table) model.TableID {
 	if id, ok := b.tables[t.Name]; ok {
 		return id
@@ -168,8 +167,8 @@ func (b *Builder) PiecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 	return b.addTable(t)
 }
 
-// FuncTable is a table with a committed column: its value i belongs to key
-// first + i. The rows beyond repeat the last value.
+// FuncTable is the table with a committed column whose value i belongs to the key
+// first + i. The last value is repeated up to the next power of two.
 func (b *Builder) FuncTable(name string, first int64, of *Column) model.TableID {
 	c := of.table(first)
 	if id, ok := b.tables[c.name]; ok {
@@ -188,32 +187,31 @@ func piecewiseName(k kind, lo, hi int64, bits int) string {
 	return fmt.Sprintf("%s [%d,%d] %d", [...]string{"clamp", "abs", "sign"}[k], lo, hi, bits)
 }
 
-// Column is a committed column of a function: its values, of which each is an integer times
-// 2^−Frac, their ends, and the rows at which it was clamped or stands in for something. Nobody may
-// write to it, as nodes and passes share it.
+// Column is the column of values of a function table. Nodes and passes share columns, so nobody may
+// write to one.
 type Column struct {
 	Values          []int32
-	Frac            int
-	Least, Greatest int64
-	Saturated       []model.Rows
+	Frac            int          // the real values are Values times 2^−Frac
+	Least, Greatest int64        // of Values
+	Saturated       []model.Rows // the rows whose value is clamped, or stands in for one that is not defined
 	mu              sync.Mutex
-	tables          map[int64]tableColumn // that were made of it, by their first key
+	tables          map[int64]tableColumn // the rows of tables made of it, by their first key
 }
 
-// NewColumn is the column of these values, at least one.
+// NewColumn is the column of these values, of which there is at least one.
 func NewColumn(values []int32, frac int, saturated []model.Rows) *Column {
 	least, greatest := int64(slices.Min(values)), int64(slices.Max(values))
 	return &Column{Values: values, Frac: frac, Least: least, Greatest: greatest, Saturated: United(saturated)}
 }
 
-// tableColumn has as many rows as a table, and a name that tells it apart from others.
+// tableColumn has the rows of a table, a power of two, and a name made of the hash of its first key and rows.
 type tableColumn struct {
 	name string
 	rows []int32
 }
 
-// table returns the rows of a table of the column for the keys from first on. It repeats the last
-// value to the next power of two.
+// table returns the rows of the column's table for the keys from first on. It repeats the last
+// value up to the next power of two.
 func (c *Column) table(first int64) tableColumn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,11 +227,12 @@ func (c *Column) table(first int64) tableColumn {
 	})
 }
 
-// Column is what make makes, made once for a key: the nodes of a loop that is unrolled have
-// columns in common, and passes over a model have most of them. Without a key it is made anew.
+// Column returns the column that make makes, which is made once for each key: the nodes of an unrolled
+// loop have columns in common, and passes over a model most of them. With an empty key it is made anew.
 func (b *Builder) Column(key string, make func() *Column) *Column { return b.columns.Of(key, make) }
 
-// Tabulated is the column of f(0), f(1) and so on, n values in all, each rounded to an integer (Column).
+// Tabulated is the column of the n values f(0), f(1) and so on, each rounded to an integer. key identifies f, n
+// and frac (Column).
 func (b *Builder) Tabulated(key string, n int64, frac int, f func(i int) float64, saturated ...model.Rows) *Column {
 	return b.Column(key, func() *Column {
 		values := make([]int32, n)
@@ -244,8 +243,8 @@ func (b *Builder) Tabulated(key string, n int64, frac int, f func(i int) float64
 	})
 }
 
-// LookUp is the tensor of a function of e, rounded to a scale, whose column for the keys from the
-// given one on is c.
+// LookUp adds the look-up of a function of e, rounded to the scale frac, and returns the result. The
+// function has the column c for the keys from first on.
 func (b *Builder) LookUp(name, table string, e *Int, frac int, first int64, c *Column) model.TensorID {
 	id := b.Witness(name, e.Shape, c.Frac, c.Least, c.Greatest)
 	b.Saturates(c.Saturated)

@@ -6,8 +6,9 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// KeptLabels drops the axes of dimension 1 that broadcast to a longer output
-// axis.
+// KeptLabels returns the labels and dimensions of an operand without the axes
+// of dimension 1 that broadcast to a longer axis of the output. labels has one
+// label for each axis of shape.
 func KeptLabels(shape, labels, out []int) (kept, dims []int) {
 	for i, lab := range labels {
 		if lab < len(out) && shape[i] == 1 && out[lab] > 1 {
@@ -19,13 +20,15 @@ func KeptLabels(shape, labels, out []int) (kept, dims []int) {
 	return kept, dims
 }
 
-// BroadcastLabels gives the labels of an operand that broadcasts to out, and
-// its shape without the axes that do (a product has no label for those).
+// BroadcastLabels returns the labels of an operand that broadcasts to shape
+// out, and the operand's shape, both without the axes of dimension 1 that
+// broadcast (a product has no label for those).
 func BroadcastLabels(shape, out []int) (labels, kept []int) {
 	return KeptLabels(shape, model.Axes(len(out))[len(out)-len(shape):], out)
 }
 
-// ColumnView is the view of a matrix that has these columns, zeros for −1.
+// ColumnView is the view of a matrix whose column j is column index[j] of the
+// source, or zeros if index[j] is −1.
 func ColumnView(index []int) *model.View {
 	return &model.View{Groups: []model.Group{Axis(0, 0), {Out: []int{1}, In: []int{1}, Map: model.MapIndex, Index: index}}}
 }
@@ -56,8 +59,8 @@ func BroadcastView(in, out []int) *model.View {
 	return v
 }
 
-// SumView sums a tensor of shape in along axes of it: whole, with an axis of dimension 1 in place of each if they are kept.
-// It returns how many entries each sum has.
+// SumView is the view that sums a tensor of shape in along some axes. If keep is set, the result has an axis of
+// dimension 1 in place of each. count is how many entries each sum has.
 func SumView(in, axes []int, keep bool) (v *model.View, count int) {
 	v, count = &model.View{}, 1
 	out := 0
@@ -76,7 +79,7 @@ func SumView(in, axes []int, keep bool) (v *model.View, count int) {
 	return v, count
 }
 
-// Permuted is the view whose axis j is axis perm[j].
+// Permuted is the view whose axis j is axis perm[j] of the source.
 func Permuted(perm []int) *model.View {
 	v := &model.View{}
 	for j, i := range perm {
@@ -85,8 +88,8 @@ func Permuted(perm []int) *model.View {
 	return v
 }
 
-// LabelView views a tensor with one label an axis, each an axis of out, as one
-// of shape out; the other axes broadcast.
+// LabelView views a tensor as one of shape out. labels has the axis of out for
+// each axis of the tensor; along the other axes of out the tensor repeats.
 func LabelView(labels, out []int) *model.View {
 	v := &model.View{}
 	for j := range out {
@@ -110,7 +113,7 @@ func ReshapeView(in, out []int) *model.View {
 	for i < len(in) || o < len(out) {
 		from, to := i, o
 		if i, o = sameSize(in, out, i, o); model.Size(in[i:]) == 1 && model.Size(out[o:]) == 1 {
-			i, o = len(in), len(out) // axes of dimension 1 that follow belong anywhere: here if nothing else is left
+			i, o = len(in), len(out) // only axes of dimension 1 are left, which may be in any group: they go into this one
 		}
 		g := Axis(to, from)
 		if i != from+1 || o != to+1 {
@@ -121,8 +124,8 @@ func ReshapeView(in, out []int) *model.View {
 	return v
 }
 
-// sameSize returns the ends of the shortest parts of two shapes, from axes i and o on, that have the same number of
-// entries, more than one unless nothing is left.
+// sameSize returns the ends of the shortest parts of two shapes, beginning at axes i and o, that have the same number of
+// entries. That is more than one, unless both shapes end first.
 func sameSize(in, out []int, i, o int) (int, int) {
 	a, b := 1, 1
 	for {
@@ -144,7 +147,7 @@ func sameSize(in, out []int, i, o int) (int, int) {
 // base + stride·o + dilation·i.
 type Window struct{ Base, Stride, Dilation, Taps int }
 
-// Summed is the group that sums the window's taps.
+// Summed is the group that sums the taps of each window.
 func (w Window) Summed(out, in int) model.Group {
 	return model.Group{
 		Out: []int{out}, In: []int{in}, Base: w.Base, Strides: []int{w.Stride},
@@ -157,7 +160,7 @@ func (w Window) Tap(out, in, i int) model.Group {
 	return model.Group{Out: []int{out}, In: []int{in}, Base: w.Base + i*w.Dilation, Strides: []int{w.Stride}}
 }
 
-// Spread is the group that has an output axis for the taps.
+// Spread is the group with two output axes: outTap for the taps of a window, and outPos for the windows.
 func (w Window) Spread(outTap, outPos, in int) model.Group {
 	return model.Group{Out: []int{outTap, outPos}, In: []int{in}, Base: w.Base, Strides: []int{w.Dilation, w.Stride}}
 }

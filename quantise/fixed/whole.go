@@ -5,8 +5,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Floor is ⌊e⌋ by look-ups with the identity for their table, and what they leave,
-// in units of e: e − ⌊e⌋ as parts whose look-ups keep them not negative.
+// Floor returns ⌊e⌋ as whole numbers, by look-ups whose tables are the identity, and the fraction
+// e − ⌊e⌋ as parts. Look-ups keep every part from being negative, so e is whole where all are 0.
 func (b *Builder) Floor(name string, e *Int) (down *Int, rest []*Int) {
 	down = e
 	for left := e.Frac; left > 0; {
@@ -14,7 +14,7 @@ func (b *Builder) Floor(name string, e *Int) (down *Int, rest []*Int) {
 			high, low, last := b.floorParts(name, down, left, bits-WideTable+3)
 			return high.Plus(low), append(rest, last)
 		}
-		// As many bits as give keys for the largest table, if there are more.
+		// The usual shift, or more if the keys would otherwise not fit the largest table.
 		shift := min(left, max(b.Plan.Shift(), TableBits(down.Min, down.Max)-model.MaxTableBits))
 		bits := max(TableBits(down.Min>>shift, down.Max>>shift), FormatTable)
 		if bits > model.MaxTableBits || bits+shift > 30 {
@@ -28,8 +28,8 @@ func (b *Builder) Floor(name string, e *Int) (down *Int, rest []*Int) {
 	return down, rest
 }
 
-// floorParts is ⌊e/2^shift⌋, too wide for a table, as a multiple of 2^k and k bits
-// below that, and what is left of e.
+// floorParts returns ⌊e/2^shift⌋, which is too wide for a table, as high + low, a multiple of 2^k and
+// the k bits below it; rest is the remainder of e.
 func (b *Builder) floorParts(name string, e *Int, shift, k int) (high, low, rest *Int) {
 	if e.Abs() >= model.Bound {
 		refuse.With("values of up to %d cannot be rounded to whole numbers", e.Abs())
@@ -40,7 +40,7 @@ func (b *Builder) floorParts(name string, e *Int, shift, k int) (high, low, rest
 	return b.Of(above).Times(1 << k), b.Of(middle), rest
 }
 
-// Trunc is ⌊e + (2^f − 1)·[e < 0]⌋ for e with f bits of fraction.
+// Trunc rounds e towards zero: ⌊e + (1 − 2^−f)·[e < 0]⌋ for e with f bits of fraction.
 func (b *Builder) Trunc(name string, e *Int) *Int {
 	if e.Min >= 0 {
 		down, _ := b.Floor(name, e)
@@ -59,8 +59,8 @@ func (b *Builder) Trunc(name string, e *Int) *Int {
 	return down
 }
 
-// Round2even is ⌊e + ½⌋, less 1 where e is half-way between whole numbers and that
-// is odd.
+// Round2even rounds e to the nearest whole number, and to the even one half-way between two: it is
+// ⌊e + ½⌋, less 1 where e is half-way and ⌊e + ½⌋ is odd.
 func (b *Builder) Round2even(name string, e *Int) *Int {
 	if e.Frac > 30 || e.Abs() <= 1<<(e.Frac-1) {
 		return &Int{Shape: e.Shape} // nothing but 0

@@ -12,20 +12,21 @@ import (
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// An entered error is what a value's own rounding, and that of its weights, add to
-// an integer run: the difference between its integers and what the float operators
-// make of the integers before.
+// entered is the error that enters an integer run at one value, as the value and its weights are
+// rounded: the difference between the value's integers and what the float operators
+// make of its operands' integers. Errors of the operands themselves do not count.
 type entered struct {
-	// relative is its root mean square in units of that of the row it is in.
+	// relative is the root mean square of the error, in each row in units of the row's own root
+	// mean square.
 	relative float64
-	// round is the same for the scale that the value is rounded to.
+	// round is the part of relative that rounding to the value's scale alone would make.
 	round float64
 }
 
-// localErrors finds where the errors of an integer run enter: for every value of fg
-// that a tensor of the model holds. fg is of the size of the run.
+// localErrors returns the errors that enter an integer run, for every value of fg
+// that a tensor of the model holds. fg is the float graph in the size of the run.
 func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) map[string]entered {
-	last, images := map[string]int{}, hasImages(fg)
+	last, images := map[string]int{}, hasImages(fg) // last: the last node that reads a value
 	for i, n := range fg.Nodes {
 		for _, in := range n.Inputs {
 			last[in] = i
@@ -52,13 +53,13 @@ func localErrors(m *lower.Result, fg *graph.Graph, w *forward.Witness) map[strin
 	return errors
 }
 
-// hasImages says whether there are convolutions.
+// hasImages reports whether a graph has convolutions.
 func hasImages(fg *graph.Graph) bool {
 	return slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool { return lower.TraitsOf(n.Op).Product == lower.ConvProduct })
 }
 
-// rowOf is the number of entries of a value that are one vector: those of the last
-// axis, or, where there are convolutions, of a whole image.
+// rowOf is the number of entries of a row, with which errors are compared: those of the last
+// axis, or, in a graph with convolutions, those of a whole image.
 func rowOf(shape []int, images bool) int {
 	switch {
 	case len(shape) == 0:
@@ -69,8 +70,9 @@ func rowOf(shape []int, images bool) int {
 	return shape[len(shape)-1]
 }
 
-// enteredError compares rows. Rows that are small beside the others count in part:
-// what reads them all hardly notices.
+// enteredError measures the difference of got from want, in rows of row entries; unit is that of
+// the value's scale. The error of a row that is small beside the others is taken in units of a least
+// size (smallRow): nodes that read all rows hardly notice it.
 func enteredError(got, want []float64, row int, unit float64) entered {
 	if len(want) == 0 {
 		return entered{}
@@ -86,7 +88,7 @@ func enteredError(got, want []float64, row int, unit float64) entered {
 	for at := 0; at < len(want); at += row {
 		var e, s float64
 		for i := at; i < at+row; i++ {
-			if want[i]-want[i] != 0 || got[i]-got[i] != 0 { // of which codes say whether they are right
+			if want[i]-want[i] != 0 || got[i]-got[i] != 0 { // NaN or infinite: a code, which is not rounded
 				continue
 			}
 			e += float64((got[i] - want[i]) * (got[i] - want[i]))
@@ -94,7 +96,7 @@ func enteredError(got, want []float64, row int, unit float64) entered {
 		}
 		if s = math.Max(s, floor); s > 0 {
 			sum += e / s
-			rounds += float64(unit * unit / 12 * float64(row) / s)
+			rounds += float64(unit * unit / 12 * float64(row) / s) // 1/12 is the variance of a uniform distribution on [−½, ½]
 		}
 	}
 	rows := float64(len(want) / row)
@@ -105,15 +107,15 @@ func enteredError(got, want []float64, row int, unit float64) entered {
 // mean square of all.
 const smallRow = 1.0 / 64
 
-// columnError is the largest error with which the features of an input, of which
-// there are row, are rounded: the root mean square of a feature's, in units of its
-// own, and at most 1.
+// columnError is the largest relative error that rounding makes in a feature of an input. x has the
+// input's values, in rows of row features. A feature's error is its root mean square, in units of that
+// of the feature's values, and at most 1.
 func columnError(t *model.Tensor, x []float64, row int) float64 {
 	most := 0.0
 	for j := range row {
 		var e, s float64
 		for i := j; i < len(x); i += row {
-			if x[i]-x[i] != 0 { // which a code stands for
+			if x[i]-x[i] != 0 { // NaN or infinite: a code stands for it
 				continue
 			}
 			unit := fixed.Pow2(-t.FracAt(i))
@@ -127,8 +129,8 @@ func columnError(t *model.Tensor, x []float64, row int) float64 {
 	return most
 }
 
-// segments lists, for each value that a tensor holds, those before it that none
-// holds and that it is computed from: their errors show where the next tensor is.
+// segments lists, for each value, the values that it is computed from and that no tensor holds, back to
+// the last tensors before. The errors of these are seen only at the next value that a tensor holds.
 func segments(fg *graph.Graph, m *lower.Result) map[string][]string {
 	open := map[string][]string{}
 	for _, n := range fg.Nodes {

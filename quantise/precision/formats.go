@@ -8,16 +8,18 @@ import (
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// A group is the values of nodes that are alike, as those of a model's layers are.
+// group is the values of nodes that are alike, as those of a model's layers are. A search gives all of
+// them one format.
 type group struct {
 	names   []string
-	product bool // with constant weights
-	sum     bool
+	product bool // the values are products with constant weights
+	sum     bool // the values are sums of two
 
-	matrices bool // a product of two computed ones
+	matrices bool // the values are products of two computed matrices
 }
 
-// alike groups the graph's values: by operator, shapes, and the operators around.
+// alike groups the values of a graph. Values are alike if their nodes have the same operator and shapes,
+// and their neighbours, too. All residual sums of one shape are one group, and each input is one.
 func alike(fg *graph.Graph) []group {
 	a, index := newDefUse(fg), map[string]int{}
 	var groups []group
@@ -35,7 +37,7 @@ func alike(fg *graph.Graph) []group {
 		add("input "+in.Name, in.Name)
 	}
 	for _, n := range fg.Nodes {
-		if a.residual(n) { // their precision is of use together
+		if a.residual(n) { // more bits for one sum of a stream are of use only if the others have them
 			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output).sum = true
 			continue
 		}
@@ -61,14 +63,15 @@ func alike(fg *graph.Graph) []group {
 	return groups
 }
 
-// The sizes that a search tries one after the other. More than 20 bits are of use to sums alone:
-// the limbs of a factor take bits from the weights.
+// The bits of values and of weights that a search tries one after the other. Only sums get more than 20
+// bits: the limbs of a wider factor would take bits from the weights.
 var (
 	bitSteps    = []int{lower.FirstBits, 20, 26}
 	weightSteps = []int{10, 13, 15}
 )
 
-// next is the next larger format of the values of a group; the same if there is none.
+// next returns the next finer format of the values of a group, or of the weights that multiply them; f
+// itself if there is none.
 func (g *group) next(f lower.Format, weights bool) lower.Format {
 	step := func(x *int, steps []int, most int) {
 		for _, s := range steps {
@@ -89,8 +92,8 @@ func (g *group) next(f lower.Format, weights bool) lower.Format {
 	return f
 }
 
-// widest are the formats of the mode "exact": the largest that one limb holds, more where
-// transformers need it, and the widest weights that a search tries.
+// widest returns the formats that the mode "exact" begins with: the bits of the first step for every
+// value, more where transformers need them, and the widest weights that a search tries.
 func (s *search) widest() lower.Formats {
 	wide := s.usual(mostSteps, lower.LimbedBits)
 	return formatsOf(alike(s.fg), func(g *group, name string) lower.Format {
@@ -113,8 +116,8 @@ func formatsOf(groups []group, of func(g *group, name string) lower.Format) lowe
 	return f
 }
 
-// allOf gives all values at least one format; weights to those that are products with
-// some.
+// allOf gives each value the bits of format, or those that least has for it if these are more. Bits of
+// weights are given to products with weights, and to products of two matrices if values are wide.
 func allOf(groups []group, format lower.Format, least lower.Formats) lower.Formats {
 	return formatsOf(groups, func(g *group, name string) lower.Format {
 		f := lower.Format{Bits: max(format.Bits, least[name].Bits), Weights: least[name].Weights}
@@ -125,12 +128,12 @@ func allOf(groups []group, format lower.Format, least lower.Formats) lower.Forma
 	})
 }
 
-// productError is the error that rounding a product of two values may have, in units of the
-// norm of a row. In such products a few large entries leave few bits for the others.
+// productError is the error that rounding a product of two values entry by entry may make, in units of
+// the norm of a row. In such products a few large entries leave few bits for the others.
 const productError = 1.0 / 256
 
-// productBits is how many bits such a product needs for that error on the first sample, but at
-// most LimbedBits, beside which the weights keep enough bits.
+// productBits is how many bits such a product needs for productError on the first sample: at least the
+// constant productBits, and at most LimbedBits, with which the weights that multiply it keep enough bits.
 func (s *search) productBits(name string) int {
 	r := s.ranges[name].Abs() * s.opts.Headroom
 	if r == 0 {

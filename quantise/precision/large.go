@@ -10,17 +10,18 @@ import (
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// Of large transformers every attempt is dear: billions of weights are made and multiplied
-// with. So there are few. The first has the usual formats, and every other one all that is
-// to be finer for the target, as far as the errors tell that entered in the one before.
+// Every attempt with a large transformer is expensive: it makes billions of weights and multiplies
+// with them. So there are few attempts. The first one has the usual formats. Each later one makes
+// everything finer at once that, by the errors that entered in the attempt before, has to be finer for
+// the target.
 
 // fewRuns is how many attempts a large transformer has.
 var fewRuns = 4
 
-// large reports whether a model is a transformer for which few attempts have to do.
+// large reports whether a model is a transformer with so many weights that it has few attempts.
 func large(fg *graph.Graph) bool { return lower.HasMany(fg) && hasNorms(fg) }
 
-// chooseLarge is chosen for a large model.
+// chooseLarge returns what chosen does, for a large model.
 func (s *search) chooseLarge() (best *attempt, first float64) {
 	s.groups = alike(s.fg)
 	plain := s.usual(0, 0)
@@ -28,7 +29,7 @@ func (s *search) chooseLarge() (best *attempt, first float64) {
 		plain = s.opts.Formats
 	}
 	best = s.attempt(s.widenWeights(plain), false)
-	if best == nil { // it cannot have these formats
+	if best == nil { // there is no model with these formats
 		best = s.attempt(plain, false)
 	}
 	if best == nil {
@@ -38,9 +39,9 @@ func (s *search) chooseLarge() (best *attempt, first float64) {
 	return s.improve(best, strategy{s.enough, (*group).much, fewRuns, false}), first
 }
 
-// widenWeights returns formats with those for weights that do not give half the channels enough
-// bits, since a few others are far larger, made as fine as there are: that is seen before
-// any weights are made.
+// widenWeights returns formats f, but with the finest formats for all weights like those of which half
+// the channels would have too few bits, because a few other channels are far larger
+// (Result.Underprecise). That is known before any weights are made.
 func (s *search) widenWeights(f lower.Formats) lower.Formats {
 	m, err := s.make(f)
 	s.runs--
@@ -58,8 +59,8 @@ func (s *search) widenWeights(f lower.Formats) lower.Formats {
 	return f
 }
 
-// much is next for a model that has few attempts: weights that do not suffice get all bits
-// that there are, in two parts.
+// much takes the place of next for a model that has few attempts: weights get usualWeights bits, and
+// after that the most there are, in two parts.
 func (g *group) much(f lower.Format, weights bool) lower.Format {
 	if !weights {
 		return g.next(f, false)
@@ -72,12 +73,12 @@ func (g *group) much(f lower.Format, weights bool) lower.Format {
 	return f
 }
 
-// enough lists moves that address so many of the errors that enter that what is left of
-// them should keep the outputs within half the target, the largest first. Errors of values that
-// have nothing to do with each other add up as their squares do, as does a divergence.
+// enough lists moves for the errors that enter, the largest first, until the errors that are left
+// should keep the outputs within half the target. Independent errors add up as their squares, and a
+// divergence is in proportion to such a sum of squares.
 func (s *search) enough(a *attempt, refused map[move]bool) []move {
 	local, before, groupOf := s.localErrors(a), segments(s.fg, a.model), s.groupOf()
-	left, moves := 0.0, map[string][]move{} // that are open, by where errors enter
+	left, moves := 0.0, map[string][]move{} // the squares of errors not yet addressed, and the possible moves by value
 	names := slices.Sorted(maps.Keys(local))
 	for _, name := range names {
 		e := local[name]
@@ -90,7 +91,7 @@ func (s *search) enough(a *attempt, refused map[move]bool) []move {
 		}
 	}
 	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(local[y].relative, local[x].relative) })
-	may := lower.Target / 2 / a.error
+	may := lower.Target / 2 / a.error // squares that may be left: a part of left, the square of this ratio or, for a divergence, the ratio
 	if !s.logits() {
 		may *= may
 	}

@@ -31,7 +31,7 @@ func Compare(got, want []float64) Accuracy {
 	var a Accuracy
 	var dot, gg, ww, lo, hi float64
 	for i, w := range want {
-		if w-w != 0 || got[i]-got[i] != 0 { // NaN, or infinite: right or altogether wrong
+		if w-w != 0 || got[i]-got[i] != 0 { // NaN or infinite: either the same, or an infinite error
 			if got[i] != w && !(got[i] != got[i] && w != w) {
 				a.MaxError = math.Inf(1)
 			}
@@ -54,9 +54,9 @@ func Compare(got, want []float64) Accuracy {
 	return a
 }
 
-// An output with at least vocabulary entries along its last axis is taken for logits over a
-// vocabulary, unless none is negative, as it may be a distribution then. Logits are judged by the
-// divergence of the distributions, with targetKL as the target.
+// An output with at least vocabulary entries along its last axis, some of them negative, is taken for
+// logits over a vocabulary; without negative entries it may be a distribution. Logits are judged by the
+// divergence of the distributions that they stand for, with targetKL as the target.
 const (
 	vocabulary = 4096
 	targetKL   = 4e-4
@@ -67,8 +67,8 @@ const (
 // twice as much.
 const narrowKL = 0.5
 
-// A Sample is an input that formats are judged with: the float graph in its size,
-// its values, and what the float model makes of them, if that is known.
+// Sample is an input that formats are judged with: the float graph in the input's size,
+// its values, and the run of the float model on them, nil if there was none yet.
 type Sample struct {
 	Graph  *graph.Graph
 	Inputs [][]float64
@@ -78,14 +78,14 @@ type Sample struct {
 // MostSamples is how many samples formats are judged with: the first ones.
 const MostSamples = 4
 
-// FloatRun is what is needed of a run of the float model: its outputs, and of each value
-// the error of rounding it to whole numbers.
+// FloatRun is what the search needs of a run of the float model: its outputs, and for each value
+// the error that rounding it to whole numbers would make.
 type FloatRun struct {
 	graph   *graph.Graph
-	images  bool
+	images  bool // whether the graph has convolutions (rowOf)
 	mu      sync.Mutex
 	outputs [][]float64
-	rounds  map[string]float64 // in units of a value's rows
+	rounds  map[string]float64 // by value, the error in units of the value's rows (entered.round)
 }
 
 // NewFloatRun returns the run of a graph, to which Add adds the values.
@@ -106,17 +106,17 @@ func (r *FloatRun) Add(name string, values []float64) {
 	}
 }
 
-// sampleRun is what an attempt's model has computed of a sample: the values of the float
-// graph that tensors hold.
+// sampleRun is a run of an attempt's model on a sample: the values of the float graph that tensors
+// hold.
 type sampleRun struct {
 	of      *attempt
-	at      *lower.Result
+	at      *lower.Result // the model in the size of the sample
 	witness *forward.Witness
 	memory  *arena.Arena // of the values; nil if there are none
 }
 
-// cost is about what a look-up costs, for each entry that is looked up and for each
-// row of a table.
+// cost estimates what a proof of a model costs, in units of a look-up: one for each entry that is looked
+// up, and one for each row of a table.
 func cost(m *lower.Result) int {
 	total := 0
 	lookUps, _ := m.LookUps()
@@ -129,13 +129,13 @@ func cost(m *lower.Result) int {
 	return total
 }
 
-// forget gives the memory of the last run back.
+// forget gives back the memory of the last run.
 func (s *search) forget() {
 	s.last.memory.Close()
 	s.last = sampleRun{}
 }
 
-// judge decides how many samples models of this size are judged with.
+// judge decides, for the first model of a search, how many samples formats are judged with.
 func (s *search) judge(m *lower.Result) {
 	if !s.judged {
 		s.judged = true
@@ -157,15 +157,15 @@ func (s *search) order(stops bool) []int {
 	return order
 }
 
-// measure gives a model its weights and runs it on the samples. It stops once the error exceeds
-// most.
+// measure gives a model its weights and runs it on the samples. It returns an attempt with the largest
+// error of an output and with the spread, unless the error exceeds most: then it stops at once.
 func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (of *attempt, err error) {
 	defer must.Catch(&err)
 	s.judge(m)
 	s.forget()
 	s.memory.Fill(m)
 	a := &attempt{formats: f, model: m}
-	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs))
+	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs)) // sums of squares: of errors, and of values
 	stops := !math.IsInf(most, 1)
 	order := s.order(stops)
 	for len(order) > 0 {
@@ -239,7 +239,7 @@ func (s *search) runAll(m *lower.Result, samples []int) []outcome {
 	return all
 }
 
-// run executes a model in the size of the inputs.
+// run runs a model on inputs, in the size that these have.
 func (s *search) run(m *lower.Result, inputs [][]float64) sampleRun {
 	lens := make([]int, len(inputs))
 	for i := range inputs {
@@ -258,7 +258,7 @@ func (s *search) run(m *lower.Result, inputs [][]float64) sampleRun {
 	return r
 }
 
-// float is what the float model makes of a sample.
+// float returns the run of the float model on sample i, which is made the first time.
 func (s *search) float(i int) *FloatRun {
 	sample := &s.samples[i]
 	if sample.Float == nil {
@@ -269,7 +269,8 @@ func (s *search) float(i int) *FloatRun {
 	return sample.Float
 }
 
-// outputError is the error of an output such that Target is what is aimed at by default.
+// outputError is the error of an output, in units of which lower.Target is the default target: the largest
+// error in units of the output's range, or for logits the divergence times Target/targetKL.
 func outputError(got, want []float64, shape []int) float64 {
 	if isLogits(want, shape) {
 		return Divergence(got, want, shape[len(shape)-1]) / targetKL * lower.Target
@@ -277,7 +278,7 @@ func outputError(got, want []float64, shape []int) float64 {
 	return Compare(got, want).Relative
 }
 
-// logits reports whether a sample's output is judged by divergence.
+// logits reports whether some output is judged by divergence.
 func (s *search) logits() bool {
 	for j, name := range s.fg.Outputs {
 		if len(s.samples) > 0 && isLogits(s.float(0).outputs[j], s.fg.Shapes[name]) {
@@ -287,13 +288,14 @@ func (s *search) logits() bool {
 	return false
 }
 
+// isLogits reports whether an output is taken for logits over a vocabulary.
 func isLogits(values []float64, shape []int) bool {
 	n := len(shape)
 	return n > 0 && shape[n-1] >= vocabulary && slices.Min(values) < 0
 }
 
-// Divergence is the mean over rows of the Kullback–Leibler divergence, in nats, of
-// the distributions whose logits are the rows: of got from want.
+// Divergence is the mean over rows of row logits each of the Kullback–Leibler divergence, in nats, of
+// got's distribution from want's: Σ w·log(w/g), where w and g are the Softmax of a row of want and of got.
 func Divergence(got, want []float64, row int) float64 {
 	total := 0.0
 	for at := 0; at < len(want); at += row {
@@ -315,7 +317,7 @@ func logSum(x []float64) float64 {
 	return most + elementary.Log(sum)
 }
 
-// products is the number of products of numbers in a run, at least 1.
+// products is the number of products of two numbers in a run of a model, at least 1.
 func products(m *lower.Result) float64 {
 	all := 1.0
 	for i := range m.Graph.Steps {

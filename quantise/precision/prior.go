@@ -12,14 +12,14 @@ import (
 // Bits that values of a transformer need, by what they are: measured on language
 // models whose largest activations are hundreds of times the others.
 const (
-	scoreBits    = 15 // of what goes into a Softmax
-	factorBits   = 12 // of what attention multiplies
-	turnedBits   = 13 // of what that is made of, such as what positions turn
+	scoreBits    = 15 // of the scores that a Softmax takes
+	factorBits   = 12 // of the factors of attention's two products
+	turnedBits   = 13 // of the values that such factors are made of, as those that rotary positions turn
 	hiddenBits   = 14 // of other values: the layers between
-	normBits     = 15 // of normalised rows, 2^−10 up to 1024 elements; and of what attention gives
-	productBits  = 18 // of products of two values that weights multiply, or more
-	sumBits      = 26 // of the sums that norms read and sums add to
-	usualWeights = 13 // of the weights that multiply wide products
+	normBits     = 15 // of normalised rows, in units of 2^−10 in rows of up to 1024 elements; and of the results of attention
+	productBits  = 18 // at least, of products of two values that weights multiply
+	sumBits      = 26 // of the residual stream: the sums that norms read and sums add to
+	usualWeights = 13 // of weights that multiply wide values, and of all weights if the first formats miss the target
 )
 
 // prior makes formats that suit transformers.
@@ -27,13 +27,13 @@ type prior struct {
 	*defUse
 	s       *search
 	formats lower.Formats
-	more    int // bits than usual
+	more    int // how many bits values get more than usual
 }
 
-// usual returns formats that suit transformers; none if the graph has no norms. From one step
-// of more precision on, all weights have usualWeights. Each further step gives values and weights
-// one bit more. Products of two values that weights multiply have product bits; 0: as many
-// as ranges and the first sample ask for.
+// usual returns formats that suit transformers, by the role of each value; none if the graph has no
+// norms. steps makes them finer than usual: with one step, all weights have usualWeights; each
+// further one gives values and weights one bit more. product is the bits of products of two values that
+// weights multiply; if it is 0, they follow from the ranges and the first sample (productBits).
 func (s *search) usual(steps, product int) lower.Formats {
 	if !hasNorms(s.fg) {
 		return nil
@@ -76,7 +76,7 @@ func (s *search) usual(steps, product int) lower.Formats {
 	return f
 }
 
-// hasNorms says whether there are norms, but for those of magnitudes.
+// hasNorms reports whether a graph has norms other than the magnitudes of a few components.
 func hasNorms(fg *graph.Graph) bool {
 	return slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
 		op, ok := n.Op.(graph.Norm)
@@ -85,8 +85,8 @@ func hasNorms(fg *graph.Graph) bool {
 }
 
 // attention sets the formats around a product of two computed matrices: of its
-// factors and of what these are made of, back to products with weights, and of the
-// result until it is a function's argument or weights multiply it.
+// factors and the values that these are made of, back to products with weights (back), and of the
+// result, up to where a function takes it or weights multiply it (ahead).
 func (p *prior) attention(n *graph.Node) {
 	scores := p.scores(n)
 	bits := attentionFormat{normBits, factorBits, factorBits}
@@ -102,7 +102,10 @@ func (p *prior) attention(n *graph.Node) {
 	}
 }
 
-// back sets the format of a factor and of what it is made of.
+// back sets the format of a factor of attention, and of the values that it is made of: those have
+// turnedBits from the first node on that does not only move entries. It goes back to products with
+// weights, whose format it sets, and stops before norms, products of two computed matrices and residual
+// sums.
 func (p *prior) back(name string, bits int, seen map[string]bool) {
 	n := p.By[name]
 	if _, ok := p.formats[name]; !ok || n == nil || seen[name] || p.residual(n) {
@@ -125,7 +128,8 @@ func (p *prior) back(name string, bits int, seen map[string]bool) {
 	}
 }
 
-// ahead sets the format of a product and of what is made of it alone.
+// ahead sets the format of a product, and of the values that are made of it by moving entries or with a
+// constant, entry by entry.
 func (p *prior) ahead(name string, bits int) {
 	p.formats[name] = lower.Format{Bits: bits}
 	for _, n := range p.Readers[name] {
@@ -136,15 +140,15 @@ func (p *prior) ahead(name string, bits int) {
 	}
 }
 
-// attentionFormat are the bits of scores of attention and of the two factors.
+// attentionFormat has the bits of a product of attention and of its two factors.
 type attentionFormat struct{ scores, a, b int }
 
-// priorAttention suits scores of any number.
+// priorAttention suits any number of scores.
 var priorAttention = attentionFormat{scoreBits, factorBits, factorBits}
 
-// factorsOf are the bits of the factors of a sum of so many products, of at most factorBits
-// each, for which one accumulator holds it; false if they are too few. The second may have
-// one more: the keys of attention have fewer entries than the queries.
+// factorsOf returns the bits of the two factors, at most factorBits each, with which one accumulator
+// holds a sum of count products. b may be one more than a: the second factors, the keys of attention,
+// have fewer entries than the queries. ok is false if a is too small to be of use.
 func factorsOf(count int) (a, b int, ok bool) {
 	a, b = factorBits, factorBits
 	const limit = model.Bound/2 - 1<<fixed.MostShift
@@ -158,10 +162,10 @@ func factorsOf(count int) (a, b int, ok bool) {
 	return a, b, a >= leastFactors
 }
 
-// attention returns the formats of scores and their factors. In a large model of texts, a score is
-// a sum that one accumulator holds, rounded by one look-up to the finest scale that its table
-// has: one more table is little beside those that there are. In a small model texts are mostly
-// short, and the search finds what the scores need.
+// attention returns the formats of the scores that node n computes, and of their factors. In a large model
+// of texts of any length, one accumulator holds a score, which one look-up rounds to the finest scale that
+// its table allows; the cost of one more table is small there. In other models it returns
+// priorAttention: texts are mostly short in a small model, and the search finds what scores need.
 func (s *search) attention(a *defUse, n *graph.Node) attentionFormat {
 	shape := s.fg.Shapes[n.Inputs[0]]
 	count := shape[len(shape)-1]
@@ -170,7 +174,9 @@ func (s *search) attention(a *defUse, n *graph.Node) attentionFormat {
 		return priorAttention
 	}
 	f := attentionFormat{scoreBits, fa, fb}
-	room := lower.ScoreTable - 1 - model.Log2Ceil(count) // of a score's scale
+	// room is how many bits of fraction a score can have so that a table of 2^ScoreTable rows has all keys
+	// of the static bound: count products of factors that fill their bits.
+	room := lower.ScoreTable - 1 - model.Log2Ceil(count)
 	for i, bits := range []int{fa, fb} {
 		r := s.ranges[n.Inputs[i]].Abs() * s.opts.Headroom
 		if r == 0 {
@@ -178,6 +184,7 @@ func (s *search) attention(a *defUse, n *graph.Node) attentionFormat {
 		}
 		room -= bits - fixed.FloorLog2((fixed.Pow2(bits)-1)/r)
 	}
+	// A scale coarser than 2^−LeastScore may have a larger table.
 	room = max(room, min(lower.LeastScore, room+model.MaxTableBits-lower.ScoreTable))
 	r := s.ranges[n.Output].Abs() * s.opts.Headroom
 	if room < lower.LeastScore || r == 0 {
@@ -187,21 +194,21 @@ func (s *search) attention(a *defUse, n *graph.Node) attentionFormat {
 	return f
 }
 
-// Formats of models that take the logarithm of a power, as models of sounds do. Small powers count
-// as much as large ones, so values before the logarithm have as many bits as products with limbs
-// leave, and weights in two parts. Values after it are like those of any other model.
+// The bits of values in models that take the logarithm of a power, as models of sounds do. Small powers
+// count as much as large ones, so values before the logarithm have as many bits as products of limbs
+// leave room for, and weights in two parts. Values after it are like those of any other model.
 const (
-	spectrumBits  = 24
-	spectrumAfter = 15
+	spectrumBits  = 24 // before the logarithm
+	spectrumAfter = 15 // after it, and of the weights there
 )
 
-// spectral are the formats that such models begin with; none for others.
+// spectral returns the formats that such models begin with; none for others.
 func spectral(fg *graph.Graph, groups []group) lower.Formats {
 	return fineBefore(fg, groups, func(n *graph.Node) (before, finest []string) {
 		if lower.TraitsOf(n.Op).Powers {
 			before = n.Inputs
 		}
-		if _, bands := n.Op.(graph.LogBands); bands { // what these are the powers of
+		if _, bands := n.Op.(graph.LogBands); bands { // its first operand is the values that are squared
 			finest = n.Inputs[:1]
 		}
 		return before, finest
@@ -213,10 +220,11 @@ func spectral(fg *graph.Graph, groups []group) lower.Formats {
 	})
 }
 
-// fineBefore are the formats of models in which small numbers count in some values: those that
-// reads returns for a node. What these are made of has as many bits as spectra have. Some are the
-// finest, which have all bits that there are; so are the operands that alike returns of a node
-// whose value is one of them. It returns none if there are no such values.
+// fineBefore returns formats for models in which small numbers count in some values. reads returns those
+// that a node reads: before are fine values, and finest are the finest. Fine values, and all values that
+// they are computed from, have spectrumBits, and weights of FormatWeights. The finest have FormatBits, and
+// if a node's value is among them, so are the operands that alike returns for the node. Other values
+// have spectrumAfter bits. It returns none if there are no fine values.
 func fineBefore(
 	fg *graph.Graph, groups []group, reads func(n *graph.Node) (before, finest []string), alike func(n *graph.Node) []string,
 ) lower.Formats {
@@ -255,5 +263,6 @@ func fineBefore(
 	})
 }
 
-// leastFactors is the least size of factors in one accumulator; limbs do for fewer.
+// leastFactors is the least bits of the factors whose products one accumulator holds. If they would have
+// fewer, they are cut into limbs.
 const leastFactors = 11

@@ -8,16 +8,16 @@ import (
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// relative are the formats that models begin with in which something reads a value by the size of
-// each entry, and whose entries calibration found to be of many sizes: the argument of a
-// logarithm, a root or a power, and what is divided. These have lower.RelativeBits, and what they
-// are made of as many as spectra have. It returns none for other models.
+// relative returns the formats to begin with for models in which a node needs every entry of a value with
+// a relative precision, and calibration found entries of many sizes: the argument of a
+// logarithm, a root or a power, or the operands of a quotient. Such values have lower.RelativeBits, and
+// the values that they are made of spectrumBits. It returns none for other models.
 func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, headroom float64) lower.Formats {
 	return fineBefore(fg, groups, func(n *graph.Node) (before, finest []string) {
 		names := readRelatively(fg, n, ranges, headroom)
 		return names, names
 	}, func(n *graph.Node) []string {
-		// What such a value is a function of, or a sum, is needed likewise.
+		// If such a value is a function of another value, or a sum, its operands need the same precision.
 		if _, scalar := n.Op.(graph.Scalar); scalar || lower.OnlyMoves(n) || len(n.Inputs) == 2 && lower.TraitsOf(n.Op).PerEntry {
 			return n.Inputs
 		}
@@ -25,7 +25,9 @@ func relative(fg *graph.Graph, groups []group, ranges map[string]lower.Range, he
 	})
 }
 
-// readRelatively lists the operands of a node that it reads by the size of each entry.
+// readRelatively lists the operands of a node of which it needs every entry with a relative precision:
+// the argument of a function, or the operands of a quotient, where a table of 2^16 arguments would be
+// too coarse.
 func readRelatively(fg *graph.Graph, n *graph.Node, ranges map[string]lower.Range, headroom float64) []string {
 	var f func(float64) float64
 	x := n.Inputs[0]
@@ -53,12 +55,13 @@ func readRelatively(fg *graph.Graph, n *graph.Node, ranges map[string]lower.Rang
 	return []string{x}
 }
 
-// manySizes is from how many times the smallest entry on the largest makes entries of many sizes.
+// manySizes is how many times the smallest magnitude the largest one must exceed for a value to count as
+// having entries of many sizes.
 const manySizes = 16
 
-// coarse reports whether a table of a function's values for 2^16 arguments of one scale is off, at
-// some argument that calibration may have met, by more than a part of the target, and by more
-// than one for arguments by octaves is.
+// coarse reports whether a function needs its argument with a relative precision. It does if, at some
+// argument within the calibrated range, a table for 2^16 arguments on one scale would be off by more
+// than half the target, and a table by octaves would be off by less than that table.
 func coarse(f func(float64) float64, r lower.Range, headroom float64) bool {
 	if r.Abs() <= manySizes*r.Least {
 		return false
@@ -66,7 +69,7 @@ func coarse(f func(float64) float64, r lower.Range, headroom float64) bool {
 	half := float64(r.Abs() * headroom * fixed.Pow2(-fixed.NarrowBits))
 	least := math.Max(r.Least, half)
 	var off, octaves float64
-	lo, hi := 0.0, 0.0 // as errors are measured
+	lo, hi := 0.0, 0.0 // the function's range, with 0, which errors are relative to
 	for size := r.Abs(); size >= least; size *= 0.75 {
 		for _, x := range []float64{size, -size} {
 			if x < r.Min || x > r.Max {

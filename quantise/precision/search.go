@@ -1,6 +1,6 @@
-// Package precision chooses number formats with which an integer model is within a target of
-// the float model on samples: priors by the role of a value, errors by where they enter, and
-// a search.
+// Package precision chooses number formats with which the outputs of an integer model are within
+// a target of the float model's on samples. It begins with formats by the role of each value, finds
+// out where errors enter, and makes values there more precise, attempt by attempt.
 package precision
 
 import (
@@ -20,18 +20,19 @@ import (
 	"github.com/prove-model/prove-model/quantise/lower"
 )
 
-// Choice is how formats were chosen.
+// Choice is the formats that were chosen, and how.
 type Choice struct {
 	Formats lower.Formats
-	// Error is that of the outputs on the samples: the largest, in units of their
-	// range; a divergence counts such that the target for it is Options.Target. First is
-	// what it was at the first attempt: without any formats, but of large transformers.
+	// Error is the largest error of an output on the samples, in units of the output's
+	// range. A divergence is scaled so that its target is Options.Target, too. First is
+	// the error of the first attempt: with Options.Formats, which are usually none, but in mode
+	// "exact" and for large transformers with the formats that these begin with.
 	Error, First float64
-	// Runs is how many integer runs of all samples this took.
+	// Runs is how many models were made and run on the samples.
 	Runs int
 }
 
-// Choose is Choose of package quantise, which says what it does.
+// Choose does what Choose of package quantise says.
 func Choose(
 	ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]lower.Range, opts lower.Options,
 ) (*lower.Result, *Choice, error) {
@@ -53,7 +54,7 @@ func Choose(
 	return s.choose()
 }
 
-// choose is Choose with complete options.
+// choose is Choose with the defaults of options filled in.
 func (s *search) choose() (m *lower.Result, c *Choice, err error) {
 	defer must.Catch(&err)
 	best, first := s.chosen()
@@ -61,7 +62,7 @@ func (s *search) choose() (m *lower.Result, c *Choice, err error) {
 	return best.model, &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
 }
 
-// chosen returns the best attempt, and the error of the first one.
+// chosen returns the attempt that Choose chooses, and the error of the first one.
 func (s *search) chosen() (best *attempt, first float64) {
 	mode, isLarge := s.opts.Mode, large(s.fg)
 	if s.large = mode == lower.ModeAuto && isLarge; s.large {
@@ -81,19 +82,20 @@ func (s *search) chosen() (best *attempt, first float64) {
 	return best, first
 }
 
-// inRange returns an error of the search in units of the range.
+// inRange returns an error of the search in units of the outputs' range. Within a search, errors are scaled so
+// that lower.Target stands for Options.Target.
 func (s *search) inRange(e float64) float64 { return e * (s.opts.Target / lower.Target) }
 
-// Bounds on the work of a search: samples that are run, and runs of them all, by
-// the size of a run in products of numbers.
+// Bounds on the work of a search. Work is counted in products of numbers.
 const (
-	sampleWork = 1 << 35
-	mostRuns   = 48
-	leastRuns  = 8
-	searchWork = 1 << 37
-	weightWork = 1 << 6 // of a weight, which is made anew for each model
+	sampleWork = 1 << 35 // of all samples of one attempt
+	mostRuns   = 48      // attempts of a search
+	leastRuns  = 8       // attempts, however large the model is
+	searchWork = 1 << 37 // of all attempts, of one sample each
+	weightWork = 1 << 6  // of making one weight, as each attempt does
 )
 
+// search is the state of a search for formats.
 type search struct {
 	ctx     context.Context
 	fg      *graph.Graph
@@ -102,22 +104,22 @@ type search struct {
 	samples []Sample
 	groups  []group
 	memory  lower.Memory
-	runs    int
-	large   bool        // whether the model is, and the mode is auto
-	free    bool        // whether models are of one element of a free batch (chooseFree)
-	judged  bool        // whether the number of samples is known
-	worst   int         // sample, as far as is known
-	last    sampleRun   // of the only sample, of the last attempt
-	arena   arena.Arena // of runs, one after the other
+	runs    int         // models that were made so far
+	large   bool        // whether the model is a large transformer and the mode is auto
+	free    bool        // whether models are made for one element of a free batch (chooseFree)
+	judged  bool        // whether the number of samples is settled (judge)
+	worst   int         // the sample that had the largest error so far
+	last    sampleRun   // the last run, which localErrors reuses
+	arena   arena.Arena // the memory of runs, one after the other
 }
 
-// attempt is a model with some formats and what is known of it.
+// attempt is a model with some formats, and how close it is to the float model.
 type attempt struct {
 	formats lower.Formats
 	model   *lower.Result
-	error   float64
-	spread  float64            // root of the sum of squares of each output's root mean square error, in units of its own
-	local   map[string]entered // of the first sample; nil if it is not known yet
+	error   float64            // the largest of an output and sample (outputError)
+	spread  float64            // √Σ (error/size)² over the outputs, both root mean squares over all samples
+	local   map[string]entered // the errors that enter on the first sample; nil if they are not known yet
 }
 
 // try makes a model and measures it.
@@ -126,7 +128,7 @@ func (s *search) try(f lower.Formats) (a *attempt, err error) {
 	return s.measure(f, must.Get(s.make(f)), math.Inf(1))
 }
 
-// localErrors tells where the errors of an attempt enter on the first sample.
+// localErrors returns the errors that enter an attempt's run on the first sample, by value.
 func (s *search) localErrors(a *attempt) map[string]entered {
 	if a.local != nil {
 		return a.local
@@ -141,7 +143,7 @@ func (s *search) localErrors(a *attempt) map[string]entered {
 	return a.local
 }
 
-// make makes a model but for its weights.
+// make makes the model with formats f, without its weights.
 func (s *search) make(f lower.Formats) (*lower.Result, error) {
 	s.runs++
 	opts := s.opts
@@ -156,41 +158,42 @@ func (s *search) make(f lower.Formats) (*lower.Result, error) {
 	return m.At(model.Instance{Sizes: []int{1}})
 }
 
-// budget is the number of runs that a search may take.
+// budget is the number of attempts that a search may take for a model of this size.
 func (s *search) budget(m *lower.Result) int {
 	work := products(m) + float64(weightWork*m.Making.Entries())
 	return max(leastRuns, min(mostRuns, int(searchWork/work)))
 }
 
-// A move makes a group of values, or the weights of their products, more precise.
+// move is a step of a search: it makes the values of a group more precise, or the weights that these are
+// products with.
 type move struct {
 	group   int
 	weights bool
 }
 
-// A strategy is how a search makes values more precise, from one attempt to the next.
+// strategy is how a search makes values more precise, from one attempt to the next.
 type strategy struct {
-	// moves lists what may be made more precise after an attempt, in the order of what that
-	// promises, without moves that were refused.
+	// moves lists the moves that may help after an attempt, the most promising first, without those
+	// that were refused.
 	moves func(after *attempt, refused map[move]bool) []move
 	// step is the next format of the values of a group, or of their weights.
 	step func(g *group, f lower.Format, weights bool) lower.Format
-	// budget is the number of runs that the search may have taken in the end.
+	// budget is the number of runs (search.runs) at which the search stops.
 	budget int
-	// careful strategies have many attempts. Those that fail count, and one whose outputs are
-	// much worse than the best is not gone on from.
+	// careful is set if there are many attempts. Then attempts for which no model can be made count, too, and
+	// after one whose outputs are much worse than the best, the search goes back to the best.
 	careful bool
 }
 
 // improve makes values more precise until the model is within the target, the budget is spent
-// or there is nothing left to do. It returns the best attempt on the way: a single step may
-// well make the outputs a little worse by chance. Of moves that lead nowhere together it tries
-// the first half, down to a single one, which it then refuses.
+// or there is nothing left to do. It returns the best attempt on the way, as a single step may
+// well make the outputs a little worse by chance. If several moves together fail, it tries
+// the first half of them, and so on down to a single move, which is then refused.
 func (s *search) improve(best *attempt, by strategy) *attempt {
 	now := best
 	refused := map[move]bool{}
 	tried := map[string]bool{}
-	most := math.MaxInt // moves at a time
+	most := math.MaxInt // how many moves are made at once
 	for best.error > lower.Target && s.runs < by.budget {
 		moves := by.moves(now, refused)
 		if len(moves) == 0 {
@@ -207,7 +210,7 @@ func (s *search) improve(best *attempt, by strategy) *attempt {
 				f[name] = by.step(g, f[name], mv.weights)
 			}
 		}
-		// Formats that were tried before lead nowhere new.
+		// The same formats are not tried twice.
 		key := fmt.Sprint(f)
 		var a *attempt
 		if !tried[key] {
@@ -234,8 +237,8 @@ func (s *search) improve(best *attempt, by strategy) *attempt {
 	return best
 }
 
-// attempt is try, but nil where the formats cannot be had together; then it counts as a run only
-// if that is asked for.
+// attempt is try, but returns nil if no model can have these formats together. Such an attempt counts
+// as a run only if counts is set.
 func (s *search) attempt(f lower.Formats, counts bool) *attempt {
 	runs := s.runs
 	a, err := s.try(f)
@@ -246,8 +249,8 @@ func (s *search) attempt(f lower.Formats, counts bool) *attempt {
 	return a
 }
 
-// widen makes values more precise, those where the largest errors enter first. Where the first
-// attempt was not far from the target and this does not bring it near, all values become finer.
+// widen makes values more precise, first those where the largest errors enter. If the first
+// attempt was not far from the target and this does not bring the model near it, all values become finer.
 func (s *search) widen(first *attempt) *attempt {
 	if first.error <= lower.Target {
 		return first
@@ -260,26 +263,26 @@ func (s *search) widen(first *attempt) *attempt {
 	return best
 }
 
-// mostSteps is how many steps finer than usual formats are tried all at once.
+// mostSteps is the most steps by which all usual formats of transformers are made finer at once (usual).
 const mostSteps = 2
 
-// far is how many times the target's the first error is where single values are not
-// what it comes from: all values become finer together. So they do where single ones did not
-// bring it below missed times the target.
+// If the first error is more than far times the target, it does not come from single values, and all
+// values become finer together (levels). They do so, too, if making single values finer leaves an error of
+// more than missed times the target.
 const (
 	far    = 16
 	missed = 4
 )
 
-// levels are the formats of all values that are tried for that.
+// levels are the formats that are tried for all values together.
 var levels = []lower.Format{
 	{Bits: 15, Weights: 13}, {Bits: 18, Weights: 16}, {Bits: 20, Weights: 16},
 	{Bits: 20, Weights: lower.FormatWeights}, {Bits: 22, Weights: lower.FormatWeights},
 }
 
-// start returns the first attempt, or one with the usual formats of transformers,
-// as fine as the target needs, with those of a spectrum before its logarithm, or of models
-// that are far from it with all values finer, if that is better.
+// start returns the first attempt, or a better one from which the search goes on: with the usual formats
+// of transformers, with those of models that take the logarithm of a spectrum (spectral) or read values
+// relatively (relative), or, if the first one is far from the target, with all values finer.
 func (s *search) start(first *attempt) *attempt {
 	var starts []lower.Formats
 	for steps := range mostSteps + 1 {
@@ -293,7 +296,7 @@ func (s *search) start(first *attempt) *attempt {
 	return s.best(first, starts)
 }
 
-// finer are the levels of all values.
+// finer returns the formats of all levels, each value having at least its usual format.
 func (s *search) finer() []lower.Formats {
 	finest := s.usual(mostSteps, 0)
 	var all []lower.Formats
@@ -308,8 +311,8 @@ func (s *search) finer() []lower.Formats {
 	return append(all, last)
 }
 
-// best returns the best of an attempt and those with some formats, of which none is made after
-// one within the target.
+// best returns the best of an attempt and the attempts with formats starts. It makes no more of
+// these once one is within the target.
 func (s *search) best(best *attempt, starts []lower.Formats) *attempt {
 	for _, f := range starts {
 		if best.error <= lower.Target {
@@ -322,17 +325,17 @@ func (s *search) best(best *attempt, starts []lower.Formats) *attempt {
 	return best
 }
 
-// chance is how much larger a spread may be by chance than one of no finer values.
+// chance is by what factor the spread may grow by chance when values become finer.
 const chance = 1.2
 
-// better reports whether a model is closer to the target: by the spread of its
-// outputs, since the largest error is a matter of chance.
+// better reports whether attempt a is better than another one: it is within the target, or neither is
+// and its spread is smaller. The largest error decides less, as it is a matter of chance.
 func better(a, than *attempt) bool {
 	return a.error <= lower.Target || than.error > lower.Target && a.spread < than.spread
 }
 
-// moves lists the moves that address the largest of the errors that enter: within
-// a factor of four of the largest one that can be.
+// moves lists the moves that address the largest errors that enter: those within
+// a factor of four of the largest one for which there is a move.
 func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	local, before := s.localErrors(a), segments(s.fg, a.model)
 	scores := map[move]float64{}
@@ -364,13 +367,13 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	return moves
 }
 
-// moveOf is the move of a group that addresses an error: one that is far larger than rounding to a scale makes comes
-// from weights.
+// moveOf is the move of a group that addresses an error: of its weights, if it has some and the error is more than
+// twice what rounding to the value's scale makes, and otherwise of its values.
 func (s *search) moveOf(group int, e entered) move {
 	return move{group, s.groups[group].product && e.relative > 2*e.round}
 }
 
-// groupOf are the numbers of values' groups.
+// groupOf returns the group of each value, as an index of s.groups.
 func (s *search) groupOf() map[string]int {
 	of := map[string]int{}
 	for i, g := range s.groups {
@@ -381,14 +384,14 @@ func (s *search) groupOf() map[string]int {
 	return of
 }
 
-// narrow takes back what is not needed for the target, in whole or in part, the
-// dearest first.
+// narrow gives groups smaller formats, or none, where the target is kept with that. It begins with the groups
+// that cost most.
 func (s *search) narrow(best *attempt) *attempt {
 	if len(best.formats) == 0 || best.error > lower.Target {
 		return best
 	}
 	budget := s.budget(best.model)
-	most := lower.Target
+	most := lower.Target // the error that narrower formats may have
 	if s.logits() {
 		most = math.Max(narrowKL*lower.Target, best.error)
 	}
@@ -406,7 +409,7 @@ func (s *search) narrow(best *attempt) *attempt {
 	for _, g := range dearest {
 		names := g.names
 		given, ok := best.formats[names[0]]
-		if !ok || given.Bits >= lower.RelativeBits { // of entries whose sizes samples may not show
+		if !ok || given.Bits >= lower.RelativeBits { // relative values keep theirs: samples may not have their smallest entries
 			continue
 		}
 		for _, less := range lesser(given) {
@@ -436,7 +439,7 @@ func (s *search) narrow(best *attempt) *attempt {
 	return best
 }
 
-// lesser lists formats that may do instead of one: none, fewer bits, narrower
+// lesser lists smaller formats to try in place of one: none, fewer bits, narrower
 // weights.
 func lesser(f lower.Format) []lower.Format {
 	list := []lower.Format{{}}

@@ -10,33 +10,36 @@ import (
 // Channels are the statistics of all output channels of weights.
 type Channels struct {
 	list []channelStats
-	// greatest are those channels beside which no other is as large or larger in every
-	// statistic. Bounds grow with each statistic, so the greatest bound of all channels is one
-	// of these few.
+	// greatest are those channels for which no other one is at least as large in every
+	// statistic. Bounds grow with each statistic, so the greatest bound of all channels is that
+	// of one of these few.
 	greatest []channelStats
-	// shown is what a circuit may tell of secret weights: of each statistic the greatest
-	// of all channels, rounded up to the grid, but of the sums of magnitudes alone, which are
-	// in the place of those of positive weights. Nil if they are not secret.
+	// shown is what a circuit may tell of secret weights, as the statistics of one channel: the
+	// largest weight, sum of magnitudes (as pos, with neg 0) and sum of squares that any
+	// channel has, each rounded up to the grid. Nil if the weights are not secret.
 	shown     *channelStats
 	Most, Sum float64 // the largest weight, and the largest sum of a channel's magnitudes
-	Median    float64 // of the channels' largest weights, of those that are not 0; 0 if there is none
+	Median    float64 // the median of the channels' largest weights, without those that are 0; 0 if all are
 }
 
-// Scaled are channels whose weights are times 2^frac, with mantissas of so many bits.
+// Scaled are the channels of weights that are multiplied by 2^frac and rounded, each channel to a power of
+// two of its own, so that signed mantissas of so many bits hold them.
 type Scaled struct {
 	of         *Channels
 	frac, bits int
 }
 
-// Reach says how far sums may be below 0, and above.
+// Reach bounds sums: they lie in [−Down, Up].
 type Reach struct{ Down, Up float64 }
 
-// Around is the reach of sums whose magnitudes are at most that.
+// Around is the reach of sums in [−most, most].
 func Around(most float64) Reach { return Reach{most, most} }
 
-// Most is the larger of the two.
+// Most bounds the magnitudes of the sums.
 func (r Reach) Most() float64 { return math.Max(r.Down, r.Up) }
 
+// newChannels derives what Channels has from the statistics of each channel. For secret weights, Most,
+// Sum and Median are rounded up to the grid.
 func newChannels(list []channelStats, secret bool) *Channels {
 	c := &Channels{list: list}
 	var largest []float64
@@ -66,11 +69,12 @@ func newChannels(list []channelStats, secret bool) *Channels {
 	return c
 }
 
-// mostGreatest bounds the channels that each other one is compared with: of the weights of models
-// there are some hundred. Where there are more, all count.
+// mostGreatest bounds the list of greatest channels, since each channel is compared with all of these.
+// Weights of models have some hundred. If there are more, all channels take their place.
 const mostGreatest = 1 << 10
 
-// add adds a channel to the greatest ones, unless one of these is as large in everything.
+// add adds a channel to the greatest ones, unless one of these is at least as large in every
+// statistic, and removes those that are no larger than it in any.
 func (c *Channels) add(x *channelStats) {
 	for i := range c.greatest {
 		if x.within(&c.greatest[i]) {
@@ -92,14 +96,15 @@ func OnGrid(x float64) float64 {
 		return 0
 	}
 	power := fixed.Pow2(fixed.FloorLog2(x) + 1)
-	y := power - float64(power*fixed.Pow2(-gridBits)) // exact, as both are
+	y := power - float64(power*fixed.Pow2(-gridBits)) // 127/128 of a power of two, exactly
 	if y < x {
 		y *= 2
 	}
 	return y
 }
 
-// exponent is the number of low bits of a channel's weights that are zero.
+// exponent is the number of low bits of a channel's weights that are zero, so that the
+// largest weight has a signed mantissa of s.bits bits.
 func (s Scaled) exponent(c *channelStats) int {
 	if c.max == 0 {
 		return 0
@@ -110,7 +115,7 @@ func (s Scaled) exponent(c *channelStats) int {
 // Count is the number of channels.
 func (s Scaled) Count() int { return len(s.of.list) }
 
-// Exponents are the numbers of low bits that are zero, by channel.
+// Exponents returns the number of low bits that are zero, for each channel.
 func (s Scaled) Exponents() []int {
 	list := make([]int, len(s.of.list))
 	for i := range list {
@@ -119,10 +124,11 @@ func (s Scaled) Exponents() []int {
 	return list
 }
 
-// Reach is the greatest reach of a channel.
+// Reach is the greatest reach of a channel's sums Σ w·x of rounded weights with entries x. For secret
+// weights it follows from what the circuit may tell of them, and the magnitudes of x, alone.
 func (s Scaled) Reach(x OperandBounds) (r Reach) {
 	if shown := s.of.shown; shown != nil {
-		x.Lo, x.Hi = 0, math.Max(0, math.Max(-x.Lo, x.Hi))
+		x.Lo, x.Hi = 0, math.Max(0, math.Max(-x.Lo, x.Hi)) // as shown has a sum of magnitudes, the largest |x| counts
 		return Around(shown.reach(s.frac, s.exponent(shown), x).Up)
 	}
 	for i := range s.of.greatest {
@@ -133,15 +139,15 @@ func (s Scaled) Reach(x OperandBounds) (r Reach) {
 	return r
 }
 
-// ReachOfAll is reach for the greatest sums of all channels: of positive weights, of negative
-// ones, and of both. It is what a certificate says (package bounds), and hardly more than the
-// greatest reach of one channel.
+// ReachOfAll is a reach that follows from three numbers: the greatest sums, over all channels, of
+// positive weights, of the magnitudes of negative ones, and of all magnitudes. These are what a
+// certificate states (package bounds). It is hardly more than Reach.
 func (s Scaled) ReachOfAll(x OperandBounds) Reach {
 	if s.of.shown != nil {
 		return s.Reach(x)
 	}
-	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
-	var pos, neg, both float64
+	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi) // how far x may be below 0, and above
+	var pos, neg, both float64                      // the greatest sums, of rounded weights: slack is half a unit for each
 	for i := range s.of.greatest {
 		c := &s.of.greatest[i]
 		scale, slack := fixed.Pow2(s.frac), float64(float64(x.Count)*fixed.Pow2(s.exponent(c))/2)
@@ -149,7 +155,7 @@ func (s Scaled) ReachOfAll(x OperandBounds) Reach {
 		neg = math.Max(neg, float64(c.neg*scale)+slack)
 		both = math.Max(both, float64((c.pos+c.neg)*scale)+slack)
 	}
-	// The greatest sum of the two, of which the first counts more.
+	// The greatest a'·times + b'·less with a' ≤ a, b' ≤ b and a' + b' ≤ both, if times ≥ less.
 	most := func(a, times, b, less float64) float64 { return float64(a*times) + float64(math.Min(b, both-a)*less) }
 	if hi >= lo {
 		return Reach{most(neg, hi, pos, lo), most(pos, hi, neg, lo)}
@@ -157,8 +163,9 @@ func (s Scaled) ReachOfAll(x OperandBounds) Reach {
 	return Reach{most(pos, lo, neg, hi), most(neg, lo, pos, hi)}
 }
 
-// Rounded returns what no scaled weight is beyond, the largest magnitude of the integers that they
-// become, and whether none of these has low bits that are zero.
+// Rounded returns size, a bound of the magnitudes of the scaled weights with room for rounding; most, the
+// largest magnitude of the integers that they are rounded to; and whole, whether all channels keep their
+// lowest bit (an exponent of 0). For secret weights, size and whole follow from what the circuit may tell.
 func (s Scaled) Rounded() (size float64, most int64, whole bool) {
 	beyond := func(c *channelStats) (float64, int) {
 		e := s.exponent(c)
@@ -182,9 +189,9 @@ func (s Scaled) Rounded() (size float64, most int64, whole bool) {
 // magnitude, and the sum of the squares.
 type channelStats struct{ pos, neg, max, squares float64 }
 
-// add takes in a channel's weights. Signs are as good as random, so there are no
-// branches on them: x + |x| is twice x or 0, and sums of doubled numbers are doubled sums,
-// to the last bit. Finite numbers are in the order of their bits but for the sign.
+// add takes in weights of a channel. Signs are as good as random, so it does not branch
+// on them: x + |x| is 2x or 0, and sums of doubled numbers are the doubled sums,
+// to the last bit. The magnitudes of finite numbers are in the order of their bits.
 func (c *channelStats) add(weights []float32) {
 	pos, neg, squares, most := 2*c.pos, 2*c.neg, c.squares, uint32(0)
 	for _, w := range weights {
@@ -199,11 +206,11 @@ func (c *channelStats) add(weights []float32) {
 }
 
 // OperandBounds are what is known of the entries x that are multiplied with
-// weights: lo ≤ x ≤ hi, or x = 0, and the Euclidean norm of those that one output
-// entry sums over (0: unknown).
+// weights: Lo ≤ x ≤ Hi, or x = 0 (padding), and a bound of the Euclidean norm of the
+// entries that one output entry sums over (0: unknown).
 type OperandBounds struct {
 	Lo, Hi, Norm float64
-	Count        int // of the entries that are summed
+	Count        int // how many entries an output entry sums over
 }
 
 // reach bounds Σ x·w from below and above, over the channel's weights times
@@ -211,13 +218,13 @@ type OperandBounds struct {
 // and Schwarz where that is less. (As everywhere here, conversions keep compilers from fusing a
 // product with a sum.)
 func (c *channelStats) reach(frac, exponent int, x OperandBounds) Reach {
-	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)
-	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2
+	lo, hi := math.Max(0, -x.Lo), math.Max(0, x.Hi)     // how far x may be below 0, and above
+	s, half := fixed.Pow2(frac), fixed.Pow2(exponent)/2 // the most that rounding changes a weight by is half
 	slack := float64(float64(x.Count) * half * math.Max(lo, hi))
 	up, down := float64(c.pos*hi)+float64(c.neg*lo), float64(c.pos*lo)+float64(c.neg*hi)
 	up, down = float64(up*s)+slack, float64(down*s)+slack
 	if x.Norm > 0 {
-		// More than rounding can have made of a sum of floats.
+		// The factor 1 + 10^−6 covers the rounding of these float operations and of the sum of squares.
 		most := (float64(math.Sqrt(c.squares)*s) + float64(half*math.Sqrt(float64(x.Count)))) * x.Norm * (1 + 1e-6)
 		up, down = math.Min(up, most), math.Min(down, most)
 	}
@@ -229,5 +236,5 @@ func (c *channelStats) within(o *channelStats) bool {
 	return c.pos <= o.pos && c.neg <= o.neg && c.max <= o.max && c.squares <= o.squares
 }
 
-// ScaledBy are the channels with weights times 2^frac and mantissas of that many bits.
+// ScaledBy returns the channels with weights times 2^frac and signed mantissas of so many bits.
 func (c *Channels) ScaledBy(frac, bits int) Scaled { return Scaled{c, frac, bits} }

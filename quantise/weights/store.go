@@ -13,8 +13,8 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// statsKey is weights and the axis that holds their output channels, as
-// (outer, channels, inner) dimensions of the row-major array.
+// statsKey identifies statistics: by the weights, and the axis that holds their output
+// channels, as the row-major array has the dimensions (outer, channels, inner).
 type statsKey struct {
 	name, by string
 	channels int
@@ -22,28 +22,27 @@ type statsKey struct {
 	secret   bool
 }
 
-// Store remembers the statistics of weights between passes, and the values
-// that the last two models have: a pass over large weights is not
-// free. A search tries variations of one model in turn, so that what one of them changes
-// is in the one before the last.
+// Store remembers the statistics of weights between passes, and the quantised weights of the last two
+// models of a search, since reading large weights takes time. A search tries variations of one model
+// in turn: where a variation differs from the last one, the model before the last often has its weights.
 type Store struct {
-	mu           sync.Mutex // of what passes ask for at the same time: stats and greatest
+	mu           sync.Mutex // of stats and greatest, which passes may ask for at the same time
 	stats        map[statsKey]*Channels
 	greatest     map[*graph.Tensor]float64 // magnitudes of constants
-	last, before map[string]ints.Ints
-	filled       *Recipe // that was made last
+	last, before map[string]ints.Ints      // quantised weights of the last two models, by FixedTensor.Key
+	filled       *Recipe                   // of the last model
 }
 
-// LargeWeights is the number of weights from which on only one model of a search has them:
-// they are gigabytes.
+// LargeWeights is the number of weights from which on only one model of a search has its weights in
+// memory, as they take gigabytes.
 var LargeWeights = 1 << 30
 
-// Recipe is what a model's weights are made from.
+// Recipe says how a model's weights are made, and where they are put.
 type Recipe struct {
-	Graph *model.Graph // that has the tensors
+	Graph *model.Graph // the circuit that has the fixed tensors
 	List  []fixed.FixedTensor
-	To    model.Weights // where they go
-	Done  bool          // whether they are there
+	To    model.Weights // where Fill puts the weights
+	Done  bool          // whether To has the weights
 }
 
 // Entries is the number of weights.
@@ -55,9 +54,9 @@ func (m *Recipe) Entries() int {
 	return n
 }
 
-// Fill makes a model's weights. Values that the last two models have
-// are not computed again, and those that only the one before the last has are forgotten;
-// large ones are forgotten at once, and the last model loses its weights.
+// Fill makes a model's weights. It takes values that one of the last two models has from there, and
+// then forgets those that only the model before the last has. If the weights are large
+// (LargeWeights), the last model first loses its own, except those that the new one shares.
 func (w *Store) Fill(m *Recipe) {
 	if m.Entries() >= LargeWeights {
 		w.forget(m.List)
@@ -77,13 +76,13 @@ func (w *Store) Fill(m *Recipe) {
 	w.filled, m.Done = m, true
 }
 
-// forget gives back the memory of all weights that are made but for those that some fixed
-// tensors have.
+// forget gives back the memory of all weights that were made, except those that are the values of
+// the fixed tensors in but.
 func (w *Store) forget(but []fixed.FixedTensor) {
 	if w.filled == nil {
 		return
 	}
-	clear(w.filled.To) // of its instances as well
+	clear(w.filled.To) // the model's instances share this list
 	w.filled.Done = false
 	kept := map[string]ints.Ints{}
 	for _, f := range but {
@@ -92,12 +91,12 @@ func (w *Store) forget(but []fixed.FixedTensor) {
 		}
 	}
 	w.filled, w.last, w.before = nil, kept, nil
-	runtime.GC() // before as much is asked for again
+	runtime.GC() // before as much memory is allocated again
 }
 
-// Of returns, for every output channel of a constant, the sums of its
-// positive and negative weights (the latter negated) and the largest
-// magnitude. The channel of entry i is i/inner mod count.
+// Of returns the statistics of the count output channels of a constant
+// (channelStats). The channel of entry i is i/inner mod count. name identifies the
+// constant.
 func (w *Store) Of(name string, t *Constant, count, inner int) *Channels {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,8 +149,8 @@ func (w *Store) Largest(t *Constant) float64 {
 	return most
 }
 
-// largestOf is the largest magnitude of finite numbers, which their bits but for the sign
-// are in the order of.
+// largestOf is the largest magnitude of finite numbers. The bits of magnitudes are in the same order
+// as the magnitudes.
 func largestOf(v []float32) float32 {
 	most := uint32(0)
 	for _, x := range v {
@@ -160,8 +159,8 @@ func largestOf(v []float32) float32 {
 	return math.Float32frombits(most)
 }
 
-// OfAll returns the statistics of a constant by which values are multiplied entry by entry:
-// those of one channel with the greatest and the least of its numbers.
+// OfAll returns the statistics of a constant by which values are multiplied entry by entry. Each
+// result is one product, so they are those of one channel that has the greatest and the least number.
 func (w *Store) OfAll(name string, t *Constant) *Channels {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/prove-model/prove-model/quantise/fixed"
 )
 
-// ChannelSums are Σ_k add[k]·w(k, c) for every channel c of a matrix: of entries stride
-// apart, side by side if stride is the number of channels.
+// ChannelSums returns Σ_k add[k]·w(k, c) for every channel c of a matrix. If stride is 1, the
+// entries of a channel follow each other; otherwise entry w(k, c) is at k·stride + c.
 func ChannelSums(w *Constant, add []float64, channels, stride int) []float64 {
 	sums := make([]float64, channels)
 	parallel.For(channels, max(1, 1<<14/len(add)), func(lo, hi int) {
@@ -36,26 +36,26 @@ func ChannelSums(w *Constant, add []float64, channels, stride int) []float64 {
 	return sums
 }
 
-// Constant are a constant of the float graph, maybe times factors: entry i times
-// factors[i/stride mod len(factors)].
+// Constant is a constant of the float graph, maybe multiplied by factors: entry i by
+// Factors[i/Stride mod len(Factors)].
 type Constant struct {
 	*graph.Tensor
-	By      string // the factors' constant, or what else tells weights of one name apart
+	By      string // the name of the factors' constant, or what else tells constants of one name apart
 	Factors []float64
 	Stride  int
-	Secret  bool // whether only what is on a grid may be known of it (Secret of Channels)
+	Secret  bool // whether a circuit may tell only statistics of it, rounded to a grid (Channels)
 }
 
-// Same reports whether both are the same numbers.
+// Same reports whether both constants have the same numbers.
 func (c *Constant) Same(o *Constant) bool {
 	x, y := c.Tensor, o.Tensor
 	same := x == y || slices.Equal(x.Shape, y.Shape) && slices.Equal(x.Floats(), y.Floats()) && slices.Equal(x.I64, y.I64)
 	return same && c.Stride == o.Stride && slices.Equal(c.Factors, o.Factors)
 }
 
-// part returns n weights from index at on, in a buffer if they are not the
-// constant's floats. (Integer constants beyond 2^24 are rounded, which is far finer
-// than their quantisation.)
+// part returns n weights from index at on: a part of the constant's own floats, or, if it has
+// none or has factors, numbers in the buffer. (Integers beyond 2^24 are rounded to float32, which
+// is far finer than their quantisation.)
 func (c *Constant) part(at, n int, buffer *[]float32) []float32 {
 	if c.F32 != nil && c.Factors == nil {
 		return c.F32[at : at+n]
@@ -74,7 +74,7 @@ func (c *Constant) part(at, n int, buffer *[]float32) []float32 {
 	if c.Factors == nil {
 		return b
 	}
-	j, left := at/c.Stride%len(c.Factors), c.Stride-at%c.Stride // divisions are dear: none for an entry
+	j, left := at/c.Stride%len(c.Factors), c.Stride-at%c.Stride // left counts down to the next factor, without a division for each entry
 	for i, x := range b {
 		b[i] = float32(float64(x) * c.Factors[j])
 		if left--; left == 0 {
@@ -90,8 +90,8 @@ func (c *Constant) part(at, n int, buffer *[]float32) []float32 {
 // buffers are for floats that are read to be rounded or summed.
 var buffers = sync.Pool{New: func() any { return new([]float32) }}
 
-// Remainders returns what rounding weights times 2^frac takes from them, in units of
-// 2^−fine.
+// Remainders returns what is lost when weights times 2^frac are rounded to integers: y − round(y),
+// itself rounded to units of 2^−fine.
 func Remainders(t *Constant, frac, fine int) fixed.Filler {
 	scale, units := fixed.Pow2(frac), fixed.Pow2(fine)
 	return func(dst []int32, from int) {
@@ -114,7 +114,7 @@ func RoundedTo(x float64, frac, exponent int) int64 {
 func Quantised(t *Constant, frac int, exponentsOf func() []int, inner int) fixed.Filler {
 	rounding := sync.OnceValues(func() (exponents []int, scales []float64) {
 		exponents = exponentsOf()
-		if inner == 1 { // where a run of numbers of one channel is too short
+		if inner == 1 { // each number is of another channel than the one before
 			for _, e := range exponents {
 				scales = append(scales, fixed.Pow2(frac-e))
 			}
