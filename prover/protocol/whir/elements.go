@@ -23,19 +23,20 @@ var limbsPoint = []field.QM31{
 	padBasis[1].Mul(padBasis[1].Add(field.One).Inv()),
 }
 
-// Elements are terms with one more for each element of a list, behind them (LimbsTerm). The list is side by side in a tree, from
-// the beginning of one of its rows on.
+// Elements is a list of Terms followed by one [LimbsTerm] for each of a list of elements of K
+// (the pads of a masked proof, docs/protocol.md, "Masked sub-transcripts"). The elements lie
+// side by side in a tree, four values each, and the first begins a row of the tree.
 type Elements struct {
 	Terms
-	Weights []field.QM31 // of the elements
+	Weights []field.QM31 // by element: the coefficient of its LimbsTerm
 	Tree    int
-	Offset  uint64
+	Offset  uint64 // of the first element in the tree, as in Term
 }
 
 // Len returns the number of terms.
 func (e *Elements) Len() int { return e.Terms.Len() + len(e.Weights) }
 
-// Range calls f for some terms.
+// Range calls f for terms lo … hi−1 (Terms.Range).
 func (e *Elements) Range(lo, hi int, f func(*Term)) {
 	n := e.Terms.Len()
 	if lo < n {
@@ -48,9 +49,12 @@ func (e *Elements) Range(lo, hi int, f func(*Term)) {
 	}
 }
 
+// elementsAtOnce is the number of elements whose block weights Eval holds at a time.
 const elementsAtOnce = 1 << 12
 
-// Eval adds up the terms at a point: those of the elements without making a term of each.
+// Eval returns the sum of all terms at a point. It makes no Term of each element: their terms
+// differ in coefficient and block alone, so the factors of the limbs, limbsScale and the eq at
+// limbsPoint, are taken out of the sum.
 func (e *Elements) Eval(at *Point) (field.QM31, error) {
 	sum, err := e.Terms.Eval(at)
 	if err != nil || len(e.Weights) == 0 {
