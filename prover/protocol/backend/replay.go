@@ -90,10 +90,13 @@ type replayedNodes struct {
 // errDigests says that the CPU has found another root for the same commitment: the device has computed wrongly.
 var errDigests = errors.New("the device computed a commitment that the CPU does not find")
 
+// Depth implements whir.Nodes.
 func (n *replayedNodes) Depth() int { return n.depth }
 
+// Root implements whir.Nodes.
 func (n *replayedNodes) Root() hash.Digest { return n.root }
 
+// Path implements whir.Nodes.
 func (n *replayedNodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
 	return relayed(ctx, n, asks("path"), func(ctx context.Context, t whir.Nodes) ([]hash.Digest, error) { return t.Path(ctx, positions) })
 }

@@ -136,6 +136,8 @@ func UpperTree(num, den []field.QM31) Tree {
 // Top implements Tree.
 func (t *tree) Top(ctx context.Context) (Fractions, error) { return t.top(), ctx.Err() }
 
+// top returns layer 1. Entries 2 and 3 of num and den have it, unless it is the leaves or the lowest
+// layer above them.
 func (t *tree) top() Fractions {
 	if t.leaves.vars <= 1 {
 		var f Fractions

@@ -37,7 +37,7 @@ const (
 	workFormulaBit = 40   // a tensor by formula, for each bit of its indexes or offset
 	workClaimBlock = 110  // a block of a tensor that a claim is on
 	workPublic     = 1    // an entry of the statement: read and absorbed, however few bits it has
-	publicPerWork  = 8    // so many entries of a public tensor are evaluated in one unit
+	publicPerWork  = 8    // entries of a public tensor that are evaluated in one unit of work
 )
 
 // cost adds up what verifying costs, until a limit is passed. Sub-transcripts are

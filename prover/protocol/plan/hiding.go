@@ -90,7 +90,7 @@ func (p *Plan) hide(choice Choice) error {
 		return errors.New("tails of fixed tensors, of which there are none")
 	}
 	p.located = make([]located, len(p.Graph.Tensors))
-	number := 0 // of the place of a stack in Plan.places, in the order in which Plan.add will append them
+	number := 0 // the index of the next stack in Plan.places, to which Plan.add will append the stacks in this order
 	for _, stack := range slices.Concat([]*model.Stack{s.base, s.fixed}, s.apart, s.witness) {
 		if stack == nil {
 			continue
@@ -132,7 +132,7 @@ func (f *Fork) MaskedEquations() int {
 		// that its numerator is 0, and that d·e = 1 for its denominator d and the inverse e that is sent.
 		n += 2 + 2
 		if vars := model.Log2Ceil(f.Leaves.Size); vars > 0 {
-			n += vars // one that the d that is sent is the root's, and one for each layer below the first
+			n += vars // one for the d that is sent, which must be the root's, and one for each layer below the first
 		}
 	}
 	for _, b := range f.Batches {

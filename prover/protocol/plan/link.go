@@ -31,6 +31,7 @@ func NewLink(g *model.Graph, config soundness.Config, of [2]LinkedRows, levels [
 	l := &Link{Opened: Opened{Trees: make([]Tree, 3)}, stack: model.NewStack(g, g.FixedStacks()[0])}
 	longest, tailLog := max(of[0].RowVars, of[1].RowVars), min(of[0].TailLog, of[1].TailLog)
 	slots := uint64(0)
+	// add gives a tree its place: the next free table row whose number is a multiple of align.
 	add := func(t *Tree, align uint64) {
 		t.RowOffset = (slots + align - 1) / align * align
 		shift := longest - t.RowVars

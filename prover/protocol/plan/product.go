@@ -21,6 +21,7 @@ type Product struct {
 	keepA, keepB []int // the axes of A and of B that the labels in Summed are, in their order
 }
 
+// newProduct returns the Product for a product of the circuit whose output has shape out.
 func newProduct(g *model.Graph, p *model.Product, out []int) *Product {
 	c := &Product{Contraction: *model.NewContraction(p, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, out), Out: out}
 	c.Summed = append(append(c.Summed, c.Batch...), c.Sum...)

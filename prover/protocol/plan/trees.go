@@ -328,8 +328,8 @@ func (p *Plan) plant(s *stacks, choice Choice) error {
 	return p.setTails(choice)
 }
 
-// put adds so many rows to the tree, cut into groups. 2^shift rows of the tree make a row of the table. The first begins the next
-// table row whose number is a multiple of align.
+// put adds rows to the tree, in groups; rows is their number. 2^shift rows of the tree make a row of the table. The first of the
+// new rows begins the next free table row whose number is a multiple of align.
 func (t *Tree) put(rows int, part backend.Part, shift int, align uint64) error {
 	if rows > maxRows-t.Rows() {
 		return errRows
@@ -395,7 +395,7 @@ func (p *Plan) add(t Tree, row uint64, longest int) uint64 {
 	return (t.Slots() + 1<<shift - 1) >> shift
 }
 
-// parameters sets the choice and the parameters of the opening, whose table has so many rows (slots).
+// parameters sets the choice and the parameters of the opening; slots is the number of table rows that are taken up.
 func (p *Plan) parameters(choice Choice, slots uint64) (err error) {
 	p.Choice = choice
 	if len(p.Trees) == 0 {
@@ -410,7 +410,7 @@ func (p *Plan) parameters(choice Choice, slots uint64) (err error) {
 	return err
 }
 
-// openingParams returns the parameters of an opening of a table of `slots` rows of 2^longest values. If it hides, tails are at most
+// openingParams returns the parameters of an opening of `slots` table rows of 2^longest values. If it hides, tails are at most
 // a 2^tailLog-th of a row. The levels are the given ones, which must be secure, or chosen if levels is nil.
 func openingParams(c soundness.Config, hides bool, tailLog int, levels []soundness.Level, longest int, slots uint64) (p *soundness.Params, err error) {
 	switch {

@@ -42,7 +42,7 @@ const (
 	// columnsAtOnce is the least number of columns that a core hashes, as many as a vector
 	// instruction takes.
 	columnsAtOnce = 1 << 4
-	fewRows       = 1 << 8 // up to so many rows are hashed on one core
+	fewRows       = 1 << 8 // a tensor of at most this many rows is hashed on one core
 	// manyValues is a number of values that a cache does not hold. From there on the columns are
 	// cut into about piecesPerCore pieces for each core.
 	manyValues    = 1 << 22

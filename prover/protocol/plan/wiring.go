@@ -12,8 +12,8 @@ import (
 //
 //	View(src)~(r) = factor · Σ_x src~(bound, x) · Π_groups g_group(x).
 type Wiring struct {
-	Out, In []int // the shapes
-	Fill    int64
+	Out, In []int // the shapes of the output and of the source
+	Fill    int64 // the value of output entries that no source entry is wired to
 	// Renaming groups bind source axes to coordinates of r. The source axes of Single
 	// groups have one entry, and these groups give the factor. Neither kind leaves anything
 	// to sum over.

@@ -236,8 +236,8 @@ func (s *Session) inner(n int) []field.QM31 {
 			sums = append(sums, &s.f.Sums[n.Sum])
 		}
 	}
-	views := make([][]field.QM31, len(sums))
-	points := make([][]field.QM31, len(sums))
+	views := make([][]field.QM31, len(sums))  // by sum: the table B, if that is a wiring
+	points := make([][]field.QM31, len(sums)) // by sum: where the view is, likewise
 	for i, sum := range sums {
 		if sum.View != nil {
 			points[i] = s.at(sum.At)
@@ -261,7 +261,7 @@ func (s *Session) inner(n int) []field.QM31 {
 			operands = append(operands, &sum.B)
 		}
 	}
-	tables := s.restrict(operands)
+	tables := s.restrict(operands) // of A and, if it is an operand, of B, sum by sum
 	before := len(s.tables)
 	for i, sum := range sums {
 		in := backend.Instance{Eq: s.at(sum.Eq), A: tables[0]}

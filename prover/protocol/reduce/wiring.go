@@ -102,8 +102,8 @@ func table(w *plan.Wiring, r []field.QM31) []field.QM31 {
 func groupWeight(g *model.Group, w *plan.Wiring, parts, point [][]field.QM31) field.QM31 {
 	outDims, inDims := plan.Pick(w.Out, g.Out), plan.Pick(w.In, g.In)
 	out := poly.NewEqRows(outDims, plan.Pick(parts, g.Out))
-	// row returns the part of the sum that the outputs from … to−1 have, whose eq is inner but for
-	// a common factor.
+	// row returns the sum over the pairs of outputs from … to−1, with inner in place of the outputs'
+	// eq, which is inner times a common factor.
 	var row func(from, to int, inner []field.QM31) field.QM31
 	switch {
 	case g.Map == model.MapReshape && point == nil:
@@ -163,6 +163,8 @@ type sourceWeights struct {
 	bits, mask int
 }
 
+// newSourceWeights returns the weights at a point for an axis of the given dimension. dims and
+// point have one element, or none for a source without axes. point is nil for weights of one.
 func newSourceWeights(dims []int, point [][]field.QM31) *sourceWeights {
 	s := &sourceWeights{dim: model.Size(dims), high: []field.QM31{field.One}, low: []field.QM31{field.One}, bits: 63}
 	if len(dims) > 0 && point != nil {

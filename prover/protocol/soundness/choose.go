@@ -16,7 +16,7 @@ import (
 // and the levels.
 const (
 	psPerByte       = 4_000_000 // time that a byte of proof is worth, up to manyBytes
-	manyBytes       = 1 << 20   // from so many bytes of leaves and paths on a byte is worth more (worth)
+	manyBytes       = 1 << 20   // beyond this many bytes of leaves and paths, a byte is worth more (worth)
 	psPermutation   = 50_000    // one Poseidon2 permutation, which absorbs 8 elements
 	psCompression   = 6_500     // one BLAKE3 compression, of 16 elements
 	psButterfly     = 80        // one value of one FFT layer

@@ -49,6 +49,7 @@ type codeBits struct {
 // same few of them many times.
 var knownCodes sync.Map
 
+// bits returns the codeBits of a code.
 func (c codeBound) bits() codeBits {
 	if b, ok := knownCodes.Load(c); ok {
 		return b.(codeBits)

@@ -146,7 +146,7 @@ func (t *tailSearch) hiding(tailLog int, first Level, opened func(Level) uint64)
 // element for each query.
 func (t *tailSearch) hidingCost(own Tree, beside []Tree, tailLog int) (uint64, bool) {
 	trees := append([]Tree{own}, beside...)
-	a := 0
+	a := 0 // log2 of the length of a table row
 	for i := range trees {
 		a = max(a, trees[i].RowVars)
 	}

@@ -49,7 +49,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 	gamma := field.Powers(field.One, w.Challenge(), len(shapes))
 	states := newStates(shapes, gamma)
 
-	var claim, last field.QM31
+	var claim, last field.QM31 // the running claim, and the challenge of the round before
 	challenges := make([]field.QM31, plan.rounds)
 	for round := range challenges {
 		var m message

@@ -57,6 +57,7 @@ type schedule struct {
 	degrees []int
 }
 
+// newSchedule returns the schedule for instances of these shapes.
 func newSchedule(shapes []Shape) schedule {
 	s := schedule{joins: make([]int, len(shapes))}
 	for i := range shapes {

@@ -37,6 +37,7 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 	gamma := field.Powers(field.One, r.Challenge(), len(shapes))
 
 	var claim transcript.Form
+	// join adds the claims of the instances that join in a round to the running claim.
 	join := func(round int) {
 		for i := range shapes {
 			if plan.joins[i] == round {

@@ -18,7 +18,7 @@ type blockFunctional struct {
 // The other coordinates number the part's columns within a block.
 type blockCut struct{ high, step int }
 
-// newBlockFunctional cuts q into blocks of the given width, a power of two, at most a row.
+// newBlockFunctional cuts q into blocks of the given width, a power of two and at most the length of a row.
 func newBlockFunctional(q *Functional, width int) *blockFunctional {
 	f := &blockFunctional{q, width, make([]blockCut, len(q.Parts))}
 	for i := range q.Parts {

@@ -9,15 +9,17 @@ import (
 // limbsVars is log2 of the number of limbs of an element of K.
 const limbsVars = 2
 
-// LimbsTerm returns the term that is coef times an element of K, whose four limbs are values of
-// a tree from a multiple of four on: its weights are coef·(1, i, u, iu). That is coef·(1+i)(1+u)
-// times eq at the point with u/(1+u) and i/(1+i).
+// LimbsTerm returns the term that is coef times an element of K. The four limbs of the element are
+// values of a tree, from offset on, a multiple of four. So the term has the weights
+// coef·(1, i, u, iu), which are coef·(1+i)(1+u) times eq at the point (u/(1+u), i/(1+i)).
 func LimbsTerm(coef field.QM31, tree int, offset uint64) Term {
 	return Term{coef.Mul(limbsScale), tree, offset, limbsPoint}
 }
 
+// limbsScale is (1+i)(1+u).
 var limbsScale = padBasis[1].Add(field.One).Mul(padBasis[2].Add(field.One))
 
+// limbsPoint is (u/(1+u), i/(1+i)): limbsScale times eq at this point is 1, i, u, iu.
 var limbsPoint = []field.QM31{
 	padBasis[2].Mul(padBasis[2].Add(field.One).Inv()),
 	padBasis[1].Mul(padBasis[1].Add(field.One).Inv()),

@@ -10,9 +10,9 @@ import (
 // in the first-level cache.
 const foldColumns = 1 << 10
 
-// folded folds the functional, over a table of so many rows, in the way in which
-// [stackRows.fold] folds the stack. It returns a table of n = rows/len(weights) rows, row l
-// of which is Σ_h weights[h]·(row h·n + l of the functional).
+// folded folds the functional in the way in which [stackRows.fold] folds the stack; rows is the
+// number of table rows. It returns a table of n = rows/len(weights) rows, row l of which is
+// Σ_h weights[h]·(row h·n + l of the functional).
 func (q *Functional) folded(a *arena.Arena, weights []field.QM31, rows int) []field.QM31 {
 	n := rows / len(weights)
 	table := arena.Make[field.QM31](a, n<<q.RowVars)

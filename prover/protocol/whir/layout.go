@@ -139,11 +139,10 @@ func (l *Layout) check() error {
 }
 
 // The table of an opening (docs/protocol.md, "Layout and commitments") has rows of the length
-// of its longest trees' rows, 2^a. The code calls table rows "long" where it tells them from a
-// tree's own rows. A tree with rows of 2^b values has 2^s slots in each table row, s = a − b,
-// called the parts of the table row: slot u = R·2^s + l is part l of table row R. Value c of the
-// part is value c·2^s + l' of the table row, where l' is l with its s bits in reverse order.
-// The code calls s the tree's shift.
+// of its longest trees' rows, 2^a. A tree with rows of 2^b values has 2^s slots in each table
+// row, s = a − b, called the parts of the table row: slot u = R·2^s + l is part l of table row R.
+// Value c of the part is value c·2^s + l' of the table row, where l' is l with its s bits in
+// reverse order. The code calls s the tree's shift.
 //
 // So the codeword of a table row at x is Σ_l (Π_k t_(s−1−k)(x)^(l_k))·c_l(t_s(x)), where
 // c_l is the codeword of part l, and l_k is bit k of l. If x is at position i, then t_s(x) is at

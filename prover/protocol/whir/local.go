@@ -19,7 +19,7 @@ type local struct {
 	params *soundness.Params
 	rows   *stackRows
 	q      *Functional    // until rows are folded; then nil
-	grid   grid           // for the rounds over the first gridVars row variables
+	grid   grid           // for the rounds over the first row variables, gridVars at most
 	point  []field.QM31   // the challenges that row variables are bound to so far
 	pair   Pair           // f and q, for all later rounds
 	folded []*foldedWords // the rows committed to; nil once opened
@@ -31,11 +31,11 @@ type local struct {
 // layouts[i], whose slot 0 begins table row rowOffsets[i]. The passes read the sources three times:
 // for the first rounds, to fold the rows, and to open columns.
 //
-// The two folded tables, f and q, take 2 bytes of memory for each value of the table. Later passes
-// add 200 to 400 bytes for each value of one row, depending on the parameters. The values of a
-// tree whose rows are much shorter than the table's (Keeps) are kept as well, each table row with as
-// many bytes a value as its largest value needs. Rows and tables are in memory of the arena, if there
-// is one, and Close gives them back to it.
+// The two folded tables, f and q, take 2 bytes of memory for each value of the table. During the
+// passes another 200 to 400 bytes are needed for each value of one row, depending on the parameters.
+// The values of a tree whose rows are much shorter than the table's (Keeps) are kept as well, each
+// table row with as many bytes a value as its largest value needs. Kept rows and tables are in memory
+// of the arena, if there is one, and Close gives them back to it.
 func NewPasses(a *arena.Arena, params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	first := params.Levels[0]
 	return &local{params: params, rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}

@@ -38,10 +38,11 @@ type opener struct {
 	s      *statement
 	trees  []*Tree
 	passes Passes
-	claim  field.QM31       // less the pads in a hiding opening
+	claim  field.QM31       // in the first rounds of a hiding opening, less the pads
 	room   *transcript.Room // for the first leaves, most of the proof
 }
 
+// open writes the proof, level by level, as the package comment describes it.
 func (o *opener) open() {
 	o.s.absorb(o.w.Sponge)
 	must.OK(o.passes.Begin(o.ctx, o.s.functional()))

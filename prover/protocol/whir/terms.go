@@ -74,6 +74,7 @@ func (s *statement) checkTerms() (err error) {
 	return err
 }
 
+// checkTerm is checkTerms for one term.
 func (s *statement) checkTerm(t *Term) error {
 	if t.Tree < 0 || t.Tree >= len(s.layouts) {
 		return fmt.Errorf("%w: one of tree %d", errTerm, t.Tree)

@@ -77,7 +77,7 @@ type wordRoom struct {
 // a time, of others one part.
 const cachedVars = 14
 
-// newWordRoom returns memory for so many rows of 2^rowVars values.
+// newWordRoom returns memory for the given number of rows of 2^rowVars values.
 func newWordRoom(rows, rowVars, logDomain int) *wordRoom {
 	r := &wordRoom{blocks: code.NewBlocks(rowVars, logDomain), rowVars: rowVars}
 	r.parts = r.blocks.Parts()

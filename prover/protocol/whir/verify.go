@@ -45,7 +45,7 @@ func (s *statement) verify(r *transcript.Reader) {
 		weights = weights.withAuxiliary(bound)
 		point = append(point, bound)
 	}
-	var root hash.Digest      // of the level being opened, from level 1 on
+	var root hash.Digest      // root of the tree of the level being opened, from level 1 on
 	var joined []*Constraints // joined[i] are on the row that level i folds to
 	for i, l := range s.params.Levels {
 		last := i+1 == len(s.params.Levels)
