@@ -24,10 +24,10 @@
 // polynomial has degree two, so a wrong claim survives a round with probability
 // 2/|K|.
 //
-// The prover does not build E_s and C_s as tables over K. It divides the axes of a
-// step into two groups and views the step as a matrix: the first axes number the rows x
-// and the others the columns y. The columns are cut into parts p, as a tensor is cut into
-// blocks. Then E_s(x, y) = Σ_p F_p(x)·e_p(y): in part p the last bits of an entry's leaf
+// The prover does not build E_s and C_s as tables over K. It views a step as a matrix:
+// the first axes number the rows x and the others the columns y. (One axis may be divided
+// between the two, see model.Splits.) The columns are cut into parts p, as a tensor is cut
+// into blocks. Then E_s(x, y) = Σ_p F_p(x)·e_p(y): in part p the last bits of an entry's leaf
 // number its column, in every row, so e_p is eq at the last coordinates of z.
 //
 // The rounds over the variables of rows are those of Σ_p Σ_x F_p(x)·G_p(x) with

@@ -113,7 +113,8 @@ func (l *Layer) sumTiles(pairs int, f tileSums) Sums {
 // one is the inner weight of the only pair in the last round, when no variable is left.
 var one = []field.QM31{field.One}
 
-// firstRound computes the sums before any variable is bound. It adds λ·d1 to n1 on the way.
+// firstRound computes the sums before any variable is bound. Unless the values are those of leaves, it
+// adds λ·d1 to n1 on the way.
 func (l *Layer) firstRound(pairs int) tileSums {
 	if l.leaves != nil {
 		return l.leafSums(pairs)

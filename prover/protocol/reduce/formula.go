@@ -32,7 +32,7 @@ func isMarks(t *model.Tensor) bool { return t.Derived != nil && t.Derived.Kind =
 // coordinates of the other axes.
 func marks(t *model.Tensor, indexes []int32, n int, point []field.QM31) field.QM31 {
 	if len(indexes) != n {
-		return field.Zero // the prover's side has no indexes; it has failed before
+		return field.Zero // the values mean nothing: the prover has failed before
 	}
 	lead := len(t.Shape) - 1
 	parts := poly.SplitAxes(t.Shape, point)

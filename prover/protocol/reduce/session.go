@@ -130,7 +130,7 @@ func (s *Session) evaluations(n int) []backend.Evaluation {
 // take removes and returns the first of the values that a prover has computed.
 func (s *Session) take(values *[]field.QM31) field.QM31 {
 	if len(*values) == 0 {
-		return field.Zero // the backend has failed
+		return field.Zero // the prover has failed
 	}
 	v := (*values)[0]
 	*values = (*values)[1:]

@@ -17,8 +17,8 @@ import (
 // The data are the rows of all trees in their places in one table of 2^FoldVars rows of
 // 2^RowVars values, zero where no tree has a row (see layout.go). From Begin on there are
 // also two tables f and q over K, of one power-of-two length, and the claim is the value of
-// Σ_x f(x)·q(x). Until FoldVars variables are bound, only Round and Bind are called, so
-// implementations need not have f and q in memory before.
+// Σ_x f(x)·q(x). Until FoldVars variables are bound, only Round and Bind are called of the
+// methods that use f and q, so implementations need not have these in memory before.
 type Passes interface {
 	// Begin makes f and q the table of rows and the functional: it comes once, before
 	// all rounds.
