@@ -1,14 +1,15 @@
 // Package backend is the interface between the protocol and the machine that
-// runs it. A backend is tables and passes over them. It owns the witness and
-// knows no transcript: what is sent, and in what order, is decided above it
-// (packages reduce, sumcheck, logup and whir), from the few numbers that a pass
-// returns. Passes are coarse: a round of all sums of a batch is one call. Every
-// backend gives the same numbers, which [conformance] checks.
+// runs it, a CPU or a device. A backend has the witness and tables made from it, and
+// makes passes over them: computations on large data that return few numbers. It
+// does not know the transcript. Packages reduce, sumcheck, logup and whir decide what is
+// sent, and in what order, from what passes return. Passes are coarse: a round of all
+// sums of a batch is one call. Every backend returns the same numbers, which
+// [conformance] checks.
 //
 // A backend reads its arguments and the witness and does not change them. An
-// error is the context's, or says that a machine let the backend down: no memory
-// left, a failed launch, a lost device. The backend, and whatever it had made,
-// may still be closed then, and [Fallback] goes on elsewhere.
+// error is the context's, or says that the machine has failed: no memory
+// left, a failed launch, a lost device. After an error the backend, and whatever it has
+// made, may still be closed, and [Fallback] goes on with another backend.
 //
 // [conformance]: https://pkg.go.dev/github.com/prove-model/prove-model/prover/machine/conformance
 package backend
@@ -32,8 +33,8 @@ import (
 type Witness interface {
 	// Tensor returns the dense values of a tensor that is not fixed.
 	Tensor(id model.TensorID) []int32
-	// Fixed returns those of a fixed tensor, or of one by formula: the same list at
-	// every call.
+	// Fixed returns the dense values of a fixed tensor, or of one by formula. It returns
+	// the same list at every call.
 	Fixed(id model.TensorID) ints.Ints
 	// StepKeys returns the dense look-up keys of a lookup step.
 	StepKeys(step int) []int32
@@ -51,30 +52,30 @@ func Values(g *model.Graph, w Witness, id model.TensorID) ints.Ints {
 type Backend interface {
 	// Eval returns the MLEs of tensors at points.
 	Eval(ctx context.Context, list []Evaluation) ([]field.QM31, error)
-	// Total returns the sum of a tensor's entries in ranges of them.
+	// Total returns the sum of a tensor's entries in the given ranges.
 	Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error)
 	// Restrict binds some axes of each tensor and returns the tables over the
 	// others, each padded to a power of two.
 	Restrict(ctx context.Context, list []Restriction) ([]Table, error)
-	// Upload returns a table with the given values, of a power-of-two length.
-	// A backend in the same memory may keep and overwrite them.
+	// Upload returns a table with the given values, whose number is a power of two.
+	// A backend in this process's memory may keep the slice and overwrite it.
 	Upload(ctx context.Context, values []field.QM31) (Table, error)
 	// Download returns a copy of the values of a table.
 	Download(ctx context.Context, t Table) ([]field.QM31, error)
-	// Copy returns a table of its own with the values of a table.
+	// Copy returns a new table with the values of a table.
 	Copy(ctx context.Context, t Table) (Table, error)
-	// Inner returns the sums of instances.
+	// Inner returns the values of the sums that the instances are.
 	Inner(ctx context.Context, list []Instance) ([]field.QM31, error)
-	// Sums returns the passes of a batched sumcheck over at least one instance.
-	// The tables of the instances are theirs from then on, after an error too.
+	// Sums returns the passes of a batched sumcheck over at least one instance. It uses
+	// up the tables of the instances, even if it returns an error.
 	Sums(ctx context.Context, instances []Instance) (sumcheck.Tables, error)
 	// Fractions returns the passes over the tree of the given leaves, of
 	// logup.NumVars(l.Size) variables.
 	Fractions(ctx context.Context, l Leaves) (logup.Tree, error)
-	// RowSums and ColumnSums are the passes of a sum over the columns of look-up
-	// steps (package colsum): they return the sums of each job, for RowSums that of
-	// part p over row x at x·parts + p, for ColumnSums those of all columns. They
-	// are the caller's to overwrite.
+	// RowSums and ColumnSums are the passes of the column sum of look-up steps
+	// (package colsum). They return the sums of each job. RowSums has the sum of part p
+	// of row x at x·(number of parts) + p, ColumnSums that of column y at y. The caller may
+	// overwrite the results.
 	RowSums(ctx context.Context, jobs []RowSum) ([][]field.QM31, error)
 	ColumnSums(ctx context.Context, jobs []ColumnSum) ([][]field.QM31, error)
 	// Commit commits to the rows of stacks.
@@ -87,56 +88,58 @@ type Backend interface {
 	Close()
 }
 
-// Parallel is a Backend that several goroutines can use, each a worker of it.
+// Parallel is a Backend that several goroutines can use, each with a worker of its own.
 type Parallel interface {
 	Backend
 	// Worker returns a backend for worker n of the machine, from 0 on, over the same
-	// witness. What it makes is its own; it is closed before this one is.
+	// witness. Only the worker may use what it makes. It must be closed before this backend
+	// is.
 	Worker(n int) (Backend, error)
 }
 
-// Measured is a Backend that knows what memory it took.
+// Measured is a Backend that knows how much memory it has taken.
 type Measured interface {
-	// Peak returns the most bytes of a device that it has taken at once for itself.
+	// Peak returns the largest number of bytes of a device's memory that the backend has held at once.
 	Peak() int64
 }
 
-// Sender is a Backend whose tables are in another memory: Send is Upload of several values that stay
-// the caller's.
+// Sender is a Backend whose tables are in another memory than this process's. Send makes a table of each
+// list of values, as Upload does, but does not keep or change the lists.
 type Sender interface {
 	Send(ctx context.Context, list [][]field.QM31) ([]Table, error)
 }
 
-// Holder is a Backend whose tables are in this process's memory: Held returns the values of one,
-// which stay the table's.
+// Holder is a Backend whose tables are in this process's memory. Held returns the values of a table
+// without copying them. The caller must not change them.
 type Holder interface {
 	Held(t Table) []field.QM31
 }
 
-// Preparer is a Backend that can do what an opening takes whatever its claims are before these are
-// known.
+// Preparer is a Backend that can do that part of the work of an opening which does not depend on its
+// claims before these are known.
 type Preparer interface {
-	// Prepare starts that work and returns at once, if every device has room for it and for
-	// another `beside` bytes. Workers may be running. The backend's next call is Opening for the
+	// Prepare starts that work, if every device has room for it and for another `beside` bytes, and
+	// returns at once. Workers may be running. The next call of the backend must be Opening for the
 	// same opening, or Close.
 	Prepare(ctx context.Context, o Opening, beside int64)
 }
 
-// Commitment is what one tree commits to: rows of stacks of tensors, in the groups
-// of a layout, group i being part of Parts[i].
+// Commitment describes what one tree commits to: rows of stacks of tensors, in the groups
+// of a layout. The rows of group i are those of Parts[i].
 type Commitment struct {
 	whir.Layout
 	Parts []Part
-	// Secrets are those of a tree that hides (Layout.Salted), nil in a plan.
+	// Secrets are those of a tree that hides (Layout.Salted). They are nil in a plan.
 	Secrets *Secrets
-	// Keep says that all digests will be asked for (whir.Nodes.Layers), so memory for them can be made ready beforehand.
+	// Keep says that all digests will be asked for (whir.Nodes.Layers), so that the backend can have memory ready for them.
 	Keep bool
 }
 
-// Part is a stack cut into rows of a tree's length, zero beyond the stack's end,
-// from row First on. Of a tree that hides, there are parts that are no tensors.
+// Part is the source of a group's rows: a stack cut into rows of the tree's length, from its
+// row First on, with zeros behind the stack's end. In a tree that hides, some groups are not
+// of tensors (PartKind).
 type Part struct {
-	Stack *model.Stack // of masks and the auxiliary row, nil
+	Stack *model.Stack // nil for masks and the auxiliary row
 	First int
 	Kind  PartKind
 }
@@ -145,17 +148,17 @@ type Part struct {
 type PartKind uint8
 
 const (
-	// Tensors are those of the stack.
+	// Tensors are the tensors of the stack.
 	Tensors PartKind = iota
-	// Pads are those of Secrets, in a stack of their size.
+	// Pads are Secrets.Pads, as limbs. The stack has their size and no tensors.
 	Pads
 	// Masks and Auxiliary are random rows.
 	Masks
 	Auxiliary
 )
 
-// Secrets are what makes a tree hide: a key from which its tails, salts, masks and auxiliary row follow, and
-// the pads under it.
+// Secrets are what makes a tree hide: the key from which its tails, salts, mask rows and auxiliary row follow, and
+// the pads that it commits to.
 type Secrets struct {
 	Key  prf.Key
 	Pads []field.QM31
@@ -174,8 +177,8 @@ func SingleStack(suite hash.Suite, s *model.Stack, rowVars, logBlowup int) Commi
 // values returns the number of values in all rows.
 func (c *Commitment) values() int { return c.Rows() << c.RowVars }
 
-// Blocks yields the blocks of which a group has entries, in order, and for each how many of its first entries are not behind the
-// group. A group that is no tensors has none.
+// Blocks yields the blocks of tensors that have entries in the rows of a group, in order. With each it yields the number of the
+// block's entries up to the end of the group's rows. It yields nothing for a group whose Part is of another kind than Tensors.
 func (c *Commitment) Blocks(group int) iter.Seq2[*model.Block, int] {
 	return func(yield func(*model.Block, int) bool) {
 		part := c.Parts[group]
@@ -194,8 +197,8 @@ func (c *Commitment) Blocks(group int) iter.Seq2[*model.Block, int] {
 	}
 }
 
-// Opening is what passes of an opening work on: the table in which slot 0 of
-// Commitments[i] begins at table row RowOffsets[i].
+// Opening describes the table that the passes of an opening work on: slot 0 of the tree of
+// Commitments[i] begins table row RowOffsets[i] (whir.Layout).
 type Opening struct {
 	Params      *soundness.Params
 	Commitments []Commitment
@@ -214,24 +217,24 @@ func (o *Opening) values() int {
 // Table is a table over {0,1}^n that lives in the backend.
 type Table any
 
-// Evaluation is a tensor at a point: the coordinates of the axes one after the other,
-// ⌈log2 d⌉ each.
+// Evaluation is the MLE of a tensor at a point, which has the coordinates of the axes one after the
+// other, ⌈log2 d⌉ for an axis of dimension d.
 type Evaluation struct {
 	Tensor model.TensorID
 	Point  []field.QM31
 }
 
-// Restriction is T(…) with axis i bound to Bound[i], for those i with
-// Bound[i] ≠ nil, and the other axes in the order Keep (a permutation of them).
-// An axis of one variable-free index (dimension 1) may be bound to an empty,
-// non-nil point.
+// Restriction is the table over some axes of a tensor that is left when the MLE's other
+// axes are bound to points. Axis i is bound to Bound[i] if Bound[i] is not nil. The other
+// axes are those in Keep, in that order. An axis of dimension 1 has no variables: it may
+// be bound to an empty point that is not nil.
 type Restriction struct {
 	Tensor model.TensorID
 	Bound  [][]field.QM31
 	Keep   []int
 }
 
-// Instance is the sum Σ_x eq(Eq, x_0…)·A(x)·B(x).
+// Instance is the sum Σ_x eq(Eq, first len(Eq) coordinates of x)·A(x)·B(x).
 type Instance struct {
 	Eq   []field.QM31
 	A, B Table

@@ -11,30 +11,32 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// DefaultThreshold is the size, in entries of the tables concerned, from which
-// on a step is worth a device.
+// DefaultThreshold is the least size of a step, in entries of the tables concerned,
+// that is worth a device.
 const DefaultThreshold = 1 << 11
 
-// Fallback runs large steps on a device and the others on the CPU. When the
-// device fails, the pass in hand is done on the CPU, after those that led to it
-// ([replayed]), and so is everything later, unless only memory was short (Policy). Passes return the same numbers
-// wherever they run, so nothing above notices. It is for one goroutine.
+// Fallback is a Backend that runs large steps on a device and the others on the CPU. When
+// the device fails during a pass, the CPU makes the earlier passes over the same data again
+// ([replayed]) and then the failed one. The CPU does everything after that as well, unless
+// the device is still good (Policy.Passes), for example if only its memory was short. Passes
+// return the same numbers wherever they run, so the caller notices nothing. A Fallback is
+// for one goroutine.
 type Fallback struct {
 	graph       *model.Graph
 	device, cpu Backend
 	policy      Policy
-	lost        bool
+	lost        bool // the device has been given up
 }
 
-// Policy says what a Fallback does where.
+// Policy says which steps a Fallback runs on the device, and what it does when the device fails.
 type Policy struct {
 	// Threshold is the least size of a step that goes to the device.
 	Threshold int
-	// Warn is told the error with which the device is given up. Without it the error is returned, and
-	// nothing is done again.
+	// Warn is called with the error for which the device is given up. If it is nil, the Fallback returns
+	// the error and does not go on with the CPU.
 	Warn func(error)
-	// Passes, if set, says that the device is as good as before after an error, so that
-	// only the pass in hand, and what it goes on with, is the CPU's. Warn is told of it.
+	// Passes, if set, says whether the device can be used as before after an error. Then only the
+	// data of the failed pass move to the CPU. Warn is called in that case too.
 	Passes func(error) bool
 }
 
@@ -43,14 +45,13 @@ var (
 	_ Preparer = (*Fallback)(nil)
 )
 
-// NewFallback returns a backend that uses both of two backends over one witness
-// of g.
+// NewFallback returns a Fallback over two backends, which have the same witness of g.
 func NewFallback(g *model.Graph, device, cpu Backend, p Policy) *Fallback {
 	return &Fallback{graph: g, device: device, cpu: cpu, policy: p}
 }
 
-// Worker implements Parallel, over a device and a CPU that do. The worker returns the errors
-// of its device: what runs on a worker is run again elsewhere as a whole.
+// Worker implements Parallel. Both the device and the CPU must implement it too. The worker
+// returns errors of its device: whoever uses the worker runs all of its work again elsewhere.
 func (b *Fallback) Worker(n int) (Backend, error) {
 	device, err := b.device.(Parallel).Worker(n)
 	if err != nil {
@@ -64,7 +65,7 @@ func (b *Fallback) Worker(n int) (Backend, error) {
 	return NewFallback(b.graph, device, cpu, Policy{Threshold: b.policy.Threshold}), nil
 }
 
-// Peak implements Measured for the device, if that does.
+// Peak implements Measured. It returns the device's Peak, or 0 if the device has none.
 func (b *Fallback) Peak() int64 {
 	if m, ok := b.device.(Measured); ok {
 		return m.Peak()
@@ -75,7 +76,9 @@ func (b *Fallback) Peak() int64 {
 // worth says whether a step over n entries goes to the device.
 func (b *Fallback) worth(n int) bool { return !b.lost && n >= b.policy.Threshold }
 
-// lose gives the device up after an error of its, or this pass on it, or returns why not.
+// lose is called with an error of the device. If the CPU is to go on, it returns nil; the device is
+// then given up unless Policy.Passes says that it is still good. Otherwise, if the context has
+// ended or the policy has no Warn, it returns the error to return.
 func (b *Fallback) lose(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -90,8 +93,8 @@ func (b *Fallback) lose(ctx context.Context, err error) error {
 	return nil
 }
 
-// run does a step that is one pass on the device if it is worth that, otherwise
-// or failing that on the CPU.
+// run does a step that is one call, f: on the device if worth is true, and otherwise, or if the
+// device fails, on the CPU.
 func run[R any](ctx context.Context, b *Fallback, worth bool, f func(Backend) (R, error)) (R, error) {
 	if worth {
 		v, err := f(b.device)
@@ -111,14 +114,16 @@ func (b *Fallback) Eval(ctx context.Context, list []Evaluation) ([]field.QM31, e
 	return divided(ctx, b, list, worth, func(on Backend, part []Evaluation) ([]field.QM31, error) { return on.Eval(ctx, part) })
 }
 
+// size returns the number of entries of a tensor.
 func (b *Fallback) size(id model.TensorID) int { return model.Size(b.graph.Tensors[id].Shape) }
 
-// Total implements Backend. To add up numbers that are there takes less than to ask a device.
+// Total implements Backend. It always runs on the CPU: adding up numbers in memory takes less time than a call of a device.
 func (b *Fallback) Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error) {
 	return b.cpu.Total(ctx, id, of)
 }
 
-// Restrict implements Backend. Restrictions that are worth it together go to the device, the small ones among them too.
+// Restrict implements Backend. All restrictions go to the device if their sizes together reach the threshold, even the small ones
+// among them.
 func (b *Fallback) Restrict(ctx context.Context, list []Restriction) ([]Table, error) {
 	n := 0
 	tables, all := make([]*movable, len(list)), make([]Table, len(list))
@@ -161,7 +166,7 @@ func (b *Fallback) Download(ctx context.Context, t Table) ([]field.QM31, error) 
 	return b.cpu.Download(ctx, local)
 }
 
-// Copy implements Backend. It goes where the table is.
+// Copy implements Backend. The copy is made on the device if the table is there, and otherwise on the CPU.
 func (b *Fallback) Copy(ctx context.Context, t Table) (Table, error) {
 	from := t.(*movable)
 	copied := &movable{b: b, vars: from.vars, again: from.again}
@@ -178,8 +183,9 @@ func (b *Fallback) Copy(ctx context.Context, t Table) (Table, error) {
 	return copied, err
 }
 
-// Inner implements Backend. It goes where the tables are, or to the device with those of the CPU if
-// they are worth it together: then the batch of sums wants them there too.
+// Inner implements Backend. An instance of which a table is on the device is summed there. The others
+// are summed on the CPU, unless their sizes together reach the threshold. Then they go to the device
+// too, where the batch of these sums will need their tables.
 func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, error) {
 	there := func(in Instance) bool { return in.A.(*movable).device != nil || in.B.(*movable).device != nil }
 	n := 0
@@ -199,7 +205,8 @@ func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, er
 	})
 }
 
-// moved returns instances with the tables that to makes of theirs on a backend.
+// moved returns the instances with tables of the backend `on`. `to` returns the table of that backend
+// for a movable one.
 func (b *Fallback) moved(ctx context.Context, on Backend, list []Instance, to func(*movable) (Table, error)) ([]Instance, error) {
 	if on == b.device {
 		if err := b.send(ctx, list); err != nil {
@@ -221,10 +228,11 @@ func (b *Fallback) moved(ctx context.Context, on Backend, list []Instance, to fu
 	return own, nil
 }
 
-// divided makes what is worth it of a list on the device, and the rest on the CPU.
+// divided calls f for the elements of a list that are worth the device, on the device, and for the
+// others on the CPU. It returns the results in the order of the list.
 func divided[T any](ctx context.Context, b *Fallback, list []T, worth func(T) bool, f func(Backend, []T) ([]field.QM31, error)) ([]field.QM31, error) {
-	var parts [2][]T // of the CPU, and of the device
-	where := make([]int, len(list))
+	var parts [2][]T                // the elements for the CPU, and those for the device
+	where := make([]int, len(list)) // by element: the index of its part
 	for i, x := range list {
 		if worth(x) {
 			where[i] = 1
@@ -281,7 +289,8 @@ func (b *Fallback) ColumnSums(ctx context.Context, jobs []ColumnSum) ([][]field.
 	return columnSums(ctx, b, jobs, func(j *ColumnSum) *Column { return &j.Column }, Backend.ColumnSums)
 }
 
-// columnSums does jobs on the device if their columns are worth it together.
+// columnSums does jobs with the method pass, on the device if the sizes of their columns together reach the threshold. of returns
+// the column of a job.
 func columnSums[J any](ctx context.Context, b *Fallback, jobs []J, of func(*J) *Column, pass func(Backend, context.Context, []J) ([][]field.QM31, error)) ([][]field.QM31, error) {
 	n := 0
 	for i := range jobs {
@@ -290,8 +299,8 @@ func columnSums[J any](ctx context.Context, b *Fallback, jobs []J, of func(*J) *
 	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return pass(on, ctx, jobs) })
 }
 
-// Commit implements Backend. If the device loses the digests, the CPU commits
-// again.
+// Commit implements Backend. If the device fails later, before all digests have been
+// asked for, the CPU commits again.
 func (b *Fallback) Commit(ctx context.Context, c Commitment) (*whir.Tree, error) {
 	var tree *whir.Tree
 	r, err := newReplayed(ctx, b, c.values(), func(ctx context.Context, on Backend) (whir.Nodes, error) {
@@ -311,7 +320,7 @@ func (b *Fallback) Commit(ctx context.Context, c Commitment) (*whir.Tree, error)
 	return whir.NewTree(c.Layout, &replayedNodes{r, tree.Root(), r.now.Depth()}), nil
 }
 
-// Prepare implements Preparer, for a device that does.
+// Prepare implements Preparer. It does nothing if the device does not implement it.
 func (b *Fallback) Prepare(ctx context.Context, o Opening, beside int64) {
 	if p, ok := b.device.(Preparer); ok && b.worth(o.values()) {
 		p.Prepare(ctx, o, beside)

@@ -11,7 +11,7 @@ import (
 type Leaves struct {
 	Steps       []LeafStep
 	Tables      []LeafTable
-	Size        int // look-ups and table rows
+	Size        int // number of leaves: look-ups and table rows
 	Alpha, Beta field.QM31
 }
 
@@ -36,8 +36,8 @@ type LeafTable struct {
 
 // LeafBlock is a block of 2^Bits leaves.
 type LeafBlock struct {
-	*model.Box     // of a table only Bits
-	Offset     int // in the tree, a multiple of 2^Bits
+	*model.Box     // the part of the step's index space; of a table's block only Bits is set
+	Offset     int // index of the first leaf in the tree, a multiple of 2^Bits
 }
 
 // Tag is the third column of a table's rows, which keeps tables apart.
@@ -50,12 +50,12 @@ type Column struct {
 	Beta       field.QM31
 }
 
-// RowSum asks for Σ_y w(y)·column(x, y) over each part of the columns y, for every
-// row x.
+// RowSum asks for Σ_{y in p} w(y)·column(x, y), for every row x and every part p of the
+// columns y of the matrix.
 type RowSum struct {
 	Column
-	// Order lists the columns, part by part; Ends are the ends of the parts in it,
-	// and Weights the weights in this order.
+	// Order lists the columns of the matrix, part by part. Ends[p] is where part p ends in this
+	// list, and Weights has the weights w in the order of the list.
 	Order   []int
 	Ends    []int
 	Weights []field.QM31

@@ -15,7 +15,8 @@ type movable struct {
 	again func(context.Context, Backend) (Table, error)
 }
 
-// table makes a table of 2^vars entries in a step over n entries.
+// table makes a table of 2^vars entries with the function make, on the device if a step over n
+// entries is worth that.
 func (b *Fallback) table(ctx context.Context, n, vars int, make func(context.Context, Backend) (Table, error)) (Table, error) {
 	t := &movable{b: b, vars: vars, again: make}
 	_, err := run(ctx, b, b.worth(n), func(on Backend) (Table, error) {
@@ -28,7 +29,7 @@ func (b *Fallback) table(ctx context.Context, n, vars int, make func(context.Con
 	return t, err
 }
 
-// put notes the table as it is on one of the two backends.
+// put records the table that has been made on one of the two backends.
 func (t *movable) put(on Backend, made Table) {
 	if on == t.b.device {
 		t.device = made
@@ -37,7 +38,8 @@ func (t *movable) put(on Backend, made Table) {
 	}
 }
 
-// on returns the table on one of the two backends.
+// on returns the table on one of the two backends. If it is on the other one alone, its values are
+// copied.
 func (t *movable) on(ctx context.Context, b Backend) (Table, error) {
 	if b == t.b.cpu {
 		return t.local(ctx)
@@ -54,8 +56,8 @@ func (t *movable) on(ctx context.Context, b Backend) (Table, error) {
 	return t.device, nil
 }
 
-// send uploads the tables of instances that are on the CPU alone, all at once and without a copy in
-// between, if the backends are such that there need be none.
+// send uploads those tables of instances that are on the CPU alone to the device, all at once and
+// without an intermediate copy. It does nothing unless the device is a Sender and the CPU a Holder.
 func (b *Fallback) send(ctx context.Context, list []Instance) error {
 	to, sends := b.device.(Sender)
 	from, holds := b.cpu.(Holder)
@@ -83,7 +85,8 @@ func (b *Fallback) send(ctx context.Context, list []Instance) error {
 	return err
 }
 
-// local returns the table on the CPU.
+// local returns the table on the CPU. If it is on the device alone, it is downloaded, or made again if
+// the device has failed.
 func (t *movable) local(ctx context.Context) (Table, error) {
 	if t.cpu != nil {
 		return t.cpu, nil
@@ -103,7 +106,7 @@ func (t *movable) local(ctx context.Context) (Table, error) {
 	return t.cpu, err
 }
 
-// take is on for passes that use the table up.
+// take is on for passes that use up the table of that backend: it is forgotten.
 func (t *movable) take(ctx context.Context, b Backend) (Table, error) {
 	v, err := t.on(ctx, b)
 	if b == t.b.cpu {

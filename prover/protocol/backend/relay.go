@@ -11,23 +11,26 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// A Relay makes calls of passes that are somewhere else: again, say, after a device failed, or with something done before
-// each. [Sums], [Fractions] and [Openings] are the passes themselves over one.
+// A Relay forwards calls to passes of type T. It may do something before each call, or make calls again on another backend after a
+// device has failed. [Sums], [Fractions] and [Openings] implement the passes of a batch of sums, of a look-up tree and of an
+// opening by a Relay.
 type Relay[T any] interface {
-	// Call calls f with the passes. It may do so more than once: what f's last call gave counts.
+	// Call calls f with the passes. It may do so more than once: the results of f's last call are the valid ones.
 	Call(ctx context.Context, k Kind, f func(context.Context, T) error) error
 	// Close gives back what the passes hold.
 	Close()
 }
 
-// A Kind of call has a name, and says whether it changes the data.
+// A Kind says what kind of call a Relay forwards.
 type Kind struct {
 	Name    string
-	Changes bool
+	Changes bool // the call changes the data that later calls depend on
 }
 
+// asks returns the Kind of a call that leaves the data as they are.
 func asks(name string) Kind { return Kind{Name: name} }
 
+// changes returns the Kind of a call that changes the data.
 func changes(name string) Kind { return Kind{Name: name, Changes: true} }
 
 // relayed is Relay.Call for calls with a result.

@@ -9,20 +9,20 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// replayed are passes over data on a device, or on the CPU, that survive the
-// device. What they return depends on their data and on the calls so far alone:
-// when the device fails, the same data are prepared on the CPU, the calls that
-// changed them are made again there, and the call in hand goes on as if nothing
-// had happened. This is the only place where work is done twice.
+// replayed are passes over data, on a device or on the CPU, that go on if the device
+// fails (a Relay). What passes return depends on their data and on the calls so far alone.
+// So when the device fails, the same data are prepared on the CPU, the calls that have
+// changed them are made again there, and then the call that failed. This is the only place
+// where work is done twice.
 type replayed[T any] struct {
 	b        *Fallback
-	prepare  func(context.Context, Backend) (T, error)
-	now      T
-	onDevice bool
-	calls    []func(context.Context, T) error // that changed the data, on the device
+	prepare  func(context.Context, Backend) (T, error) // makes the passes on a backend
+	now      T                                         // the passes
+	onDevice bool                                      // they are on the device
+	calls    []func(context.Context, T) error          // the calls made there that have changed the data
 }
 
-// newReplayed prepares passes over n entries.
+// newReplayed prepares passes, on the device if a step over n entries is worth that.
 func newReplayed[T any](ctx context.Context, b *Fallback, n int, prepare func(context.Context, Backend) (T, error)) (*replayed[T], error) {
 	r := &replayed[T]{b: b, prepare: prepare}
 	var err error
@@ -55,7 +55,8 @@ func (r *replayed[T]) Call(ctx context.Context, k Kind, f func(context.Context, 
 	return f(ctx, r.now)
 }
 
-// move brings the passes to the CPU.
+// move goes over to the CPU: it closes the device's passes, prepares new ones and makes the
+// recorded calls.
 func (r *replayed[T]) move(ctx context.Context) error {
 	r.Close()
 	on, err := r.prepare(ctx, r.b.cpu)
@@ -78,20 +79,24 @@ func (r *replayed[T]) Close() {
 	}
 }
 
-// replayedNodes implements whir.Nodes.
+// replayedNodes are the digests of a commitment made on the device (whir.Nodes), which is made
+// again on the CPU if the device fails.
 type replayedNodes struct {
 	*replayed[whir.Nodes]
 	root  hash.Digest
 	depth int
 }
 
-// errDigests cannot happen to a device that computes what it is told.
+// errDigests says that the CPU has found another root for the same commitment: the device has computed wrongly.
 var errDigests = errors.New("the device computed a commitment that the CPU does not find")
 
+// Depth implements whir.Nodes.
 func (n *replayedNodes) Depth() int { return n.depth }
 
+// Root implements whir.Nodes.
 func (n *replayedNodes) Root() hash.Digest { return n.root }
 
+// Path implements whir.Nodes.
 func (n *replayedNodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
 	return relayed(ctx, n, asks("path"), func(ctx context.Context, t whir.Nodes) ([]hash.Digest, error) { return t.Path(ctx, positions) })
 }

@@ -11,9 +11,9 @@
 // sum, every block would need a value at a point of its own; one sumcheck reduces
 // them to one point for each step. It has N rounds, N being the number of variables
 // of the longest step. A step of n variables counts as a function of N variables that
-// is zero unless the first N − n variables are zero. So its term in the first N − n
-// rounds is (1 − X) times a constant, and it needs no claim of its own. All steps end
-// at the last coordinates of one point r, and the value left is
+// is zero unless the first N − n variables are zero. So its part of a round polynomial
+// in the first N − n rounds is (1 − X) times a constant, and its sum need not be sent by
+// itself. All steps end at the last coordinates of one point r, and the value left is
 //
 //	Σ_s Π_{j < N−n} (1 − r_j) · E_s~(last n of r) · C_s~(last n of r) ,
 //
@@ -24,11 +24,14 @@
 // polynomial has degree two, so a wrong claim survives a round with probability
 // 2/|K|.
 //
-// The prover does not build E_s and C_s as tables over K. It divides the axes of a
-// step into rows x and columns y. Then E_s(x, y) = Σ_p F_p(x)·e_p(y), where p are the
-// parts that the columns are cut into: the weights e_p of a part are eq at the last
-// bits of z, for every row. So the rounds over the variables of rows are a sum of
-// F_p(x)·G_p(x), where one pass over the integers gives G_p(x) = Σ_{y in p}
-// e_p(y)·C_s(x, y). The rounds over the variables of columns are a sum over one table
-// of columns, for which another pass binds C_s to the rows' challenges.
+// The prover does not build E_s and C_s as tables over K. It views a step as a matrix:
+// the first axes number the rows x and the others the columns y. (One axis may be divided
+// between the two, see model.Splits.) The columns are cut into parts p, as a tensor is cut
+// into blocks. Then E_s(x, y) = Σ_p F_p(x)·e_p(y): in part p the last bits of an entry's leaf
+// number its column, in every row, so e_p is eq at the last coordinates of z.
+//
+// The rounds over the variables of rows are those of Σ_p Σ_x F_p(x)·G_p(x) with
+// G_p(x) = Σ_{y in p} e_p(y)·C_s(x, y). One pass over the integers of the step gives G_p.
+// The rounds over the variables of columns are those of a sum over columns. For these a
+// second pass over the integers binds the rows of C_s to their challenges.
 package colsum

@@ -12,13 +12,14 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Columns are the passes over the columns of steps. A backend.Backend has them.
+// Columns are the passes over the integers of steps, key + β·out, as matrices. A
+// backend.Backend has them.
 type Columns interface {
 	RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error)
 	ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error)
 }
 
-// perTask is how many entries of tables are worth a goroutine.
+// perTask is the least number of entries of tables worth a goroutine.
 const perTask = 1 << 11
 
 // Prove proves the sum over those steps of l that are cut into several blocks, at least one, for a
@@ -29,7 +30,7 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 	defer must.Catch(&err)
 	point := make([]field.QM31, Vars(g, l))
 	sums := must.Get(newSums(ctx, g, l, z, c, len(point)))
-	waiting := field.One // Π (1 − r_j) so far
+	waiting := field.One // Π (1 − r_j) over the rounds so far: the factor of steps that have not joined
 	for round := range point {
 		zero, top := field.Zero, field.Zero
 		for _, s := range sums {
@@ -50,8 +51,8 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 	return End{point, transcript.Known(claim)}, nil
 }
 
-// Dry makes the passes of Prove for columns that only count their memory, at a point of the transcript's, and leaves out what the
-// processor alone computes. It writes nothing.
+// Dry makes the calls of c that Prove makes, for a c that only counts its memory. It draws a point from the transcript, writes
+// nothing to it, and leaves out what Prove computes outside of c.
 func Dry(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns) (_ End, err error) {
 	defer must.Catch(&err)
 	point := w.Challenges(Vars(g, l))
@@ -65,10 +66,11 @@ func Dry(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.L
 	return End{point, transcript.Known(field.Zero)}, nil
 }
 
-// sumsOf are the sums over the rows of all steps that are cut, for the given number of rounds, and the passes that they begin with.
+// sumsOf returns the sums over all steps that are cut, for a proof of the given number of rounds, and for each the pass over the
+// step's integers that it begins with.
 func sumsOf(g *model.Graph, l *backend.Leaves, z []field.QM31, rounds int) ([]*sum, []backend.RowSum) {
 	var steps []*backend.LeafStep
-	var layouts []*layout // of steps
+	var layouts []*layout // by element of steps
 	byShape := map[string]*layout{}
 	for i := range l.Steps {
 		if !l.Steps[i].IsCut() {
@@ -95,7 +97,7 @@ func sumsOf(g *model.Graph, l *backend.Leaves, z []field.QM31, rounds int) ([]*s
 	return sums, jobs
 }
 
-// newSums prepares the sums over rows.
+// newSums returns the sums over all steps that are cut, ready for round 0.
 func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns, rounds int) ([]*sum, error) {
 	sums, jobs := sumsOf(g, l, z, rounds)
 	results, err := c.RowSums(ctx, jobs)
@@ -110,10 +112,11 @@ func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.Q
 	return sums, advance(ctx, sums, 0, nil, c)
 }
 
-// advance prepares the next round. It binds the variable of the round before. Sums whose row
-// variables are all bound go on with their columns. Then it computes what the round sends. point
-// has the challenges so far.
+// advance prepares round number `round`: it binds the variable of the round before, has sums whose
+// row variables are all bound go on with their columns, and computes what the round sends. point
+// has the challenges of the rounds before.
 func advance(ctx context.Context, sums []*sum, round int, point []field.QM31, c Columns) error {
+	// each calls f for the sums that have joined, on all cores if their tables are large.
 	each := func(f func(s *sum)) {
 		n := 0
 		for _, s := range sums {
@@ -154,7 +157,8 @@ func advance(ctx context.Context, sums []*sum, round int, point []field.QM31, c 
 	return nil
 }
 
-// columnSums are the sums whose row variables are all bound in a round, and the passes with which they go on.
+// columnSums returns the sums whose rounds over columns begin with this round, and for each the pass over the step's integers that
+// it needs for them.
 func columnSums(sums []*sum, round int, point []field.QM31) (ready []*sum, jobs []backend.ColumnSum) {
 	for _, s := range sums {
 		if round == s.fromCol && s.rowVars < s.vars {

@@ -7,19 +7,22 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// layout is the part that the sums over all steps of one shape share, for one tree.
+// layout is what the sums over all steps of one shape share, for one tree. F, e and G are those of
+// the package comment.
 type layout struct {
-	rows, columns    []int // the axes that number rows and columns
-	vars, rowVars    int
-	parts            [][]model.Part // that the columns are cut into
-	rowParts         [][]model.Part // that the rows are cut into
-	weights          [][]field.QM31 // e_p, in the order of a part's own index
-	order, ends      []int          // the columns, part by part, and the ends of parts in it
-	inOrder          []field.QM31   // the weights of all parts, in this order
-	bound            []field.QM31   // eq of the rows and their challenges, once these are known
-	fromRow, fromCol int            // the rounds at which the sum joins and moves on to columns
+	rows, columns    []int          // the lengths of the axes that number rows, and columns
+	vars, rowVars    int            // numbers of variables, of the step and of its rows
+	parts            [][]model.Part // the parts that the columns are cut into
+	rowParts         [][]model.Part // the parts that the rows are cut into
+	weights          [][]field.QM31 // by part of the columns: e_p, in the order of the part's entries
+	order, ends      []int          // the columns, part by part, and where each part ends in this list
+	inOrder          []field.QM31   // the weights of all parts, in the order of `order`
+	bound            []field.QM31   // eq of the rows at their challenges, once these are known
+	fromRow, fromCol int            // the rounds in which the sum joins, and goes on to columns
 }
 
+// newLayout returns the layout for steps of a shape, for a tree that ends at z. It does not set
+// fromRow and fromCol.
 func newLayout(shape []int, z []field.QM31) *layout {
 	rows, columns := split(shape)
 	l := &layout{rows: rows, columns: columns, vars: model.Vars(shape), rowVars: model.Vars(rows), parts: model.Cut(columns), rowParts: model.Cut(rows)}
@@ -41,11 +44,12 @@ type sum struct {
 	*layout
 	step    *backend.LeafStep
 	column  backend.Column
-	factors [][]field.QM31 // F_p, with the axes padded
+	factors [][]field.QM31 // F_p, as tables over the rows with their axes padded; nil from overRows on
 
+	// claim is the value of the sum, and scale Π (1 − r_j) over the rounds before it joined.
 	claim, scale field.QM31
-	pairs        []pair     // the sum is that of their products
-	zero, top    field.QM31 // of the round in hand, once it has joined
+	pairs        []pair     // what is left of the sum is Σ of the products of these tables
+	zero, top    field.QM31 // of the current round, without scale: the value at 0 and the leading coefficient
 }
 
 // pair are two tables of a power-of-two length.
@@ -60,8 +64,9 @@ func newSum(l *layout, step *backend.LeafStep, z []field.QM31, beta field.QM31) 
 }
 
 // split divides the axes of a shape into rows and columns (model.Splits). It takes the
-// division with the smallest tables in all. An entry of a table over rows counts more,
-// because it costs two sums of integers.
+// division whose tables have the fewest entries in all: one table over the rows for each part
+// of the columns, and one over the columns. An entry of a table over rows counts three
+// times, because it costs two sums of integers.
 func split(shape []int) (rows, columns []int) {
 	columns = shape
 	least := 3*model.Blocks(shape) + 1<<model.Vars(shape)
@@ -73,8 +78,10 @@ func split(shape []int) (rows, columns []int) {
 	return rows, columns
 }
 
-// factor returns the table F_p. Each part of the rows together with part p of the
-// columns is a block of the step.
+// factor returns the table F_p. Each part of the rows together with part p of the columns is a
+// block of the step. The last bits of a leaf's index in the tree number the column, the bits before
+// them the row, and the first bits are the place of the block. F_p is eq, at the coordinates of z,
+// for the latter two.
 func (s *sum) factor(p int, z []field.QM31) []field.QM31 {
 	f := make([]field.QM31, 1<<s.rowVars)
 	for i, parts := range s.rowParts {
@@ -87,8 +94,9 @@ func (s *sum) factor(p int, z []field.QM31) []field.QM31 {
 	return f
 }
 
-// each calls f for every run of a block: entries from to from + n − 1 of the block are
-// entries at to at + n − 1 of a table over the shape, whose axes have the given strides.
+// each calls f for every run of neighbouring entries of a block (parts has its part of each axis).
+// Entries from … from + n − 1 of the block are entries at … at + n − 1 of a table over the shape, in
+// which the axes have the strides that the function `strides` returns.
 func each(parts []model.Part, shape []int, strides func([]int) []int, f func(from, at, n int)) {
 	step := strides(shape)
 	run := 1
@@ -105,16 +113,17 @@ func each(parts []model.Part, shape []int, strides func([]int) []int, f func(fro
 	}
 }
 
-// dense returns the strides of a tensor, padded those of a table whose axes are padded
-// to powers of two.
+// dense returns the strides of the axes of a dense, row-major tensor.
 func dense(shape []int) []int {
 	return strides(shape, func(d int) int { return d })
 }
 
+// padded returns the strides of a table whose axes are padded to powers of two.
 func padded(shape []int) []int {
 	return strides(shape, func(d int) int { return 1 << model.Log2Ceil(d) })
 }
 
+// strides returns the strides of row-major axes, if an axis of dimension d takes length(d) entries.
 func strides(shape []int, length func(d int) int) []int {
 	s, n := make([]int, len(shape)), 1
 	for a := len(shape) - 1; a >= 0; a-- {
@@ -124,12 +133,13 @@ func strides(shape []int, length func(d int) int) []int {
 	return s
 }
 
-// rowSum describes the pass that gives all G_p.
+// rowSum describes the pass over the step's integers that gives all G_p.
 func (s *sum) rowSum() backend.RowSum {
 	return backend.RowSum{Column: s.column, Order: s.order, Ends: s.ends, Weights: s.inOrder}
 }
 
-// overRows takes all G_p and starts the sum over rows.
+// overRows takes all G_p, with G_p(x) at x·(number of parts) + p of sums, and starts the sum over
+// rows.
 func (s *sum) overRows(sums []field.QM31) {
 	n := len(s.parts)
 	for p := range s.parts {
@@ -145,20 +155,21 @@ func (s *sum) overRows(sums []field.QM31) {
 	}
 }
 
-// bind computes the weights of the rows when all row variables are bound to point.
+// bind computes l.bound, the weights of the rows when all row variables are bound to point.
 func (l *layout) bind(point []field.QM31) {
 	if l.bound == nil {
 		l.bound = poly.OuterEq(l.rows, poly.SplitAxes(l.rows, point))
 	}
 }
 
-// columnSum describes the pass that binds C to the rows' challenges.
+// columnSum describes the pass over the step's integers that binds the rows of C to their
+// challenges.
 func (s *sum) columnSum() backend.ColumnSum {
 	return backend.ColumnSum{Column: s.column, Weights: s.bound}
 }
 
-// overColumns takes the result of columnSum and starts the sum over columns. All row
-// variables are bound by then.
+// overColumns takes the result of columnSum and starts the sum over columns, e(y)·C(y) with
+// e = Σ_p F_p·e_p. All row variables are bound by then, so that each F_p is one value.
 func (s *sum) overColumns(column []field.QM31) {
 	e := make([]field.QM31, 1<<(s.vars-s.rowVars))
 	for p, parts := range s.parts {
@@ -168,7 +179,7 @@ func (s *sum) overColumns(column []field.QM31) {
 	s.pairs = []pair{{e, poly.PadTable(column, s.columns)}}
 }
 
-// sums finds the value at 0 and the leading coefficient of a round.
+// sums computes zero and top for a round.
 func (s *sum) sums() {
 	s.zero, s.top = field.Zero, field.Zero
 	for _, p := range s.pairs {
@@ -178,7 +189,7 @@ func (s *sum) sums() {
 	}
 }
 
-// entries returns the number of entries of all tables.
+// entries returns the number of entries of all tables in s.pairs.
 func (s *sum) entries() int {
 	n := 0
 	for _, p := range s.pairs {

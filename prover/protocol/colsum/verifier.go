@@ -11,8 +11,8 @@ type End struct {
 	Value transcript.Form
 }
 
-// Verify reads the rounds of the sum over vars variables. The caller checks that the
-// value left is that of the columns.
+// Verify reads the rounds of the sum over vars variables, whose value is claimed to be
+// claim. The caller checks the value that is left against the columns (package comment).
 func Verify(r *transcript.Reader, vars int, claim transcript.Form) End {
 	point := make([]field.QM31, vars)
 	for i := range point {

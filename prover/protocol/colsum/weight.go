@@ -10,11 +10,12 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Places returns eq(z_high, position) for every block of every step, position being the
-// block's place in the tree that ends at z.
+// Places returns, for every block of every step, eq(z_high, position): the factor of eq at the
+// point z, where the tree ends, that belongs to the block's position among the blocks of its
+// size. z_high are the coordinates of z but the last Bits of the block.
 func Places(steps []backend.LeafStep, z *poly.Prefixes) [][]field.QM31 {
 	n := len(z.Point())
-	var counts [bits.UintSize]int // of blocks, by their bits
+	var counts [bits.UintSize]int // counts[b] is the number of blocks of 2^b leaves
 	for i := range steps {
 		for k := range steps[i].Blocks {
 			counts[steps[i].Blocks[k].Bits]++
@@ -38,14 +39,14 @@ func Places(steps []backend.LeafStep, z *poly.Prefixes) [][]field.QM31 {
 	return places
 }
 
-// run has the values of eq at places that follow each other, as those of the blocks of one size do in a tree.
+// run has the values of eq at neighbouring places, as the blocks of one size are neighbours in a tree. All are computed at once.
 type run struct {
-	first  uint64       // place of values[0], when used is not 0
-	used   int          // how many have been asked for
-	values []field.QM31 // as many as there are blocks
+	first  uint64       // the place that values[0] is of; not set while used is 0
+	used   int          // how many values have been asked for
+	values []field.QM31 // one for each block
 }
 
-// next returns z.At(n, place).
+// next returns z.At(n, place), from values if the blocks are asked for in the order of their places.
 func (r *run) next(z *poly.Prefixes, n int, place uint64) field.QM31 {
 	if r.used == 0 {
 		r.first = place
@@ -57,13 +58,13 @@ func (r *run) next(z *poly.Prefixes, n int, place uint64) field.QM31 {
 	return r.values[r.used-1]
 }
 
-// Weights evaluates E~ for the steps of a tree that ends at z, at the end r of the sum
-// over them. E~ is a sum over the step's blocks: of eq at the block's place times a
-// factor that all steps of one shape share, and so do they share Late.
+// Weights evaluates E~ (package comment) for the steps of a tree that ends at z, at the
+// point r where the sum over these steps ends. E~ is the sum, over the step's blocks, of the block's
+// place (Places) times a factor. Steps of one shape have the same factors, and the same Late.
 type Weights struct {
 	z, r    []field.QM31
-	key     []byte
-	factors map[string][]field.QM31 // by shape
+	key     []byte                  // room for a key of factors
+	factors map[string][]field.QM31 // by shape, and by block: the factor times Late
 }
 
 // NewWeights returns the weights at z and r.
@@ -71,9 +72,9 @@ func NewWeights(z, r []field.QM31) *Weights {
 	return &Weights{z: z, r: r, factors: map[string][]field.QM31{}}
 }
 
-// Of returns Late times E~ at the last coordinates of r, for a step of the given shape whose
-// blocks have these places: E(x) = eq(z, leaf of x) for its entries x, and 0 in the padding of
-// its axes.
+// Of returns Late times E~ at the last coordinates of r, for a step of the given shape. places
+// has the values of Places for its blocks. E(x) = eq(z, leaf of x) for the step's entries x, and
+// 0 in the padding of its axes.
 func (w *Weights) Of(s *backend.LeafStep, shape []int, places []field.QM31) field.QM31 {
 	w.key = w.key[:0]
 	for _, d := range shape {
@@ -91,7 +92,9 @@ func (w *Weights) Of(s *backend.LeafStep, shape []int, places []field.QM31) fiel
 	return field.Dot(places, f)
 }
 
-// blocks returns the factors of the blocks of a shape.
+// blocks returns the factors of the blocks of a shape: for each axis, eq of the axis's coordinates of r
+// and the block's prefix, times eq of the rest of these and the coordinates of z that number the
+// leaves within the block.
 func (w *Weights) blocks(s *backend.LeafStep, shape []int) []field.QM31 {
 	axes := poly.SplitAxes(shape, w.r[len(w.r)-model.Vars(shape):])
 	factors := make([]field.QM31, len(s.Blocks))
@@ -119,8 +122,8 @@ func Late(r []field.QM31, n int) field.QM31 {
 	return v
 }
 
-// Vars returns the number of rounds of the sum over the steps that are cut, 0 if
-// none is.
+// Vars returns the number of rounds of the sum over the steps that are cut into several
+// blocks: that of the variables of the longest one, or 0 if no step is cut.
 func Vars(g *model.Graph, l *backend.Leaves) int {
 	n := 0
 	for i := range l.Steps {

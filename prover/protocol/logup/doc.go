@@ -23,13 +23,13 @@
 //   - Claims n_k~(r) and d_k~(r) are combined with a challenge λ (a wrong pair
 //     survives with probability 1/|K|) into one sumcheck over
 //     eq(r,x)·(n0·d1 + n1·d0 + λ·d0·d1), where n0 = n_(k+1)(0,x) and so on.
-//   - A round of it sends two of the coefficients of q, where
-//     eq(r_j, X)·q(X) is the round polynomial, the bound eq factors divided
-//     out. The claim S = (1−r_j)·q(0) + r_j·q(1) gives the third, q(0) =
-//     S − r_j·(q_1+q_2), so a wrong claim means a wrong q, of degree two: it
-//     survives a challenge with probability 2/|K| (Gruen, 2024/108, has the
-//     prover's side of this; dividing eq out of what is sent as well saves a
-//     third of the proof and a degree).
+//   - The round polynomial of this sumcheck, divided by the eq factors of the
+//     variables bound so far, is eq(r_j, X)·q(X) with q of degree two. A round
+//     sends the coefficients q_1 and q_2. The claim S = (1−r_j)·q(0) + r_j·q(1)
+//     gives the third, q(0) = S − r_j·(q_1+q_2). So a wrong claim means a wrong
+//     q, which survives a challenge with probability 2/|K|. (Gruen, 2024/108, has the
+//     prover's side of this. Dividing eq out of what is sent as well saves a
+//     third of the proof and a degree.)
 //   - The four values sent at the end are tied to the last claim by the equation
 //     above and merged into claims on layer k+1 by a challenge μ for variable 0:
 //     1/|K|.

@@ -15,14 +15,14 @@ import (
 type Layer struct {
 	n0, n1, d0, d1 []field.QM31
 	lambda         field.QM31
-	vars           int
-	weight         poly.SplitEq // of the variables after the round's
+	vars           int          // number of rounds
+	weight         poly.SplitEq // eq in the variables after the round's
 	// n1 and d1 have only their first stored entries. The other entries are the
 	// fraction 0/1, with λ·1 in the numerator.
 	stored int
-	// leaves is where the values come from until the first variable is bound,
-	// in the last layer; the tables have room for the values after that.
-	// Otherwise nil.
+	// leaves is not nil in the last layer until its first variable is bound. Until
+	// then the values are those of the leaves, and the tables are room for what
+	// they are after that.
 	leaves *leaves
 }
 
@@ -33,8 +33,9 @@ func NewLayer(n0, n1, d0, d1, eq []field.QM31, lambda field.QM31) *Layer {
 	return &Layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda, vars: len(eq), weight: poly.NewSplitEq(eq, 0), stored: len(n1)}
 }
 
-// newLeafLayer takes over the leaves' denominators. room has half as many elements
-// as there are leaves, for the numerators.
+// newLeafLayer is NewLayer for the last layer, whose tables are halves of the leaves. It
+// takes over the leaves' denominators, and folds these in place. room has half as many
+// elements as there are leaves; the numerators are folded into it.
 func newLeafLayer(l *leaves, room, eq []field.QM31, lambda field.QM31) *Layer {
 	q := len(room) / 2
 	t := NewLayer(room[:q], room[q:], l.den[:q], l.den[q:2*q], eq, lambda)
@@ -47,7 +48,7 @@ func (s *Sums) add(zero, top field.QM31) {
 	s.Top = s.Top.Add(top)
 }
 
-// Round is described at Tree.
+// Round is Tree.Round for this layer.
 func (l *Layer) Round(round int, r field.QM31) Sums {
 	l.weight.DropFirst()
 	pairs := 1 << (l.vars - 1 - round)
@@ -59,7 +60,7 @@ func (l *Layer) Round(round int, r field.QM31) Sums {
 	return s
 }
 
-// End is described at Tree.
+// End is Tree.End for this layer.
 func (l *Layer) End(r field.QM31) Fractions {
 	l.fold(l.scratch(), 0, 1, r)
 	f := Fractions{N0: l.n0[0], N1: l.n1[0], D0: l.d0[0], D1: l.d1[0]}
@@ -67,13 +68,14 @@ func (l *Layer) End(r field.QM31) Fractions {
 	return f
 }
 
-// scratch is a task's room for tiles that are not in the tables.
+// scratch is memory of one task, for tiles of values that are not in the tables: those of
+// leaves, and entries that are not stored.
 type scratch struct {
 	lo, hi         piece
-	n0, n1, m0, m1 [tile]field.QM31
+	n0, n1, m0, m1 [tile]field.QM31 // of the lower (n) and the upper half (m) of the round's variable
 }
 
-// scratch returns room for a task, nil where none is needed.
+// scratch returns memory for a task, or nil if none is needed.
 func (l *Layer) scratch() *scratch {
 	if l.leaves == nil && l.stored >= len(l.n1) {
 		return nil
@@ -81,8 +83,8 @@ func (l *Layer) scratch() *scratch {
 	return new(scratch)
 }
 
-// A tileSums returns a tile's part of a round's sums; w are the weights of its
-// pairs.
+// A tileSums returns what the pairs from … to−1, a tile of them, contribute to a round's
+// sums. w are their weights.
 type tileSums func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31)
 
 // sumTiles adds up a round's sums over all pairs. Sums in a field do not
@@ -108,10 +110,11 @@ func (l *Layer) sumTiles(pairs int, f tileSums) Sums {
 	return total
 }
 
-// one is the inner weight of the last pair, when no variable is left.
+// one is the inner weight of the only pair in the last round, when no variable is left.
 var one = []field.QM31{field.One}
 
-// firstRound gives the sums before any variable is bound.
+// firstRound computes the sums before any variable is bound. Unless the values are those of leaves, it
+// adds λ·d1 to n1 on the way.
 func (l *Layer) firstRound(pairs int) tileSums {
 	if l.leaves != nil {
 		return l.leafSums(pairs)
@@ -124,11 +127,12 @@ func (l *Layer) firstRound(pairs int) tileSums {
 	}
 }
 
-// leafSums is firstRound from the leaves, whose quarters are the halves of
-// n0 and n1 (d0 and d1).
+// leafSums is firstRound for the last layer. The four quarters of the leaves are the
+// two halves of n0 and those of n1, and likewise of d0 and d1.
 func (l *Layer) leafSums(pairs int) tileSums {
 	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
 		if from >= l.stored {
+			// All of n1/d1 is 0/1 here: the sum is n0 + λ·d0, which is linear in the round's variable.
 			zero = field.DotM31(l.leaves.num[from:to], w).Add(l.lambda.Mul(field.Dot(l.leaves.den[from:to], w)))
 			return zero, field.Zero
 		}
@@ -147,7 +151,7 @@ func (l *Layer) leafSums(pairs int) tileSums {
 	}
 }
 
-// nextRound binds the variable of the round before to r and gives the sums, in
+// nextRound binds the variable of the round before to r and computes the sums, in
 // one pass.
 func (l *Layer) nextRound(pairs int, r field.QM31) tileSums {
 	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
@@ -157,10 +161,10 @@ func (l *Layer) nextRound(pairs int, r field.QM31) tileSums {
 	}
 }
 
-// sums are a tile's sums from the tables, of 2·pairs entries.
+// sums returns a tile's sums from the tables, which have 2·pairs entries.
 func (l *Layer) sums(s *scratch, pairs, from, to int, w []field.QM31) (zero, top field.QM31) {
 	if from >= l.stored {
-		// n0 + λ·d0, linear in the round's variable.
+		// All of n1/d1 is 0/1 here: the sum is n0 + λ·d0, which is linear in the round's variable.
 		return field.Dot(l.n0[from:to], w).Add(l.lambda.Mul(field.Dot(l.d0[from:to], w))), field.Zero
 	}
 	halves := func(t []field.QM31) field.Halves {
@@ -194,7 +198,7 @@ func (l *Layer) filled(from, to int, n, d []field.QM31) (n1, d1 []field.QM31) {
 }
 
 // fold computes entries [from, to) of the tables with their first variable
-// bound to r. It reads no entry that the fold of others writes.
+// bound to r. It reads no entry that the fold of another range writes.
 func (l *Layer) fold(s *scratch, from, to int, r field.QM31) {
 	if l.leaves != nil {
 		l.foldLeaves(s, from, to, r)
@@ -207,7 +211,7 @@ func (l *Layer) fold(s *scratch, from, to int, r field.QM31) {
 	if from >= l.stored {
 		return
 	}
-	to = min(to, l.stored) // what is not stored stays so
+	to = min(to, l.stored) // entries from l.stored on stay 0/1, as both of their halves are
 	n1, d1 := l.n1[h+from:h+to], l.d1[h+from:h+to]
 	if h+to > l.stored {
 		n1, d1 = l.filled(h+from, h+to, s.m0[:], s.m1[:])
@@ -216,8 +220,8 @@ func (l *Layer) fold(s *scratch, from, to int, r field.QM31) {
 	field.FoldHalves(l.d1[from:to], field.Halves{Lo: l.d1[from:to], Hi: d1}, r)
 }
 
-// foldLeaves is fold from the leaves. d1's room is the second quarter of the
-// denominators, of which d0's fold has just read these entries.
+// foldLeaves is fold for the leaves. The folded d1 is written to the second quarter of the
+// denominators, entries that the fold of d0 has just read and that are not needed any more.
 func (l *Layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
 	q := len(l.n0)
 	num, den := l.leaves.num, l.leaves.den
@@ -234,7 +238,7 @@ func (l *Layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
 	field.MulAccQM31Vec(l.n1[from:to], l.d1[from:to], l.lambda)
 }
 
-// bound notes that the tables have been folded to n entries.
+// bound shortens the tables to n entries, to which they have been folded.
 func (l *Layer) bound(n int) {
 	l.leaves = nil
 	l.n0, l.n1, l.d0, l.d1 = l.n0[:n], l.n1[:n], l.d0[:n], l.d1[:n]

@@ -16,14 +16,14 @@ func NumVars(n int) int {
 	return bits.Len(uint(max(n, 1) - 1))
 }
 
-// NewTree returns the tree over the fractions num[i]/den[i], of one length, in
-// memory; 0/1 fills them up to a power of two. It keeps both and overwrites den,
-// and takes 16 bytes on top of them for each of the 2^vars fractions. Slices of
-// different lengths are a programmer's error and panic.
+// NewTree returns the tree over the fractions num[i]/den[i] in memory. 0/1 fills them
+// up to 2^vars fractions. The tree keeps both slices and overwrites den. It takes 16
+// bytes of memory more for each of the 2^vars fractions. NewTree panics if the slices
+// have different lengths.
 func NewTree(num []field.M31, den []field.QM31) Tree { return NewTreeIn(nil, num, den) }
 
-// NewTreeIn is NewTree with the tables in an arena, and perhaps the fractions as well,
-// which get all of them back when the tree is closed.
+// NewTreeIn is NewTree with the tables in memory of an arena. The fractions may be memory
+// of the arena as well. Close gives all of this back to the arena.
 func NewTreeIn(a *arena.Arena, num []field.M31, den []field.QM31) Tree {
 	if len(num) != len(den) {
 		panic(fmt.Sprintf("logup: %d numerators and %d denominators", len(num), len(den)))
@@ -31,11 +31,12 @@ func NewTreeIn(a *arena.Arena, num []field.M31, den []field.QM31) Tree {
 	return newTree(a, leaves{num: num, den: den, vars: NumVars(len(num))})
 }
 
-// A Tree is the passes over a tree of sums, in memory or on a device: the work on data
-// in the prover's rounds. [Prove] does the rest. Results are a function of the leaves
+// A Tree is the passes over a tree of sums of fractions, in memory or on a device: the work on
+// data in the prover's rounds. [Prove] does the rest. Results are a function of the leaves
 // and of the calls so far. A tree is used by one goroutine.
 type Tree interface {
-	// Top returns layer 1. Of a single leaf it returns the leaf as N0/D0.
+	// Top returns layer 1, the two fractions whose sum is that of all leaves. If there is a
+	// single leaf, it returns the leaf as N0/D0.
 	Top(ctx context.Context) (Fractions, error)
 	// Begin starts the sumcheck over layer k's variables, 1 ≤ k < vars, of
 	//
@@ -44,10 +45,10 @@ type Tree interface {
 	// on the halves of layer k+1. Layers come in ascending order and may be
 	// consumed.
 	Begin(ctx context.Context, k int, eq []field.QM31, lambda field.QM31) error
-	// Round binds the variable of the layer's round before, if any, to r and
-	// returns the value at 0 and the leading coefficient of the quadratic
-	// q(X) that the sum is with the round's variable set to X, its factor of
-	// eq and those of earlier variables left out.
+	// Round binds the variable of the layer's previous round, if any, to r. It
+	// returns the value at 0 and the leading coefficient of q(X), the quadratic that
+	// the sum is with the round's variable set to X and without the factors of eq
+	// that belong to this variable and to earlier ones.
 	Round(ctx context.Context, round int, r field.QM31) (Sums, error)
 	// End binds the layer's last variable to r and returns what is left.
 	End(ctx context.Context, r field.QM31) (Fractions, error)
@@ -55,8 +56,8 @@ type Tree interface {
 	Close()
 }
 
-// Fractions are the values of a layer's two halves at one point: the
-// summands' numerators and denominators.
+// Fractions are the values of a layer's two halves at one point: N0/D0 of the half where
+// variable 0 is 0, and N1/D1 of the other.
 type Fractions struct{ N0, N1, D0, D1 field.QM31 }
 
 // Sums are a round's value at 0 and leading coefficient.
@@ -113,7 +114,7 @@ func proveFrom(ctx context.Context, w *transcript.Writer, vars int, t Tree, f Fr
 	}
 }
 
-// inverse returns 1/v, or 0 for 0, with which no proof is valid.
+// inverse returns 1/v, or 0 for v = 0. (No proof with a zero denominator is valid.)
 func inverse(v field.QM31) field.QM31 {
 	if v.IsZero() {
 		return v
@@ -124,8 +125,9 @@ func inverse(v field.QM31) field.QM31 {
 // proveLayer runs the sumcheck for the claim at the point eq and returns its
 // point and the values of the layer below there.
 func proveLayer(ctx context.Context, w *transcript.Writer, t Tree, eq []field.QM31, claim field.QM31) ([]field.QM31, Fractions, error) {
-	// q(1) needs 1/eq[j]. The coordinates are challenges; should one be zero
-	// (probability 1/|K|) the proof is merely rejected.
+	// The coefficient q_1 follows from claim = q(0) + eq[j]·(q_1 + q_2) and needs 1/eq[j]. The
+	// coordinates are challenges. Should one be zero, with probability 1/|K|, the proof is
+	// rejected.
 	inv := append([]field.QM31(nil), eq...)
 	field.BatchInvert(inv)
 	point := make([]field.QM31, len(eq))

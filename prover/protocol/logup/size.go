@@ -17,8 +17,8 @@ func MaskedElements(numVars int) int {
 	return Elements(numVars) + 2
 }
 
-// Triples returns the numbers of the elements of a masked proof of which a verifier needs products, in its order:
-// those of every layer's fractions, and the denominator of the sum and its inverse.
+// Triples returns the pairs of elements of a masked proof, by their numbers, of which the verifier needs the product, in the order in
+// which it needs them: n0·d1, n1·d0 and d0·d1 of every layer, and the denominator of the sum times its inverse.
 func Triples(numVars int) [][2]int {
 	if numVars == 0 {
 		return [][2]int{{1, 2}}

@@ -12,8 +12,8 @@ import (
 // work.
 const entriesPerTask = 1 << 11
 
-// leaves are 2^vars fractions. Those from len(num) on are 0/1 and not stored. len(num)
-// > 2^(vars−1), so only the last half has any of them.
+// leaves are 2^vars fractions. Those from len(num) on are 0/1 and not stored. As len(num)
+// > 2^(vars−1), all fractions of the first half are stored.
 type leaves struct {
 	num  []field.M31
 	den  []field.QM31
@@ -56,10 +56,10 @@ func (p *piece) of(l *leaves, from, to int) ([]field.M31, []field.QM31) {
 }
 
 // add sets num and den to entries [from, to) of the layer above the leaves,
-// to − from ≤ tile.
+// to − from ≤ tile. second is room for leaves of the second half.
 func (l *leaves) add(second *piece, num, den []field.QM31, from, to int) {
 	h := 1 << (l.vars - 1)
-	if h+from >= len(l.num) { // nothing is added
+	if h+from >= len(l.num) { // the second summands are all 0/1
 		field.EmbedVec(num, l.num[from:to])
 		copy(den, l.den[from:to])
 		return
@@ -68,10 +68,10 @@ func (l *leaves) add(second *piece, num, den []field.QM31, from, to int) {
 	field.AddFractionsM31(num, den, l.num[from:to], n1, l.den[from:to], d1)
 }
 
-// A tree holds layers above the leaves, layer k in entries [2^k, 2^(k+1)) of both
-// tables, like a heap. The proof consumes them from the top. The lowest layer, which
-// has half of all entries, is not stored: it is computed from the leaves again when
-// the proof reaches it, in the memory of the layers above, which are not needed any
+// A tree holds the layers above the leaves: layer k is in entries [2^k, 2^(k+1)) of num and
+// den. The proof uses them up from the top. The lowest of these layers, layer vars − 1, has
+// half of all entries and is not stored. It is computed again from the leaves when the proof
+// reaches it. It then takes all of num and den, as the layers above it are not needed any
 // more.
 type tree struct {
 	leaves   leaves
@@ -92,7 +92,7 @@ func newTree(a *arena.Arena, l leaves) *tree {
 	h := 1 << (l.vars - 2)
 	num, den := t.num[h:], t.den[h:]
 	parallel.For(h, entriesPerTask, func(lo, hi int) {
-		var room struct { // for two tiles of the layer in between
+		var room struct { // for two tiles of layer vars − 1, between the leaves and layer vars − 2
 			second         piece
 			n0, n1, d0, d1 [tile]field.QM31
 		}
@@ -114,7 +114,8 @@ func newTree(a *arena.Arena, l leaves) *tree {
 	return t
 }
 
-// lowest makes the layer above the leaves, in entries [0, 2^(vars−1)) of the tables.
+// lowest computes the layer above the leaves, layer vars − 1, in entries [0, 2^(vars−1)) of num and
+// den.
 func (t *tree) lowest() {
 	parallel.For(len(t.num), entriesPerTask, func(lo, hi int) {
 		var second piece
@@ -135,6 +136,8 @@ func UpperTree(num, den []field.QM31) Tree {
 // Top implements Tree.
 func (t *tree) Top(ctx context.Context) (Fractions, error) { return t.top(), ctx.Err() }
 
+// top returns layer 1. Entries 2 and 3 of num and den have it, unless it is the leaves or the lowest
+// layer above them.
 func (t *tree) top() Fractions {
 	if t.leaves.vars <= 1 {
 		var f Fractions
@@ -143,7 +146,7 @@ func (t *tree) top() Fractions {
 		return f
 	}
 	at := 2
-	if t.leaves.vars == 2 && t.leaves.num != nil {
+	if t.leaves.vars == 2 && t.leaves.num != nil { // layer 1 is the lowest one
 		t.lowest()
 		at = 0
 	}
@@ -160,7 +163,7 @@ func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.Q
 		return ctx.Err()
 	}
 	from := 2 * h
-	if k+2 == t.leaves.vars && t.leaves.num != nil {
+	if k+2 == t.leaves.vars && t.leaves.num != nil { // layer k+1 is the lowest one
 		t.lowest()
 		from = 0
 	}

@@ -14,11 +14,11 @@ var (
 	ErrLayer       = errors.New("logup: a layer does not follow from the one below")
 )
 
-// Verify checks that 2^numVars fractions, committed to before, add up to zero with
-// no zero among the denominators. It returns the evaluations to which the sum is
-// reduced; the caller checks them. Fractions that the prover left out count as 0/1
-// there. On failure it fails r, and the result is meaningless. What a masked transcript
-// does not tell is left as equations.
+// Verify checks that 2^numVars fractions, committed to before, add up to zero and that
+// no denominator is zero. It returns the evaluations to which the sum is
+// reduced; the caller checks them. In these, fractions beyond those of the prover count
+// as 0/1. On failure it fails r, and the result is meaningless. In a masked transcript,
+// checks that need the values themselves become equations on the reader's tape.
 func Verify(r *transcript.Reader, numVars int) End {
 	if numVars == 0 {
 		num, den := r.Form(), r.Form()
@@ -29,7 +29,7 @@ func Verify(r *transcript.Reader, numVars int) End {
 	f := readFractions(r)
 	num, den := f.sum()
 	r.Zero(num, ErrSum)
-	if r.Masked() {
+	if r.Masked() { // the denominator is sent too: notZero multiplies it, and a Product takes elements that were received
 		sent := r.Form()
 		r.Zero(sent.Sub(den), ErrDenominator)
 		den = sent
@@ -72,19 +72,19 @@ func (f *forms) sum() (num, den transcript.Form) {
 	return f.n0.Product(f.d1).Add(f.n1.Product(f.d0)), f.d0.Product(f.d1)
 }
 
-// at merges the halves at variable 0 = mu.
+// at returns the numerator and the denominator with variable 0, which tells the halves apart, set to mu.
 func (f *forms) at(mu field.QM31) (num, den transcript.Form) {
 	return f.n0.Add(f.n1.Sub(f.n0).Mul(mu)), f.d0.Add(f.d1.Sub(f.d0).Mul(mu))
 }
 
-// verifyLayer reduces the claims num, den on a layer at the point eq to the
-// halves of the layer below at the point it returns.
+// verifyLayer reduces the claims num and den on a layer at the point eq to claims on the
+// two halves of the layer below. It returns the point of these and their values.
 func verifyLayer(r *transcript.Reader, eq []field.QM31, num, den transcript.Form) ([]field.QM31, forms) {
 	lambda := r.Challenge()
 	claim := num.Add(den.Mul(lambda))
 	point := make([]field.QM31, len(eq))
 	for j := range point {
-		linear, square := r.Form(), r.Form() // the constant is the claim − eq·(linear + square)
+		linear, square := r.Form(), r.Form() // q_1 and q_2; q_0 is the claim − eq[j]·(linear + square)
 		x := r.Challenge()
 		claim = claim.Add(linear.Mul(x.Sub(eq[j]))).Add(square.Mul(x.Square().Sub(eq[j])))
 		point[j] = x

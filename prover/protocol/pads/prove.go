@@ -11,22 +11,22 @@ import (
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
-// The proof of products shows Σ_i eq(τ, i)·(x_i·y_i − z_i) = 0 over all triples, those beyond them being zero, by a sumcheck
-// in the form of a look-up tree's layer (package logup): eq is left out of what is sent, the second and third
-// coefficients of a quadratic a round. They are padded as well. It ends in the MLEs of all x, y and z at one point, which
-// are sent as they are: the dummies make them uniform.
+// The proof of products shows Σ_i eq(τ, i)·(x_i·y_i − z_i) = 0 over all triples, filled up with zeros to a power of two. It is a
+// sumcheck in the form of a look-up tree's layer (package logup): the factor eq is divided out of a round's polynomial, and
+// of the quadratic that is left the coefficients of X and X² are sent, less pads. It ends in the MLEs of all x, of all y and of
+// all z at one point. These three are sent without pads: the dummies make them uniform.
 
-// errProducts says that the end does not follow.
+// errProducts says that x*·y* − z* is not what is left of the sumcheck.
 var errProducts = errors.New("pads: products do not follow")
 
-// Ends are where the proof of products ends: three claims on the stack.
+// Ends are the three claims on the stack in which the proof of products ends: the MLEs of all x, y and z at a point.
 type Ends struct {
-	tape  *transcript.Tape
+	tape  *transcript.Tape // of the proof of products
 	point []field.QM31
 	at    [3]field.QM31 // x*, y*, z*
 }
 
-// Prove writes the proof of products. values are those of the stack.
+// Prove writes the proof of products. values are the elements of the stack (Fill).
 func (s *Stack) Prove(w *transcript.Writer, values []field.QM31) {
 	var tables [3][]field.QM31
 	for k := range tables {
@@ -66,7 +66,8 @@ func (s *Stack) Verify(r *transcript.Reader) *Ends {
 	r.Mask(e.tape)
 	var claim transcript.Form
 	for j := range tau {
-		linear, square := r.Form(), r.Form() // the constant is the claim − τ·(linear + square)
+		// q(X) = c + linear·X + square·X², and (1−τ_j)·q(0) + τ_j·q(1) is the claim: so c is the claim − τ_j·(linear + square).
+		linear, square := r.Form(), r.Form()
 		x := r.Challenge()
 		claim = claim.Add(linear.Mul(x.Sub(tau[j]))).Add(square.Mul(x.Square().Sub(tau[j])))
 		e.point[j] = x
@@ -79,34 +80,36 @@ func (s *Stack) Verify(r *transcript.Reader) *Ends {
 	return e
 }
 
-// Read is what a verifier has of a sub-transcript: its tape, and the values of its claims.
+// Read is what a verifier has read of a sub-transcript: its tape, and the values of its claims.
 type Read struct {
 	Tape   *transcript.Tape
-	Claims int
-	Claim  func(i int) transcript.Form
+	Claims int                         // number of claims
+	Claim  func(i int) transcript.Form // the value of claim i
 }
 
-// check says whether a tape is what the stack has room for.
+// check panics if the tape of sub-transcript i does not have the pads and triples for which the stack has elements.
 func (s *Stack) check(i int, t *transcript.Tape) {
 	if f := s.forks[i]; t.Pads() != f.Pads || !slices.Equal(t.Triples(), f.Triples) {
 		panic("pads: a sub-transcript with other elements than planned")
 	}
 }
 
-// Join joins everything with powers of zeta: the claims of all sub-transcripts in order, then so many claims that are zero and
-// have no pads, then the three claims at the end of the proof of products, then the equations in the order in which they
-// arose. It returns the value of the joined claim, and the weight in its functional of each element of the stack. (Claims
-// on tensors are in the functional besides.)
+// Join joins everything with powers of zeta, in this order: the claims of all sub-transcripts; then as many claims as zeros says,
+// which have the value zero and no pads (those on unused ends); then the three claims at the end of the proof of products; then
+// the equations, first those of the sub-transcripts and last that of the proof of products. It returns the value of the
+// joined claim and, for each element of the stack, its weight in the joined functional. The functional also has the terms
+// of the claims on tensors, which are not part of the result.
 //
-// A claim says that a functional of the tables is its known part plus its form in the pads, an equation that zero is; so
-// the functional has the forms with the opposite sign, and the value the known parts.
+// A claim says that a functional on the tables equals a known part plus a form in the pads. An equation says the same with zero
+// in place of the functional. Moving the forms to the left gives the result: the weights of the pads are those of the forms
+// with the opposite sign, and the value is the sum of the known parts.
 func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (value field.QM31, weights []field.QM31) {
 	weights = make([]field.QM31, s.Elements())
-	end := zeros // of the claims
+	end := zeros // how many claims there are before the three of ends
 	for i := range forks {
 		end += forks[i].Claims
 	}
-	// Where each part begins: among the powers, and among the products.
+	// The parts are the sub-transcripts and, last, the proof of products.
 	parts := make([]joinPart, len(forks)+1)
 	claims, equations, triples := 0, end+len(ends.at), 0
 	for i := range parts {
@@ -120,7 +123,7 @@ func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (valu
 		equations += len(p.Tape.Equations())
 		triples += len(p.Tape.Triples())
 	}
-	powers := field.Powers(zeta.Exp(uint64(end)), zeta, len(ends.at)) // those of the ends
+	powers := field.Powers(zeta.Exp(uint64(end)), zeta, len(ends.at)) // those of the claims in ends
 	for k, v := range ends.at {
 		value = value.Add(powers[k].Mul(v))
 	}
@@ -146,12 +149,12 @@ func (s *Stack) Join(forks []Read, zeros int, ends *Ends, zeta field.QM31) (valu
 // joinPart is a sub-transcript, or the proof of products, in the joined claim.
 type joinPart struct {
 	Read
-	claims, equations int // the powers of zeta that its first ones have
-	pads, triples     int // where its pads and its products begin
-	known             field.QM31
+	claims, equations int        // the exponents of zeta of its first claim and its first equation
+	pads, triples     int        // the place of its first pad in the stack, and the number of its first triple
+	known             field.QM31 // its part of the joined claim's value
 }
 
-// forms are the claims and equations, with their powers of zeta.
+// forms returns the claims and then the equations, each with its power of zeta.
 func (p *joinPart) forms(zeta field.QM31) iter.Seq2[transcript.Form, field.QM31] {
 	return func(yield func(transcript.Form, field.QM31) bool) {
 		for i, weight := range field.Powers(zeta.Exp(uint64(p.claims)), zeta, p.Claims) {
@@ -168,7 +171,8 @@ func (p *joinPart) forms(zeta field.QM31) iter.Seq2[transcript.Form, field.QM31]
 	}
 }
 
-// addEnds adds to the weights of triples lo to hi − 1 those of the claims at the end of the proof of products.
+// addEnds adds to weights, for the elements of triples lo to hi − 1, their weights in the claims at the end of the proof of
+// products. powers are the powers of zeta of these claims, and eq is the eq table of their point.
 func (s *Stack) addEnds(weights, eq, powers []field.QM31, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		x, y, z := s.triple(i)

@@ -11,27 +11,26 @@ import (
 // Limbs is the number of values of an element of the stack.
 const Limbs = 4
 
-// dummies is how many triples are used nowhere. What is sent in the clear of all triples, x*, y* and z*, is uniform by
-// them, but for ½·|K|^(−5/2) in statistical distance.
+// dummies is the number of triples that nothing but the proof of products uses. They make x*, y* and z*, the values that are
+// sent without pads for all triples, uniform up to a statistical distance of ½·|K|^(−5/2).
 const dummies = 4
 
-// Fork is what a sub-transcript takes: the number of its elements, the pairs of these whose products are needed, and how many
-// equations it leaves.
+// Fork is what a sub-transcript needs of the stack.
 type Fork struct {
-	Pads      int
-	Triples   [][2]int
-	Equations int
+	Pads      int      // how many elements of K it sends
+	Triples   [][2]int // the pairs of these elements, by their numbers, whose products the verifier needs
+	Equations int      // how many equations it leaves
 }
 
-// Stack says which element of a stack is what.
+// Stack is the layout of a stack of pads. The fields that are places count elements of K from the beginning of the stack.
 type Stack struct {
 	forks    []Fork
-	first    []int // of each sub-transcript's pads
-	rounds   int   // where those of the proof of products begin
-	products int   // where the products begin
-	dummies  int
-	triples  [][2]int // the pads of each product, by their places in the stack
-	vars     int      // of the sum over triples
+	first    []int    // by sub-transcript: the place of its first pad
+	rounds   int      // the place of the first pad of the proof of products
+	products int      // the place of the first product
+	dummies  int      // the place of the first dummy; the three elements of a dummy are side by side
+	triples  [][2]int // by product: the places of the two pads that it is the product of
+	vars     int      // number of variables of the sum over triples
 }
 
 // NewStack returns the stack of pads of these sub-transcripts.
@@ -58,7 +57,7 @@ func (s *Stack) Elements() int { return s.dummies + 3*dummies }
 // Vars returns the number of rounds of the proof of products.
 func (s *Stack) Vars() int { return s.vars }
 
-// triple returns the places of a triple, those of dummies behind the others.
+// triple returns the places of the elements of triple i, z being x·y. The dummies have the last numbers.
 func (s *Stack) triple(i int) (x, y, z int) {
 	if i < len(s.triples) {
 		return s.triples[i][0], s.triples[i][1], s.products + i
@@ -70,7 +69,7 @@ func (s *Stack) triple(i int) (x, y, z int) {
 // count returns the number of triples, dummies included.
 func (s *Stack) count() int { return len(s.triples) + dummies }
 
-// Fill returns the elements of the stack: pads from a secret key, and products.
+// Fill returns the elements of the stack: pads and dummies, which follow from a secret key, and products.
 func (s *Stack) Fill(key *prf.Key) []field.QM31 {
 	values := make([]field.QM31, s.Elements())
 	draw(key, prf.Pad, values[:s.products])
@@ -82,7 +81,7 @@ func (s *Stack) Fill(key *prf.Key) []field.QM31 {
 	return values
 }
 
-// draw sets elements of K to those of a stream, four elements of F each.
+// draw sets dst to the pseudorandom elements of the key for one use, each made of four elements of F.
 func draw(key *prf.Key, use prf.Use, dst []field.QM31) {
 	limbs := make([]field.M31, Limbs*len(dst))
 	key.Elements(use, 0, 0, limbs)
@@ -92,12 +91,12 @@ func draw(key *prf.Key, use prf.Use, dst []field.QM31) {
 	}
 }
 
-// Of returns the pads of a sub-transcript among the stack's values.
+// Of returns the pads of a sub-transcript. values are the elements of the stack.
 func (s *Stack) Of(fork int, values []field.QM31) []field.QM31 {
 	return values[s.first[fork]:][:s.forks[fork].Pads]
 }
 
-// NewTape returns the tape for a verifier of a sub-transcript.
+// NewTape returns an empty tape for a verifier of a sub-transcript, with room for what the plan says.
 func (s *Stack) NewTape(fork int) *transcript.Tape {
 	f := &s.forks[fork]
 	return transcript.NewTape(len(f.Triples), f.Equations)

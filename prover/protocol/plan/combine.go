@@ -11,8 +11,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Claim says that the MLE of a committed tensor has a value at a point. For the multiplicities
-// of a table it may instead say that those of the table's saturated rows add up to the value.
+// Claim says that the MLE of a committed tensor has a value at a point. A claim on the
+// multiplicities of a table may instead say that the multiplicities of the table's saturated
+// rows add up to the value (docs/protocol.md, "Look-ups", 7).
 type Claim struct {
 	Tensor    model.TensorID
 	Point     []field.QM31
@@ -23,8 +24,9 @@ type Claim struct {
 // half is 1/2. At points of halves every eq has the same value.
 var half = field.FromM31(field.M31(1).Div2Exp(1))
 
-// saturated returns the terms of power times the sum of a vector's saturated rows. The vector
-// lies in its stack as one block, the given one.
+// saturated returns the terms whose sum is power times the sum of the multiplicities of c's
+// saturated rows. The multiplicities lie in their stack as one block, the given one. The sum over
+// 2^n aligned entries is 2^n times their MLE at the point all of whose n coordinates are 1/2.
 func (at *place) saturated(block int32, c *Claim, power field.QM31) (terms whir.List) {
 	first := at.first + at.stack.Blocks[block].Offset
 	for _, b := range c.Saturated.SaturatedBlocks() {
@@ -37,23 +39,24 @@ func (at *place) saturated(block int32, c *Claim, power field.QM31) (terms whir.
 	return terms
 }
 
-// claimGrain is the number of claims that are worth a goroutine. Claims within such a group
-// share cuts.
+// claimGrain is the number of claims that one goroutine handles. Claims share cuts within
+// such a group.
 const claimGrain = 1 << 12
 
-// A cut is what all claims on tensors of one shape and one tree at one point have in common. For every block
-// it has the factor of the claim and the point inside the block. Terms share both.
+// A cut is a point cut up for the blocks of a tensor of a given shape: T~(point) is the sum over
+// the blocks of coefs[k]·(MLE of block k at points[k]). All claims on tensors of this shape
+// and tree at this point share the cut.
 type cut struct {
-	number int     // of the cuts of all claims, from 1 on
-	claims []int32 // which these are
+	number int     // among the cuts of all claims, from 1 on; 0 until it is numbered
+	claims []int32 // the claims that share the cut
 	tree   int
 	shape  []int
 	point  []field.QM31
-	coefs  []field.QM31
-	points [][]field.QM31
+	coefs  []field.QM31   // by block
+	points [][]field.QM31 // by block
 }
 
-// fill cuts a claim into the blocks that its tensor has in its stack.
+// fill sets coefs and points, for a tensor that has the given blocks of the stack.
 func (c *cut) fill(stack *model.Stack, blocks []int32) {
 	c.coefs, c.points = make([]field.QM31, len(blocks)), make([][]field.QM31, len(blocks))
 	parts := poly.SplitAxes(c.shape, c.point)
@@ -74,13 +77,14 @@ func (c *cut) fill(stack *model.Stack, blocks []int32) {
 
 // cutKey is the key by which shared cuts are found: claims with different keys share none.
 type cutKey struct {
-	tree, vars, blocks int32
-	first, last        field.CM31 // parts of coordinates
+	tree, vars, blocks int32      // the tree, and the numbers of the point's coordinates and the tensor's blocks
+	first, last        field.CM31 // halves of the point's first and last coordinate
 }
 
-// cuts returns the cut of every claim, except for claims on saturated rows. Within a group of
+// cuts returns the cut of every claim; of claims on saturated rows it is nil. Within a group of
 // claimGrain claims one cut is made for each shape and point. Claims that have the same cutKey
-// by chance, or because somebody built a model key for it, get a cut each.
+// but another shape or point, by chance or because somebody built a model key for it, get a cut
+// each: this costs time but changes nothing else.
 func (p *Plan) cuts(claims []Claim) []*cut {
 	list := make([]*cut, len(claims))
 	parallel.For(len(claims), claimGrain, func(lo, hi int) {
@@ -114,22 +118,23 @@ func samePoint(a, b []field.QM31) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// joined are the terms of the combined claim: one for every block of a claim's tensor, and
-// after those of all claims one for every unused end of a row.
+// joined are the terms of the combined claim (whir.Terms): one for every block of a claim's
+// tensor, and after those of all claims one for every block of an unused end of a row.
 type joined struct {
 	p      *Plan
 	claims []Claim
-	cuts   []*cut       // of the claims
-	all    []*cut       // each once
-	powers []field.QM31 // of zeta: one a claim, and one an unused end
-	ends   []int        // of a claim's terms
+	cuts   []*cut       // by claim; nil for claims on saturated rows
+	all    []*cut       // every cut once, in the order of their numbers
+	powers []field.QM31 // powers of zeta: one for each claim, and then one for each tail
+	ends   []int        // by claim: how many terms it and the claims before it have
 	tails  []tail
-	tau    []field.QM31
+	tau    []field.QM31 // the point at which tails are claimed to be zero
 }
 
 // Len returns the number of terms.
 func (j *joined) Len() int { return j.ofClaims() + len(j.tails) }
 
+// ofClaims returns the number of terms of all claims.
 func (j *joined) ofClaims() int {
 	if len(j.ends) == 0 {
 		return 0

@@ -14,11 +14,11 @@ import (
 // by virtual tensors that each name the one before twice, or for a table of 2^34 entries.
 // A transformer of fifty layers costs about a seventh of the limits.
 const (
-	maxNodes  = 1 << 17 // values that the forks find
-	maxTerms  = 1 << 19 // summands of them
+	maxNodes  = 1 << 17 // nodes of all forks
+	maxTerms  = 1 << 19 // terms of the nodes that are combinations
 	maxBlocks = 1 << 18 // blocks of all stacks and look-ups
-	maxOpened = 1 << 18 // blocks of the tensors that claims are on
-	maxPairs  = 1 << 26 // wired pairs of indexes that are walked
+	maxOpened = 1 << 18 // blocks of the tensors that claims are on, counted for every claim
+	maxPairs  = 1 << 26 // wired pairs of indexes that the evaluations of views go through
 	maxWork   = 1 << 26 // in units of about a wired pair, 20 ns on one core
 )
 
@@ -28,36 +28,37 @@ const MaxPublic = 1 << 24
 // The costs of the parts of a verification, planning included, in the units of Plan.Work.
 const (
 	workFork       = 2000 // a fork of the transcript, its frame, its rounds
-	workRound      = 80   // a round of a sumcheck: the sponge above all
-	workNode       = 64
-	workTerm       = 16
-	workView       = 300
-	workBlock      = 150 // a block of a look-up tree: its place in the tree, and in its step
-	workPieceBit   = 10  // a piece of a table, for each bit of its key
-	workFormulaBit = 40  // a tensor by formula, for each bit of its indexes or offset
-	workClaimBlock = 110 // a block of a tensor that a claim is on
-	workPublic     = 1   // an entry of the statement: read and absorbed, however few bits it has
-	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
+	workRound      = 80   // a round of a sumcheck: mostly for the sponge
+	workNode       = 64   // a node
+	workTerm       = 16   // a term of a combination
+	workView       = 300  // a view, besides its wired pairs
+	workBlock      = 150  // a block of a look-up tree: its place in the tree, and in its step
+	workPieceBit   = 10   // a piece of a table, for each bit of its key
+	workFormulaBit = 40   // a tensor by formula, for each bit of its indexes or offset
+	workClaimBlock = 110  // a block of a tensor that a claim is on
+	workPublic     = 1    // an entry of the statement: read and absorbed, however few bits it has
+	publicPerWork  = 8    // entries of a public tensor that are evaluated in one unit of work
 )
 
-// cost adds up what verifying costs, and stops at the first limit. Sub-transcripts are
-// laid out in parallel; whether a limit is passed does not depend on their order.
+// cost adds up what verifying costs, until a limit is passed. Sub-transcripts are
+// planned in parallel; whether a limit is passed does not depend on their order.
 type cost struct {
-	nodes, terms, opened, pairs, units atomic.Uint64
-	over                               atomic.Pointer[string] // what is too much
+	nodes, terms, opened, pairs, units atomic.Uint64          // the sums for the limits above; units are those of maxWork
+	over                               atomic.Pointer[string] // the error for a limit that was passed, nil if none was
 }
 
-// spent is what one sub-transcript adds to a cost. It buffers part of that, because shared
-// sums that several cores write to for every node would take longer than all the rest.
+// spent adds the cost of one sub-transcript to a cost. It buffers small amounts, because
+// writing to the shared sums from several cores, for every node, would take longer than all
+// other work.
 type spent struct {
 	*cost
-	nodes, terms, opened, pairs, units uint64
+	nodes, terms, opened, pairs, units uint64 // what is not yet in the sums of the same names
 }
 
-// mostWaiting is the most that is buffered of one sum.
+// mostWaiting is the amount in one buffer from which on all buffers are flushed.
 const mostWaiting = 1 << 12
 
-// add buffers n, which is below 2^60.
+// add adds n, which is below 2^60, to one of the buffers.
 func (s *spent) add(sum *uint64, n uint64) {
 	if *sum += n; *sum >= mostWaiting {
 		s.flush()
@@ -75,18 +76,20 @@ func (s *spent) flush() {
 	*s = spent{cost: c}
 }
 
+// spend adds n to a sum. If the sum then exceeds its limit, the cost has failed, with the error `what`
+// unless it had failed before.
 func (c *cost) spend(sum *atomic.Uint64, n, limit uint64, what string) {
 	// The sum cannot wrap: n is below 2^60, and after the limit is passed only
 	// sub-transcripts that have not seen it yet add to the sum.
 	if !c.failed() && sum.Add(n) > limit {
-		reason := what // so that what stays where it is
+		reason := what // a copy, so that only this rare branch allocates
 		c.over.CompareAndSwap(nil, &reason)
 	}
 }
 
 func (c *cost) failed() bool { return c.over.Load() != nil }
 
-// failure is the error of the limit that was passed, nil if none was.
+// failure returns an error if a limit was passed.
 func (c *cost) failure() error {
 	if what := c.over.Load(); what != nil {
 		return errors.New(*what)
@@ -94,14 +97,15 @@ func (c *cost) failure() error {
 	return nil
 }
 
+// work adds n units of work.
 func (c *cost) work(n uint64) { c.spend(&c.units, n, maxWork, "verifying takes too much work") }
 
-// walk adds a walk over wired pairs.
+// walk adds a walk over wired pairs to the sum of pairs, but not its work.
 func (c *cost) walk(pairs uint64) { c.spend(&c.pairs, pairs, maxPairs, "views are too large in all") }
 
 func (s *spent) work(n uint64) { s.add(&s.units, n) }
 
-// node adds a value.
+// node adds a node and, if it is a combination, its terms.
 func (s *spent) node(n *Node) {
 	s.add(&s.nodes, 1)
 	s.work(workNode)
@@ -114,7 +118,7 @@ func (s *spent) node(n *Node) {
 // public adds the cost of evaluating a public tensor.
 func (s *spent) public(shape []int) { s.work(uint64(model.Size(shape)) / publicPerWork) }
 
-// walk adds a walk over wired pairs.
+// walk adds a walk over wired pairs, with its work.
 func (s *spent) walk(pairs uint64) {
 	s.add(&s.pairs, pairs)
 	s.work(pairs)
@@ -128,7 +132,8 @@ func (s *spent) wiring(w *Wiring) {
 		s.walk(w.SinglePairs + w.SummedPairs) // for the view of ones
 	}
 	for _, g := range w.Summed {
-		// Two tables of eq for each side.
+		// The eq at a point of the source's axes is made as two tables, each for half of the
+		// variables, and so is that at a point of the output's.
 		s.work(2<<(model.Vars(Pick(w.In, g.In))/2) + 2<<(model.Vars(Pick(w.Out, g.Out))/2))
 	}
 }
@@ -144,8 +149,8 @@ func (s *spent) opens(n uint64) {
 	s.work(n * workClaimBlock)
 }
 
-// CheckSizes returns an error for graphs that are too large to lay out. It is called
-// before anything is laid out or read from a proof.
+// CheckSizes returns an error for graphs that are too large to be planned. It is called
+// before anything is planned or read from a proof.
 func CheckSizes(g *model.Graph) error {
 	var public uint64
 	for _, ids := range [][]model.TensorID{g.Given(), g.Outputs} {

@@ -8,11 +8,12 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// cutGrain is the least cuts whose insides are worth a goroutine.
+// cutGrain is the least number of cuts worth a goroutine in the computation of insides.
 const cutGrain = 1 << 6
 
-// Eval adds up the terms at a point. What a term has in common with others is computed once: the weights of blocks of one size, which
-// lie side by side in a stack, and what a cut has inside of its blocks.
+// Eval returns the sum of the terms at a point (whir.Terms). A term has three factors: the power of zeta of its claim, the
+// weight of its block (whir.Point.Blocks), and its inside, the eq of the cut's point within the block (whir.Point.Inside) with the
+// cut's coefficient. Weights are computed once for each block of a stack, and insides once for each block of a cut.
 func (j *joined) Eval(at *whir.Point) (field.QM31, error) {
 	e := &evaluation{joined: j, at: at, weights: make([][]field.QM31, len(j.p.places)), inside: make([][]field.QM31, len(j.all))}
 	parallel.For(len(e.weights), 1, func(lo, hi int) {
@@ -42,18 +43,20 @@ func (j *joined) Eval(at *whir.Point) (field.QM31, error) {
 	return e.sum, e.err
 }
 
-// evaluation is what Eval knows of the point.
+// evaluation is the state of Eval. Blocks that are longer than a row of the table have neither a weight nor an inside: their
+// terms are evaluated one by one.
 type evaluation struct {
 	*joined
 	at      *whir.Point
-	weights [][]field.QM31 // by place and block of its stack, but for blocks that are longer than a row of the table
-	inside  [][]field.QM31 // by cut and block, likewise, with the block's factor
+	weights [][]field.QM31 // by place, and by block of its stack
+	inside  [][]field.QM31 // by cut (number − 1), and by its block: eq inside the block times cut.coefs
 
 	mu  sync.Mutex
 	sum field.QM31
-	err error // one of those that there are
+	err error // one of the errors, if there are any
 }
 
+// add adds a value to the sum, or records an error.
 func (e *evaluation) add(v field.QM31, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -62,8 +65,11 @@ func (e *evaluation) add(v field.QM31, err error) {
 	}
 }
 
+// term adds one term.
 func (e *evaluation) term(t *whir.Term) { e.add(e.at.Term(t)) }
 
+// weightsOf returns the weights of the blocks of a stack. Blocks of one size are neighbours, so that one call of
+// whir.Point.Blocks gives the weights of them all.
 func (e *evaluation) weightsOf(p *place) []field.QM31 {
 	blocks := p.stack.Blocks
 	weights := make([]field.QM31, len(blocks))
@@ -80,6 +86,7 @@ func (e *evaluation) weightsOf(p *place) []field.QM31 {
 	return weights
 }
 
+// insideOf returns the insides of the blocks of a cut.
 func (e *evaluation) insideOf(c *cut) []field.QM31 {
 	inside := make([]field.QM31, len(c.coefs))
 	for k, point := range c.points {
@@ -90,15 +97,16 @@ func (e *evaluation) insideOf(c *cut) []field.QM31 {
 	return inside
 }
 
-// gathered are factors of terms from many places, side by side, and the sum of terms so far.
+// gathered has factors of terms of up to 128 claims that share a cut, and the sum of terms so far.
 type gathered struct {
-	powers, weights [1 << 7]field.QM31
-	located         [1 << 7]*located
+	powers, weights [1 << 7]field.QM31 // by claim: its power of zeta, and the weight of one of its blocks
+	located         [1 << 7]*located   // by claim: where its tensor is
 	sum             field.QM31
-	term            whir.Term // for one at a time that is computed by itself
+	term            whir.Term // room for a term that is evaluated by itself
 }
 
-// cut adds the terms of all claims that share a cut. What a block has inside is a factor of one term of each of them.
+// cut adds the terms of all claims that share a cut. Each block of the cut gives one term for each of these claims. These terms
+// have the same inside, so that it is multiplied with their sum of power times weight.
 func (e *evaluation) cut(c *cut, g *gathered) {
 	inside := e.inside[c.number-1]
 	for rest := c.claims; len(rest) > 0; {

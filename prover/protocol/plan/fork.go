@@ -7,27 +7,28 @@ import (
 
 // Fork is the plan of one sub-transcript, of a chunk or of the public outputs: which
 // values are found and sent and in what order, which sums are proved, and which claims
-// on committed tensors are left. Prover and verifier follow it (package reduce). What
-// it costs is known before it begins.
+// on committed tensors are left (docs/protocol.md, "Claim reduction"). Prover and verifier
+// follow it (package reduce).
 type Fork struct {
 	Chunk int // −1 for the outputs
 	// Leaves describes the look-up tree; it has no blocks if there are no look-ups.
 	// Alpha and Beta are zero.
 	Leaves backend.Leaves
-	// Steps and Tables are the values of every step and every table of Leaves at the
-	// end of the tree. A step that is cut into several blocks is evaluated where the
-	// sum over such steps ends. That sum has JoinVars rounds; 0 if there is no such
-	// step.
+	// Steps and Tables are the values of every step and every table of Leaves that the
+	// end of the tree is checked with. A step in one block, or a table, is evaluated at the
+	// point where the tree ends. A step that is cut into several blocks is evaluated
+	// where the sum over such steps ends (package colsum). That sum has JoinVars rounds;
+	// JoinVars is 0 if there is no such step.
 	Steps, Tables []Row
 	JoinVars      int
 	// Tau is the number of challenges in the list EquationPoint.
 	Tau       int
 	Equations []Equation
 	// Nodes are the values in the order in which they are found:
-	//   - up to RowNodes before the sum over the steps that are cut,
-	//   - up to JoinNodes before that sum and the look-ups are checked,
-	//   - up to EquationNodes before the equations are checked,
-	//   - the others after each batch.
+	//   - the first RowNodes before the sum over the steps that are cut,
+	//   - the first JoinNodes before the end of that sum and the look-ups are checked,
+	//   - the first EquationNodes before the equations are checked,
+	//   - the others after the batches, those up to Batch.Nodes after each.
 	Nodes                              []Node
 	RowNodes, JoinNodes, EquationNodes int
 	Sums                               []Sum
@@ -58,25 +59,27 @@ const (
 	End
 	// SumValue is the value of a sum: sent, and proved by a later batch.
 	SumValue
-	// Combination is a Combined: a virtual tensor or an accumulator.
+	// Combination is a virtual tensor or an accumulator at a point: computed from other
+	// values, as Combined says.
 	Combination
 	// Count is the sum of a table's multiplicities over its saturated rows: sent as
 	// an element of F, and a claim.
 	Count
 )
 
-// Node is a value that a sub-transcript finds.
+// Node is a value that a sub-transcript finds. Which fields are set depends on its kind, as
+// the comments say.
 type Node struct {
 	Kind      NodeKind
 	IsB       bool           // End: the end is that of the sum's second operand
 	Tensor    model.TensorID // Public, Sent, End, Count
 	Table     model.TableID  // Count
 	Sum       int32          // SumValue, End
-	At        Point
-	*Combined // Combination; nil of others, which are most
+	At        Point          // of all but Count and SumValue
+	*Combined                // Combination; nil for the other kinds, which most nodes are of
 }
 
-// Combined is Const·mask + Σ Terms over the index space Shape.
+// Combined is the value Const·mask~(At) + Σ Terms, where mask is 1 on the index space Shape.
 type Combined struct {
 	Shape []int
 	Const int64
@@ -97,26 +100,27 @@ type Term struct {
 // cheaper.
 const ManyBlocks = 16
 
-// Row has the values of a step or a table at the end of the look-up tree.
+// Row has the values of the columns of a step or a table that the end of the look-up tree is
+// checked with (docs/protocol.md, "Look-ups"), None for what it has not.
 type Row struct {
 	Num      Value // of a table: the multiplicities
-	Acc, Out Value // of a step; Out is also a table's committed value column
-	Lo       Value
+	Acc, Out Value // of a step: the accumulator and the output; Out is also a table's committed value column
+	Lo       Value // of a step: the remainder that is subtracted from the accumulator
 }
 
-// Equation says that two values are equal: Left is a step's accumulator and Right
-// its output (None for a zero step), or Left an output tensor and Right None,
-// where the verifier evaluates the public output.
+// Equation says that two values are equal. For a step, Left is its accumulator and Right
+// its output, or None for a zero step, whose accumulator is zero. For an output, Left is
+// the output tensor and Right is None: the verifier evaluates the public output.
 type Equation struct {
 	Step        int // −1 for an output
 	Output      int // of an output: its number
 	Left, Right Value
 }
 
-// Sum is Σ_x eq(Eq, x_0 …)·A(x)·B(x) over Vars variables. B is an operand as A is,
-// or the wiring of View at the point At.
+// Sum is Σ_x eq(Eq, first len(Eq) coordinates of x)·A(x)·B(x) over Vars variables. If View
+// is nil, B is an operand as A is; otherwise it is the wiring of View at the point At.
 type Sum struct {
-	Value Value
+	Value Value // the node that has the value of the sum
 	Vars  int
 	Eq    Point
 	A, B  Operand
@@ -124,8 +128,8 @@ type Sum struct {
 	At    Point
 }
 
-// Operand is a tensor with some axes bound, as a table over the other axes in the order
-// Keep. When the sum has ended, the tensor's MLE is needed at the point End.
+// Operand is a tensor some of whose axes are bound to points: a table over the other axes,
+// in the order Keep. When the sum has ended, the tensor's MLE is needed at the point End.
 type Operand struct {
 	Tensor model.TensorID
 	Bound  []Point // by axis; nil for those in Keep
@@ -137,13 +141,14 @@ type Operand struct {
 type Batch struct {
 	From, To int // of Fork.Sums
 	Rounds   int
-	Degree   int // of the round polynomials, at most
-	// Checks are done when the nodes up to Nodes are known.
+	Degree   int // bounds the degree of the round polynomials
+	// Checks are done when the first Nodes nodes of the fork are known.
 	Nodes  int
 	Checks []Check
 }
 
-// Check says that the end of a sum equals a value that is found in another way.
+// Check says that the value with which a sum has ended for one of its operands (B if IsB)
+// equals the node Value, which is found in another way.
 type Check struct {
 	Sum   int
 	IsB   bool

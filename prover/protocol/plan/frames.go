@@ -26,9 +26,9 @@ type Frame struct {
 	Kind  FrameKind
 	Index int // of a chunk, else 0
 	// Bytes is the greatest length of the stream, at transcript.LimbBytes for an
-	// element of F. Exact says that the stream always has this length. In a file it is
-	// packed and so shorter (package proof), unless it is of Words: digests whose words
-	// are no elements of F cannot be packed as such.
+	// element of F. Exact says that the stream always has this length. In a file a stream of
+	// elements of F is packed and so shorter (package proof). Words says that the stream may
+	// have digests whose words are no elements of F, which cannot be packed.
 	Bytes int64
 	Exact bool
 	Words bool

@@ -14,22 +14,22 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Pads are what a hiding proof commits to besides the witness: the stack of pads, in the witness's tree behind
-// the stacks of chunks. Mask rows and the auxiliary row follow it there.
+// Pads is what a hiding proof commits to besides the witness (docs/protocol.md, "Masked sub-transcripts"): the stack of pads. It
+// lies in the witness's tree, behind the stacks of chunks and before the mask rows and the auxiliary row.
 type Pads struct {
 	*pads.Stack
-	stack  *model.Stack
-	tree   int
-	offset uint64 // of the stack's first value, as in whir.Term
-	joined int    // claims and equations in the joined claim that plain proofs have not
+	stack  *model.Stack // of no tensors, with the size alone
+	tree   int          // the witness's tree
+	offset uint64       // of the stack's first value, as in whir.Term
+	joined int          // how many claims and equations are joined that a plain proof does not have
 }
 
-// CheapestTails has NewHiding choose how long tails are: what costs least.
+// CheapestTails, as the tailLog of NewHiding, asks for the length of tails that costs least.
 const CheapestTails = -1
 
-// NewHiding plans hiding proofs with tails of a 2^tailLog-th of rows. The trees of fixed tensors have rows of
-// these lengths (as in WithRows; nil: chosen as for plain proofs) and tails of a 2^fixedTailLog-th, or none for 0: then they are not
-// hidden.
+// NewHiding plans hiding proofs. A row has a tail of a 2^tailLog-th of its length. The trees of fixed tensors have rows of the
+// given lengths, as in WithRows; if fixed is nil, these are chosen as for plain proofs. Rows of fixed tensors have tails of a
+// 2^fixedTailLog-th. If fixedTailLog is 0, they have none, and the fixed tensors are not hidden.
 func NewHiding(g *model.Graph, c soundness.Config, tailLog int, fixed []int, fixedTailLog int) (*Plan, error) {
 	choice := Choice{BaseRowVars: -1, FixedRowVars: -1}
 	if fixed != nil {
@@ -39,7 +39,8 @@ func NewHiding(g *model.Graph, c soundness.Config, tailLog int, fixed []int, fix
 		}
 	}
 	choice.WitnessRowVars, choice.TailLog, choice.FixedTailLog, choice.ApartRowVars = -1, tailLog, fixedTailLog, apartRowVars(g)
-	for _, c := range g.Instance.Committed { // tails that all trees have room for
+	// TailLog bounds the tails of all first trees. Inputs that were committed to have their tails already: none may be longer.
+	for _, c := range g.Instance.Committed {
 		if choice.TailLog == CheapestTails || choice.TailLog > c.TailLog {
 			choice.TailLog = c.TailLog
 		}
@@ -47,7 +48,8 @@ func NewHiding(g *model.Graph, c soundness.Config, tailLog int, fixed []int, fix
 	return newPlan(g, c, choice)
 }
 
-// checkTails refuses lengths of tails that no hiding proof has.
+// checkTails returns an error for lengths of tails that no hiding proof has. CheapestTails is accepted as TailLog where the length
+// may still be chosen: if no levels are given and the fixed tensors have no tails.
 func (c *Choice) checkTails() error {
 	for _, j := range []int{c.TailLog, c.FixedTailLog} {
 		if j == CheapestTails && c.Levels == nil && c.FixedTailLog == 0 {
@@ -63,7 +65,8 @@ func (c *Choice) checkTails() error {
 	return nil
 }
 
-// hide lays out a hiding proof. The number of pads follows from the sub-transcripts, so these come first.
+// hide plans the commitments and the sub-transcripts of a hiding proof. The number of pads follows from the sub-transcripts, so
+// these are planned before the trees. They need to know which blocks a tensor has, so tensors are located first.
 func (p *Plan) hide(choice Choice) error {
 	if err := choice.checkTails(); err != nil {
 		return err
@@ -87,7 +90,7 @@ func (p *Plan) hide(choice Choice) error {
 		return errors.New("tails of fixed tensors, of which there are none")
 	}
 	p.located = make([]located, len(p.Graph.Tensors))
-	number := 0 // of places, in the order in which add gives them
+	number := 0 // the index of the next stack in Plan.places, to which Plan.add will append the stacks in this order
 	for _, stack := range slices.Concat([]*model.Stack{s.base, s.fixed}, s.apart, s.witness) {
 		if stack == nil {
 			continue
@@ -100,7 +103,7 @@ func (p *Plan) hide(choice Choice) error {
 	if err := p.reduce(); err != nil {
 		return err
 	}
-	p.Pads = &Pads{joined: 3 + 1}
+	p.Pads = &Pads{joined: 3 + 1} // the claims x*, y* and z*, and the equation of their sumcheck
 	forks := make([]pads.Fork, len(p.Forks))
 	parallel.For(len(forks), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -121,22 +124,25 @@ func (p *Plan) hide(choice Choice) error {
 	return p.cost.failure()
 }
 
-// MaskedEquations returns how many equations a masked sub-transcript leaves.
+// MaskedEquations returns how many equations in pads a masked sub-transcript leaves.
 func (f *Fork) MaskedEquations() int {
 	n := len(f.Equations)
 	if f.Leaves.Size > 0 {
-		n += 2 + 2 // numerators and denominators at the end; of the root, that it is 0/d and d·e = 1
+		// Two at the end of the tree, for the numerators and the denominators, and two at the root:
+		// that its numerator is 0, and that d·e = 1 for its denominator d and the inverse e that is sent.
+		n += 2 + 2
 		if vars := model.Log2Ceil(f.Leaves.Size); vars > 0 {
-			n += vars // that the d sent is that of the root, and one for each layer below the first
+			n += vars // one for the d that is sent, which must be the root's, and one for each layer below the first
 		}
 	}
 	for _, b := range f.Batches {
-		n += 1 + len(b.Checks)
+		n += 1 + len(b.Checks) // the end of the batch's sumcheck, and its checks
 	}
 	return n
 }
 
-// putMasks adds mask rows and the auxiliary row.
+// putMasks adds mask rows and the auxiliary row (docs/protocol.md, "Hiding openings"). 2^shift rows of the tree make a row of the
+// table.
 func (t *Tree) putMasks(shift int) error {
 	if len(t.Hash.Groups(1<<shift)) > 1 {
 		return fmt.Errorf("rows of 2^%d values beside ones of 2^%d: too short to hide", t.RowVars, t.RowVars+shift)
@@ -152,7 +158,9 @@ func (t *Tree) putMasks(shift int) error {
 	return nil
 }
 
-// setTails sets how long the tails of rows are. The number of queries decides that of the witness's.
+// setTails sets how long the tails of rows are. Rows of fixed tensors, of committed inputs and mask rows have the longest tails
+// that their TailLog allows. The witness's tree is opened in one proof alone, so that rows of its stacks need one element for
+// each query.
 func (p *Plan) setTails(choice Choice) error {
 	queries := p.Params.Levels[0].Queries
 	for i := range p.Trees {
@@ -173,14 +181,14 @@ func (p *Plan) setTails(choice Choice) error {
 		}
 		for k := range t.Groups {
 			if t.Groups[k].Tail = tail; t.Parts[k].Kind <= backend.Pads && t.Sent() {
-				t.Groups[k].Tail = queries // of one proof
+				t.Groups[k].Tail = queries // a stack of the witness's tree
 			}
 		}
 	}
 	return nil
 }
 
-// rounds are the challenges of the proof of products.
+// rounds returns the challenges of the proof that the z of all triples are products (package pads).
 func (h *Pads) rounds() []soundness.Round {
 	return []soundness.Round{
 		soundness.Point("products of pads", uint64(h.Vars())),
@@ -188,8 +196,8 @@ func (h *Pads) rounds() []soundness.Round {
 	}
 }
 
-// CombineMasked is Combine for a hiding proof, with what a verifier has of its sub-transcripts and of the proof of
-// products. It may be called once.
+// CombineMasked is Combine for a hiding proof. reads is what the verifier has read of each sub-transcript, and ends are the ends
+// of the proof of products. It may be called once.
 func (c *Cuts) CombineMasked(reads []pads.Read, ends *pads.Ends, tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
 	p := c.j.p
 	terms, _ = c.Combine(tau, zeta)
@@ -197,7 +205,7 @@ func (c *Cuts) CombineMasked(reads []pads.Read, ends *pads.Ends, tau []field.QM3
 	return p.Pads.Terms(terms, weights), value
 }
 
-// Terms returns terms with those of the stack's elements behind them, with these weights.
+// Terms returns the given terms followed by one for each element of the stack of pads, with these weights.
 func (h *Pads) Terms(terms whir.Terms, weights []field.QM31) whir.Terms {
 	return &whir.Elements{Terms: terms, Weights: weights, Tree: h.tree, Offset: h.offset}
 }

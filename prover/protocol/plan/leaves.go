@@ -5,10 +5,10 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// NewLeaves lays out the look-up tree of the given look-up steps and of the tables
-// that they use. Blocks are stacked by decreasing size, those of one size in the
-// order of steps, of a step's blocks, and of tables, so that each is aligned and
-// nothing is padded.
+// NewLeaves lays out the look-up tree of those of the given steps that are look-ups, and of
+// the tables that mults are the multiplicities of (docs/protocol.md, "Look-ups", 2). Blocks are
+// stacked by decreasing size, so that each is aligned and nothing is padded. Those of one
+// size are in the order of the steps, then of a step's blocks, and those of tables are last.
 func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves {
 	var l backend.Leaves
 	var cuts model.Cuts

@@ -10,20 +10,20 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Link plans the proof that two roots are of the same fixed tensors (docs/protocol.md, "Links"): one hiding opening of both
-// trees, and of one with masks and an auxiliary row. Of every block of the stack it shows that the difference of the MLEs is zero at a
-// random point.
+// Link plans the proof that two roots are of the same fixed tensors (docs/protocol.md, "Links"). It is one hiding opening of both
+// trees, and of a third one that has mask rows and an auxiliary row. For every block of the stack it shows that the block's MLEs
+// under the two roots have the same value at a random point.
 type Link struct {
 	// Opened has the trees of the two keys, and that of the masks.
 	Opened
 	stack *model.Stack
 }
 
-// LinkedRows are the rows of a tree that is linked: 2^RowVars values, with tails of a 2^TailLog-th.
+// LinkedRows describes the rows of a tree that is linked: 2^RowVars values, with a tail of a 2^TailLog-th of that.
 type LinkedRows struct{ RowVars, TailLog int }
 
-// NewLink plans a link of two trees of a circuit's fixed tensors, of which there is one stack. Levels are the parameters of the
-// opening; with none they are chosen.
+// NewLink plans a link of two trees of a circuit's fixed tensors. The circuit has one stack of these. levels are the parameters
+// of the opening; if levels is nil, they are chosen.
 func NewLink(g *model.Graph, config soundness.Config, of [2]LinkedRows, levels []soundness.Level) (*Link, error) {
 	if err := CheckSizes(g); err != nil {
 		return nil, err
@@ -31,6 +31,7 @@ func NewLink(g *model.Graph, config soundness.Config, of [2]LinkedRows, levels [
 	l := &Link{Opened: Opened{Trees: make([]Tree, 3)}, stack: model.NewStack(g, g.FixedStacks()[0])}
 	longest, tailLog := max(of[0].RowVars, of[1].RowVars), min(of[0].TailLog, of[1].TailLog)
 	slots := uint64(0)
+	// add gives a tree its place: the next free table row whose number is a multiple of align.
 	add := func(t *Tree, align uint64) {
 		t.RowOffset = (slots + align - 1) / align * align
 		shift := longest - t.RowVars
@@ -71,7 +72,7 @@ func NewLink(g *model.Graph, config soundness.Config, of [2]LinkedRows, levels [
 	return l, nil
 }
 
-// Vars returns the number of coordinates of the point.
+// Vars returns the number of coordinates of the random point: as many as the largest block has variables.
 func (l *Link) Vars() int {
 	vars := 0
 	for i := range l.stack.Blocks {
@@ -80,8 +81,8 @@ func (l *Link) Vars() int {
 	return vars
 }
 
-// Terms are those of the functional, which is zero: the differences of blocks at a point's last coordinates, joined with powers of
-// zeta.
+// Terms returns the terms of the functional that a link opens: Σ_i zeta^i·(A_i~ − B_i~), where A_i and B_i are block i of the two
+// trees, each at the last coordinates of the point. Its value is zero.
 func (l *Link) Terms(point []field.QM31, zeta field.QM31) whir.List {
 	terms := make(whir.List, 0, 2*len(l.stack.Blocks))
 	for i, power := range field.Powers(field.One, zeta, len(l.stack.Blocks)) {
@@ -94,7 +95,7 @@ func (l *Link) Terms(point []field.QM31, zeta field.QM31) whir.List {
 	return terms
 }
 
-// Strength is that of the weakest round.
+// Strength returns the security of the proof of a link.
 func (l *Link) Strength() soundness.Strength { return soundness.Weakest(l.rounds()) }
 
 func (l *Link) rounds() []soundness.Round {

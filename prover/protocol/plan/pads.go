@@ -8,8 +8,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// Masked returns how many elements of K a sub-transcript sends if it is masked, each of which takes a pad, and the
-// numbers of the pairs of which a verifier needs the product, in its order.
+// Masked returns how many elements of K a sub-transcript sends if it is masked, each of which takes a pad. triples are the pairs of
+// these elements, by their numbers, of which the verifier needs the product (docs/protocol.md, "Masked sub-transcripts"), in
+// the order in which it needs them.
 func (f *Fork) Masked() (pads int, triples [][2]int) {
 	add := func(elements int, pairs [][2]int) {
 		for _, t := range pairs {
@@ -52,5 +53,6 @@ func (f *Fork) Masked() (pads int, triples [][2]int) {
 	return pads, triples
 }
 
-// knownEnd stands for an end that a verifier computes, where only that matters.
+// knownEnd stands for the second operand of a sum if that is a wiring, whose end the verifier computes. In a sumcheck.Shape only
+// its presence counts here.
 func knownEnd([]field.QM31) field.QM31 { return field.Zero }

@@ -16,7 +16,7 @@ import (
 )
 
 // Plan is a function of the circuit, the security asked for and the choice of the
-// opening's parameters. It must not be changed, nor may its circuit.
+// opening's parameters. Neither a Plan nor its circuit may be changed.
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
@@ -24,10 +24,10 @@ type Plan struct {
 	// names (model.Graph.Apart), then that of the witness. Each may be missing. The parameters are nil if nothing is committed.
 	Opened
 	Choice Choice
-	// Pads are those of a hiding proof, nil in a plain one.
+	// Pads are those of a hiding proof. They are nil in a plain one.
 	Pads *Pads
-	// LookupGrind is the proof of work before the look-up challenges of every chunk,
-	// in bits.
+	// LookupGrind is the number of bits of the proof of work before the look-up challenges
+	// of every chunk.
 	LookupGrind int
 	// Forks are the sub-transcripts: one for each chunk, in order, then that of the
 	// public outputs. Forks[i] uses sub-transcript i of the main transcript.
@@ -35,10 +35,9 @@ type Plan struct {
 	// Rounds are all challenges of a proof, in order, with their bits of security.
 	Rounds []soundness.Round
 	// Frames are the messages of a proof's file, in order.
-	Frames []Frame
-	// places says where each stack begins, located where each committed tensor is.
-	places  []place
-	located []located // by tensor
+	Frames  []Frame
+	places  []place   // where each stack begins
+	located []located // by tensor: where it is, if it is committed
 	wirings wirings
 	cost    cost
 }
@@ -67,8 +66,8 @@ func WithRows(g *model.Graph, c soundness.Config, fixed ...int) (*Plan, error) {
 	return newPlan(g, c, choice)
 }
 
-// apartRowVars are the row lengths of the trees that a header names: those of earlier segments and of inputs that were committed to,
-// and −1 for what is chosen.
+// apartRowVars returns the row lengths, as log2, of the trees that a header names (model.Graph.Apart). Trees that exist already,
+// of earlier segments and of inputs that were committed to, have theirs. For others it is −1, and the length is chosen later.
 func apartRowVars(g *model.Graph) []int {
 	var rows []int
 	for i := range g.Apart {
@@ -84,7 +83,8 @@ func apartRowVars(g *model.Graph) []int {
 	return rows
 }
 
-// withRows is the choice of row lengths of the trees of fixed tensors.
+// withRows returns a choice with the given row lengths of the trees of fixed tensors: none, that of the only tree, or those of
+// the base's tree and of the other one.
 func withRows(fixed []int) (c Choice, err error) {
 	switch len(fixed) {
 	case 0:
@@ -98,16 +98,17 @@ func withRows(fixed []int) (c Choice, err error) {
 	return c, err
 }
 
-// WithChoice is New with parameters that were chosen before. It returns an error if
-// they do not reach the security.
+// WithChoice is New with parameters that were chosen before, such as those that a proof's
+// header states. It returns an error if they do not reach the security asked for.
 func WithChoice(g *model.Graph, c soundness.Config, made Choice) (*Plan, error) {
 	if made.Levels == nil {
-		made.Levels = []soundness.Level{} // none: nothing is chosen in their place
+		made.Levels = []soundness.Level{} // not nil, for which newPlan would choose levels
 	}
 	return newPlan(g, c, made)
 }
 
-// newPlan makes a plan, and chooses the parameters that choice leaves open.
+// newPlan makes a plan. It chooses the parameters that choice leaves open: negative row
+// lengths, nil levels, and CheapestTails.
 func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 	return p, nil
 }
 
-// layOut makes the trees and the parameters of their opening.
+// layOut makes the trees and the parameters of their opening, for a plain proof.
 func (p *Plan) layOut(choice Choice) error {
 	if err := CheckSizes(p.Graph); err != nil {
 		return err
@@ -141,8 +142,8 @@ func (p *Plan) layOut(choice Choice) error {
 	return p.plant(newStacks(p.Graph), choice)
 }
 
-// committed lists the tensors of a base, other fixed tensors, those of each tree that a header names, then the rest of the witness of
-// each chunk.
+// committed returns the tensors of every stack. The stacks are, in this order: that of the base's tensors, that of the other fixed
+// tensors, one for each tree that a header names, and one for each chunk, with the witness tensors that no header names.
 func committed(g *model.Graph) [][]model.TensorID {
 	first := 2 + len(g.Apart)
 	lists := make([][]model.TensorID, first+g.Chunks)
@@ -167,7 +168,8 @@ func committed(g *model.Graph) [][]model.TensorID {
 	return lists
 }
 
-// reduce lays out the sub-transcripts, in parallel.
+// reduce plans the claim reduction of every sub-transcript (docs/protocol.md, "Claim reduction"),
+// all of them in parallel.
 func (p *Plan) reduce() error {
 	g := p.Graph
 	p.cost.work(uint64(len(p.tails())) * workClaimBlock)
@@ -198,20 +200,20 @@ func (p *Plan) reduce() error {
 	return p.cost.failure()
 }
 
-// wirings has the wiring of every view of a plan, so that each view is analysed once, and those that are alike share
-// one: layers of a model have the same views.
+// wirings has the wiring of every view of a plan, so that each view is analysed once. Views that are alike share a wiring: the
+// layers of a model have the same views.
 type wirings struct {
 	list  sync.Map // from a *model.Linear to a *wired
-	alike sync.Map // from a string to a *Wiring, by what they follow from
+	alike sync.Map // from a wiringKey, as a string, to a *Wiring
 }
 
-// wired is the wiring of one view.
+// wired is the wiring of one view. The first goroutine that wants it makes it.
 type wired struct {
 	once sync.Once
 	is   *Wiring
 }
 
-// wiring returns the wiring of a view.
+// wiring returns the wiring of the view of l, a term of something with shape out.
 func (r *reducer) wiring(l *model.Linear, out []int) *Wiring {
 	list := &r.p.wirings.list
 	found, ok := list.Load(l)
@@ -223,13 +225,14 @@ func (r *reducer) wiring(l *model.Linear, out []int) *Wiring {
 	return w.is
 }
 
-// analysed returns the wiring of a view. It costs the same whether there is one alike or not.
+// analysed returns the wiring of a view: one that is known for a view that is alike, or a new one. Either way it adds the same
+// to the plan's cost, so that the cost does not depend on the order in which sub-transcripts are planned.
 func (r *reducer) analysed(v *model.View, out, in []int) *Wiring {
 	p := r.p
 	r.key = wiringKey(r.key[:0], v, out, in)
 	w, known := r.alike[string(r.key)]
 	if !known {
-		var other any // of another sub-transcript
+		var other any // the wiring that another sub-transcript has found
 		if other, known = p.wirings.alike.Load(string(r.key)); known {
 			w = other.(*Wiring)
 			r.share(w)
@@ -248,7 +251,7 @@ func (r *reducer) analysed(v *model.View, out, in []int) *Wiring {
 	return w
 }
 
-// share keeps a wiring for views of this sub-transcript that have the same key.
+// share keeps a wiring for later views of this sub-transcript that have the key r.key.
 func (r *reducer) share(w *Wiring) {
 	if r.alike == nil {
 		r.alike = map[string]*Wiring{}
@@ -256,8 +259,9 @@ func (r *reducer) share(w *Wiring) {
 	r.alike[string(r.key)] = w
 }
 
-// secure sets the work before the look-ups and lists the rounds. It returns an error
-// unless all of them reach the target.
+// secure sets LookupGrind to the least work with which the look-up challenges reach the target,
+// minLookupGrind at least, and lists the rounds. It returns an error unless all of them
+// reach the target.
 func (p *Plan) secure() error {
 	target := soundness.WholeBits(p.Config.TargetBits)
 	for _, f := range p.Forks {
@@ -284,7 +288,7 @@ func (p *Plan) secure() error {
 	return reach(p.Rounds, p.Config)
 }
 
-// reach returns an error for a round that does not reach the target.
+// reach returns an error if some round does not reach the target.
 func reach(rounds []soundness.Round, c soundness.Config) error {
 	for _, r := range rounds {
 		if r.Bits < soundness.WholeBits(c.TargetBits) {
@@ -297,6 +301,6 @@ func reach(rounds []soundness.Round, c soundness.Config) error {
 // Strength returns the security of a proof.
 func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds) }
 
-// Work is what verifying costs, besides reading the proof, in units of about 20 ns on
-// one core.
+// Work returns an estimate of what verifying costs, besides reading the proof, in units of
+// about 20 ns on one core.
 func (p *Plan) Work() uint64 { return p.cost.units.Load() }

@@ -4,8 +4,8 @@ package plan
 // of challenges that it is drawn in and its place there.
 type Coord uint32
 
-// indexBits is enough for a place in a list: no tensor and no look-up tree has
-// 2^indexBits variables.
+// indexBits is the number of bits for a place in a list: no tensor and no look-up tree
+// has 2^indexBits variables or more.
 const indexBits = 6
 
 // coord returns the coordinate at a place of a list.
@@ -17,9 +17,9 @@ func (c Coord) List() int { return int(c >> indexBits) }
 // Index returns its place in the list.
 func (c Coord) Index() int { return int(c & (1<<indexBits - 1)) }
 
-// Point is where an MLE is evaluated, as names of challenges that are not drawn yet.
-// Points with the same names are equal. Points with other names differ, except with
-// the probability that random challenges are equal.
+// Point is a point at which an MLE is evaluated. Its coordinates are names of challenges
+// that are not drawn yet. Points with the same names are equal. Points with different names
+// differ unless random challenges happen to be equal.
 type Point []Coord
 
 // Consecutive reports whether the coordinates follow each other in one list.
@@ -41,8 +41,8 @@ const (
 	FirstBatch    = 3
 )
 
-// challenges returns the names of the last n challenges of a list that has of
-// challenges.
+// challenges returns the names of the last n challenges of a list; `of` is the length of
+// the list.
 func challenges(list, of, n int) Point {
 	p := make(Point, n)
 	for i := range p {

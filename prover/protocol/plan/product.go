@@ -7,20 +7,21 @@ import (
 )
 
 // Product is a product of tensors in the form that the protocol uses
-// (docs/protocol.md, "Products"): at a point ρ of its output,
+// (docs/protocol.md, "Products"). At a point ρ of its output the product is
 //
 //	mask · Σ_{b,k} eq(ρ_b, b) · A~(b, k, ρ_A) · B~(b, k, ρ_B),
 //
-// b over the batch axes and k over the contracted ones.
+// where b runs over the batch axes and k over the contracted ones.
 type Product struct {
 	model.Contraction
 	Out    []int         // the output's shape
 	Summed []model.Label // the sum's axes in the order of its variables: batch first
-	Vars   int           // of the sum
+	Vars   int           // number of variables of the sum
 
-	keepA, keepB []int // the axes of either operand that Summed are
+	keepA, keepB []int // the axes of A and of B that the labels in Summed are, in their order
 }
 
+// newProduct returns the Product for a product of the circuit whose output has shape out.
 func newProduct(g *model.Graph, p *model.Product, out []int) *Product {
 	c := &Product{Contraction: *model.NewContraction(p, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, out), Out: out}
 	c.Summed = append(append(c.Summed, c.Batch...), c.Sum...)
@@ -33,7 +34,7 @@ func newProduct(g *model.Graph, p *model.Product, out []int) *Product {
 	return c
 }
 
-// at returns the sum of the product of two tensors, of so many axes, at a point of the output.
+// at returns the sum for a product at a point rho of its output. rankA and rankB are the numbers of axes of the two tensors.
 func (c *Product) at(p *model.Product, rankA, rankB int, rho Point, room *room) Sum {
 	parts := room.split(c.Out, rho)
 	n := 0
@@ -55,7 +56,8 @@ func (c *Product) at(p *model.Product, rankA, rankB int, rho Point, room *room) 
 	return s
 }
 
-// bound is the part of a point that an axis is bound to, not nil.
+// bound returns the part of a point that an axis is bound to. An axis of one entry has no coordinates: then the result is empty
+// but not nil, as nil would say that the axis is not bound (Operand.Bound).
 func bound(part Point) Point {
 	if len(part) == 0 {
 		return Point{}

@@ -20,12 +20,12 @@ type reducer struct {
 	cost spent
 	// seen finds the node of a tensor at a point that has been evaluated before.
 	seen     seen
-	key      []byte              // of products and wirings
-	products map[string]*Product // by what they follow from
-	alike    map[string]*Wiring  // likewise
-	lists    []Point             // of challenges, by number, as long as known
+	key      []byte              // room for the keys of products and alike
+	products map[string]*Product // by the key that product makes
+	alike    map[string]*Wiring  // by wiringKey
+	lists    []Point             // by list of challenges: the names of all its challenges, nil if not used yet
 	room     room
-	elements int64 // of K, sent so far
+	elements int64 // how many elements of K have been sent so far
 }
 
 // elementBytes is the length of an element of K in a stream.
@@ -35,11 +35,11 @@ func newReducer(p *Plan, chunk int) *reducer {
 	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: spent{cost: &p.cost}, seen: newSeen(0)}
 }
 
-// nodesAStep is roughly how many nodes a step takes; a table takes two.
+// nodesAStep is roughly how many nodes a step takes; a table takes about two.
 const nodesAStep = 5
 
-// chunk lays out the reduction of a chunk's steps, those with the given indexes,
-// and of its multiplicities.
+// chunk plans the reduction of a chunk: of its steps, which have the given indexes, and of
+// its multiplicities.
 func (r *reducer) chunk(steps []int, mults []*model.Mult) *Fork {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
@@ -71,7 +71,7 @@ func (r *reducer) chunk(steps []int, mults []*model.Mult) *Fork {
 
 func isEquation(s *model.Step) bool { return s.Kind == model.StepExact || s.Kind == model.StepZero }
 
-// outputs lays out the reduction of the public outputs.
+// outputs plans the reduction of the public outputs.
 func (r *reducer) outputs() *Fork {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
@@ -81,7 +81,7 @@ func (r *reducer) outputs() *Fork {
 		}
 	}
 	for i, id := range g.Outputs {
-		if g.Tensors[id].Kind == model.Empty { // of which there is nothing to prove
+		if g.Tensors[id].Kind == model.Empty { // there is nothing to prove
 			continue
 		}
 		shape := g.Tensors[id].Shape
@@ -92,6 +92,7 @@ func (r *reducer) outputs() *Fork {
 	return r.finish()
 }
 
+// finish plans the batches of sums and returns the fork.
 func (r *reducer) finish() *Fork {
 	r.f.EquationNodes = len(r.f.Nodes)
 	r.batches()
@@ -100,7 +101,8 @@ func (r *reducer) finish() *Fork {
 	return r.f
 }
 
-// lookUps lays out the values to which the end of the look-up tree is reduced.
+// lookUps plans the values with which the end of the look-up tree is checked: those of the
+// columns of every step and table (docs/protocol.md, "Look-ups", 4 to 7).
 func (r *reducer) lookUps() {
 	g, f := r.p.Graph, r.f
 	vars := model.Log2Ceil(f.Leaves.Size)
@@ -137,7 +139,7 @@ func (r *reducer) lookUps() {
 	}
 }
 
-// saturated lays out the count of a table's saturated rows, if it has any.
+// saturated adds the count of look-ups of a table's saturated rows, if it has such rows.
 func (r *reducer) saturated(b *backend.LeafTable) {
 	blocks := r.p.Graph.Tables[b.Table].SaturatedBlocks()
 	if len(blocks) == 0 {
@@ -148,7 +150,7 @@ func (r *reducer) saturated(b *backend.LeafTable) {
 	r.cost.opens(uint64(len(blocks)))
 }
 
-// stepRow lays out the columns of a look-up step at a point.
+// stepRow plans the values of the columns of a look-up step at a point.
 func (r *reducer) stepRow(b *backend.LeafStep, at Point) Row {
 	s := &r.p.Graph.Steps[b.Step]
 	row := Row{Num: None, Acc: r.acc(&s.Acc, s.Shape, at), Out: None, Lo: None}
@@ -161,8 +163,8 @@ func (r *reducer) stepRow(b *backend.LeafStep, at Point) Row {
 	return row
 }
 
-// challenges returns the names of the last n challenges of a list that has of
-// challenges. A list has the same length in the whole sub-transcript.
+// challenges returns the names of the last n challenges of a list; `of` is the length of the
+// list, the same in the whole sub-transcript.
 func (r *reducer) challenges(list, of, n int) Point {
 	for len(r.lists) <= list {
 		r.lists = append(r.lists, nil)
@@ -173,13 +175,15 @@ func (r *reducer) challenges(list, of, n int) Point {
 	return r.lists[list][of-n : of : of]
 }
 
+// add appends a node, with its cost, and returns its index.
 func (r *reducer) add(n Node) Value {
 	r.f.Nodes = append(r.f.Nodes, n)
 	r.cost.node(&n)
 	return Value(len(r.f.Nodes) - 1)
 }
 
-// eval returns the value of a tensor at a point.
+// eval returns the node of a tensor at a point. If there is none yet it adds one, preceded by
+// the nodes that it is computed from. It returns None if a limit of the cost was passed.
 func (r *reducer) eval(id model.TensorID, at Point) Value {
 	if r.cost.failed() {
 		return None
@@ -221,12 +225,13 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 	return v
 }
 
+// claim makes a node of a committed tensor a claim.
 func (r *reducer) claim(v Value) {
 	r.f.Claims = append(r.f.Claims, v)
 	r.cost.claim(r.p, r.f.Nodes[v].Tensor)
 }
 
-// linear lays out Σ Coef·View(Src)~(at), and appends its terms to a list.
+// linear plans the values in Σ Coef·View(Src)~(at), and appends the terms of this sum to a list.
 func (r *reducer) linear(list []Term, terms []model.Linear, out []int, at Point) []Term {
 	for i := range terms {
 		if r.cost.failed() {
@@ -245,9 +250,9 @@ func (r *reducer) linear(list []Term, terms []model.Linear, out []int, at Point)
 	return list
 }
 
-// view lays out a view at a point. If its wiring does more than rename variables,
-// its value is sent, and a sum of the next batch reduces it to a value of the
-// source.
+// view returns the node of a view at a point, None if nothing is wired. If the wiring does
+// more than rename variables, the value is sent, and a sum of the next batch reduces it
+// to a value of the source.
 func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
 	r.cost.wiring(w)
 	if r.cost.failed() || w.Empty {
@@ -259,7 +264,7 @@ func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
 	return r.sum(Sum{Vars: w.Vars, A: Operand{Tensor: src, Bound: w.boundAt(at, &r.room), Keep: w.Keep}, View: w, At: at})
 }
 
-// acc lays out an accumulator at a point.
+// acc returns the node of an accumulator at a point.
 func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
 	terms := carve(&r.room.terms, len(a.Linear)+len(a.Products))[:0]
 	c := r.combined(shape, a.Const)
@@ -267,13 +272,15 @@ func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
 	return r.add(Node{Kind: Combination, At: at, Combined: c})
 }
 
+// combined returns a Combined without terms.
 func (r *reducer) combined(shape []int, constant int64) *Combined {
 	c := &carve(&r.room.combined, 1)[0]
 	c.Shape, c.Const = shape, constant
 	return c
 }
 
-// factors lays out products at a point of their output, and appends their terms to a list.
+// factors adds a sum for each product, at a point of their output, and appends a term for
+// each to a list.
 func (r *reducer) factors(list []Term, products []model.Product, shape []int, at Point) []Term {
 	for i := range products {
 		p := &products[i]
@@ -314,8 +321,9 @@ func (r *reducer) sum(s Sum) Value {
 	return s.Value
 }
 
-// end returns the point at which an operand's tensor is needed when the variables
-// of its sum are bound to kept.
+// end returns the point at which an operand's tensor is needed at the end of its sum: bound
+// axes are at their points, and the axes in Keep at the parts of kept, the challenges of the
+// sum's rounds.
 func (r *reducer) end(o *Operand, kept Point) Point {
 	shape := r.p.Graph.Tensors[o.Tensor].Shape
 	r.room.parts = append(r.room.parts[:0], o.Bound...)
@@ -330,10 +338,11 @@ func (r *reducer) end(o *Operand, kept Point) Point {
 	return at
 }
 
-// someEq stands for eq coordinates where only their number matters.
+// someEq is a supply of coordinates for sumcheck.Shape.Eq where only their number matters.
 var someEq [1 << indexBits]field.QM31
 
-// batches lays out batches of sums until no sum is left.
+// batches plans batches until no sum is left. A batch has all the sums that are there when it
+// begins. The values that are needed at its end may add further sums, for the next batch.
 func (r *reducer) batches() {
 	f := r.f
 	for from := 0; from < len(f.Sums) && !r.cost.failed(); {
@@ -356,7 +365,7 @@ func (r *reducer) batches() {
 			if s.View == nil {
 				s.B.End = r.end(&s.B, kept)
 			}
-			// bind may append sums, which moves the slice.
+			// bind may append sums, which may move f.Sums: s is not used after it.
 			product := s.View == nil
 			r.bind(&b, i, false)
 			if product {
@@ -369,8 +378,9 @@ func (r *reducer) batches() {
 	}
 }
 
-// bind records that an operand's tensor has, at the point End, the value that the
-// end of the sum gives.
+// bind plans what happens to the value of an operand's tensor at the point End, which the end
+// of the sum gives. If the tensor is committed and has not been evaluated there, that value
+// becomes a claim. Otherwise the tensor is evaluated as well, and a check compares the two.
 func (r *reducer) bind(b *Batch, sum int, isB bool) {
 	if r.cost.failed() {
 		return

@@ -18,7 +18,7 @@ func (f *Fork) Name() string {
 	return fmt.Sprintf("chunk %d", f.Chunk)
 }
 
-// rounds lists the challenges of a proof.
+// rounds lists the challenges of a proof, in order, with their bits of security.
 func (p *Plan) rounds() []soundness.Round {
 	var rs []soundness.Round
 	claims := 0
@@ -41,6 +41,7 @@ func (p *Plan) rounds() []soundness.Round {
 	return rs
 }
 
+// rounds lists the challenges of a sub-transcript. grind is the work before the look-ups, in bits.
 func (f *Fork) rounds(grind int) []soundness.Round {
 	var rs []soundness.Round
 	name := func(what string) string { return f.Name() + ": " + what }
@@ -52,7 +53,7 @@ func (f *Fork) rounds(grind int) []soundness.Round {
 	if f.JoinVars > 0 {
 		rs = append(rs, soundness.Sumcheck(name("steps in blocks"), f.JoinVars, 2))
 	}
-	if len(f.Equations) > 0 || f.Chunk < 0 { // of outputs without entries nothing is drawn
+	if len(f.Equations) > 0 || f.Chunk < 0 {
 		what := name("exact steps")
 		if f.Chunk < 0 {
 			what = f.Name()

@@ -13,10 +13,10 @@ import (
 type seen struct {
 	places []seenAt // a power of two, at least half of them free
 	used   int
-	keys   [2]uint64 // of the hash, which nobody knows before: an enemy's circuit cannot have all its nodes in one place
+	keys   [2]uint64 // random keys of the hash, so that nobody can build a circuit whose nodes all have one place
 }
 
-// seenAt is a node's number plus 1, 0 if the place is free, and a part of its hash.
+// seenAt is a place of the table: a node's number plus 1, or 0 if the place is free, and the upper half of the node's hash.
 type seenAt struct {
 	node uint32
 	hash uint32
@@ -26,16 +26,17 @@ type seenAt struct {
 func newSeen(n int) seen {
 	s := seen{keys: [2]uint64{rand.Uint64(), rand.Uint64()}}
 	s.places = make([]seenAt, 1<<max(model.Log2Ceil(2*n+1), 4))
-	clear(s.places) // pages that are read before they are written take two faults
+	clear(s.places) // for speed: a page of memory that is read before it is written takes two faults
 	return s
 }
 
+// hash returns the hash of a tensor and a point.
 func (s *seen) hash(id model.TensorID, at Point) uint64 {
 	if len(at) == 0 {
 		return mix(uint64(uint32(id))^s.keys[0], s.keys[1])
 	}
 	h := mix((uint64(uint32(id))<<32|uint64(at[0]))^s.keys[0], s.keys[1]^uint64(len(at)))
-	if !at.Consecutive() { // most are, so that the first coordinate and the number of them say all
+	if !at.Consecutive() { // most points are: their first coordinate and their length, hashed above, determine them
 		for _, c := range at[1:] {
 			h = mix(h^uint64(c), s.keys[1])
 		}
@@ -43,7 +44,7 @@ func (s *seen) hash(id model.TensorID, at Point) uint64 {
 	return h
 }
 
-// mix returns both halves of a product in one word. Each bit of it depends on all bits of a and b.
+// mix returns the exclusive or of the two halves of the product a·b of 128 bits.
 func mix(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	return high ^ low
@@ -65,7 +66,7 @@ func (s *seen) find(nodes []Node, id model.TensorID, at Point) (v Value, ok bool
 	}
 }
 
-// add adds a node that find did not find, by the hash that it returned.
+// add adds a node that find did not find. h is the hash that find returned.
 func (s *seen) add(nodes []Node, v Value, h uint64) {
 	if s.used++; 2*s.used > len(s.places) {
 		old := s.places
@@ -80,6 +81,7 @@ func (s *seen) add(nodes []Node, v Value, h uint64) {
 	s.put(seenAt{uint32(v) + 1, uint32(h >> 32)}, h)
 }
 
+// put writes p to the first free place for the hash h.
 func (s *seen) put(p seenAt, h uint64) {
 	for ; s.places[h&uint64(len(s.places)-1)].node > 0; h++ {
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Tree is one of the first trees of the opening and its place in the opening's
-// table: one of fixed tensors or one that a header names, a stack in groups of rows, or that of the
-// witness, with groups for the stack of each chunk that has any.
+// Tree is one of the first trees of the opening, with its place in the opening's
+// table. A tree of fixed tensors, or one that a header names, has one stack, cut into groups of
+// rows. The tree of the witness has the stacks of all chunks that have one.
 type Tree struct {
 	backend.Commitment
-	Fixed bool
+	Fixed bool // a tree of fixed tensors, whose root is in the key
 	// Apart is 1 + the tree's place in model.Graph.Apart if a header names it, else 0. Imported says that another proof
 	// has shown what is under its root.
 	Apart     int
 	Imported  bool
-	RowOffset uint64 // the table row that its slot 0 is in
+	RowOffset uint64 // the table row that its slot 0 begins
 }
 
 // Opened are the first trees of an opening, and its parameters.
@@ -78,13 +78,14 @@ type place struct {
 	first uint64
 }
 
-// located says where a committed tensor is: the place of its stack, and its blocks there.
+// located says where a committed tensor is.
 type located struct {
-	place  int
-	blocks []int32
+	place  int     // its stack, by the index in Plan.places
+	blocks []int32 // its blocks, by their index in the stack's Blocks
 }
 
-// Choice are the parameters of the commitments and of their opening.
+// Choice has the parameters of the commitments and of their opening. In a complete choice, one that nothing is left open in, a row
+// length that is 0 says that there is no such tree.
 type Choice struct {
 	// FixedRowVars is log2 of the row length of the fixed tensors' tree, 0 if there
 	// is none. It is part of what the key's root means. BaseRowVars is that of the tree of a base
@@ -94,10 +95,10 @@ type Choice struct {
 	ApartRowVars []int
 	// WitnessRowVars is that of the witness's tree, 0 if there is none.
 	WitnessRowVars int
-	// Levels are those of the opening, none if nothing is committed.
+	// Levels are the levels of the opening; there are none if nothing is committed.
 	Levels []soundness.Level
-	// TailLog is that of a hiding proof (soundness.Params), 0 in a plain one. FixedTailLog says
-	// that rows of the fixed tensors' tree have tails of a 2^FixedTailLog-th; 0: none.
+	// TailLog is that of a hiding proof (soundness.Params.TailLog), 0 in a plain one. Rows of the
+	// fixed tensors' tree have tails of a 2^FixedTailLog-th of their length, or none if it is 0.
 	TailLog, FixedTailLog int
 }
 
@@ -108,12 +109,12 @@ func (c *Choice) Equal(d *Choice) bool {
 		c.TailLog == d.TailLog && c.FixedTailLog == d.FixedTailLog
 }
 
-// FixedRows lists the row lengths, as log2, of the trees of fixed tensors that there are, in order.
+// FixedRows returns the row lengths, as log2, of those trees of fixed tensors that exist, in order.
 func (c *Choice) FixedRows() []int {
 	return slices.DeleteFunc([]int{c.BaseRowVars, c.FixedRowVars}, func(n int) bool { return n == 0 })
 }
 
-// longest is that of the longest rows.
+// longest returns log2 of the longest row length of all trees, which is that of the table's rows.
 func (c *Choice) longest() int {
 	longest := max(c.BaseRowVars, c.FixedRowVars, c.WitnessRowVars)
 	for _, n := range c.ApartRowVars {
@@ -122,12 +123,12 @@ func (c *Choice) longest() int {
 	return longest
 }
 
-// stacks are the stacks of all committed tensors of a circuit.
+// stacks has the stacks of all committed tensors of a circuit.
 type stacks struct {
-	base    *model.Stack // nil if there is none
-	fixed   *model.Stack // likewise
-	apart   []*model.Stack
-	witness []*model.Stack
+	base    *model.Stack   // of the base's tensors, nil if there are none
+	fixed   *model.Stack   // of the other fixed tensors, nil if there are none
+	apart   []*model.Stack // by tree that a header names
+	witness []*model.Stack // of the chunks that have any, in order
 }
 
 // newStacks makes the stacks of a graph.
@@ -145,21 +146,21 @@ func newStacks(g *model.Graph) *stacks {
 	return &stacks{base: all[0], fixed: all[1], apart: all[2:n:n], witness: slices.DeleteFunc(all[n:], func(s *model.Stack) bool { return s == nil })}
 }
 
-// fixedStack is a stack of fixed tensors with its place in a choice.
+// fixedStack is a stack of fixed tensors, nil if there is none, with its row length in a choice.
 type fixedStack struct {
 	*model.Stack
-	what    string
+	what    string // its name, for errors
 	rowVars *int
 }
 
-// ofFixed lists the trees of fixed tensors that there may be.
+// ofFixed lists both stacks of fixed tensors, whether they exist or not.
 func (s *stacks) ofFixed(c *Choice) []fixedStack {
 	return []fixedStack{{s.base, "tensors of the base", &c.BaseRowVars}, {s.fixed, "fixed tensors", &c.FixedRowVars}}
 }
 
-// choose completes a choice: it replaces what is negative, or nil, by the cheapest
-// parameter. The row length of the fixed tensors follows from their number alone. pads is the
-// number of values of a hiding proof's pads, 0 in a plain proof.
+// choose replaces row lengths that are negative, and TailLog if it is CheapestTails, by those that
+// cost least. The row length of fixed tensors follows from the number of their values alone. pads
+// is the number of values of a hiding proof's pads, 0 in a plain proof.
 func (s *stacks) choose(c soundness.Config, choice *Choice, pads uint64) (err error) {
 	var beside []soundness.Tree
 	for _, t := range s.ofFixed(choice) {
@@ -203,17 +204,19 @@ func (s *stacks) choose(c soundness.Config, choice *Choice, pads uint64) (err er
 	return nil
 }
 
-// apartRows is about the most rows that the tree of tensors apart has: a column and its path are
-// equally long in a proof then. Of many entries it has manyRows: every later segment holds its
-// digests, of which there are a quarter then, for columns that are some 100 bytes longer.
+// A tree that a header names has at most apartRows rows, unless these would be longer than rows of
+// fixed tensors. With so many, an opened column and its path are about equally long in a proof. A
+// tree of `many` values or more has up to manyRows rows. Then it has a quarter of the columns, and so
+// of the digests, which every later segment holds; a column is some 100 bytes longer.
 const (
 	apartRows = 16
 	manyRows  = 64
 	many      = 1 << 20
 )
 
-// chooseApart completes the row lengths of trees that a header names: those that are negative. It adds the trees to those beside the witness's. Rows are no longer than those of fixed tensors, so that they do not lengthen the
-// table's.
+// chooseApart replaces those row lengths of trees that a header names that are negative. It appends the trees to beside, which
+// lists the trees beside the witness's. Rows are no longer than those of fixed tensors, so that they do not lengthen the table's
+// rows.
 func (s *stacks) chooseApart(choice *Choice, beside []soundness.Tree) ([]soundness.Tree, error) {
 	if len(s.apart) == 0 {
 		return beside, nil
@@ -239,8 +242,8 @@ func (s *stacks) chooseApart(choice *Choice, beside []soundness.Tree) ([]soundne
 	return beside, nil
 }
 
-// check returns an error for a row length that is out of range, or for a tree that does
-// not exist; witness says whether there is one of the witness.
+// check returns an error if a row length of a choice is out of range, or if it is given for a
+// tree that does not exist. witness says whether there is a tree of the witness.
 func (s *stacks) check(c soundness.Config, choice *Choice, witness bool) error {
 	for _, x := range []struct {
 		what    string
@@ -271,7 +274,7 @@ const maxRows = 1 << soundness.MaxFoldVars
 
 var errRows = errors.New("too many rows are committed")
 
-// rowsOf returns the rows that a stack takes.
+// rowsOf returns the number of rows of 2^rowVars values that a stack takes.
 func rowsOf(s *model.Stack, rowVars int) (int, error) {
 	n := (s.Size + 1<<rowVars - 1) >> rowVars
 	if n > maxRows {
@@ -282,8 +285,8 @@ func rowsOf(s *model.Stack, rowVars int) (int, error) {
 
 // plant lays out the trees, and takes or chooses the parameters of their opening.
 // Every stack begins with a row of the opening's table: trees come one after the
-// other, and so do the stacks of chunks. In a hiding proof the stack of pads comes behind these, then mask rows and the
-// auxiliary row.
+// other, and so do the stacks of chunks. In a hiding proof the stack of pads follows these in the witness's tree, then the mask
+// rows and the auxiliary row.
 func (p *Plan) plant(s *stacks, choice Choice) error {
 	witness, values := s.witness, uint64(0)
 	if p.Pads != nil {
@@ -325,7 +328,8 @@ func (p *Plan) plant(s *stacks, choice Choice) error {
 	return p.setTails(choice)
 }
 
-// put adds groups of rows, of which 2^shift make one of the table. They begin with a row of the table, a multiple of align of them.
+// put adds rows to the tree, in groups; rows is their number. 2^shift rows of the tree make a row of the table. The first of the
+// new rows begins the next free table row whose number is a multiple of align.
 func (t *Tree) put(rows int, part backend.Part, shift int, align uint64) error {
 	if rows > maxRows-t.Rows() {
 		return errRows
@@ -339,8 +343,9 @@ func (t *Tree) put(rows int, part backend.Part, shift int, align uint64) error {
 	return nil
 }
 
-// plantBeside completes and checks a choice, for a proof with so many values of pads, and adds the trees beside the
-// witness's: those of fixed tensors and those that a header names. It returns how many rows of the table they take.
+// plantBeside completes the row lengths of a choice and checks them. It adds all trees but the witness's: those of fixed tensors
+// and those that a header names. It returns how many rows of the table they take. pads is the number of values of a hiding
+// proof's pads.
 func (p *Plan) plantBeside(s *stacks, choice *Choice, pads uint64) (slots uint64, err error) {
 	if err := s.choose(p.Config, choice, pads); err != nil {
 		return 0, err
@@ -372,7 +377,8 @@ func (p *Plan) plantBeside(s *stacks, choice *Choice, pads uint64) (slots uint64
 	return slots, nil
 }
 
-// add adds a tree that begins with a table row, and returns how many it takes.
+// add adds a tree that begins at the given table row, with the places of its stacks and tensors. It returns how many table rows
+// the tree takes. Table rows have 2^longest values.
 func (p *Plan) add(t Tree, row uint64, longest int) uint64 {
 	t.RowOffset = row
 	for i, part := range t.Parts {
@@ -389,7 +395,7 @@ func (p *Plan) add(t Tree, row uint64, longest int) uint64 {
 	return (t.Slots() + 1<<shift - 1) >> shift
 }
 
-// parameters takes the given levels, if they are secure, or chooses them.
+// parameters sets the choice and the parameters of the opening; slots is the number of table rows that are taken up.
 func (p *Plan) parameters(choice Choice, slots uint64) (err error) {
 	p.Choice = choice
 	if len(p.Trees) == 0 {
@@ -404,8 +410,8 @@ func (p *Plan) parameters(choice Choice, slots uint64) (err error) {
 	return err
 }
 
-// openingParams returns the parameters of an opening of so many rows of 2^longest values, which may hide with tails of a 2^tailLog-th: with
-// the given levels, if they are secure, or with some that it chooses if levels is nil.
+// openingParams returns the parameters of an opening of `slots` table rows of 2^longest values. If it hides, tails are at most
+// a 2^tailLog-th of a row. The levels are the given ones, which must be secure, or chosen if levels is nil.
 func openingParams(c soundness.Config, hides bool, tailLog int, levels []soundness.Level, longest int, slots uint64) (p *soundness.Params, err error) {
 	switch {
 	case levels == nil && hides:
@@ -423,16 +429,17 @@ func openingParams(c soundness.Config, hides bool, tailLog int, levels []soundne
 	return p, err
 }
 
-// tail is an aligned block of a last row's unused end, which is zero.
+// tail is an aligned block of 2^vars values in the unused end of a stack's last row. A proof shows that it is zero. (It has
+// nothing to do with the tails of rows in hiding openings.)
 type tail struct {
 	tree   int
-	offset uint64 // in the tree's values
+	offset uint64 // in the tree, as in whir.Term
 	vars   int
 }
 
-// tails cuts the unused ends of the witness's last rows into aligned blocks, in order, those of trees that a header names first.
-// The fixed tensors need none: the key's root commits to their rows, with whatever is
-// behind the last value. Nor do trees of which another proof has shown it.
+// tails cuts the unused ends of last rows into aligned blocks (docs/protocol.md, "Openings"), in the order of the stacks. They are
+// those of the witness's stacks and of trees that a header names, except for trees of which another proof has shown it.
+// Fixed tensors need none: the key's root commits to their rows, with whatever is behind the last value.
 func (p *Plan) tails() []tail {
 	var list []tail
 	for _, at := range p.places {
@@ -458,7 +465,7 @@ func (p *Plan) TailVars() int {
 	return vars
 }
 
-// FixedTree returns the first tree of fixed tensors, or nil: that of the base, if there is one.
+// FixedTree returns the first tree of fixed tensors, which is that of the base if there is one. It returns nil if there is none.
 func (p *Plan) FixedTree() *Tree {
 	if fixed := p.FixedTrees(); len(fixed) > 0 {
 		return &fixed[0]
@@ -481,7 +488,7 @@ func (p *Plan) ApartTrees() []Tree {
 	return p.Trees[n : n+len(p.Choice.ApartRowVars)]
 }
 
-// WitnessTree returns the tree of the witness, whose root a proof sends, or nil.
+// WitnessTree returns the tree of the witness, whose root a proof sends, or nil if there is none.
 func (p *Plan) WitnessTree() *Tree {
 	if n := len(p.Trees); n > 0 && p.Trees[n-1].Sent() {
 		return &p.Trees[n-1]
@@ -489,5 +496,6 @@ func (p *Plan) WitnessTree() *Tree {
 	return nil
 }
 
-// Sent says whether a proof sends the tree's root, as only that of the witness: others are in the key or in the header.
+// Sent says whether a proof sends the tree's root. That is the case for the witness's tree alone: other roots are in the key or in
+// the proof's header.
 func (t *Tree) Sent() bool { return !t.Fixed && t.Apart == 0 }

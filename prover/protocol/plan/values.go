@@ -39,11 +39,12 @@ const (
 	// rowsAtOnce is how many rows are hashed together, so that they stay in the
 	// first-level cache.
 	rowsAtOnce = 1 << 8
-	// columnsAtOnce is the least number of columns that a core hashes: one vector of
-	// them.
+	// columnsAtOnce is the least number of columns that a core hashes, as many as a vector
+	// instruction takes.
 	columnsAtOnce = 1 << 4
-	fewRows       = 1 << 8
-	// manyValues is more than a cache holds.
+	fewRows       = 1 << 8 // a tensor of at most this many rows is hashed on one core
+	// manyValues is a number of values that a cache does not hold. From there on the columns are
+	// cut into about piecesPerCore pieces for each core.
 	manyValues    = 1 << 22
 	piecesPerCore = 2
 )
@@ -56,7 +57,7 @@ func digests(suite hash.Suite, v []int32) []hash.Digest {
 	switch {
 	case len(v) <= fewRows*digestedColumns:
 		grain = digestedColumns / columnsAtOnce
-	case len(v) >= manyValues: // few cores take more columns each that lie beside each other
+	case len(v) >= manyValues: // pieces of as many neighbouring columns as keep all cores busy
 		grain = max(1, digestedColumns/columnsAtOnce/(piecesPerCore*runtime.GOMAXPROCS(0)))
 	}
 	parallel.For(digestedColumns/columnsAtOnce, grain, func(lo, hi int) {

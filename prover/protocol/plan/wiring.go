@@ -7,32 +7,35 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Wiring is a view in the form that the protocol uses (docs/protocol.md, "Wiring"):
-// at a point of its output, a linear functional of the source,
+// Wiring is a view in the form that the protocol uses (docs/protocol.md, "Wiring").
+// At a point r of its output the view, without its fill, is a linear functional of the source:
 //
 //	View(src)~(r) = factor · Σ_x src~(bound, x) · Π_groups g_group(x).
 type Wiring struct {
-	Out, In []int // the shapes
-	Fill    int64
-	// Renaming groups bind source axes to coordinates of r. Single groups have a
-	// source of one entry and give the factor. Neither leaves anything to sum over.
+	Out, In []int // the shapes of the output and of the source
+	Fill    int64 // the value of output entries that no source entry is wired to
+	// Renaming groups bind source axes to coordinates of r. The source axes of Single
+	// groups have one entry, and these groups give the factor. Neither kind leaves anything
+	// to sum over.
 	Renaming, Single []*model.Group
-	// Summed groups keep their source axes in the sum, in this order.
+	// Summed groups have the source axes that are summed over. They are in the order of
+	// these axes.
 	Summed []*model.Group
-	// Keep are the source axes in the sum, ascending, and Vars their variables.
+	// Keep are the source axes in the sum, ascending. Vars is the number of their variables.
 	Keep []int
 	Vars int
-	// Bound lists for every other source axis the places of the coordinates of r
-	// that it is bound to. It is nil for the axes in Keep.
+	// Bound lists, for every source axis that is not summed over, the indexes of the
+	// coordinates of r that it is bound to. It is nil for the axes in Keep.
 	Bound [][]int
-	// Empty says that no entry of some Single group is wired: the factor is zero.
+	// Empty says that there is a Single group that wires nothing: the factor is zero.
 	Empty bool
-	// SinglePairs and SummedPairs count the wired pairs that an evaluation walks:
-	// of the groups that give the factor, and of those in the sum.
+	// SinglePairs and SummedPairs count the pairs of an output index and a source index that
+	// an evaluation goes through: those of Single groups, and of Summed groups.
 	SinglePairs, SummedPairs uint64
 }
 
-// NewWiring sorts the groups of a valid view. Empty is not set.
+// NewWiring returns the wiring of a valid view, for the shapes of its output and its source.
+// It does not set Empty.
 func NewWiring(v *model.View, out, in []int) *Wiring {
 	w := &Wiring{Out: out, In: in, Fill: v.Fill}
 	groups := make([]*model.Group, len(v.Groups))
@@ -59,7 +62,8 @@ func NewWiring(v *model.View, out, in []int) *Wiring {
 	return w
 }
 
-// wiringKey appends to b what the wiring of a view follows from, as bytes.
+// wiringKey appends to b, as bytes, everything that the wiring of a view depends on. Views with
+// the same key have the same wiring.
 func wiringKey(b []byte, v *model.View, out, in []int) []byte {
 	b = binary.AppendVarint(b, v.Fill)
 	list := func(lists ...[]int) {
@@ -84,10 +88,10 @@ func wiringKey(b []byte, v *model.View, out, in []int) []byte {
 	return b
 }
 
-// findEmpty sets Empty, which takes a walk over the pairs of Single groups.
+// findEmpty sets Empty. It goes through all pairs of Single groups.
 func (w *Wiring) findEmpty() {
 	for _, g := range w.Single {
-		wired := g.Map == model.MapPublic // whatever the indexes are
+		wired := g.Map == model.MapPublic // public indexes always wire something
 		if !wired {
 			g.ForEach(w.Out, w.In, func(int, int) { wired = true })
 		}
@@ -95,6 +99,7 @@ func (w *Wiring) findEmpty() {
 	}
 }
 
+// firstAxis returns a group's first source axis, −1 if it has none.
 func firstAxis(g *model.Group) int {
 	if len(g.In) == 0 {
 		return -1
@@ -102,7 +107,8 @@ func firstAxis(g *model.Group) int {
 	return g.In[0]
 }
 
-// pairs returns how many pairs of indexes of a valid group have to be looked at.
+// pairs returns how many pairs of an output index and a source index an evaluation of a valid
+// group goes through.
 func pairs(g *model.Group, out []int) uint64 {
 	n := uint64(model.Size(Pick(out, g.Out)))
 	for _, s := range g.Sum {
@@ -166,7 +172,7 @@ func (w *Wiring) boundAt(at Point, room *room) []Point {
 	return bounds
 }
 
-// renamed returns the point of the source if no axis is left in the sum.
+// renamed returns the point of the source, for a wiring without axes to sum over.
 func (w *Wiring) renamed(at Point, room *room) Point {
 	p := carve(&room.coords, len(at))[:0]
 	for _, places := range w.Bound {
@@ -177,8 +183,8 @@ func (w *Wiring) renamed(at Point, room *room) Point {
 	return p
 }
 
-// WithIds returns the wiring with the entries of the inputs that are indexes in its
-// groups, w itself if there are none.
+// WithIds returns the wiring with the index lists of its groups that are public inputs
+// replaced by the values of these inputs. It returns w itself if no group has such a list.
 func (w *Wiring) WithIds(values func(model.TensorID) []int32) *Wiring {
 	public := func(g *model.Group) bool { return g.Map == model.MapPublic }
 	if !slices.ContainsFunc(w.Single, public) && !slices.ContainsFunc(w.Summed, public) {

@@ -13,7 +13,8 @@ import (
 )
 
 // lookUps proves all look-ups of a chunk with one LogUp tree, after a proof of work of the
-// given bits. It then checks the end of the tree against the columns of every step and table.
+// given bits. It then checks the end of the tree against the columns of every step and table
+// (docs/protocol.md, "Look-ups"; the names num, den, w, base and row are those of its steps 4 and 5).
 func (s *Session) lookUps(bits int) {
 	s.p.grind(bits)
 	l := s.f.Leaves
@@ -28,7 +29,8 @@ func (s *Session) lookUps(bits int) {
 	if s.p.failed() {
 		return
 	}
-	// The end of the tree, without the columns of the steps that are cut.
+	// num and den add up what the tables' and steps' columns give for the end of the tree, except
+	// for the columns of steps that are cut. base is α − β²·tag.
 	prefixes := poly.NewPrefixes(end.Point)
 	var num, den transcript.Form
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
@@ -63,8 +65,9 @@ func (s *Session) lookUps(bits int) {
 	}
 }
 
-// joined proves that the columns of the steps that are cut add up to claim at the tree's end
-// z (package colsum). places has the place of every block of every step.
+// joined proves that the columns of the steps that are cut add up to claim, the T of
+// docs/protocol.md, "Look-ups", 5 and 6 (package colsum). The tree ends at z. places is
+// colsum.Places of its steps.
 func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM31, claim transcript.Form) {
 	end := s.p.join(s.g, l, z, s.f.JoinVars, claim)
 	if s.p.failed() {
@@ -88,13 +91,14 @@ func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM3
 	s.p.zero(sum.Sub(end.Value), func() string { return "look-ups: denominators do not match the columns of steps in several blocks" })
 }
 
-// column returns key + β·out of a look-up step where its row has been evaluated.
+// column returns key + β·out of a look-up step at the point at which its row r has been
+// evaluated.
 func (s *Session) column(step int, r *plan.Row, beta field.QM31) transcript.Form {
 	key := s.values[r.Acc]
 	if r.Lo != plan.None {
-		// acc = 2^shift·key + lo. The division is exact in the field: lo is
-		// forced into [0, 2^shift) by its own look-up, and both sides are
-		// integers below the bound.
+		// acc = 2^shift·key + lo, so key = (acc − lo)/2^shift. In the field this is the key of
+		// the integers: another look-up forces lo into [0, 2^shift), and both sides of the
+		// equation are integers below the bound.
 		inv := field.M31(1).Div2Exp(uint(s.g.Steps[step].Shift))
 		key = key.Sub(s.values[r.Lo]).MulM31(inv)
 	}
@@ -104,7 +108,8 @@ func (s *Session) column(step int, r *plan.Row, beta field.QM31) transcript.Form
 	return key
 }
 
-// tableRow returns a table's key and value columns at ρ.
+// tableRow returns the MLEs of a table's key column, which is Min, Min + 1, …, and of its value
+// column at ρ. r has the value column of a function table; a table without values has none.
 func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key field.QM31, val transcript.Form) {
 	t := &s.g.Tables[id]
 	key = poly.IndexMaskEval(rho, 1<<len(rho)).AddM31(field.FromInt64(t.Min))
@@ -129,7 +134,7 @@ func saturatedPoints(t *model.Table) [][]field.QM31 {
 	for k, b := range blocks {
 		points[k] = make([]field.QM31, t.Bits)
 		for i := range points[k] {
-			switch at := t.Bits - 1 - i; { // bit of the row
+			switch at := t.Bits - 1 - i; { // the bit of the row's number that coordinate i belongs to
 			case at < b.Bits:
 				points[k][i] = field.FromM31(field.M31(1).Div2Exp(1))
 			default:
@@ -140,7 +145,8 @@ func saturatedPoints(t *model.Table) [][]field.QM31 {
 	return points
 }
 
-// saturated adds up multiplicities over a table's saturated rows. Only the prover calls it.
+// saturated returns the sum of the multiplicities of a table's saturated rows. Only the prover
+// calls it. With few blocks it uses the evaluations at saturatedPoints, already computed.
 func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 	blocks := t.SaturatedBlocks()
 	if len(blocks) >= plan.ManyBlocks {
@@ -153,9 +159,10 @@ func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 	return sum.C0.A0
 }
 
-// piecewise evaluates the MLE of a piecewise-linear value column. The values of a high-bits
-// table do not depend on the last variables, those of the low bits of the key, so its MLE is
-// that of the short column at the other variables.
+// piecewise evaluates the MLE of a piecewise-linear value column at ρ: for each piece, which is
+// linear in the row's number, from the MLEs of the indicator of its rows and of number times
+// indicator. The values of a high-bits table do not depend on the last Drop variables, those of
+// the low bits of the key, so its MLE is that of a shorter column at the other variables.
 func piecewise(t *model.Table, rho []field.QM31) field.QM31 {
 	rho = rho[:t.Bits-t.Drop]
 	v := field.Zero
@@ -172,9 +179,9 @@ func piecewise(t *model.Table, rho []field.QM31) field.QM31 {
 	return v
 }
 
-// equations checks the chunk's exact and zero steps at one random point, or that the public
-// outputs equal the graph's output tensors there. A tensor with n variables uses the last n
-// coordinates of the point.
+// equations checks the chunk's exact and zero steps at one random point τ, or, in the
+// sub-transcript of the outputs, that the public outputs equal the graph's output tensors there.
+// A tensor with n variables uses the last n coordinates of τ.
 func (s *Session) equations() {
 	if s.p.failed() || len(s.f.Equations) == 0 {
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // formula evaluates the MLE of a tensor by formula, which is zero beyond its
-// dimensions.
+// dimensions (docs/protocol.md, "Quantised graph", Formulas).
 func formula(t *model.Tensor, point []field.QM31) field.QM31 {
 	f, parts := t.Formula, poly.SplitAxes(t.Shape, point)
 	n := uint64(t.Shape[0])
@@ -26,11 +26,13 @@ func formula(t *model.Tensor, point []field.QM31) field.QM31 {
 
 func isMarks(t *model.Tensor) bool { return t.Derived != nil && t.Derived.Kind == model.Marks }
 
-// marks evaluates the MLE of marks (model.Marks) of n stated indexes: for each row its weight at the
-// point, times Lift for the place of each index but the last, less the places before that.
+// marks evaluates the MLE of a tensor of marks (model.Marks) of n stated indexes at a point. A row of
+// the tensor has Lift at the place of each of its indexes but the last, and −1 is added at all places
+// before the last one. The row's part is the MLE of this times the weight of the row, eq at the
+// coordinates of the other axes.
 func marks(t *model.Tensor, indexes []int32, n int, point []field.QM31) field.QM31 {
 	if len(indexes) != n {
-		return field.Zero // a prover that has failed
+		return field.Zero // the values mean nothing: the prover has failed before
 	}
 	lead := len(t.Shape) - 1
 	parts := poly.SplitAxes(t.Shape, point)

@@ -6,8 +6,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// Read runs the verifier's side of a masked sub-transcript, of the given number. It sets the claims, and returns what the
-// joined claim takes of it. If something does not hold, the reader may have the error or not: then the joined claim is false.
+// Read runs the verifier's side of masked sub-transcript number fork. It sets claims, and returns what the joined claim needs
+// of the sub-transcript (pads.Stack.Join). If something does not hold, either the reader has an error, or the equation that
+// says so is on the tape, and the joined claim is false.
 func Read(claims []plan.Claim, pl *plan.Plan, fork int, r *transcript.Reader, public Public) pads.Read {
 	tape := pl.Pads.NewTape(fork)
 	r.Mask(tape)

@@ -16,14 +16,14 @@ import (
 // Role is one side of the protocol: a prover with a writer and a backend, or a
 // verifier with a reader.
 type Role struct {
-	ctx context.Context // of the one fork that a proving side is for
-	w   *transcript.Writer
-	b   backend.Backend
-	err error // of the proving side, the first one
-	r   *transcript.Reader
+	ctx context.Context    // of the one sub-transcript that a prover's Role is for
+	w   *transcript.Writer // of a prover, nil for a verifier
+	b   backend.Backend    // of a prover
+	err error              // of a prover: the first error
+	r   *transcript.Reader // of a verifier, which keeps its own first error
 	// unchecked makes the prover continue with claims that do not hold.
 	unchecked bool
-	// dry has it leave out what the processor alone computes.
+	// dry makes the prover leave out what it computes outside of the backend (NewDryProver).
 	dry bool
 }
 
@@ -49,6 +49,7 @@ func NewDryProver(ctx context.Context, w *transcript.Writer, b backend.Backend) 
 // NewVerifier returns a verifier's Role.
 func NewVerifier(r *transcript.Reader) *Role { return &Role{r: r} }
 
+// proving says whether this is a prover's Role.
 func (p *Role) proving() bool { return p.w != nil }
 
 // Err returns the first error. After an error, what was written or read is meaningless.
@@ -72,7 +73,8 @@ func (p *Role) fail(err error) {
 	}
 }
 
-// on calls the prover's backend, unless there was an error before.
+// on calls f, which uses the prover's backend, and records its error. If there was an error
+// before, it does not call f.
 func on[T any](p *Role, f func() (T, error)) (v T) {
 	if p.failed() {
 		return v
@@ -92,7 +94,7 @@ func (p *Role) sponge() *transcript.Sponge {
 	return p.r.Sponge
 }
 
-// value sends the value of f, or receives it.
+// value sends a value, or receives it. f computes it for a prover.
 func (p *Role) value(f func() field.QM31) transcript.Form {
 	if p.proving() {
 		v := f()
@@ -102,8 +104,8 @@ func (p *Role) value(f func() field.QM31) transcript.Form {
 	return p.r.Form()
 }
 
-// count sends an element of F, the value of f, or receives it. A masked transcript has it as one of K, like all
-// others.
+// count sends an element of F, or receives it. f computes it for a prover. In a masked transcript it is sent as an element of
+// K, as all others are, so that a pad hides it.
 func (p *Role) count(f func() field.M31) transcript.Form {
 	switch {
 	case p.masked():
@@ -124,8 +126,8 @@ func (p *Role) masked() bool {
 	return p.r.Masked()
 }
 
-// zero records a failed equation, with the words of what, unless v is zero. A verifier of a masked transcript notes the
-// equation instead.
+// zero checks that v is zero. If it is not, it records an error with the text that `what` returns. A verifier of a masked
+// transcript cannot tell: it notes the equation v = 0 on its tape.
 func (p *Role) zero(v transcript.Form, what func() string) {
 	if p.masked() && !p.proving() {
 		p.r.Zero(v, nil)
@@ -145,8 +147,8 @@ func (p *Role) grind(bits int) {
 	}
 }
 
-// check records a failed equation. For a prover it is a bug or a faulty
-// machine: the proof would not verify.
+// check records an error with the text that `what` returns, unless ok is true. For a prover this
+// means a bug or a faulty machine: the proof would not verify.
 func (p *Role) check(ok bool, what func() string) {
 	if ok || p.unchecked {
 		return
@@ -163,8 +165,8 @@ type ProverError struct{ Err error }
 
 func (e ProverError) Error() string { return "claim does not hold: " + e.Err.Error() }
 
-// evaluate returns values of tensors at points. Only a prover calls it and the next
-// four methods.
+// evaluate returns values of tensors at points (Backend.Eval). Only a prover calls this method
+// and the next four, which call the backend's methods of the same names.
 func (p *Role) evaluate(list []backend.Evaluation) []field.QM31 {
 	return on(p, func() ([]field.QM31, error) { return p.b.Eval(p.ctx, list) })
 }
@@ -207,8 +209,8 @@ func (p *Role) logup(l backend.Leaves, numVars int) logup.End {
 	})
 }
 
-// join proves or verifies the sum over those steps of a look-up tree that are cut into
-// several blocks (package colsum). The tree ends at z.
+// join proves or verifies the sum, of vars rounds, over those steps of a look-up tree that are
+// cut into several blocks (package colsum). The tree ends at z.
 func (p *Role) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int, claim transcript.Form) colsum.End {
 	if !p.proving() {
 		return colsum.Verify(p.r, vars, claim)
@@ -220,7 +222,7 @@ func (p *Role) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int,
 }
 
 // sumcheck proves or verifies a batch of sums with the given shapes. instances are the
-// prover's tables.
+// tables of these sums, which only a prover has.
 func (p *Role) sumcheck(instances []backend.Instance, shapes []sumcheck.Shape) []sumcheck.Final {
 	if !p.proving() {
 		return sumcheck.Verify(p.r, shapes)

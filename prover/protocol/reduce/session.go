@@ -14,8 +14,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// Public has the values of the public tensors: of the i-th input or output of the graph, dense and
-// row-major. The prover's backend has the inputs too. Those of marks (model.Marks) are not needed.
+// Public has the values of the public tensors: element i of a list is the i-th input or output of
+// the graph, dense and row-major. Inputs that are marks (model.Marks) may be missing: their values
+// follow from those of another input.
 type Public struct{ Inputs, Outputs [][]int32 }
 
 // Session runs the claim reduction of one sub-transcript (of a chunk, or of the public outputs).
@@ -24,14 +25,14 @@ type Session struct {
 	f              *plan.Fork
 	p              *Role
 	public         Public
-	drawn          [][]field.QM31    // lists of challenges, by number
-	values         []transcript.Form // by node of the fork, as far as they are known
-	finals         []sumcheck.Final
-	tables         []backend.Instance // the prover's, of the sums that wait
-	shared         restrictions       // the prover's
-	computed, sums []field.QM31       // the prover's, of nodes to come: evaluations, sums
-	room           []field.QM31       // for points
-	factors        weighed            // of views that are not summed over
+	drawn          [][]field.QM31     // lists of challenges, by their numbers in package plan
+	values         []transcript.Form  // by node of the fork, as far as they are known
+	finals         []sumcheck.Final   // by sum of the fork, for the batches that are done
+	tables         []backend.Instance // prover: the tables of the sums of the next batch
+	shared         restrictions       // prover: the tables that several sums use
+	computed, sums []field.QM31       // prover: evaluations and sums that the next nodes will take
+	room           []field.QM31       // memory for points
+	factors        weighed            // the factors of views without axes to sum over
 }
 
 // Run runs the claim reduction of a sub-transcript and returns the claims that are left to open.
@@ -40,7 +41,7 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
 	return RunInto(make([]plan.Claim, len(f.Claims)), pl, f, p, public)
 }
 
-// RunInto is Run with room for the claims.
+// RunInto is Run with memory for the claims, of length len(f.Claims), which it returns.
 func RunInto(claims []plan.Claim, pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
 	s := &Session{g: pl.Graph, f: f, p: p, public: public, factors: weighed{},
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
@@ -91,8 +92,9 @@ func (s *Session) at(p plan.Point) []field.QM31 {
 	return point
 }
 
-// find finds the values of the nodes before n. A prover first computes all evaluations in one call
-// and all sums in another; their points are known.
+// find finds the values of the nodes before n that are not known yet. A prover first computes all
+// evaluations of these nodes in one call of the backend and all sums in another. Their points must
+// have been drawn.
 func (s *Session) find(n int) {
 	if s.p.proving() && !s.p.failed() {
 		s.computed = s.p.evaluate(s.evaluations(n))
@@ -128,7 +130,7 @@ func (s *Session) evaluations(n int) []backend.Evaluation {
 // take removes and returns the first of the values that a prover has computed.
 func (s *Session) take(values *[]field.QM31) field.QM31 {
 	if len(*values) == 0 {
-		return field.Zero // it has failed
+		return field.Zero // the prover has failed
 	}
 	v := (*values)[0]
 	*values = (*values)[1:]
@@ -166,6 +168,7 @@ func (s *Session) value(n *plan.Node) transcript.Form {
 	}
 }
 
+// input returns the values of a public input, nil if the tensor is none.
 func (s *Session) input(id model.TensorID) []int32 {
 	if i := slices.Index(s.g.Inputs, id); i >= 0 {
 		return s.public.Inputs[i]
@@ -184,7 +187,9 @@ func (s *Session) end(sum int, isB bool) transcript.Form {
 	return s.finals[sum].A
 }
 
-// combination returns Const·mask + Σ Coef·View(…)~ + Σ Coef·mask·Product.
+// combination returns the value of a plan.Combined: Const·mask + Σ Coef·View(…)~ + Σ Coef·mask·Product.
+// The sums behind views and products have been found already, as nodes. What is left to do is to
+// multiply them with the factor of a view or the mask of a product, and to add fills.
 func (s *Session) combination(n *plan.Node) transcript.Form {
 	if s.p.dry {
 		return transcript.Form{}
@@ -222,8 +227,8 @@ func (s *Session) combination(n *plan.Node) transcript.Form {
 	return sum
 }
 
-// inner makes a prover's tables for the sums among the nodes before n whose values are not known,
-// and returns the sums. The tables are kept until the batch of the sum.
+// inner returns a prover's values of those nodes before n that are sums and not known yet. It makes
+// the tables of these sums, which s.tables keeps for the batch that proves them.
 func (s *Session) inner(n int) []field.QM31 {
 	var sums []*plan.Sum
 	for i := len(s.values); i < n; i++ {
@@ -231,8 +236,8 @@ func (s *Session) inner(n int) []field.QM31 {
 			sums = append(sums, &s.f.Sums[n.Sum])
 		}
 	}
-	views := make([][]field.QM31, len(sums))
-	points := make([][]field.QM31, len(sums))
+	views := make([][]field.QM31, len(sums))  // by sum: the table B, if that is a wiring
+	points := make([][]field.QM31, len(sums)) // by sum: where the view is, likewise
 	for i, sum := range sums {
 		if sum.View != nil {
 			points[i] = s.at(sum.At)
@@ -256,7 +261,7 @@ func (s *Session) inner(n int) []field.QM31 {
 			operands = append(operands, &sum.B)
 		}
 	}
-	tables := s.restrict(operands)
+	tables := s.restrict(operands) // of A and, if it is an operand, of B, sum by sum
 	before := len(s.tables)
 	for i, sum := range sums {
 		in := backend.Instance{Eq: s.at(sum.Eq), A: tables[0]}
@@ -273,6 +278,7 @@ func (s *Session) inner(n int) []field.QM31 {
 	return s.p.inner(s.tables[before:])
 }
 
+// restriction returns the restriction of a tensor that an operand is, with the challenges drawn.
 func (s *Session) restriction(o *plan.Operand) backend.Restriction {
 	r := backend.Restriction{Tensor: o.Tensor, Bound: make([][]field.QM31, len(o.Bound)), Keep: o.Keep}
 	for a, part := range o.Bound {
@@ -283,7 +289,8 @@ func (s *Session) restriction(o *plan.Operand) backend.Restriction {
 	return r
 }
 
-// batch proves or verifies a batch of sums, and records the values of the tensors at its ends.
+// batch proves or verifies a batch of sums. It then checks the wirings at the ends of the sums,
+// finds the values of the nodes that the ends lead to, and does the checks of the batch.
 func (s *Session) batch(b *plan.Batch) {
 	if s.p.failed() {
 		return
@@ -314,7 +321,8 @@ func (s *Session) batch(b *plan.Batch) {
 	s.drawn = append(s.drawn, point)
 	for i := range finals {
 		sum := &s.f.Sums[b.From+i]
-		if sum.View == nil || s.p.dry || s.p.masked() && !s.p.proving() { // which has computed it
+		// A verifier of a masked transcript has no value to compare with: it has computed B itself.
+		if sum.View == nil || s.p.dry || s.p.masked() && !s.p.proving() {
 			continue
 		}
 		s.p.zero(finals[i].B.Sub(transcript.Known(shapes[i].B(finals[i].Point))), func() string {

@@ -9,11 +9,13 @@ import (
 // sum consumes its tables, so every use but the last gets a copy.
 type restrictions map[string]*restricted
 
+// restricted is one such table.
 type restricted struct {
-	uses  int // that are still to come
-	table backend.Table
+	uses  int           // how many sums have yet to use it
+	table backend.Table // nil before the first use and after the last
 }
 
+// sharedRestrictions returns the restrictions for plan.Fork.Shared's result.
 func sharedRestrictions(uses map[string]int) restrictions {
 	r := restrictions{}
 	for k, n := range uses {
@@ -22,13 +24,14 @@ func sharedRestrictions(uses map[string]int) restrictions {
 	return r
 }
 
-// restrict makes the tables of operands.
+// restrict returns the tables of operands. It makes those that are not known in one call of the
+// backend, and each shared table once.
 func (s *Session) restrict(operands []*plan.Operand) []backend.Table {
 	tables := make([]backend.Table, len(operands))
-	shared := make([]*restricted, len(operands))
-	var list []backend.Restriction
-	var to []*backend.Table
-	coming := map[*restricted]bool{}
+	shared := make([]*restricted, len(operands)) // by operand, nil if its table is not shared
+	var list []backend.Restriction               // the tables to make
+	var to []*backend.Table                      // where each of these belongs
+	coming := map[*restricted]bool{}             // the shared tables in list
 	for i, o := range operands {
 		var x *restricted
 		if s.g.Tensors[o.Tensor].Kind.Constant() {

@@ -24,7 +24,8 @@ func factor(w *plan.Wiring, r []field.QM31) field.QM31 {
 	return v
 }
 
-// ones returns View(1…1)~(r), for a view that does not sum.
+// ones returns View(1…1)~(r), the MLE at r of the view of a source of ones, for a view that does
+// not sum. Fills are added where it is 0.
 func ones(w *plan.Wiring, r []field.QM31) field.QM31 {
 	parts := poly.SplitAxes(w.Out, r)
 	v := factor(w, r)
@@ -38,18 +39,20 @@ func ones(w *plan.Wiring, r []field.QM31) field.QM31 {
 	return v
 }
 
-// weighed has weights of views at points, of which many have the same wiring at the same point: layers of a model are alike.
+// weighed remembers weights of wirings at points. Many views have the same wiring at the same point, since layers of a model
+// are alike.
 type weighed map[*plan.Wiring][]weightAt
 
+// weightAt is the weight of a wiring at a point.
 type weightAt struct {
 	at     plan.Point
 	weight field.QM31
 }
 
-// mostPoints is at how many points the weight of a wiring is remembered.
+// mostPoints is the largest number of points for which the weight of a wiring is remembered.
 const mostPoints = 8
 
-// at returns the weight of a wiring at a point, which find finds.
+// at returns the weight of a wiring at a point. It calls find to compute the weight if it is not remembered.
 func (m weighed) at(w *plan.Wiring, at plan.Point, find func() field.QM31) field.QM31 {
 	known := m[w]
 	for i := range known {
@@ -79,7 +82,7 @@ func weights(w *plan.Wiring, r, point []field.QM31) field.QM31 {
 }
 
 // table returns the weights factor·Π g_group of a view at the point r of its
-// output, over the padded cube of the source axes that are summed.
+// output, as a table over the source axes in w.Keep, each padded to a power of two.
 func table(w *plan.Wiring, r []field.QM31) []field.QM31 {
 	parts := poly.SplitAxes(w.Out, r)
 	t := []field.QM31{factor(w, r)}
@@ -94,11 +97,13 @@ func table(w *plan.Wiring, r []field.QM31) []field.QM31 {
 }
 
 // groupWeight returns Σ eq(parts, o)·eq(point, i) over the wired pairs (o, i) of a
-// group, where point has a part for each source axis of the group, or Σ
-// eq(parts, o) if there is no point.
+// group. parts has a part for each output axis of w, and point one for each source axis of
+// the group. If point is nil, it returns Σ eq(parts, o) over these pairs.
 func groupWeight(g *model.Group, w *plan.Wiring, parts, point [][]field.QM31) field.QM31 {
 	outDims, inDims := plan.Pick(w.Out, g.Out), plan.Pick(w.In, g.In)
 	out := poly.NewEqRows(outDims, plan.Pick(parts, g.Out))
+	// row returns the sum over the pairs of outputs from … to−1, with inner in place of the outputs'
+	// eq, which is inner times a common factor.
 	var row func(from, to int, inner []field.QM31) field.QM31
 	switch {
 	case g.Map == model.MapReshape && point == nil:
@@ -137,7 +142,7 @@ func groupWeight(g *model.Group, w *plan.Wiring, parts, point [][]field.QM31) fi
 	return total
 }
 
-// outputsPerTask is how many outputs of a group are worth a goroutine.
+// outputsPerTask is the least number of outputs of a group worth a goroutine.
 const outputsPerTask = 1 << 12
 
 func sumOf(v []field.QM31) field.QM31 {
@@ -148,8 +153,8 @@ func sumOf(v []field.QM31) field.QM31 {
 	return sum
 }
 
-// sourceWeights are the values eq(point, i) for the entries i of at most one axis.
-// They are stored as two tables of about the square root of the number of entries:
+// sourceWeights has the values eq(point, i) for the entries i of at most one source axis.
+// They are stored as two tables, each of about the square root of the number of entries:
 // the value of entry i is high[i>>bits]·low[i&mask]. Without a point all values are
 // one.
 type sourceWeights struct {
@@ -158,6 +163,8 @@ type sourceWeights struct {
 	bits, mask int
 }
 
+// newSourceWeights returns the weights at a point for an axis of the given dimension. dims and
+// point have one element, or none for a source without axes. point is nil for weights of one.
 func newSourceWeights(dims []int, point [][]field.QM31) *sourceWeights {
 	s := &sourceWeights{dim: model.Size(dims), high: []field.QM31{field.One}, low: []field.QM31{field.One}, bits: 63}
 	if len(dims) > 0 && point != nil {
@@ -169,18 +176,18 @@ func newSourceWeights(dims []int, point [][]field.QM31) *sourceWeights {
 	return s
 }
 
-// pairSum adds up products of weights of wired pairs, many at a time.
+// pairSum adds up Σ eq(parts, o)·eq(point, i) over wired pairs, many at a time.
 type pairSum struct {
 	source         *sourceWeights
-	bases          [1 << 8]int // where outputs are wired to
-	n              int         // pairs that wait
-	out, high, low [1 << 8]field.QM31
+	bases          [1 << 8]int        // room for the source entries that outputs are wired to
+	n              int                // number of pairs that are not yet in sum
+	out, high, low [1 << 8]field.QM31 // of these pairs: the output's weight, and the two factors of the source's
 	sum            field.QM31
 }
 
 // add adds the pairs of an output with the given weight. The output is wired to the
-// entries i + offset, for every offset that the indexes of a sum give. Offsets
-// outside of the axis make no pair.
+// entries i + Σ_k n_k·over[k].Stride for all 0 ≤ n_k < over[k].Dim. Where that is outside of the
+// axis there is no pair.
 func (s *pairSum) add(weight field.QM31, i int, over []model.SumIndex) {
 	if len(over) > 0 {
 		for range over[0].Dim {
@@ -199,6 +206,7 @@ func (s *pairSum) add(weight field.QM31, i int, over []model.SumIndex) {
 	}
 }
 
+// flush adds the pairs that wait to the sum.
 func (s *pairSum) flush() {
 	field.MulQM31Vec(s.out[:s.n], s.out[:s.n], s.high[:s.n])
 	s.sum = s.sum.Add(field.Dot(s.out[:s.n], s.low[:s.n]))

@@ -10,6 +10,7 @@ import (
 // with fracBits fractional bits. Every computation rounds it down.
 type Bits int64
 
+// fracBits is the number of fractional bits of Bits.
 const fracBits = 24
 
 // WholeBits returns n bits.
@@ -50,8 +51,8 @@ func log2Floor(x *big.Int) Bits {
 	}
 	m := top.Uint64()
 	r := Bits(whole)
-	// Squaring the mantissa moves the next binary digit of the logarithm
-	// before the point.
+	// Squaring the mantissa doubles its logarithm: the next binary digit of the logarithm is 1 if
+	// the square is at least 2. Then the square is halved, so that it is in [1, 2) again.
 	for range fracBits {
 		hi, lo := bits.Mul64(m, m) // m² / 2^126 in [1, 4)
 		r <<= 1
@@ -72,7 +73,7 @@ func log2Ceil(x *big.Int) Bits {
 	if x.TrailingZeroBits() == uint(x.BitLen()-1) {
 		return r
 	}
-	return r + 2
+	return r + 2 // log2Floor is less than two units of the last bit too small
 }
 
 func log2FloorInt(x int64) Bits { return log2Floor(big.NewInt(x)) }
@@ -87,7 +88,8 @@ var fieldSize = func() *big.Int {
 // fieldBits is log2 |K|, rounded down.
 var fieldBits = log2Floor(fieldSize)
 
-// overField returns the bits of an error of at most n/|K|; n = 0 is no error.
+// overField returns the bits of an error probability of at most n/|K|. For n = 0 there is no
+// error, and it returns fieldBits, as for n = 1.
 func overField(n *big.Int) Bits {
 	if n.Sign() == 0 {
 		return fieldBits

@@ -2,24 +2,24 @@ package soundness
 
 import "fmt"
 
-// Bounds on parameters that Check accepts; they keep the verifier's work in
-// proportion.
+// Bounds on parameters that Check accepts. They bound the verifier's work.
 const (
-	maxLevels              = 32
-	maxQueries             = 4096
-	maxOutOfDomain         = 16
-	maxClearVars           = 14
-	maxCheckedMultiplicity = 64
+	maxLevels              = 32   // levels of an opening
+	maxQueries             = 4096 // queries of a level
+	maxOutOfDomain         = 16   // out-of-domain samples of a level
+	maxClearVars           = 14   // log2 of the number of values that are sent in the clear
+	maxCheckedMultiplicity = 64   // Level.Multiplicity
 )
 
-// Check returns the parameters with the given levels for an opening that takes
-// up rowSlots rows, if they are well formed and every round reaches the
-// config's target. A proof carries its levels, so that the cost model of Derive
-// can change without changing what old proofs mean.
+// Check returns the parameters with the given levels for an opening of a table of which
+// rowSlots rows are taken up, if they are well formed and every round reaches the
+// config's target. A proof carries its levels, so that a change of the cost model of Derive
+// does not change what existing proofs mean.
 func Check(c Config, levels []Level, rowSlots uint64) (*Params, error) {
 	return check(&Params{Config: c, Levels: levels}, rowSlots)
 }
 
+// check is Check for parameters that may have tails.
 func check(p *Params, rowSlots uint64) (*Params, error) {
 	c, levels := p.Config, p.Levels
 	if err := c.Validate(); err != nil {
@@ -29,7 +29,7 @@ func check(p *Params, rowSlots uint64) (*Params, error) {
 		return nil, fmt.Errorf("soundness: %d levels", len(levels))
 	}
 	for i, l := range levels {
-		fold, blowup := 1, 1
+		fold, blowup := 1, 1 // the least that the level may have; exactly these in level 0
 		if i == 0 {
 			fold, blowup = ceilLog2(rowSlots), c.LogBlowup
 		}

@@ -10,20 +10,21 @@ import (
 // The cost model weighs the prover's time against the proof's bytes. Times are
 // picoseconds of a two-core machine with AVX-512, measured with the benchmarks
 // of the packages concerned. They need only be right to a factor of two or so,
-// because the optimum is flat. (A file has 31 of the 32 bits of a limb that are counted
-// here, and no first elements of the last leaves.) No verifier uses them: a key states the
-// row length of its tree, and a proof that of its own tree and the levels.
+// because the optimum is flat. (The model counts 32 bits for a limb, of which a file has 31,
+// and the first elements of the last leaves, which a file has not.) No verifier uses these
+// numbers: a key states the row length of its tree, and a proof states that of its own tree
+// and the levels.
 const (
-	psPerByte       = 4_000_000 // a byte of proof is worth this much time, if there are few
-	manyBytes       = 1 << 20   // those beyond so many of leaves and paths are worth more, the last of twice as many twice as much
-	psPermutation   = 50_000    // one Poseidon2 permutation, of 8 elements
-	psCompression   = 6_500     // one of BLAKE3, of 16
+	psPerByte       = 4_000_000 // time that a byte of proof is worth, up to manyBytes
+	manyBytes       = 1 << 20   // beyond this many bytes of leaves and paths, a byte is worth more (worth)
+	psPermutation   = 50_000    // one Poseidon2 permutation, which absorbs 8 elements
+	psCompression   = 6_500     // one BLAKE3 compression, of 16 elements
 	psButterfly     = 80        // one value of one FFT layer
 	psSumcheckValue = 15_000    // one value of K: weights, round, fold
 	psConstraint    = 550       // one in-domain constraint on one value of K
 	psRowValue      = 12_000    // one committed value: read, row sumcheck, fold, encode again
-	psLongRow       = 400       // the same, for each doubling of a row beyond what a cache holds
-	cachedRow       = 16        // log2 of the longest row of which it holds the codeword
+	psLongRow       = 400       // what is added to psRowValue for each doubling of the row beyond cachedRow
+	cachedRow       = 16        // log2 of the longest row whose codeword a cache holds
 
 	digestBytes = 32
 	limbBytes   = 4
@@ -35,11 +36,12 @@ const (
 	comfortableRow  = 22
 	comfortableFold = 13
 
-	maxFold       = 6
-	maxTailBlowup = 8
-	maxFinalVars  = 10
-	minFinalVars  = 3
-	minRowVars    = 1 // of first trees
+	// Bounds of the search for levels.
+	maxFold       = 6  // of Level.FoldVars, from level 1 on
+	maxTailBlowup = 8  // of Level.LogBlowup, from level 1 on
+	maxFinalVars  = 10 // of log2 of the number of values that are sent in the clear
+	minFinalVars  = 3  // least log2 of the length that a row folds to
+	minRowVars    = 1  // least Level.RowVars of first trees
 )
 
 // Tree is a tree over stacks of the given numbers of values. Each stack is cut
@@ -58,18 +60,21 @@ func (t *Tree) rows(rowVars int) uint64 {
 	return n
 }
 
+// rowsOf returns the number of rows of 2^rowVars values that a stack takes.
 func rowsOf(size uint64, rowVars int) uint64 { return (size + 1<<rowVars - 1) >> rowVars }
 
-// hashCost is what hashing costs with a suite.
+// hashCost is what hashing costs with a suite: it takes the elements of a column in steps.
 type hashCost struct {
-	ps   uint64 // of a step
+	ps   uint64 // picoseconds of a step
 	rows uint64 // elements of a column that a step takes
 }
 
-// leastRows is the least number of rows of the longest stack of a tree, if it has enough
-// values: a permutation of Poseidon2 absorbs eight, and half of a block of BLAKE3 costs little.
+// leastRows is the least number of rows of the largest stack of a tree, if it has enough
+// values. Fewer rows would not make hashing cheaper: a permutation of Poseidon2 absorbs eight
+// elements, and half a block of BLAKE3 costs little.
 const leastRows = 8
 
+// hashCost returns the cost of hashing with the config's suite.
 func (c Config) hashCost() hashCost {
 	ps := uint64(psPermutation)
 	if c.Hash == hash.Blake3 {
@@ -80,7 +85,7 @@ func (c Config) hashCost() hashCost {
 
 // ChooseRowVars returns log2 of the row length that costs least for a tree
 // over stacks of the given numbers of values, at least one of them positive, which is
-// opened together with the trees beside it. Their rows are as they are.
+// opened together with the trees in beside. The row lengths of these are given.
 func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
 	longest, err := c.longestRow(sizes)
 	if err != nil {
@@ -93,21 +98,22 @@ func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
 	return best, nil
 }
 
-// The hashing of a key's own columns counts keyWeight times if it takes long enough for
-// somebody to wait, from psNoticed on. If it counted once, the bytes of proofs, at 4 µs each,
-// would outweigh it: rows would get longer to save 2 % of a proof, although one row more than a
-// multiple of eight costs a permutation of Poseidon2 in each of twice as many columns, 20 % of the
-// commitment.
+// Of the time to hash a key's own columns, what goes beyond psNoticed counts keyWeight times:
+// that is when somebody waits. If it counted once, the bytes of proofs, at 4 µs each, would
+// outweigh it: rows would get longer to save 2 % of a proof. But rows of twice the length make
+// twice as many columns, and if their number is one more than a multiple of eight, each column
+// takes a further permutation of Poseidon2, which is 20 % of the commitment.
 const (
 	keyWeight = 5
 	psNoticed = 20_000_000_000
 )
 
-// ChooseKeyRowVars returns log2 of the row length for a polynomial of size values that will be
-// opened together with others, which are not known yet. It is the length that costs least
-// beside a second polynomial of the same size, when both have the best length. The optimum is
-// flat, and few openings are much cheaper with another length. Of lengths that cost about the
-// same, it is the one that is hashed fastest.
+// ChooseKeyRowVars returns log2 of the row length for the tree of a key, over one stack of size
+// values. It will be opened together with trees that are not known yet. The result is the length
+// that costs least beside a second tree of the same size, if the length of that one is chosen
+// best. The optimum is flat, and few openings are much cheaper with another length. Among
+// lengths that cost about the same, the weight of hashing (keyWeight) prefers the one that is
+// hashed fastest.
 func ChooseKeyRowVars(c Config, size uint64) (int, error) {
 	sizes := []uint64{size}
 	longest, err := c.longestRow(sizes)
@@ -125,7 +131,8 @@ func ChooseKeyRowVars(c Config, size uint64) (int, error) {
 	return best, nil
 }
 
-// cheapest returns the row length, up to the longest, that costs least, with its cost, if there is one that is ok.
+// cheapest returns the row length that costs least, as log2, from minRowVars to longest, and its cost. costs returns the cost of a
+// length and whether that length is possible. ok is false if none is.
 func cheapest(longest int, costs func(rowVars int) (uint64, bool)) (best int, least uint64, ok bool) {
 	for v := minRowVars; v <= longest; v++ {
 		if cost, fits := costs(v); fits && (!ok || cost < least) {
@@ -139,7 +146,9 @@ func (c Config) outOfReach() error {
 	return fmt.Errorf("soundness: %d bits are out of reach with %d grinding bits", c.TargetBits, c.GrindBits)
 }
 
-// longestRow returns log2 of the longest row that is considered for stacks of these sizes.
+// longestRow returns log2 of the longest row that is considered for stacks of these sizes: the
+// largest stack has leastRows rows, and rows are not longer than 2^comfortableRow values unless
+// there would be more than about 2^comfortableFold of them.
 func (c Config) longestRow(sizes []uint64) (int, error) {
 	if err := c.Validate(); err != nil {
 		return 0, err
@@ -164,8 +173,8 @@ func (t *tailSearch) rowVars(sizes []uint64, longest int, beside []Tree) (best i
 	return cheapest(longest, func(v int) (uint64, bool) { return t.firstCost(Tree{v, sizes}, beside) })
 }
 
-// Derive returns the parameters of an opening of rows of 2^rowVars values that
-// take up rowSlots places (the largest row offset plus row count).
+// Derive returns the cheapest parameters of an opening of a table of rows of 2^rowVars values,
+// the first rowSlots of which are taken up.
 func Derive(c Config, rowVars int, rowSlots uint64) (*Params, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -198,23 +207,24 @@ func Derive(c Config, rowVars int, rowSlots uint64) (*Params, error) {
 	}
 }
 
-// johnsonMultiplicities are the choices of m near the Johnson bound; 3 is the
+// johnsonMultiplicities are the values of m that are tried near the Johnson bound; 3 is the
 // least that 2025/2055 allows.
 var johnsonMultiplicities = []int{3, 4, 5, 6, 8, 10, 12, 16}
 
 // tailSearch finds the cheapest levels after a row of a given length, by
-// dynamic programming over the length.
+// dynamic programming over the length. These levels are called the tail of an opening. (It
+// has nothing to do with the tails of rows in hiding openings.)
 type tailSearch struct {
 	config Config
-	memo   map[int]step
+	memo   map[int]step // by log2 of the row's length
 }
 
 // step says what happens to a row: it is sent in the clear, or committed to.
 type step struct {
-	cost uint64
-	last bool
-	next Level
-	ok   bool
+	cost uint64 // of this and all that follows
+	last bool   // it is sent in the clear
+	next Level  // otherwise, the level that it is committed to as
+	ok   bool   // false if no parameters reach the target; then the rest means nothing
 }
 
 func newTailSearch(c Config) *tailSearch { return &tailSearch{c, map[int]step{}} }
@@ -246,6 +256,7 @@ func (t *tailSearch) best(v int) (step, bool) {
 	return s, s.ok
 }
 
+// multiplicities returns the values of Level.Multiplicity to try from level 1 on.
 func (t *tailSearch) multiplicities() []int {
 	if t.config.Mode == Unique {
 		return []int{0}
@@ -253,8 +264,8 @@ func (t *tailSearch) multiplicities() []int {
 	return johnsonMultiplicities
 }
 
-// firstCost returns the cost of committing to a tree and of opening it together
-// with others.
+// firstCost returns the cost of committing to the tree own and of opening it together with
+// the trees in beside. It returns false if that is impossible.
 func (t *tailSearch) firstCost(own Tree, beside []Tree) (uint64, bool) {
 	trees := append([]Tree{own}, beside...)
 	l := Level{LogBlowup: t.config.LogBlowup}
@@ -282,18 +293,18 @@ func (t *tailSearch) firstCost(own Tree, beside []Tree) (uint64, bool) {
 	return cost + worth(bytes) + t.config.hashing(own), ok
 }
 
-// worth is the time that bytes of first trees' leaves and paths are worth. They are carried around, and a proof of
-// many megabytes is not sent to everybody.
+// worth returns the time that so many bytes of first trees' leaves and paths are worth: psPerByte each up to manyBytes. Beyond that
+// byte number n is worth psPerByte·n/manyBytes, since many megabytes are more of a burden to whoever sends or keeps a proof.
 func worth(bytes uint64) uint64 {
 	bytes = min(bytes, 1<<29) // more than any proof has, and no overflow
 	more := max(bytes, manyBytes) - manyBytes
 	return (bytes + more*more/(2*manyBytes)) * psPerByte
 }
 
-// hashing is the time that the columns of a tree take to hash.
+// hashing returns the time that it takes to hash the columns of a tree, its Merkle nodes included.
 func (c Config) hashing(t Tree) uint64 {
 	h := c.hashCost()
-	steps := uint64(1) // for a column: its part of the tree, and its groups
+	steps := uint64(1) // of a column: one for the Merkle node, then those of each stack, then one a stack if there are several
 	for _, size := range t.Sizes {
 		steps += (rowsOf(size, t.RowVars) + h.rows - 1) / h.rows
 	}
@@ -316,7 +327,7 @@ func (l Level) cost(c Config, leafBytes uint64) uint64 {
 }
 
 // tailTime returns the prover's time for the constraints that the level's queries put on the
-// folded row, and for the level's grinding.
+// row that it folds to, and for the level's grinding.
 func (l Level) tailTime(c Config) uint64 {
 	h := c.hashCost()
 	time := uint64(l.Queries) << l.RowVars * psConstraint
@@ -324,15 +335,16 @@ func (l Level) tailTime(c Config) uint64 {
 	return time + uint64(l.FoldVars)<<l.FoldGrind*h.ps
 }
 
-// messageBytes returns what the level adds to a proof beside what is opened: root,
+// messageBytes returns how many bytes the level adds to a proof besides what is opened: root,
 // samples, round polynomials, nonces.
 func (l Level) messageBytes() uint64 {
 	return uint64(digestBytes + fieldBytes*l.OutOfDomain + (2*fieldBytes+limbBytes)*l.FoldVars)
 }
 
-// openedBytes estimates what the level's queries open of a tree of 2^depth leaves:
-// leaves and their common path. The sibling of every node on a path is sent unless
-// it is on one too, which is two for each parent less the nodes themselves.
+// openedBytes estimates the bytes that the level's queries open of a tree of 2^depth leaves:
+// leaves and their common path. The sibling of every node on a path is sent unless it is
+// on a path too. So of the two children of every node on a path above, those that are not
+// on a path themselves are sent. Numbers of nodes are averages, with drawnFrac fractional bits.
 func (l Level) openedBytes(leafBytes uint64, depth int) uint64 {
 	queries := uint64(l.Queries)
 	nodes, siblings := uint64(1)<<drawnFrac, uint64(0)
@@ -348,10 +360,10 @@ func (l Level) openedBytes(leafBytes uint64, depth int) uint64 {
 const drawnFrac = 8
 
 // drawn returns how many of 2^d nodes t random draws meet on average,
-// 2^d·(1−(1−2^(−d))^t), d at least 1 and at most MaxLogDomain.
+// 2^d·(1−(1−2^(−d))^t), with drawnFrac fractional bits, for 1 ≤ d ≤ MaxLogDomain.
 func drawn(t uint64, d int) uint64 {
 	const one = 1 << 32
-	missed := uint64(one) // the probability that none of the draws meets a node
+	missed := uint64(one) // the probability that none of the draws meets a node, by repeated squaring
 	for factor := uint64(one - one>>d); t > 0; t >>= 1 {
 		if t&1 == 1 {
 			missed = missed * factor >> 32

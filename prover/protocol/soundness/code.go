@@ -32,23 +32,24 @@ type codeBound struct {
 	logLength    int // log2 of the number of positions n
 	logBlowup    int // rate ρ = 2^(−logBlowup)
 	multiplicity int // 0: unique decoding; m ≥ 3: δ = 1 − √ρ·(1+1/m)
-	// tailLog is 0, or j ≥ 1 for rows with tails (Params.TailLog): then the code has the
-	// dimension of rows that are longer by a 2^j-th, ρ = (1+2^(−j))·ρ₀ for ρ₀ = 2^(−logBlowup),
-	// and δ = (1+ρ₀)/2 − ρ, which is (1−ρ)/2 less φ·ρ₀/2.
+	// tailLog is 0, or j ≥ 1 for rows with tails (Params.TailLog). A tail makes the code's dimension
+	// larger by the fraction φ = 2^(−j) of a row: ρ = (1+φ)·ρ₀ for ρ₀ = 2^(−logBlowup). Then
+	// δ = (1+ρ₀)/2 − ρ, which is (1−ρ)/2 less φ·ρ₀/2.
 	tailLog int
 }
 
 // codeBits are the bits that depend on a code alone.
 type codeBits struct {
 	perQuery Bits // of one query
-	fold     Bits // of binding one row variable
-	pairs    Bits // log2 of ℓ²/2, rounded up
+	fold     Bits // of binding one row variable, without grinding
+	pairs    Bits // log2 of ℓ²/2, rounded up, for lists of at most ℓ codewords
 }
 
-// knownCodes remembers codeBits by codeBound: choosing parameters asks for the
-// same few many times.
+// knownCodes remembers codeBits by codeBound: the choice of parameters asks for the
+// same few of them many times.
 var knownCodes sync.Map
 
+// bits returns the codeBits of a code.
 func (c codeBound) bits() codeBits {
 	if b, ok := knownCodes.Load(c); ok {
 		return b.(codeBits)
@@ -132,23 +133,24 @@ func ceilDiv(x *big.Int, d int64) *big.Int {
 	return x.Div(x, big.NewInt(d))
 }
 
-// foldBits returns the bits of binding one row variable, (3ℓ+a)/|K|: a bad line
-// (a), or a round polynomial that meets the true one of some codeword of the
-// list (degree 2; 3 is the constant of 2024/1586, Thm 5.2).
+// foldBits returns the bits of binding one row variable, whose error is (3ℓ+a)/|K|: a for a
+// challenge that is bad in the sense of badChallenges, and 3ℓ for one at which the round
+// polynomial that was sent meets the true one of some codeword of the list. (Their difference has
+// degree 2; 3 is the constant of 2024/1586, Thm 5.2.)
 func (c codeBound) foldBits() Bits {
 	n := new(big.Int).Mul(c.listSize(), big.NewInt(3))
 	return overField(n.Add(n, c.badChallenges()))
 }
 
-// outOfDomainBits returns the bits of w samples that single out one codeword:
-// two tables of 2^vars values agree at a random point of K with probability at
-// most 2^vars/|K|, and there are fewer than ℓ²/2 pairs.
+// outOfDomainBits returns the bits of w samples, which are to single out one codeword of the
+// list. Two tables of 2^vars values agree at a random point of K with probability at most
+// 2^vars/|K|, and there are fewer than ℓ²/2 pairs of codewords.
 func (c codeBound) outOfDomainBits(vars, w int) Bits {
 	return Bits(w)*(fieldBits-WholeBits(vars)) - c.bits().pairs
 }
 
 // joinBits returns the bits of joining n constraints to a claim with powers of
-// one challenge, for every codeword of the list: ℓ·n/|K|.
+// one challenge. The error is n/|K| for each of the ℓ codewords of the list.
 func (c codeBound) joinBits(n int) Bits {
 	return overField(new(big.Int).Mul(c.listSize(), big.NewInt(int64(n))))
 }

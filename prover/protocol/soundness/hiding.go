@@ -2,20 +2,21 @@ package soundness
 
 import "fmt"
 
-// Bounds of the fraction of its length that a row's tail may have, 2^(−TailLog).
+// Bounds of Params.TailLog: a row's tail is at most a 2^TailLog-th of its length.
 const (
 	MinTailLog = 2
 	MaxTailLog = 6
 )
 
-// minHidingFold is the least log2 of the number of rows that level 1 of a hiding opening
-// makes of the values of the folded row, without its tail.
+// minHidingFold is the least log2 of the number of rows into which level 1 of a hiding opening
+// cuts the values of the folded row, its tail not counted.
 const minHidingFold = 3
 
-// Masks is how many table rows of random values a hiding opening has, from a table row on
-// that is a multiple of it: their weights are multiples of eq of the last three row variables.
-// By them the folded row is uniform, but with probability 3·p^(−4) = 2^(−122.4), in which the
-// eight weights do not span K over F. (Fewer are worse: with four it is 2^(−31).)
+// Masks is how many table rows of random values a hiding opening has (docs/protocol.md, "Hiding
+// openings"). They begin at a table row whose number is a multiple of Masks, so that their weights
+// in the folded row are one constant times the eight values of eq in the last three row variables.
+// They make the folded row uniform unless these eight weights do not span K over F, which has
+// probability 3·p^(−4) = 2^(−122.4). (With four rows it would be 2^(−31).)
 const Masks = 8
 
 // CheckHiding is Check for an opening with tails (Params.TailLog).
@@ -44,8 +45,9 @@ func roomForPads(l Level) bool {
 // PadLimbs is the number of elements of F in the pads of a round of level 0.
 const PadLimbs = 2 * fieldBytes / limbBytes
 
-// FoldedVars returns log2 of the length of the row that level i folds to. That of level 0 of a
-// hiding opening has its tail behind it, as the half with the first variable 1.
+// FoldedVars returns log2 of the length of the row that level i folds to. In a hiding opening the
+// row that level 0 folds to is twice as long as a table row: its tail, followed by zeros, is the
+// half where the first variable is 1.
 func (p *Params) FoldedVars(i int) int {
 	if i == 0 && p.TailLog > 0 {
 		return p.Levels[0].RowVars + 1
@@ -61,13 +63,15 @@ func (p *Params) bound(i int) codeBound {
 	return p.Levels[i].bound(codeTail(p.TailLog, p.Levels[1]))
 }
 
-// codeTail returns the j of the code that tails of a 2^tailLog-th make rows words of. Level 1
-// commits to rows of a 2^h-th of the length, of which the last may be of the tail in part: what
-// is behind the tail there may be anything. So φ' = max(φ, 2^(−h)).
+// codeTail returns the j (codeBound.tailLog) of the code of level 0 for rows with tails of a
+// 2^tailLog-th. Level 1 cuts the folded row into rows of a 2^h-th of its length, h = next.FoldVars − 1.
+// The last one that is committed to may have the tail in its beginning only, and a prover may put
+// anything behind the tail there. So tails count as at least as long as such a row: a fraction of
+// max(2^(−tailLog), 2^(−h)).
 func codeTail(tailLog int, next Level) int { return min(tailLog, next.FoldVars-1) }
 
-// LeafRows returns the number of elements of K in a leaf of level i ≥ 1. Rows of level 1 that
-// have no value of a hiding opening's tail are in no tree, and zero.
+// LeafRows returns the number of elements of K in a leaf of level i ≥ 1. In a hiding opening those
+// rows of level 1 that lie behind the tail are zero and not committed to.
 func (p *Params) LeafRows(i int) int {
 	if i == 1 && p.TailLog > 0 {
 		return hidingLeafRows(p.TailLog, p.Levels[1])
@@ -75,13 +79,15 @@ func (p *Params) LeafRows(i int) int {
 	return 1 << p.Levels[i].FoldVars
 }
 
+// hidingLeafRows is LeafRows for level 1 of a hiding opening: the rows that have values of the folded
+// row, and those that have values of its tail, at least one.
 func hidingLeafRows(tailLog int, l Level) int {
 	values := 1 << (l.FoldVars - 1)
 	return values + max(1, values>>tailLog)
 }
 
-// Budget returns at how many positions in all the rows of a tree may be opened, in all openings
-// together, until they say something of the values: as many as a tail has elements.
+// Budget returns at how many positions the rows of a tree may be opened, in all openings of it
+// together, without revealing anything about the values: as many as a tail has elements.
 func Budget(rowVars, tailLog int) uint64 { return 1 << max(0, rowVars-tailLog) }
 
 // DeriveHiding is Derive for an opening with tails of a 2^tailLog-th of the rows.
@@ -97,8 +103,9 @@ func DeriveHiding(c Config, tailLog, rowVars int, rowSlots uint64) (*Params, err
 	return p, nil
 }
 
-// hiding returns the cheapest parameters of a hiding opening, and what the opening costs besides
-// the commitments. opened returns the bytes of leaves and paths of the first trees.
+// hiding returns the cheapest parameters of a hiding opening, and the cost of the opening without
+// that of the commitments to the first trees. opened returns the bytes of leaves and paths of the
+// first trees for a level 0 with its queries set. ok is false if no parameters reach the target.
 func (t *tailSearch) hiding(tailLog int, first Level, opened func(Level) uint64) (p *Params, cost uint64, ok bool) {
 	if tailLog < MinTailLog || tailLog > MaxTailLog || !roomForPads(first) {
 		return nil, 0, false
@@ -134,11 +141,12 @@ func (t *tailSearch) hiding(tailLog int, first Level, opened func(Level) uint64)
 	}
 }
 
-// hidingCost is firstCost for a hiding opening: own is the witness's tree, which has the mask
-// rows and the auxiliary row besides, and whose tails must have an element for each query.
+// hidingCost is firstCost for a hiding opening. own is the witness's tree. The mask rows and the
+// auxiliary row, which that tree has as well, come on top of own.Sizes. Its tails must have an
+// element for each query.
 func (t *tailSearch) hidingCost(own Tree, beside []Tree, tailLog int) (uint64, bool) {
 	trees := append([]Tree{own}, beside...)
-	a := 0
+	a := 0 // log2 of the length of a table row
 	for i := range trees {
 		a = max(a, trees[i].RowVars)
 	}
@@ -146,7 +154,7 @@ func (t *tailSearch) hidingCost(own Tree, beside []Tree, tailLog int) (uint64, b
 		return 0, false
 	}
 	slots, cost := uint64(0), uint64(0)
-	rowsOf := func(i int) uint64 {
+	rowsOf := func(i int) uint64 { // of tree i
 		rows := trees[i].rows(trees[i].RowVars)
 		if i == 0 {
 			rows += (Masks + 1) << (a - own.RowVars)
@@ -161,7 +169,7 @@ func (t *tailSearch) hidingCost(own Tree, beside []Tree, tailLog int) (uint64, b
 		slots += trees[i].rows(a)
 		cost += rows << trees[i].RowVars * (psRowValue + psLongRow*uint64(max(0, trees[i].RowVars-cachedRow)))
 	}
-	slots = (slots+Masks-1)/Masks*Masks + Masks
+	slots = (slots+Masks-1)/Masks*Masks + Masks // the mask rows, which begin at a multiple of Masks
 	if slots > 1<<MaxFoldVars {
 		return 0, false
 	}
@@ -179,10 +187,10 @@ func (t *tailSearch) hidingCost(own Tree, beside []Tree, tailLog int) (uint64, b
 	return cost + tail + t.config.hashing(own), true
 }
 
-// maxHidingShift is log2 of the most rows of a tree that make its auxiliary row: they are one group.
+// maxHidingShift is log2 of the largest number of rows of a tree that may make up its auxiliary row. These rows are one group.
 const maxHidingShift = 8
 
-// saltBytes are those of the salt of a leaf.
+// saltBytes is the size of the salt of a leaf.
 const saltBytes = digestBytes
 
 // ChooseHidingRowVars is ChooseRowVars for the witness of a hiding opening with tails of a
@@ -204,7 +212,8 @@ func (t *tailSearch) hidingRowVars(tailLog, longest int, sizes []uint64, beside 
 	return cheapest(longest, func(v int) (uint64, bool) { return t.hidingCost(Tree{v, sizes}, beside, tailLog) })
 }
 
-// ChooseHiding is ChooseHidingRowVars for tails of any length, which it returns too: what costs least of all.
+// ChooseHiding returns the row length and the length of tails (Params.TailLog) that together cost least, for the same as
+// ChooseHidingRowVars.
 func ChooseHiding(c Config, sizes []uint64, beside ...Tree) (rowVars, tailLog int, err error) {
 	longest, err := c.longestHidingRow(sizes, beside)
 	if err != nil {
@@ -222,8 +231,8 @@ func ChooseHiding(c Config, sizes []uint64, beside ...Tree) (rowVars, tailLog in
 	return rowVars, tailLog, nil
 }
 
-// longestHidingRow is longestRow where tails have to have room for all queries: rows of a small
-// witness are longer than its values.
+// longestHidingRow is longestRow for a hiding opening. Tails must have an element for each query,
+// so that a row may have to be longer than all values of a small witness.
 func (c Config) longestHidingRow(sizes []uint64, beside []Tree) (int, error) {
 	longest, err := c.longestRow(sizes)
 	for i := range beside {
@@ -232,9 +241,10 @@ func (c Config) longestHidingRow(sizes []uint64, beside []Tree) (int, error) {
 	return min(max(longest, comfortableRow), MaxLogDomain-c.LogBlowup), err
 }
 
-// ChooseHidingKey returns the row length and the tails of the tree of a key of size values that
-// is good for so many proofs: what costs least beside a witness of the same size in rows of the
-// same length, hashing counted as ChooseKeyRowVars does.
+// ChooseHidingKey returns the row length and the length of tails (Params.TailLog) for the tree of a
+// key of size values. Its budget is enough for the given number of proofs. They are what costs least
+// beside a witness of the same size in rows of the same length. Hashing counts as in
+// ChooseKeyRowVars.
 func ChooseHidingKey(c Config, size uint64, proofs int) (rowVars, tailLog int, err error) {
 	sizes := []uint64{size}
 	longest, err := c.longestHidingRow(sizes, nil)
@@ -265,13 +275,15 @@ func ChooseHidingKey(c Config, size uint64, proofs int) (rowVars, tailLog int, e
 	return rowVars, tailLog, nil
 }
 
-// MostQueries returns at how many positions a hiding opening of rows with tails of a 2^tailLog-th
-// looks at most, whatever its other parameters.
+// MostQueries returns an upper bound of the number of positions at which a hiding opening opens
+// rows with tails of a 2^tailLog-th, whatever its other parameters are. The number depends on how
+// level 1 cuts the folded row (codeTail), and is greatest for the fewest rows, 2^minHidingFold.
 func (c Config) MostQueries(tailLog int) uint64 { return c.tailQueries(min(tailLog, minHidingFold)) }
 
-// LeastQueries is MostQueries for the least.
+// LeastQueries returns a lower bound of the same number.
 func (c Config) LeastQueries(tailLog int) uint64 { return c.tailQueries(tailLog) }
 
+// tailQueries returns the number of queries of level 0 for a code with this tailLog (codeBound).
 func (c Config) tailQueries(code int) uint64 {
 	l := Level{LogBlowup: c.LogBlowup}
 	c.secure(&l, code)

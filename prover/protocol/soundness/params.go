@@ -20,10 +20,10 @@ const MaxFoldVars = 16
 
 // Config has the security parameters that a key prescribes for its proofs.
 type Config struct {
-	TargetBits int  // bits wanted of every round, 1..120
+	TargetBits int  // least bits of security of every round, 1..120
 	GrindBits  int  // most bits of grinding before any challenge, 0..24
 	LogBlowup  int  // rate of the first trees is 2^(−LogBlowup), 1..8
-	Mode       Mode // proximity parameter of the tail
+	Mode       Mode // proximity parameter of the trees after the first
 	Hash       hash.Suite
 }
 
@@ -48,9 +48,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Level describes one oracle of an opening. Level 0 is the first trees
-// together, as words over the longest of their rows (docs/security.md, "Trees of
-// shorter rows"); level i ≥ 1 is the tree of the i-th folded row.
+// Level describes one oracle of an opening. Level 0 is all first trees
+// together, as words of the code of their longest rows (docs/security.md, "Trees of
+// shorter rows"). Level i ≥ 1 is the tree of the row that level i − 1 folds to.
 type Level struct {
 	FoldVars     int // the leaf is a column of 2^FoldVars rows
 	RowVars      int // every row has 2^RowVars values
@@ -62,7 +62,8 @@ type Level struct {
 	FoldGrind    int // grinding bits before each challenge that binds a row variable
 }
 
-// bound returns the level's code, for level 0 with the tails of the opening.
+// bound returns the level's code with its decoding radius. tailLog is that of codeBound, 0 for all levels but level 0 of a hiding
+// opening.
 func (l Level) bound(tailLog int) codeBound {
 	return codeBound{l.RowVars + l.LogBlowup, l.LogBlowup, l.Multiplicity, tailLog}
 }
@@ -124,8 +125,9 @@ func (p *Params) Rounds() []Round {
 
 var errNoRows = errors.New("soundness: nothing to open")
 
-// secure sets the counts of l that reach the target and reports whether that is
-// possible within the grinding the config allows. tailLog is that of the code.
+// secure sets the bits of grinding, queries and out-of-domain samples of l with which its rounds
+// reach the target. It reports whether that is possible within the grinding that the config
+// allows. tailLog is that of codeBound.
 func (c Config) secure(l *Level, tailLog int) bool {
 	target := WholeBits(c.TargetBits)
 	code := l.bound(tailLog)

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Round is one verifier challenge of the protocol with its security.
+// Round is a verifier challenge of the protocol, or several of one kind, with its security.
 type Round struct {
 	Name  string
 	Times int  // number of challenges of this kind, each with this error
@@ -24,6 +24,7 @@ func MinBits(rounds []Round) Bits {
 	return least(rounds, func(r Round) Bits { return r.Bits })
 }
 
+// least returns the least value of a function on the rounds, of which there is at least one.
 func least(rounds []Round, of func(Round) Bits) Bits {
 	return of(slices.MinFunc(rounds, func(a, b Round) int { return cmp.Compare(of(a), of(b)) }))
 }
@@ -39,16 +40,17 @@ func Point(name string, degree uint64) Round {
 	return Round{name, 1, 0, overField(new(big.Int).SetUint64(degree))}
 }
 
-// Sumcheck is a sumcheck of the given number of rounds and degree:
-// degree/|K| each.
+// Sumcheck is the rounds of a sumcheck with polynomials of the given degree: each has the
+// error degree/|K|.
 func Sumcheck(name string, rounds, degree int) Round {
 	return Round{name, rounds, 0, overField(big.NewInt(int64(degree)))}
 }
 
 // LookUps is the challenge pair of a LogUp argument (2023/1284) over the given
-// number of fractions, look-ups and table entries together, with rows of the
-// given number of columns compressed by a random multilinear or power
-// combination: entries·max(log2 columns, 1)/|K|, after grind bits of grinding.
+// number of fractions, look-ups and table entries together. A row's columns are
+// compressed by a random combination of degree at most max(⌈log2 columns⌉, 1): a multilinear
+// one, or powers of a challenge for up to three columns. The error is
+// entries·max(⌈log2 columns⌉, 1)/|K|, before grind bits of grinding are added.
 func LookUps(name string, entries uint64, columns, grind int) Round {
 	logColumns := max(1, ceilLog2(uint64(max(1, columns))))
 	n := new(big.Int).SetUint64(entries)

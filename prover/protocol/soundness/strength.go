@@ -2,8 +2,8 @@ package soundness
 
 import "fmt"
 
-// Strength is the security of a proof, round by round, in two parts: bits that hold
-// against any prover, and bits that proofs of work add by making every attempt cost
+// Strength is the security of a proof, that of its weakest round, in two parts: bits that
+// hold against any prover, and bits that proofs of work add because every attempt costs
 // hash calls.
 type Strength struct {
 	Total  Bits // of the weakest round, work included
@@ -18,11 +18,11 @@ func Weakest(rounds []Round) Strength {
 // Proven returns the statistical bits of a round: those without its work.
 func (r Round) Proven() Bits { return r.Bits - WholeBits(r.Grind) }
 
-// Work returns what proofs of work add.
+// Work returns the bits that proofs of work add.
 func (s Strength) Work() Bits { return s.Total - s.Proven }
 
-// String returns such as "100.1 bits = 84.1 proven + 16 of work". The first
-// two numbers are rounded down, and the three always add up.
+// String returns a text such as "100.1 bits = 84.1 proven + 16 of work". The first
+// two numbers are rounded down, and the third is their difference.
 func (s Strength) String() string {
 	work := s.Total.tenths() - s.Proven.tenths()
 	part := ""

@@ -14,22 +14,22 @@ import (
 // Results are a function of the tables and of the calls so far. Tables are used by
 // one goroutine.
 type Tables interface {
-	// Round returns the sums of every instance that takes part in the round
-	// (an instance of n variables in the last n), by instance. In all tables
-	// that took part in the round before it first binds that round's variable
-	// to r. Rounds come in order, from 0 on.
+	// Round returns the sums of the instances that take part in the round
+	// (an instance of n variables in the last n), by instance; nobody reads those of others.
+	// Before that, in the tables of instances that took part in the previous round,
+	// it binds the variable of that round to r. Rounds come in order, from 0 on.
 	Round(ctx context.Context, round int, r field.QM31) ([]Sums, error)
-	// Ends binds the last round's variable to r and returns what is left of
-	// the tables A and B of every instance. There may have been no rounds.
+	// Ends binds the last round's variable to r and returns, for every instance, the one
+	// value that is left of its table A and that of B. There may have been no rounds.
 	Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error)
 	// Close gives back the memory of the tables. It may come at any time.
 	Close()
 }
 
-// Sums are what a round needs of q(X) = Σ_x w(x)·A(X,x)·B(X,x), where w is eq
-// at the instance's remaining eq coordinates but the round's own: q(0) and the
-// leading coefficient. Where the round's own eq coordinate is zero the claim
-// is q(0) and says nothing about q(1): then First is q(1).
+// Sums are what a round needs to know of q(X) = Σ_x w(x)·A(X,x)·B(X,x), where w is eq
+// at the instance's eq coordinates behind the round's own. First is q(0), and Top the
+// leading coefficient; q(1) follows from the instance's claim. If the round's own eq
+// coordinate is zero, the claim is q(0) and says nothing about q(1). Then First is q(1).
 type Sums struct{ First, Top field.QM31 }
 
 // Prove proves the claims of the shapes over tables of these shapes, and returns
@@ -49,7 +49,7 @@ func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tab
 	gamma := field.Powers(field.One, w.Challenge(), len(shapes))
 	states := newStates(shapes, gamma)
 
-	var claim, last field.QM31
+	var claim, last field.QM31 // the running claim, and the challenge of the round before
 	challenges := make([]field.QM31, plan.rounds)
 	for round := range challenges {
 		var m message
@@ -109,8 +109,9 @@ func newStates(shapes []Shape, gamma []field.QM31) []*state {
 	return states
 }
 
-// finish derives q from the round's sums and the instance's claim,
-// (1−e)·q(0) + e·q(1), or q(0) + q(1) once eq is all bound.
+// finish derives q from the round's sums and the instance's claim. The claim is
+// (1−e)·q(0) + e·q(1) for the round's eq coordinate e, or q(0) + q(1) if no eq coordinate is
+// left.
 func (s *state) finish(sums Sums) {
 	var q0, q1 field.QM31 // q(0), q(1)
 	switch {

@@ -1,6 +1,7 @@
 package sumcheck
 
-// MaskedElements is Elements for a masked transcript.
+// MaskedElements is Elements for a masked transcript, in which ends that the verifier can compute
+// (Shape.B) are not sent.
 func MaskedElements(shapes []Shape) int {
 	n := Elements(shapes)
 	for i := range shapes {
@@ -11,8 +12,8 @@ func MaskedElements(shapes []Shape) int {
 	return n
 }
 
-// Triples returns the numbers of the elements of a masked proof of which a verifier needs products, in its order:
-// the two ends of every sum that has two.
+// Triples returns the pairs of elements of a masked proof, by their numbers, of which the verifier needs the product, in the order in
+// which it needs them: the ends of A and B of every sum for which both are sent.
 func Triples(shapes []Shape) [][2]int {
 	s := newSchedule(shapes)
 	at := 0
@@ -29,8 +30,8 @@ func Triples(shapes []Shape) [][2]int {
 	return list
 }
 
-// Elements returns how many elements of K a proof of these sums has. Claims, and
-// the coordinates of eq points, do not matter.
+// Elements returns how many elements of K a proof of these sums has. It depends on the
+// numbers of variables and of eq coordinates alone.
 func Elements(shapes []Shape) int {
 	s := newSchedule(shapes)
 	n := 2 * len(shapes)

@@ -33,8 +33,8 @@ type Shape struct {
 	Claim   transcript.Form
 	NumVars int
 	Eq      []field.QM31
-	// B, if it is not nil, gives B~(Point), which the verifier can compute: then a masked
-	// transcript does not have it.
+	// B, if it is not nil, returns B~(point), for a B that the verifier can evaluate. Then
+	// this value is not sent in a masked transcript.
 	B func(point []field.QM31) field.QM31
 }
 
@@ -50,13 +50,14 @@ type Final struct {
 // derive the same.
 type schedule struct {
 	rounds int
-	// joins are the rounds in which instances join; rounds for those without variables.
+	// joins[i] is the first round in which instance i takes part. It equals rounds if the instance has no variables.
 	joins []int
-	// degrees are those of the combined polynomials of the rounds: three while any active instance has an unbound eq
-	// variable, otherwise two.
+	// degrees[k] is the degree of the combined polynomial of round k: three if the round's variable is an eq variable of some
+	// instance, otherwise two.
 	degrees []int
 }
 
+// newSchedule returns the schedule for instances of these shapes.
 func newSchedule(shapes []Shape) schedule {
 	s := schedule{joins: make([]int, len(shapes))}
 	for i := range shapes {
@@ -80,7 +81,7 @@ func newSchedule(shapes []Shape) schedule {
 // sent: H(0) + H(1) = claim gives it.
 type message [4]field.QM31
 
-// complete sets c_1 from the running claim.
+// complete sets c_1 so that H(0) + H(1) is the running claim.
 func (m *message) complete(claim field.QM31) {
 	m[1] = claim.Sub(m[0].Double()).Sub(m[2]).Sub(m[3])
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
-// pairsPerTask is the least size of a task of a round: some hundred microseconds of
+// pairsPerTask is the least number of pairs of a task of a round: some hundred microseconds of
 // work. A task may have many small instances.
 const pairsPerTask = 1 << 11
 
-// tile is how many pairs are folded before their products are taken, so that
-// the four folded pieces (16 bytes an entry) are still in the first cache.
+// tile is how many pairs are folded before their products are taken. It is so small that
+// the four folded pieces, with 16 bytes an entry, are still in the first-level cache then.
 const tile = 256
 
 // tables are the tables of a batch in memory.
@@ -25,13 +25,12 @@ type tables struct {
 	arena *arena.Arena
 }
 
-// NewTables returns the tables of instances in memory, which it takes over and
-// folds in place. Tables that are not of one power-of-two length are a
-// programmer's error and panic.
+// NewTables returns the passes over tables of instances in memory. It takes the tables over and
+// folds them in place. It panics unless A and B of an instance have the same length, a power
+// of two.
 func NewTables(insts []Instance) Tables { return NewTablesIn(nil, insts) }
 
-// NewTablesIn is NewTables for tables in an arena, which gets them back when all are
-// closed.
+// NewTablesIn is NewTables for tables in memory of an arena. Close gives them back to it.
 func NewTablesIn(a *arena.Arena, insts []Instance) Tables {
 	t := &tables{insts: make([]*table, len(insts)), arena: a}
 	shapes := make([]Shape, len(insts))
@@ -57,7 +56,7 @@ func (t *tables) Round(ctx context.Context, round int, r field.QM31) ([]Sums, er
 			total += in.pairs()
 		}
 	}
-	if total < 2*pairsPerTask { // one task: a short round is not much more than what leads to it
+	if total < 2*pairsPerTask { // one task: sharing so short a round would take longer than the round
 		for i, in := range t.insts {
 			if t.plan.joins[i] <= round {
 				result[i] = in.partial(0, in.pairs(), r)
@@ -70,9 +69,9 @@ func (t *tables) Round(ctx context.Context, round int, r field.QM31) ([]Sums, er
 	return result, nil
 }
 
-// share is Round for total pairs, by several tasks.
+// share is Round for total pairs, in several tasks.
 func (t *tables) share(total, round int, r field.QM31, result []Sums) {
-	var active, ends []int
+	var active, ends []int // the instances that take part, and where the pairs of each end in the range of all pairs
 	n := 0
 	for i, in := range t.insts {
 		if t.plan.joins[i] <= round {
@@ -131,10 +130,10 @@ func lerp(a, b, r field.QM31) field.QM31 { return a.Add(r.Mul(b.Sub(a))) }
 
 // A table is the pair of tables of an instance.
 type table struct {
-	a, b   []field.QM31 // still with the previous round's variable in it if bound is set
-	bound  bool         // a challenge is waiting to be folded in
-	eq     []field.QM31 // coordinates from this round on
-	weight poly.SplitEq // of the variables after this round's
+	a, b   []field.QM31 // if bound is set, the previous round's variable is still to be folded
+	bound  bool         // the previous round's challenge is waiting to be folded in
+	eq     []field.QM31 // the eq coordinates from this round on
+	weight poly.SplitEq // eq in the variables after this round's
 }
 
 func newTable(in Instance, vars int) *table {
@@ -154,7 +153,7 @@ func (t *table) pairs() int {
 	return len(t.a) / 2
 }
 
-// next moves on to the next round, whose challenge is then waiting.
+// next moves on to the next round. The challenge of this round is then waiting to be folded in.
 func (t *table) next() {
 	if t.bound {
 		t.a, t.b = t.a[:len(t.a)/2], t.b[:len(t.b)/2]
@@ -173,11 +172,11 @@ func (s *Sums) add(first, top field.QM31) {
 	s.Top = s.Top.Add(top)
 }
 
-// partial computes the sums over pairs [lo, hi), folding first if a challenge
-// is waiting.
+// partial computes the sums over pairs [lo, hi). If a challenge is waiting, it first folds
+// these pairs with it, which is r.
 func (t *table) partial(lo, hi int, r field.QM31) Sums {
 	h := t.pairs()
-	flipped := len(t.eq) > 0 && t.eq[0].IsZero() // see Sums
+	flipped := len(t.eq) > 0 && t.eq[0].IsZero() // First is then q(1) (Sums): the halves are exchanged
 	var total Sums
 	t.weight.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
 		var row Sums

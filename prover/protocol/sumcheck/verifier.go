@@ -24,8 +24,8 @@ func (m *formMessage) at(x field.QM31, claim transcript.Form) transcript.Form {
 
 // Verify checks the sums of the shapes, whose claims and eq points must have been
 // absorbed (or follow from what has been), and returns the evaluation claims to
-// which they are reduced. On failure it fails r, and the result is meaningless. What a
-// masked transcript does not tell is left as an equation.
+// which they are reduced. On failure it fails r, and the result is meaningless. In a masked
+// transcript the last check, on the running claim, becomes an equation on the reader's tape.
 //
 // A shape with more eq variables than variables is a programmer's error and
 // panics.
@@ -37,6 +37,7 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 	gamma := field.Powers(field.One, r.Challenge(), len(shapes))
 
 	var claim transcript.Form
+	// join adds the claims of the instances that join in a round to the running claim.
 	join := func(round int) {
 		for i := range shapes {
 			if plan.joins[i] == round {
@@ -75,16 +76,17 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 	return finals
 }
 
-// eqValues are values of eq that have been computed, one for each of the few lists of coordinates that many sums
-// have in common. Lists are told apart by where they are in memory.
+// eqValues remembers values of eq, since many sums have the same eq point. Lists of coordinates are told apart by where they are
+// in memory.
 type eqValues map[eqKey]field.QM31
 
+// eqKey has the addresses of the first coordinates of both arguments of eq, and the number of these.
 type eqKey struct {
 	eq, point *field.QM31
 	n         int
 }
 
-// at returns eq of the list and of as many coordinates of the point.
+// at returns eq of the list and of as many first coordinates of the point.
 func (e *eqValues) at(eq, point []field.QM31) field.QM31 {
 	if len(eq) == 0 {
 		return field.One

@@ -6,7 +6,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// columns is described at Passes.
+// columns returns the columns of a tree's codewords at the positions (Passes.Columns). It
+// encodes every row again, at these positions alone.
 func (s *stackRows) columns(tree int, positions []uint64) [][]field.M31 {
 	p := &s.trees[tree]
 	rows, tails := p.Rows(), p.tails()

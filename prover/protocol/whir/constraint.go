@@ -17,7 +17,7 @@ type Constraints struct {
 	Large []LargeConstraint
 }
 
-// BaseConstraint is a constraint at a point of the domain.
+// BaseConstraint is a constraint at a point of the code's domain.
 type BaseConstraint struct {
 	Coef field.QM31
 	Z    field.M31
@@ -28,7 +28,8 @@ type LargeConstraint struct{ Coef, Z field.QM31 }
 
 // join joins a level's new claims to the running one with the challenge ξ:
 // out-of-domain answers with ξ, ξ², …, then the values at the opened positions.
-// It returns them as constraints and what they add to the claim.
+// It returns the new claims as constraints, and the sum that they add to the running
+// claim's value.
 func join(xi field.QM31, outOfDomain []sample, points []field.M31, values []field.QM31) (c *Constraints, claim field.QM31) {
 	c = new(Constraints)
 	powers := field.Powers(xi, xi, len(outOfDomain)+len(points))
@@ -54,7 +55,8 @@ func (c *Constraints) eval(point []field.QM31) field.QM31 {
 		sum = sum.Add(l.Coef.Mul(code.WeightEval(code.PointWeights(l.Z, len(point)), point)))
 	}
 	for _, b := range c.Base {
-		// WeightEval with factors in the base field.
+		// This is WeightEval, Π_j (1 − X_j + X_j·t_j(z)), with t_j(z) in the base field. t_0 goes
+		// with the last coordinate, that of the least significant bit.
 		e, t := b.Coef, b.Z
 		for j := len(point) - 1; j >= 0; j-- {
 			e = e.Mul(point[j].MulM31(t.Sub(1)).AddM31(1))
@@ -65,8 +67,9 @@ func (c *Constraints) eval(point []field.QM31) field.QM31 {
 	return sum
 }
 
-// lowVars is how many index bits the weights' lower table covers: its rows stay
-// in the first-level cache while the products of all constraints are added up.
+// lowVars is the number of index bits that the lower table of a point's weights covers.
+// The 2^lowVars sums that belong to one entry of the upper table then stay in the
+// first-level cache while the products of all constraints are added to them.
 const lowVars = 8
 
 // addTo adds the functional to the table q, whose length is a power of two. The weights of a point
@@ -113,7 +116,8 @@ func (b BaseConstraint) split(n, low int) (lower []field.M31, upper []field.QM31
 	return lower, upper
 }
 
-// splitInto is split into tables of these lengths.
+// splitInto is split with the tables' lengths, 2^low and 2^(n−low), taken from the slices
+// that it fills. The weight at an index is the product of t_j(z) over the bits j that are 1.
 func (b BaseConstraint) splitInto(lower []field.M31, upper []field.QM31) {
 	t := b.Z
 	lower[0] = 1

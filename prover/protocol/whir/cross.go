@@ -6,24 +6,26 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// The grid by way of the products of every long row of the stack with every one of the
-// functional, n² of them for n = 2^w: g is a combination of these. That is more products
-// than the grid has values, but they are sums of bytes times elements (package bytedot), each
-// of which takes a tenth of the time of one in the field; and the functional need not
-// be made: a part's products are with its eq tables as they are.
+// This file computes the grid (grid.go) from inner products of rows. There are n = 2^w long
+// rows of the stack and n of the functional. Every value of g is a linear combination of the
+// n² inner products of a row of the stack with one of the functional. That is more products
+// than recursiveGrid computes. But these are sums of bytes times elements of K (package
+// bytedot), and a product of that kind takes a tenth of the time of one in the field. Besides,
+// the functional's rows are never written out: the stack's rows are multiplied with the eq
+// table of each part.
 
 const (
-	// crossColumns is how many columns are taken at a time: tables of their weights, 16 bytes
-	// a column, stay in the first cache.
+	// crossColumns is how many columns are taken at a time. The table of their weights has 16
+	// bytes a column, and stays in the first-level cache.
 	crossColumns = 1 << 11
-	// minBlockVars is the least number of column variables with which bytedot has tables.
+	// minBlockVars is log2 of the number of columns that bytedot's tables come in multiples of.
 	minBlockVars = 2
 )
 
-// crossGrid is productGrid by way of the cross products.
+// crossGrid computes productGrid from the inner products of all pairs of long rows.
 func crossGrid(stack *stackRows, vars int, q *Functional) grid {
 	n := 1 << vars
-	total := make([]field.QM31, n*n) // product of row h of the stack and h' of the functional at h'·n + h
+	total := make([]field.QM31, n*n) // at h'·n + h, the product of row h of the stack and row h' of the functional
 	f := newBlockFunctional(q, min(1<<q.RowVars, crossColumns))
 	longRow := len(stack.rows) >> vars
 	parallel.Collect(longRow*f.blocks(), 1, func(from, to int) func() {
@@ -36,8 +38,11 @@ func crossGrid(stack *stackRows, vars int, q *Functional) grid {
 	return g
 }
 
-// crossed sets a grid table to the values of Σ over h, h' of λ_h(X)·λ_h'(X)·c[h'·n+h],
-// where λ_h(X) is multilinear, 1 at h and 0 at the other points of {0,1}^w. It overwrites c.
+// crossed sets out, a grid table, to the values of Σ_{h,h'} λ_h(X)·λ_h'(X)·c[h'·n+h], where
+// λ_h(X) = eq(h, X) is multilinear, 1 at h and 0 at the other points of {0,1}^w. It sets one
+// variable after the other, from the first. At 0 or 1 those pairs (h, h') remain in which both
+// have this bit. At ∞ there is the leading coefficient c_00 + c_11 − c_01 − c_10, where the
+// indexes are the two bits of h and h'.
 func crossed(out, c []field.QM31) {
 	if len(c) == 1 {
 		out[0] = c[0]
@@ -62,30 +67,32 @@ func crossed(out, c []field.QM31) {
 	crossed(atInf, both)
 }
 
-// crossBlock adds up the products of n rows, block by block.
+// crossBlock adds up, block by block, the inner products of n rows of the stack and n of
+// the functional.
 type crossBlock struct {
-	n, width int
-	sums     []field.QM31
+	n, width int          // rows, and columns of a block
+	sums     []field.QM31 // the products so far: of row h of the stack and row h' of the functional at h'·n + h
 	rows     *blockRows
-	tables   []crossTable // by part of the rows, for those in several blocks
-	one      crossTable   // of any other part
-	low      []field.QM31
-	spread   []field.QM31
-	// Of a block: the values of a row of the stack, the planes of all, in the first split
-	// pieces of the room, the row and place of each, and MaxRows at a time of them packed.
-	values         []int32
-	room           [][]int8
-	split          int
-	planes         [][]int8
-	of             []planeOf
-	packed         [][]byte
-	byPlane, byRow []field.QM31
+	tables   []crossTable // by part of the rows: the packed weights of parts in several blocks, kept
+	one      crossTable   // the packed weights of a part in one block, until the next such part
+	low      []field.QM31 // room for a part's weights
+	spread   []field.QM31 // room for the same, with zeros in columns that are not the part's
+
+	// What follows is of the block at hand.
+	values         []int32      // room for the values of one row of the stack
+	room           [][]int8     // room for planes of bytes (bytedot.Split), of which the first `split` are in use
+	split          int          // see room
+	planes         [][]int8     // the planes of all rows of the stack
+	of             []planeOf    // by plane: whose it is
+	packed         [][]byte     // the planes, bytedot.MaxRows in each element
+	byPlane, byRow []field.QM31 // products of a part with the planes of one element of packed, and with the rows
 }
 
-// planeOf is the number of a row and the place of one of its planes.
+// planeOf says that a plane has the digits of that place, the multiples of 256^place, of a row.
 type planeOf struct{ row, place int }
 
-// crossTable is a part's weights in columns [at, at + len(bytes)/16) of a block.
+// crossTable is a part's weights in columns [at, at + len(bytes)/16) of a block, packed by
+// bytedot.Pack.
 type crossTable struct {
 	at    int
 	bytes []byte
@@ -99,12 +106,12 @@ func newCrossBlock(n, width int) *crossBlock {
 	}
 }
 
-// begin begins with other rows.
+// begin goes over to other rows: the tables of the parts of those before are dropped.
 func (c *crossBlock) begin(r *blockRows) {
 	c.rows, c.tables = r, make([]crossTable, len(r.parts))
 }
 
-// add adds the products in block k of the rows.
+// add adds to the sums what the columns of block k contribute to the products of the rows.
 func (c *crossBlock) add(stack *stackRows, r *blockRows, k int) {
 	entries := r.block(k)
 	if len(entries) == 0 || !c.load(stack, r, k) {
@@ -128,7 +135,8 @@ func (c *crossBlock) add(stack *stackRows, r *blockRows, k int) {
 	}
 }
 
-// load gathers the planes of block k of the stack's rows, and says if there are any.
+// load gathers and packs the planes of block k of the stack's rows. It returns false if there
+// are none, because all values there are zero.
 func (c *crossBlock) load(stack *stackRows, r *blockRows, k int) bool {
 	c.planes, c.of, c.split = c.planes[:0], c.of[:0], 0
 	for h := range c.n {
@@ -152,7 +160,8 @@ func (c *crossBlock) plane() []int8 {
 	return c.room[c.split-1]
 }
 
-// packPlanes packs planes, MaxRows at a time, in the room of packed ones of that width.
+// packPlanes packs planes of the given width, MaxRows of them in each element of the result.
+// It reuses the memory of packed, an earlier result for the same width.
 func packPlanes(packed [][]byte, planes [][]int8, width int) [][]byte {
 	n := (len(planes) + bytedot.MaxRows - 1) / bytedot.MaxRows
 	for cap(packed) < n {
@@ -168,7 +177,7 @@ func packPlanes(packed [][]byte, planes [][]int8, width int) [][]byte {
 	return packed
 }
 
-// table returns a part's weights in a block.
+// table returns the packed weights of part `number` within a block.
 func (c *crossBlock) table(number int32, p *rowPart) crossTable {
 	if p.high == 0 {
 		c.one = c.pack(p, c.one.bytes)
@@ -181,8 +190,9 @@ func (c *crossBlock) table(number int32, p *rowPart) crossTable {
 	return *t
 }
 
-// pack makes the table of a part, in the given room if it fits: of whole groups of columns,
-// with zeros in those that are not the part's.
+// pack packs a part's weights within a block, in the given room if they fit. The table covers
+// the part's columns and, as bytedot wants whole groups of 2^minBlockVars columns, those
+// around them. Columns that are not the part's have weight 0.
 func (c *crossBlock) pack(p *rowPart, room []byte) crossTable {
 	low := p.low(c.low)
 	first := p.Column % c.width

@@ -4,9 +4,9 @@
 //
 // A tree commits to rows of one length. [Commit] encodes every row and hashes the
 // columns of codewords, in groups of rows, into the leaves of a Merkle tree. The
-// rows of all trees make up one table over {0,1}^NumVars, with rows as long as the
-// longest of theirs ([Layout] says where shorter ones are), zero where there is no
-// row. [Open] proves
+// rows of all trees make up one table over {0,1}^NumVars. A row of this table is as
+// long as the longest row of a tree; shorter rows share a table row ([Layout]). The
+// table is zero where no tree has a row. [Open] proves
 //
 //	Σ_x Table(x)·Q(x) = value
 //

@@ -12,14 +12,15 @@ import (
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// foldedWords is a committed folded row in memory. Unlike those of the first trees
-// the codewords are kept: they are short.
+// foldedWords is a commitment to a folded row over K, viewed as several shorter rows. Its
+// codewords are short, so they are kept in memory, unlike those of the first trees.
 type foldedWords struct {
 	words [][]field.M31 // limb j of row i is words[4i+j]
 	nodes *merkle.Tree
 }
 
-// commitFolded commits to the first n rows of f, of the level's length.
+// commitFolded views f as rows of 2^l.RowVars elements of K and commits to the first n of
+// them. Each is encoded limb by limb, as four rows over F.
 func commitFolded(suite hash.Suite, f []field.QM31, l soundness.Level, n int) *foldedWords {
 	rows := limbs * n
 	t := &foldedWords{words: make([][]field.M31, rows)}
@@ -54,7 +55,7 @@ func commitFolded(suite hash.Suite, f []field.QM31, l soundness.Level, n int) *f
 	return t
 }
 
-// columns returns the leaves at the positions.
+// columns returns the leaves at the positions: each has the values of all words there.
 func (t *foldedWords) columns(positions []uint64) [][]field.M31 {
 	leaves := make([][]field.M31, len(positions))
 	for i, p := range positions {

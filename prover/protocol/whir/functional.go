@@ -15,10 +15,11 @@ type Functional struct {
 	Parts   []Part
 }
 
-// Part is a [Term] as table rows see it: on row FirstRow + b it is RowWeights[b] times
-// entry i of eq(Low, ·) on column Column + i·2^Stride, which is within the Span columns
-// that begin at the multiple of Span below Column. The number of rows is a power of
-// two; if it is not 1, a part covers whole rows.
+// Part is a [Term] in the coordinates of the table. In row FirstRow + b and column
+// Column + i·2^Stride it is RowWeights[b] times entry i of the eq table of Low, and
+// zero elsewhere. All its columns lie in one range of [Part.Span] columns that begins at a
+// multiple of Span. The number of rows is a power of two; if it is not 1, the part covers
+// whole rows.
 type Part struct {
 	FirstRow   int
 	RowWeights []field.QM31
@@ -27,10 +28,11 @@ type Part struct {
 	Low        []field.QM31
 }
 
-// Span returns the number of columns that a part is spread over.
+// Span returns the number of columns that a part is spread over, those between its own
+// included.
 func (p *Part) Span() int { return 1 << (len(p.Low) + p.Stride) }
 
-// functional returns the functional of the statement.
+// functional returns the functional of the statement: a part for each term.
 func (s *statement) functional() *Functional {
 	q := &Functional{s.params.RowVars(), make([]Part, s.terms.Len())}
 	parallel.For(len(q.Parts), partGrain, func(from, to int) {
@@ -39,7 +41,7 @@ func (s *statement) functional() *Functional {
 			_, longs, _ := s.place(t)
 			rows += 1 << longs
 		})
-		weights := make([]field.QM31, rows) // of all, most of which have one
+		weights := make([]field.QM31, rows) // the RowWeights of all these parts; most have one
 		i := from
 		s.terms.Range(from, to, func(t *Term) {
 			q.Parts[i], weights = s.part(t, weights)
@@ -52,15 +54,17 @@ func (s *statement) functional() *Functional {
 // partGrain is the number of terms, as parts, worth a goroutine.
 const partGrain = 1 << 7
 
-// part returns a term as table rows see it. Of the coordinates that number values
-// of a table row, those that number its parts come behind those of the columns, and
-// in reverse. The weights of rows are the first of those given; rest are the others.
+// part returns a term in the coordinates of the table (layout.go). Of the term's
+// coordinates, the first `longs` number table rows. Where the term covers several slots of a
+// table row, the next ones number these slots. In the index of a table row the bits of the
+// slot come behind those of the value, in reverse order, and so they do in Part.Low.
+// RowWeights is the beginning of the given weights, and rest is what follows it.
 func (s *statement) part(t *Term, weights []field.QM31) (p Part, rest []field.QM31) {
 	row, longs, offset := s.place(t)
 	rowVars, shift := s.layouts[t.Tree].RowVars, s.shift(t.Tree)
 	low := t.Point[longs:]
 	parts := max(0, len(low)-rowVars)
-	own := low // the term's own, as far as that is the same: terms at one point share it
+	own := low // the term's own slice if the order stays: terms at one point then share it
 	if parts > 0 {
 		own = slices.Clone(low[parts:])
 		for i := range parts {

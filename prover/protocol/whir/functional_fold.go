@@ -10,15 +10,15 @@ import (
 // in the first-level cache.
 const foldColumns = 1 << 10
 
-// folded returns the functional on what long rows fold to with these weights: a
-// table of rows that goes with [stackRows.fold], row l of which is
-// Σ_h weights[h]·(row h·n + l of the functional), n = rows/len(weights).
+// folded folds the functional in the way in which [stackRows.fold] folds the stack; rows is the
+// number of table rows. It returns a table of n = rows/len(weights) rows, row l of which is
+// Σ_h weights[h]·(row h·n + l of the functional).
 func (q *Functional) folded(a *arena.Arena, weights []field.QM31, rows int) []field.QM31 {
 	n := rows / len(weights)
 	table := arena.Make[field.QM31](a, n<<q.RowVars)
 	f := newBlockFunctional(q, min(1<<q.RowVars, foldColumns))
 	parallel.For(n*f.blocks(), 1, func(from, to int) {
-		var coefs []field.QM31 // by part of the rows
+		var coefs []field.QM31 // by part of the rows: Σ_h weights[h]·(its weight on row h·n + l)
 		var low *lowTables
 		var apart strided
 		begin := func(r *blockRows) {
@@ -41,15 +41,18 @@ func (q *Functional) folded(a *arena.Arena, weights []field.QM31, rows int) []fi
 	return table
 }
 
-// strided has, for each stride but 0, the columns of a block that lie that far apart side
-// by side: those of each remainder, one after the other.
+// strided adds up tables whose entries belong to columns of a block that are 2^s apart, with
+// vector operations on neighbours. For each s > 0 it has a table sums[s] of a block's
+// length in another order: column i·2^s + r of the block is at r·(length/2^s) + i. So the
+// columns of a table are side by side in sums[s].
 type strided struct {
-	sums [][]field.QM31
-	used []bool
-	room []field.QM31
+	sums [][]field.QM31 // by stride s
+	used []bool         // by stride s: sums[s] has something to be added
+	room []field.QM31   // for one of the sums in the order of the block
 }
 
-// mulAcc sets dst[at + i·2^stride] += a[i]·c, once addTo has been called.
+// mulAcc does dst[at + i·2^stride] += a[i]·c for all i. What it adds may be in dst only after
+// addTo has been called.
 func (s *strided) mulAcc(dst []field.QM31, at, stride int, a []field.QM31, c field.QM31) {
 	if stride == 0 || len(a) == 1 {
 		field.MulAccQM31Vec(dst[at:at+len(a)], a, c)
@@ -69,7 +72,7 @@ func (s *strided) mulAcc(dst []field.QM31, at, stride int, a []field.QM31, c fie
 	field.MulAccQM31Vec(s.sums[stride][from:from+len(a)], a, c)
 }
 
-// addTo adds what is apart to a block.
+// addTo adds all sums to dst, the block that mulAcc was called for, and empties them.
 func (s *strided) addTo(dst []field.QM31) {
 	for stride, used := range s.used {
 		if !used {

@@ -71,8 +71,8 @@ func cubeSum(t []field.QM31) field.QM31 {
 	return cubeSum(at0).Add(cubeSum(at1))
 }
 
-// gridColumns is how many columns are taken at a time, so that the tables of a
-// block stay in the second-level cache.
+// gridColumns is how many columns are taken at a time: so few that a [gridBlock]
+// stays in the second-level cache.
 const gridColumns = 256
 
 // productGrid returns the grid over the first vars variables of the product of
@@ -84,7 +84,8 @@ func productGrid(stack *stackRows, vars int, q *Functional) grid {
 	return recursiveGrid(stack, vars, q)
 }
 
-// recursiveGrid is productGrid with products in the field.
+// recursiveGrid is productGrid with (3/2)^vars products of a value of F and one of K for each
+// committed value ([gridBlock.add]).
 func recursiveGrid(stack *stackRows, vars int, q *Functional) grid {
 	total := newGrid(vars)
 	f := newBlockFunctional(q, min(1<<q.RowVars, gridColumns))
@@ -103,12 +104,12 @@ func recursiveGrid(stack *stackRows, vars int, q *Functional) grid {
 	return total
 }
 
-// sparseRows are rows of one length of which only the live ones are in use;
-// the others stand for zeros.
+// sparseRows are rows of one length. A row that is not live is zero, whatever its
+// values in memory are.
 type sparseRows[T any] struct {
 	width  int
-	values []T
-	live   []bool
+	values []T    // row after row
+	live   []bool // by row
 }
 
 func newSparseRows[T any](rows, width int) sparseRows[T] {
@@ -132,9 +133,10 @@ func (s *sparseRows[T]) difference(dst, a, b int, sub func(dst, a, b []T)) {
 	}
 }
 
-// gridBlock holds one block of columns of the 2^vars long rows of the stack (m)
-// and of the functional (q), and behind them the rows combined at ∞, half as many
-// for each further variable.
+// gridBlock holds one block of columns of the 2^vars long rows of the stack (m) and of the
+// functional (q). Behind them there is room for the rows with a variable at ∞, which are
+// differences of two rows: 2^(vars−1) for the first variable and half as many for each
+// further one.
 type gridBlock struct {
 	vars int
 	m    sparseRows[field.M31]
@@ -145,7 +147,7 @@ func newGridBlock(vars, width int) *gridBlock {
 	return &gridBlock{vars, newSparseRows[field.M31](2<<vars, width), newSparseRows[field.QM31](2<<vars, width)}
 }
 
-// load copies block number k of every step-th row from number first on.
+// load sets the stack's rows to block k of every step-th table row from number first on.
 func (b *gridBlock) load(stack *stackRows, first, step, k int) {
 	w := b.m.width
 	values := make([]int32, w)
@@ -156,7 +158,7 @@ func (b *gridBlock) load(stack *stackRows, first, step, k int) {
 	}
 }
 
-// fill sets the functional's rows in use to block number k of them.
+// fill sets the functional's rows to block k of the rows of r.
 func (b *gridBlock) fill(r *blockRows, low *lowTables, k int) {
 	clear(b.q.live)
 	for _, e := range r.block(k) {
@@ -173,7 +175,7 @@ func (b *gridBlock) fill(r *blockRows, low *lowTables, k int) {
 	}
 }
 
-// mulAcc sets dst[i·2^stride] += a[i]·c, for at most gridColumns entries.
+// mulAcc does dst[i·2^stride] += a[i]·c for all i. a has at most gridColumns entries.
 func mulAcc(dst []field.QM31, stride int, a []field.QM31, c field.QM31) {
 	if stride == 0 {
 		field.MulAccQM31Vec(dst[:len(a)], a, c)
@@ -187,8 +189,9 @@ func mulAcc(dst []field.QM31, stride int, a []field.QM31, c field.QM31) {
 	}
 }
 
-// add adds to out, a grid table over log2 n variables, the products of the n
-// rows from number `first` on.
+// add adds to out, a grid table over log2 n variables, the products of the n rows of m and
+// q from number `first` on. The first variable is 0 on the first half of these rows and 1
+// on the others; at ∞ there is the difference of the two halves, of m and of q.
 func (b *gridBlock) add(out []field.QM31, first, n int) {
 	if !b.m.anyLive(first, n) || !b.q.anyLive(first, n) {
 		return
@@ -201,7 +204,8 @@ func (b *gridBlock) add(out []field.QM31, first, n int) {
 	h := n / 2
 	b.add(at0, first, h)
 	b.add(at1, first+h, h)
-	// The room of this recursion depth: h rows behind those of lower depths.
+	// The room of this depth of the recursion: h rows, behind those of the callers, which have
+	// rows 2^vars … 2·2^vars − n − 1.
 	inf := 2<<b.vars - n
 	for i := range h {
 		b.m.difference(inf+i, first+h+i, first+i, field.SubVec)

@@ -21,11 +21,13 @@ import (
 //   - The messages of the rounds over row variables are sent less pads. These are the first values
 //     of the auxiliary row, whose other values are random: with the pads p_j and their coefficients
 //     w_j in the running claim, Σ f·Q − Σ w_j·p_j is what the verifier knows.
-//   - One round more binds the folded row and the auxiliary one: it shows that sum, as one of
-//     f·Q and of A·(−u), where u has the coefficients as a functional on A. Its row, (1−r)·f + r·A, is
-//     what level 1 commits to, and from there on nothing is hidden.
+//   - One more round proves that sum, as Σ f·Q + Σ A·(−u). Here A is the auxiliary row, and u has
+//     the coefficients w_j as a functional on A. The round's variable is 0 for f and Q and 1 for A
+//     and −u. Bound to r it leaves the row (1−r)·f + r·A, which is what level 1 commits to. From
+//     there on nothing is hidden.
 
-// firstHidden is first for a hiding opening.
+// firstHidden is opener.first for a hiding opening: it sends the rounds over the row variables less
+// their pads, and then the round that binds the folded row and the auxiliary row.
 func (o *opener) firstHidden() rowWeights {
 	l := o.s.params.Levels[0]
 	values := must.Get(o.passes.Auxiliary(o.ctx, soundness.PadLimbs*l.FoldVars))
@@ -41,7 +43,7 @@ func (o *opener) firstHidden() rowWeights {
 	return rowWeights{table: poly.EqTable(point)}.withAuxiliary(r)
 }
 
-// padPair returns the pads of a round from their limbs.
+// padPair returns the two pads of a round, those of Sums.Zero and Sums.Top, from their limbs.
 func padPair(v []field.M31) (zero, top field.QM31) {
 	return field.NewQM31(v[0], v[1], v[2], v[3]), field.NewQM31(v[4], v[5], v[6], v[7])
 }
@@ -69,7 +71,8 @@ func padWeights(point []field.QM31) []field.QM31 {
 	return w
 }
 
-// padFunctional returns u: the coefficients of the limbs of the pads, four each.
+// padFunctional returns u, the coefficients of the limbs of the pads, after rounds at these
+// challenges: w_j·(1, i, u, iu) for pad j (docs/protocol.md, "Hiding openings").
 func padFunctional(point []field.QM31) []field.QM31 {
 	weights := padWeights(point)
 	u := make([]field.QM31, 0, limbs*len(weights))
@@ -84,8 +87,10 @@ func padFunctional(point []field.QM31) []field.QM31 {
 // padBasis is the basis of K over F that limbs are in.
 var padBasis = [limbs]field.QM31{field.NewQM31(1, 0, 0, 0), field.NewQM31(0, 1, 0, 0), field.NewQM31(0, 0, 1, 0), field.NewQM31(0, 0, 0, 1)}
 
-// evalFunctional returns the value of the functional that is left at the point of all rounds:
-// of the terms, and in a hiding opening of u and the tail besides.
+// evalFunctional returns the MLE of the functional at the point of all rounds. In a plain opening
+// it is Q~. In a hiding one the point has two coordinates more behind those of the rows: r binds
+// the folded and the auxiliary row, and top says whether an index is of the values (0) or of
+// the tail (1), where the functional is zero. So it is (1 − top)·((1 − r)·Q~ − r·u~).
 func (s *statement) evalFunctional(point []field.QM31) (field.QM31, error) {
 	if s.params.TailLog == 0 {
 		return s.evalTerms(point)
@@ -146,7 +151,8 @@ func (s *statement) checkTails() error {
 	return nil
 }
 
-// absorbTails binds the transcript to what a hiding opening's statement has besides.
+// absorbTails absorbs what the statement of a hiding opening has and that of a plain one has not:
+// TailLog, the length of every group's tails, and which tree has the auxiliary row.
 func (s *statement) absorbTails(t *transcript.Sponge) {
 	if s.params.TailLog == 0 {
 		return

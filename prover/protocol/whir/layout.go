@@ -12,8 +12,8 @@ import (
 )
 
 // Layout is the shape of a tree: what it is hashed with, the length of its rows, the rate of the code,
-// and its groups of rows. Rows are numbered through all groups, and a leaf is made
-// of the groups' digests in order.
+// and its groups of rows (docs/protocol.md, "Layout and commitments"). Rows are numbered
+// consecutively through all groups. A leaf is a hash of the groups' digests, in order.
 //
 // A row's slot is its place in the tree's part of an opening's table. Slots
 // without a row are zero.
@@ -22,22 +22,23 @@ type Layout struct {
 	RowVars   int // a row has 2^RowVars values
 	LogBlowup int // its codeword has 2^(RowVars+LogBlowup)
 	Groups    []Group
-	// Auxiliary says that the last group is no part of the table: its rows, 2^s if the table's
-	// are 2^s times longer, are the auxiliary row of a hiding opening, in slots of its own from 0 on.
+	// Auxiliary says that the last group is not in the table but is the auxiliary row of a hiding
+	// opening. That row is as long as a table row. So it is made of 2^s rows of the tree if table rows
+	// are 2^s times longer than these; they are numbered by slots of their own, from 0 on.
 	Auxiliary bool
 }
 
-// Group is a number of rows that are hashed by themselves, in slots First,
-// First + 1, …. In a tree that hides, every row has a tail of Tail random elements of F behind
-// its values, at least one, and the leaves have salts.
+// Group is a number of rows whose part of a column is hashed by itself. The rows are in slots
+// First, First + 1, …. In a tree that hides, every row has a tail of Tail ≥ 1 random elements of
+// F behind its values, and the leaves have salts; otherwise Tail is 0.
 type Group struct {
 	First uint64
 	Rows  int
 	Tail  int
 }
 
-// SingleStack returns the layout of a tree over one stack of that many rows, in
-// groups of as many as the suite says.
+// SingleStack returns the layout of a tree over one stack of that many rows, cut into groups of
+// hash.Suite.GroupRows rows; the last has what is left.
 func SingleStack(suite hash.Suite, rowVars, logBlowup, rows int) Layout {
 	l := Layout{Hash: suite, RowVars: rowVars, LogBlowup: logBlowup}
 	for first, most := 0, suite.GroupRows(); first < rows; first += most {
@@ -137,29 +138,31 @@ func (l *Layout) check() error {
 	return nil
 }
 
-// The table of an opening has rows of the length of its longest trees, 2^a. A
-// tree with rows of 2^b values, s = a − b, has 2^s slots in each: with u = R·2^s + l,
-// slot u is part l of table row R. Value c of the part is value c·2^s + l' of the
-// table row, where l' are the s bits of l in reverse.
+// The table of an opening (docs/protocol.md, "Layout and commitments") has rows of the length
+// of its longest trees' rows, 2^a. A tree with rows of 2^b values has 2^s slots in each table
+// row, s = a − b, called the parts of the table row: slot u = R·2^s + l is part l of table row R.
+// Value c of the part is value c·2^s + l' of the table row, where l' is l with its s bits in
+// reverse order. The code calls s the tree's shift.
 //
 // So the codeword of a table row at x is Σ_l (Π_k t_(s−1−k)(x)^(l_k))·c_l(t_s(x)), where
-// c_l is that of part l, l_k is bit k of l, and t_s(x) is at position i >> s if x is
-// at position i: the tree's leaf there gives the value of all table rows. It is what
-// one gets from making a row of twice the length out of each two, s times. A
-// block of 2^k slots, aligned to its size, is a range of the bits of the table row's
-// index: all from s − k on, if k ≤ s.
+// c_l is the codeword of part l, and l_k is bit k of l. If x is at position i, then t_s(x) is at
+// position i >> s of the smaller domain: the tree's leaf there gives the values of all its table
+// rows at x. The same table row results from interleaving rows in pairs, s times.
+//
+// The values of 2^k ≤ 2^s slots that are aligned to their number are those with given bits in
+// the lowest s − k places of their index in the table row; all higher bits are free.
 
 // reverse returns the lowest n bits of v in the opposite order.
 func reverse(v uint64, n int) uint64 { return bits.Reverse64(v<<(64-n)) & (1<<n - 1) }
 
-// column returns where value c of the rows of a tree with that shift is in a long
-// row, for the row in slot u.
+// column returns the index in a table row of value c of the row in slot u, for a tree with
+// that shift.
 func column(u, c uint64, shift int) int {
 	return int(c<<shift | reverse(u&(1<<shift-1), shift))
 }
 
-// TableRows returns the numbers of the table rows that have rows of the tree, in
-// increasing order, if 2^shift of its slots make one.
+// TableRows returns the numbers of the table rows that have rows of the tree, in increasing
+// order, counted from the table row of the tree's slot 0. 2^shift slots make a table row.
 func (l *Layout) TableRows(shift int) []uint64 {
 	var rows []uint64
 	for _, g := range l.tableGroups() {
@@ -174,8 +177,8 @@ func (l *Layout) TableRows(shift int) []uint64 {
 	return rows
 }
 
-// FillTableRow sets dst to the values of table row r, of 2^(RowVars+shift), from number
-// start on, of the tree with the rows of src.
+// FillTableRow sets dst to the values start, start + 1, … of table row r, which has
+// 2^(RowVars+shift) values. src has the rows of the tree; r counts as in [Layout.TableRows].
 func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, start int, dst []int32) {
 	var values []int32
 	first := 0 // row of the group
@@ -190,7 +193,8 @@ func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, start int, dst
 				src.FillRow(i, start, dst)
 				return
 			}
-			// The values from number c on that are at start or behind it.
+			// The row's first value, c, at start or behind it, where it is in dst (at), and how many
+			// values from there on are in dst (n).
 			at := column(u, 0, shift)
 			c := max(0, start-at+1<<shift-1) >> shift
 			at += c<<shift - start
@@ -214,7 +218,8 @@ func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, start int, dst
 	}
 }
 
-// partWeights returns the weights at x of parts 0 … n−1 of table rows, n ≤ 2^shift.
+// partWeights returns the weights at x of parts 0 … n−1 of table rows, n ≤ 2^shift: part l has
+// the weight Π_k t_(shift−1−k)(x)^(l_k), l_k being bit k of l.
 func partWeights(x field.M31, shift, n int) []field.M31 {
 	t := make([]field.M31, shift) // t_0(x), t_1(x), …
 	for j := range t {
@@ -231,8 +236,8 @@ func partWeights(x field.M31, shift, n int) []field.M31 {
 	return w
 }
 
-// rowWeights are what rows are folded with: those of the table, by their number, and the
-// auxiliary one.
+// rowWeights are the weights with which rows are folded to one: those of the table's rows, by
+// their number, and that of the auxiliary row, which is zero in an opening that has none.
 type rowWeights struct {
 	table     []field.QM31
 	auxiliary field.QM31
@@ -241,12 +246,12 @@ type rowWeights struct {
 // from returns the weights of the table's rows from number r on.
 func (w rowWeights) from(r uint64) rowWeights { return rowWeights{w.table[r:], w.auxiliary} }
 
-// addValues adds to values[k] the value at points[k], position positions[k] of the
-// table's domain, of the codeword that the tree's table rows fold to with the weights.
-// leaves are the tree's at the positions that leafPositions gives.
+// addValues adds to values[k] the value, at position positions[k] of the table's domain, of
+// the codeword that the tree's table rows fold to with the weights. points[k] is the point at
+// that position. leaves are the tree's leaves at the positions that leafPositions returns.
 func (l *Layout) addValues(values []field.QM31, leaves [][]field.M31, positions []uint64, points []field.M31, weights rowWeights, shift int) {
 	parts := l.parts(shift)
-	numbers := make([]int, len(positions)) // of the leaves
+	numbers := make([]int, len(positions)) // by position: the number of its leaf in leaves
 	for k := 1; k < len(positions); k++ {
 		numbers[k] = numbers[k-1]
 		if positions[k]>>shift != positions[k-1]>>shift {
@@ -264,8 +269,8 @@ func (l *Layout) addValues(values []field.QM31, leaves [][]field.M31, positions 
 // leafGrain is the least number of a leaf's values worth a goroutine.
 const leafGrain = 1 << 13
 
-// parts returns how many parts of a table row, from part 0 on, have rows: no more
-// than there are rows if groups begin with table rows, however many the slots.
+// parts returns an n such that all rows of the tree are in parts 0 … n−1 of table rows. If every
+// group begins a table row, n is at most the number of rows.
 func (l *Layout) parts(shift int) int {
 	n := uint64(0)
 	for _, g := range l.Groups {
@@ -274,7 +279,8 @@ func (l *Layout) parts(shift int) int {
 	return int(n)
 }
 
-// fold returns Σ weights[R]·parts[l]·(the leaf's value of slot R·2^shift + l).
+// fold returns Σ_{R,l} weights[R]·parts[l]·(the leaf's value of slot R·2^shift + l), the value that
+// table rows fold to. The rows of an auxiliary group count with the auxiliary weight.
 func (l *Layout) fold(leaf, parts []field.M31, all rowWeights, shift int) field.QM31 {
 	var sum field.QM31
 	for i, g := range l.Groups {
@@ -301,8 +307,8 @@ func (l *Layout) fold(leaf, parts []field.M31, all rowWeights, shift int) field.
 	return sum
 }
 
-// leafPositions returns the positions of a tree's leaves for positions of the
-// table's domain, both increasing and without repetitions.
+// leafPositions returns the positions of a tree's leaves that positions of the table's domain
+// lie over, p >> shift for position p. Both lists increase strictly.
 func leafPositions(positions []uint64, shift int) []uint64 {
 	var own []uint64
 	for _, p := range positions {

@@ -18,22 +18,24 @@ import (
 type local struct {
 	params *soundness.Params
 	rows   *stackRows
-	q      *Functional  // until rows are folded
-	grid   grid         // of the first variables
-	point  []field.QM31 // the challenges that row variables are bound to so far
-	pair   Pair         // of the others
-	folded []*foldedWords
-	u      []field.QM31 // of the auxiliary row's round
+	q      *Functional    // until rows are folded; then nil
+	grid   grid           // for the rounds over the first row variables, gridVars at most
+	point  []field.QM31   // the challenges that row variables are bound to so far
+	pair   Pair           // f and q, for all later rounds
+	folded []*foldedWords // the rows committed to; nil once opened
+	u      []field.QM31   // the functional on the auxiliary row, from AuxiliaryRound on
 	arena  *arena.Arena
 }
 
-// NewPasses returns the passes over the rows of the sources, which it reads three times in
-// their course. srcs[i] has the rows of layouts[i], of which slot 0 begins in table row
-// rowOffsets[i]. They take 2 bytes of memory for each value of the stack.
-// During the passes come 200 to 400 bytes for each value of one row, depending on the parameters.
-// A tree whose rows are much shorter than the others' (Keeps) also keeps its values, each row as
-// wide as its largest value. Rows and tables are memory of the arena, if there is one,
-// which gets it back when the passes are closed.
+// NewPasses returns passes in this process's memory. srcs[i] has the rows of the tree with
+// layouts[i], whose slot 0 begins table row rowOffsets[i]. The passes read the sources three times:
+// for the first rounds, to fold the rows, and to open columns.
+//
+// The two folded tables, f and q, take 2 bytes of memory for each value of the table. During the
+// passes another 200 to 400 bytes are needed for each value of one row, depending on the parameters.
+// The values of a tree whose rows are much shorter than the table's (Keeps) are kept as well, each
+// table row with as many bytes a value as its largest value needs. Kept rows and tables are in memory
+// of the arena, if there is one, and Close gives them back to it.
 func NewPasses(a *arena.Arena, params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	first := params.Levels[0]
 	return &local{params: params, rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}
@@ -50,7 +52,8 @@ func (l *local) Begin(ctx context.Context, q *Functional) error {
 	return nil
 }
 
-// fold makes the tables once the grid has no variables left.
+// fold makes f and q, the tables folded with the challenges so far, if the grid has no variables
+// left. Otherwise it does nothing.
 func (l *local) fold() {
 	if l.grid.vars > 0 {
 		return

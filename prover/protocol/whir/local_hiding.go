@@ -41,7 +41,8 @@ func (l *local) AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error
 	values, _ := l.rows.auxiliaryRow()
 	f, q := l.pair.F, l.pair.Q
 	s := Sums{Zero: field.Dot(f, q)}
-	// The difference of rows, f − values, times that of functionals, q + u.
+	// The leading coefficient is that of Σ (f + X·(A − f))·(q + X·(−u − q)), A being the auxiliary
+	// row: Σ (f − A)·(q + u). own is Σ A·(q + u).
 	own := field.DotM31(values, q).Add(field.DotM31(values[:len(u)], u))
 	s.Top = s.Zero.Add(field.Dot(f[:len(u)], u)).Sub(own)
 	return s, nil
@@ -74,8 +75,8 @@ func (l *local) BindAuxiliary(ctx context.Context, r field.QM31) error {
 	return nil
 }
 
-// auxiliaryRow returns the values and the tail of the auxiliary row, whose rows of the tree lie
-// in it as those of a row of the table do.
+// auxiliaryRow returns the values and the tail of the auxiliary row. It is made of rows of its
+// tree in the way in which a table row is (layout.go).
 func (s *stackRows) auxiliaryRow() (values, tail []field.M31) {
 	p := s.auxiliary()
 	g := p.Groups[len(p.Groups)-1]
@@ -96,7 +97,7 @@ func (s *stackRows) auxiliaryRow() (values, tail []field.M31) {
 	return values, tail
 }
 
-// addTails adds to dst the tail that the table's rows fold to with the weights.
+// addTails adds to dst the tail of the row that the table's rows fold to with the weights.
 func (s *stackRows) addTails(dst, weights []field.QM31) {
 	for t := range s.trees {
 		p := &s.trees[t]

@@ -11,16 +11,16 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
-// Open writes a proof that Σ_x Table(x)·Q(x) = value, where trees[i] commits to
-// the rows from table row rowOffsets[i] of the table on, the table is that of the
-// passes, and Q is the sum of the terms. Trees come in increasing order and do not
-// share table rows. The passes are used up.
+// Open writes a proof that Σ_x Table(x)·Q(x) = value (docs/protocol.md, "Openings"). The
+// table is that of the passes, and trees[i] commits to its rows from table row rowOffsets[i]
+// on. Q is the sum of the terms. Trees come in increasing order and do not share table rows.
+// The passes cannot be used again.
 //
-// The caller must have absorbed all that the terms and the value are computed
-// from, the trees' roots first of all. That the value is right is the caller's
-// to ensure as well: Open does not notice a wrong one, Verify does. An error is
-// one of arguments that do not fit params, or of the passes and trees; what was
-// written by then is no proof.
+// The caller must have absorbed everything that the terms and the value are computed
+// from, above all the trees' roots. The caller also makes sure that the value is right:
+// Open does not notice a wrong one, but Verify refuses the proof. Open returns an error if the
+// arguments do not fit params, or if the passes or trees return one; what it has written by
+// then is no proof.
 func Open(ctx context.Context, w *transcript.Writer, params *soundness.Params, trees []*Tree, passes Passes, rowOffsets []uint64, terms Terms, value field.QM31) (err error) {
 	defer must.Catch(&err)
 	s := must.Get(proverStatement(params, trees, rowOffsets, terms, value))
@@ -29,19 +29,20 @@ func Open(ctx context.Context, w *transcript.Writer, params *soundness.Params, t
 	return nil
 }
 
-// opener is the prover's side of one opening, in the course of which it proves
-// Σ_x f(x)·q(x) = claim on the tables of the passes. The first error of the passes
-// or trees ends it (package must), which Open returns.
+// opener is the prover's side of one opening. At any time Σ_x f(x)·q(x) = claim is what
+// remains to be proved, with the tables f and q of the passes. The first error of the passes
+// or trees ends the opening by a panic (package must), from which Open returns the error.
 type opener struct {
 	ctx    context.Context // of the one call that an opener lives for
 	w      *transcript.Writer
 	s      *statement
 	trees  []*Tree
 	passes Passes
-	claim  field.QM31
+	claim  field.QM31       // in the first rounds of a hiding opening, less the pads
 	room   *transcript.Room // for the first leaves, most of the proof
 }
 
+// open writes the proof, level by level, as the package comment describes it.
 func (o *opener) open() {
 	o.s.absorb(o.w.Sponge)
 	must.OK(o.passes.Begin(o.ctx, o.s.functional()))
@@ -52,7 +53,8 @@ func (o *opener) open() {
 	o.finish(weights)
 }
 
-// first folds the table to a row, and returns the weights that it folds with.
+// first runs the rounds over the row variables of the table, so that f is one row. It returns
+// the weights with which the table's rows fold to it.
 func (o *opener) first() rowWeights {
 	if o.s.params.TailLog > 0 {
 		return o.firstHidden()
@@ -61,9 +63,10 @@ func (o *opener) first() rowWeights {
 	return rowWeights{table: poly.EqTable(o.bind(l.FoldVars, l.FoldGrind))}
 }
 
-// level commits to the folded row of level i, opens the level before it at
-// random positions and folds the new one. It returns the weights that it folds
-// with.
+// level goes from level i to level i + 1. f is the row that level i folds to, with the given
+// weights. It commits to f as level i + 1, opens level i at random positions, joins the values
+// found there to the claim, and runs the rounds over the row variables of level i + 1. It
+// returns the weights with which the rows of that level fold.
 func (o *opener) level(i int, weights rowWeights) rowWeights {
 	l, next := o.s.params.Levels[i], o.s.params.Levels[i+1]
 	o.w.SendDigest(must.Get(o.passes.Commit(o.ctx, next)))
@@ -82,8 +85,8 @@ func (o *opener) level(i int, weights rowWeights) rowWeights {
 	return rowWeights{table: poly.EqTable(point)[:o.s.params.LeafRows(i+1)]}
 }
 
-// finish sends the last row, opens the last level and proves what is left of the
-// claim.
+// finish sends the row that the last level folds to, opens that level and runs the last
+// rounds, over all variables of the row.
 func (o *opener) finish(weights rowWeights) {
 	o.w.SendQM31(must.Get(o.passes.Values(o.ctx))...)
 	o.query(len(o.s.params.Levels)-1, weights)
@@ -117,8 +120,8 @@ func (o *opener) bind(n, grind int) []field.QM31 {
 	return point
 }
 
-// query draws positions of a level and opens it there. It returns the values
-// there of the codeword that the level's rows fold to with the weights.
+// query draws positions of a level and opens the level there. It returns the values that
+// the codeword of the row that the level folds to with the weights has at the positions.
 func (o *opener) query(level int, weights rowWeights) (positions []uint64, values []field.QM31) {
 	l := o.s.params.Levels[level]
 	o.grind(l.QueryGrind)
@@ -129,7 +132,8 @@ func (o *opener) query(level int, weights rowWeights) (positions []uint64, value
 	return positions, o.openFolded(level-1, positions, weights.table)
 }
 
-// openFirst opens the first trees, all at the same positions.
+// openFirst is query for level 0: it opens the first trees, all at the same positions of the
+// table's domain.
 func (o *opener) openFirst(positions []uint64, weights rowWeights) []field.QM31 {
 	values := make([]field.QM31, len(positions))
 	points := domainPoints(o.s.params.Levels[0], positions)
@@ -145,12 +149,12 @@ func (o *opener) openFirst(positions []uint64, weights rowWeights) []field.QM31 
 	return values
 }
 
-// openFolded opens the n-th folded row.
+// openFolded is query for level n + 1, the n-th folded row committed to, from 0 on.
 func (o *opener) openFolded(n int, positions []uint64, weights []field.QM31) []field.QM31 {
 	leaves := must.Get(o.passes.Leaves(o.ctx, n, positions))
 	skip := 0
 	if n+2 == len(o.s.params.Levels) {
-		skip = limbs // the verifier finds it (readLast)
+		skip = limbs // the verifier computes the first element of a leaf of the last level (readLast)
 	}
 	writeLeaves(o.w, leaves, skip)
 	values := make([]field.QM31, len(positions))

@@ -11,7 +11,7 @@ type Pair struct{ F, Q []field.QM31 }
 // pairGrain is the least number of entries worth a goroutine.
 const pairGrain = 1 << 10
 
-// Round is described at Passes.
+// Round returns the sums of a round over the first variable (Passes.Round).
 func (p *Pair) Round() (s Sums) {
 	h := len(p.F) / 2
 	parallel.Collect(h, pairGrain, func(lo, hi int) func() {
@@ -21,13 +21,13 @@ func (p *Pair) Round() (s Sums) {
 	return s
 }
 
-// Bind is described at Passes.
+// Bind binds the first variable of both tables to r, in place (Passes.Bind).
 func (p *Pair) Bind(r field.QM31) {
 	foldTable(&p.F, r)
 	foldTable(&p.Q, r)
 }
 
-// halves returns entries from lo to hi of a table with its first variable free.
+// halves returns entries lo … hi−1 of both halves of a table: with the first variable 0, and 1.
 func halves(t []field.QM31, lo, hi int) field.Halves {
 	h := len(t) / 2
 	return field.Halves{Lo: t[lo:hi], Hi: t[h+lo : h+hi]}

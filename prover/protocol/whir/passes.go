@@ -8,18 +8,17 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
-// Passes are the passes of an opening over its data, wherever that is: in this
-// process's memory ([NewPasses]) or on a device. The prover's side is written
-// once above them, in [Open]; only challenges, round polynomials, roots and
-// opened leaves come back. Results are a function of the data and of the calls so
-// far. Passes are used by one goroutine.
+// Passes does the work of an opening on large data, wherever the data are: in this
+// process's memory ([NewPasses]) or on a device. [Open] is the prover's side for all
+// implementations. It passes challenges in and gets round polynomials, roots and opened
+// leaves. Results are a function of the data and of the calls so far. Passes are used by
+// one goroutine.
 //
-// The data are first the rows of all trees in their places in one table of
-// 2^FoldVars rows of 2^RowVars values, zero where no tree has one (see
-// layout.go). After Begin they are, beside that, two tables f and q over K of one
-// power-of-two length, of which the claim is Σ_x f(x)·q(x). As long as variables that
-// number rows are free, implementations need not have these tables: until FoldVars
-// variables are bound, only Round and Bind are asked for.
+// The data are the rows of all trees in their places in one table of 2^FoldVars rows of
+// 2^RowVars values, zero where no tree has a row (see layout.go). From Begin on there are
+// also two tables f and q over K, of one power-of-two length, and the claim is the value of
+// Σ_x f(x)·q(x). Until FoldVars variables are bound, only Round and Bind are called of the
+// methods that use f and q, so implementations need not have these in memory before.
 type Passes interface {
 	// Begin makes f and q the table of rows and the functional: it comes once, before
 	// all rounds.
@@ -38,25 +37,26 @@ type Passes interface {
 	At(ctx context.Context, z field.QM31) (field.QM31, error)
 	// Add adds the constraints' weights to q.
 	Add(ctx context.Context, c *Constraints) error
-	// Commit views f as the 2^FoldVars rows of the level, commits to the first of them (soundness.Params.LeafRows)
-	// at its rate and returns the root.
+	// Commit views f as the 2^FoldVars rows of level l, encodes the first of them, as many as
+	// soundness.Params.LeafRows says, at the level's rate, commits to the codewords and returns
+	// the root.
 	Commit(ctx context.Context, l soundness.Level) (hash.Digest, error)
-	// Leaves opens the n-th row committed to, from 0 on, at the positions,
-	// strictly increasing: it returns the leaves, each with the element of every
-	// row in its order, the limbs of an element next to each other, and the path.
-	// A row is opened once.
+	// Leaves opens the n-th commitment that Commit made, from 0 on, at the positions,
+	// which are strictly increasing. A leaf has the element of every row, in the order of
+	// the rows, each as four limbs. A commitment is opened once.
 	Leaves(ctx context.Context, n int, positions []uint64) (Leaves, error)
 
 	// Salts returns the salts of a tree's leaves at the positions, or nil if it has none.
 	Salts(ctx context.Context, tree int, positions []uint64) ([]hash.Digest, error)
-	// Auxiliary returns the first n values of the auxiliary row, of a hiding opening as is all that follows.
+	// Auxiliary returns the first n values of the auxiliary row. This method and the next two
+	// are called in hiding openings alone (docs/protocol.md, "Hiding openings").
 	Auxiliary(ctx context.Context, n int) ([]field.M31, error)
-	// AuxiliaryRound comes when all row variables are bound. It returns what the round sends over a
-	// variable that is 0 for f and q and 1 for the auxiliary row and −u, which is zero behind
-	// the values given.
+	// AuxiliaryRound is called when all row variables are bound. It returns the sums of the round
+	// over one more variable, which is 0 for f and q and 1 for the auxiliary row and −u. u is
+	// the beginning of a row that is zero behind it.
 	AuxiliaryRound(ctx context.Context, u []field.QM31) (Sums, error)
-	// BindAuxiliary binds that variable to r, and makes f the row with its tail behind it, and q
-	// one with zeros behind it.
+	// BindAuxiliary binds that variable to r. It makes f the resulting row followed by its tail
+	// and q the resulting functional followed by zeros, both of twice the length of a table row.
 	BindAuxiliary(ctx context.Context, r field.QM31) error
 
 	// Search is a transcript.NonceSearch.
@@ -76,13 +76,14 @@ type Leaves struct {
 	Path   []hash.Digest
 }
 
-// Nodes are the digests of a binary tree: a merkle.Tree, or one elsewhere.
+// Nodes are the digests of a Merkle tree, in this process's memory ([LocalNodes]) or on a
+// device.
 type Nodes interface {
-	// Depth returns n for 2^n leaves.
+	// Depth returns log2 of the number of leaves.
 	Depth() int
 	// Root returns the commitment.
 	Root() hash.Digest
-	// Path returns what leads from the leaves at the positions, strictly
+	// Path returns the digests that lead from the leaves at the positions, which are strictly
 	// increasing, to the root (merkle.Tree.Siblings).
 	Path(ctx context.Context, positions []uint64) ([]hash.Digest, error)
 	// Layers returns all digests, the leaves first and the root alone last. They

@@ -30,15 +30,15 @@ func domainPoints(l soundness.Level, positions []uint64) []field.M31 {
 	return points
 }
 
-// leavesAtOnce is how many leaves are hashed together: a vector of them.
+// leavesAtOnce is how many leaves are hashed together, with vector instructions.
 const leavesAtOnce = 1 << 4
 
-// hashedGrain is the number of values in leaves worth a goroutine to hash.
+// hashedGrain is the least number of values whose hashing is worth a goroutine.
 const hashedGrain = 1 << 12
 
-// leafDigests hashes leaves that have the given numbers of values in their groups,
-// more of them at a time than one by one, and on all cores.
-// Salted leaves have a salt each, others none.
+// leafDigests returns the digests of leaves. groups[i] is the number of a leaf's values that
+// are of group i. salts has one salt for each leaf, or is nil if leaves are not salted. Leaves are
+// hashed several at a time and on all cores.
 func leafDigests(suite hash.Suite, leaves [][]field.M31, groups []int, salts []hash.Digest) []hash.Digest {
 	digests := make([]hash.Digest, len(leaves))
 	length := 1
@@ -57,13 +57,15 @@ func leafDigests(suite hash.Suite, leaves [][]field.M31, groups []int, salts []h
 	return digests
 }
 
+// someDigests is leafDigests on the calling goroutine. It turns the leaves around, into the rows
+// of a matrix with a column for each leaf, which is what the hash takes.
 func someDigests(suite hash.Suite, leaves [][]field.M31, groups []int, salts []hash.Digest) []hash.Digest {
 	var hasher hash.Leaves
 	if salts == nil {
 		hasher = suite.NewLeaves(len(leaves), len(groups))
 	} else {
 		hasher = suite.NewSaltedLeaves(len(leaves), len(groups))
-		hasher.Absorb(slices.Clone(salts)) // which may be overwritten
+		hasher.Absorb(slices.Clone(salts)) // a copy, since Absorb may overwrite its argument
 	}
 	room := make([][]field.M31, slices.Max(groups)) // for the rows of a group
 	all := make([]field.M31, len(room)*len(leaves))
@@ -87,8 +89,8 @@ func someDigests(suite hash.Suite, leaves [][]field.M31, groups []int, salts []h
 	return hasher.Sum()
 }
 
-// writeLeaves writes leaves, without their first skip values, their salts if they have any, and
-// their path as hints.
+// writeLeaves writes leaves without their first skip values, then their salts if they have any,
+// then their path. All are hints, which the transcript does not absorb.
 func writeLeaves(w *transcript.Writer, leaves Leaves, skip int) {
 	values := leaves.Values
 	if skip > 0 {
@@ -102,10 +104,10 @@ func writeLeaves(w *transcript.Writer, leaves Leaves, skip int) {
 	w.HintDigest(leaves.Path...)
 }
 
-// readLeaves reads what writeLeaves wrote, leaves with the given numbers of values
-// in their groups, salted or not, and checks it against the root. With complete, leaves come without
-// their first element of K, and that is what sets it in leaf k. It returns nil after an
-// error.
+// readLeaves reads what writeLeaves wrote and checks it against the root. groups[i] is the number
+// of a leaf's values that are of group i. If complete is not nil, leaves are sent without their
+// first element of K, and complete sets it in leaf k before the leaf is hashed. readLeaves
+// returns nil after an error.
 func readLeaves(r *transcript.Reader, root hash.Digest, depth int, positions []uint64, groups []int, salted bool, complete func(k int, leaf []field.M31)) [][]field.M31 {
 	length, skip := 0, 0
 	for _, n := range groups {

@@ -7,11 +7,11 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// stackRows are the rows of [Passes]: the table rows of the table, read from their sources
-// whenever they are wanted, which takes less time than keeping them.
+// stackRows is the table of [Passes]. Most table rows are read from their sources whenever
+// they are wanted, which takes less time than keeping them.
 type stackRows struct {
-	rowVars int
-	rows    []tableRow
+	rowVars int        // a table row has 2^rowVars values
+	rows    []tableRow // all rows of the table, a power of two of them
 	trees   []placed
 }
 
@@ -19,8 +19,8 @@ type stackRows struct {
 type placed struct {
 	Layout
 	src      RowSource
-	shift    int
-	firstRow uint64 // of the table
+	shift    int    // 2^shift of the tree's slots make a table row (layout.go)
+	firstRow uint64 // the table row that slot 0 is in
 }
 
 // auxiliary returns the tree with the auxiliary row, which a hiding opening has.
@@ -36,18 +36,21 @@ func (s *stackRows) auxiliary() *placed {
 // tableRow is where a table row comes from.
 type tableRow struct {
 	tree   *placed  // nil if no tree has values there
-	planes [][]int8 // of bytes (bytedot.Split), where they are kept
+	planes [][]int8 // the row's values as planes of bytes (bytedot.Split), if its tree's are kept; nil if all are 0
 }
 
-// keptShift is the least shift with which table rows are kept, as planes of bytes: they are
-// of so many rows of their tree that a piece of one has few values of each.
+// keptShift is the least shift with which table rows are kept. Such a table row is made of
+// 2^keptShift = 16 or more rows of its tree, so a piece of it has few values of each of them,
+// and reading these one by one would take long.
 const keptShift = 4
 
 // Keeps says whether passes keep the rows of a tree whose rows are 2^shift times shorter
 // than those of the table.
 func Keeps(shift int) bool { return shift >= keptShift }
 
-// loadRows finds the table rows of all trees.
+// loadRows returns the table of 2^slotVars rows of 2^rowVars values in which slot 0 of tree i
+// begins table row offsets[i]. It reads the trees whose rows are kept (Keeps), on memory of
+// the arena.
 func loadRows(a *arena.Arena, rowVars, slotVars int, layouts []Layout, srcs []RowSource, offsets []uint64) *stackRows {
 	s := &stackRows{rowVars, make([]tableRow, 1<<slotVars), make([]placed, len(srcs))}
 	for t, src := range srcs {
@@ -71,7 +74,8 @@ func loadRows(a *arena.Arena, rowVars, slotVars int, layouts []Layout, srcs []Ro
 	return s
 }
 
-// fill sets dst to the values of a table row from number from on, and says if it has any.
+// fill sets dst to the values of a table row from value number `from` on. It returns false,
+// and leaves dst as it is, if it knows that the row is zero.
 func (s *stackRows) fill(row, from int, dst []int32) bool {
 	r := &s.rows[row]
 	switch {
@@ -87,7 +91,7 @@ func (s *stackRows) fill(row, from int, dst []int32) bool {
 	return true
 }
 
-// free gives what is kept of rows back to the arena.
+// free gives the planes of kept rows back to the arena.
 func (s *stackRows) free(a *arena.Arena) {
 	for _, row := range s.rows {
 		for _, plane := range row.planes {
@@ -99,8 +103,8 @@ func (s *stackRows) free(a *arena.Arena) {
 // foldGrain is the least number of columns worth a goroutine.
 const foldGrain = 1 << 10
 
-// fold returns what table rows fold to with the weights: a table of n =
-// rows/len(weights) rows over K, row l of which is Σ_h weights[h]·(row h·n + l).
+// fold returns the table of n = (number of rows)/len(weights) rows over K, row l of which is
+// Σ_h weights[h]·(table row h·n + l).
 func (s *stackRows) fold(a *arena.Arena, weights []field.QM31) []field.QM31 {
 	n := len(s.rows) / len(weights)
 	f := arena.Make[field.QM31](a, n<<s.rowVars)

@@ -13,24 +13,24 @@ import (
 // and the table row that each begins with, the functional and its value.
 type statement struct {
 	params     *soundness.Params
-	roots      []hash.Digest
-	layouts    []Layout
-	rowOffsets []uint64
-	terms      Terms
-	value      field.QM31
+	roots      []hash.Digest // by tree
+	layouts    []Layout      // by tree
+	rowOffsets []uint64      // by tree: its first table row
+	terms      Terms         // their sum is the functional Q
+	value      field.QM31    // the value of Σ_x Table(x)·Q(x)
 }
 
 // shift returns log2 of the number of a tree's rows in a table row.
 func (s *statement) shift(tree int) int { return s.params.RowVars() - s.layouts[tree].RowVars }
 
-// longRows returns the number of table rows that a tree takes.
+// tableRows returns the number of table rows that a tree takes.
 func (s *statement) tableRows(tree int) uint64 {
 	shift := s.shift(tree)
 	return (s.layouts[tree].Slots() + 1<<shift - 1) >> shift
 }
 
-// size returns about how many bytes an opening takes: what the first trees' leaves do at most, and some
-// for the rest.
+// size returns roughly the size of an opening in bytes: an upper bound for the first trees'
+// leaves, and a constant for the rest.
 func (s *statement) size() int {
 	const rest = 1 << 20
 	values := 0
@@ -77,8 +77,8 @@ func (s *statement) check() error {
 	return s.checkTails()
 }
 
-// absorb binds the transcript to the statement, but for the terms: those are
-// functions of what the transcript has absorbed before, as the roots are.
+// absorb absorbs the statement without its terms. These must be functions of what the
+// transcript has absorbed before (Open).
 func (s *statement) absorb(t *transcript.Sponge) {
 	t.AbsorbBytes([]byte("whir"))
 	c := s.params.Config

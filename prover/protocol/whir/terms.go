@@ -11,10 +11,11 @@ import (
 	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
-// Term is Coef·eq(Point, ·) on a block of 2^len(Point) values of a tree, the one that
-// starts at Offset, and zero elsewhere. Offset counts values from the tree's slot 0
-// on: value c of the row in slot u is u·2^RowVars + c, RowVars the tree's own. A block
-// within a table row is aligned to its size, a larger one to table rows.
+// Term is a function on the table: Coef·eq(Point, ·) on the 2^len(Point) values of a tree
+// from Offset on, and zero elsewhere. Offset counts values from the tree's slot 0 on: value c
+// of the row in slot u has number u·2^RowVars + c, where RowVars is that of the tree's Layout.
+// A block of values that fits into a table row begins at a multiple of its size, a larger one
+// at the beginning of a table row.
 type Term struct {
 	Coef   field.QM31
 	Tree   int
@@ -22,13 +23,15 @@ type Term struct {
 	Point  []field.QM31
 }
 
-// Terms are those of a statement: many, which need not be in memory at once.
+// Terms is the list of a statement's terms. It may be long, so an implementation need not
+// have all of them in memory at once. Methods may be called concurrently.
 type Terms interface {
 	Len() int
-	// Range calls f for terms lo … hi−1, in order. What it gives to f is valid until f returns,
-	// but for points.
+	// Range calls f for terms lo … hi−1, in order. f may keep the Point of a term, but nothing
+	// else of it after it has returned.
 	Range(lo, hi int, f func(*Term))
-	// Eval returns the sum of all at a point. The error is that of a term that is not a block of its tree.
+	// Eval returns the sum of all terms at a point, or an error if one of them is not a block of
+	// its tree.
 	Eval(at *Point) (field.QM31, error)
 }
 
@@ -38,7 +41,7 @@ type List []Term
 // Len returns the number of terms.
 func (l List) Len() int { return len(l) }
 
-// Range calls f for some terms.
+// Range calls f for terms lo … hi−1.
 func (l List) Range(lo, hi int, f func(*Term)) {
 	for i := lo; i < hi; i++ {
 		f(&l[i])
@@ -71,6 +74,7 @@ func (s *statement) checkTerms() (err error) {
 	return err
 }
 
+// checkTerm is checkTerms for one term.
 func (s *statement) checkTerm(t *Term) error {
 	if t.Tree < 0 || t.Tree >= len(s.layouts) {
 		return fmt.Errorf("%w: one of tree %d", errTerm, t.Tree)
@@ -83,7 +87,8 @@ func (s *statement) checkTerm(t *Term) error {
 	return nil
 }
 
-// evalTerms returns Q~(point), or what checkTerms does, which it makes unnecessary.
+// evalTerms returns Q~(point). It checks every term on the way and returns the error that
+// checkTerms would, so the verifier does not call checkTerms.
 func (s *statement) evalTerms(point []field.QM31) (field.QM31, error) {
 	rows, columns := point[:s.params.Levels[0].FoldVars], point[s.params.Levels[0].FoldVars:]
 	at := &Point{s: s, rows: rows, trees: make([]treePoint, len(s.layouts))}
@@ -94,26 +99,27 @@ func (s *statement) evalTerms(point []field.QM31) (field.QM31, error) {
 	return s.terms.Eval(at)
 }
 
-// termGrain is the number of terms worth a goroutine.
+// termGrain is the least number of terms worth a goroutine.
 const termGrain = 1 << 8
 
 // Point is a point of the table at which terms are evaluated.
 type Point struct {
 	s     *statement
-	rows  []field.QM31 // of its coordinates those that number rows
-	trees []treePoint
+	rows  []field.QM31 // the coordinates that number table rows
+	trees []treePoint  // by tree
 }
 
-// treePoint is a point as a tree sees it.
+// treePoint has the coordinates of a point in the order of a tree's values: columns are those
+// that number the values within a table row (treeColumns).
 type treePoint struct {
 	columns []field.QM31
-	all     *poly.Prefixes // of the rows, then the columns
+	all     *poly.Prefixes // of the rows' coordinates followed by columns
 }
 
 // RowVars returns log2 of the length of the table's rows.
 func (p *Point) RowVars() int { return p.s.params.RowVars() }
 
-// Term returns the value of a term, or what is wrong with it.
+// Term returns the value of a term at the point, or an error if it is not a block of its tree.
 func (p *Point) Term(t *Term) (field.QM31, error) {
 	if err := p.s.checkTerm(t); err != nil {
 		return field.Zero, err
@@ -128,15 +134,17 @@ func (p *Point) Term(t *Term) (field.QM31, error) {
 	return t.Coef.Mul(poly.EqShift(t.Point[:longs], p.rows, row)).Mul(p.Inside(t.Tree, t.Point[longs:])), nil
 }
 
-// Inside returns eq(low, ·) at the point's last coordinates in a tree.
+// Inside returns eq(low, c), where c are the last len(low) coordinates of the point, in the
+// order of the tree's values.
 func (p *Point) Inside(tree int, low []field.QM31) field.QM31 {
 	columns := p.trees[tree].columns
 	return poly.Eq(low, columns[len(columns)-len(low):])
 }
 
-// Blocks sets dst to the weights of so many blocks of 2^vars values of a tree, at most a table row each, which lie side by side from
-// offset on: of each eq at the coordinates before those inside of it. A term's value is Coef times its block's weight times what is
-// Inside. The error says that there are no such blocks.
+// Blocks sets dst to the weights of len(dst) neighbouring blocks of 2^vars values of a tree, the
+// first of which begins at offset. A block is at most a table row. Its weight is the eq of the
+// block's number and of all coordinates but the last vars, so that the value of a term is Coef
+// times the weight of its block times Inside. An error says that the tree has no such blocks.
 func (p *Point) Blocks(dst []field.QM31, tree int, offset uint64, vars int) error {
 	if tree < 0 || tree >= len(p.trees) || vars > p.RowVars() {
 		return fmt.Errorf("%w: blocks of 2^%d values of tree %d", errTerm, vars, tree)
@@ -149,8 +157,8 @@ func (p *Point) Blocks(dst []field.QM31, tree int, offset uint64, vars int) erro
 	return nil
 }
 
-// place returns the table row that a term begins in, how many of its coordinates
-// number table rows, and where in each of them it begins, in the tree's order of
+// place returns the table row that a term begins in, how many of its coordinates number
+// table rows, and the offset at which it begins in each of these, in the order of the tree's
 // values.
 func (s *statement) place(t *Term) (row uint64, longs int, offset uint64) {
 	rowVars := s.params.RowVars()

@@ -14,18 +14,19 @@ import (
 	"github.com/prove-model/prove-model/prover/math/merkle"
 )
 
-// Tree is the commitment to rows in groups. Leaf p is made from column p, the
-// p-th value of every row's codeword: the digests of the column's part in each group
-// (hash.Columns), and if there are several groups or a salt, that of these (hash.Leaves). The codewords themselves are not
-// kept: opening encodes the rows again.
+// Tree is the commitment to rows in groups. Leaf p is a hash of column p, the p-th value of
+// every row's codeword. The part of a column in each group is hashed by itself (hash.Columns).
+// If there are several groups or a salt, the leaf is a hash of these digests (hash.Leaves). The
+// codewords are not kept: opening encodes the rows again.
 type Tree struct {
 	layout Layout
 	nodes  Nodes
 }
 
-// Commit commits to the rows of src, as many as the layout has. It panics on a
-// layout that is none, and unless src is a [HidingSource] where the layout has tails. Memory is twice that of some rows
-// of 4 bytes a value (hash.Suite.RowsAtOnce), at most 128 bytes a column and the tree. The error is that of the context.
+// Commit commits to the rows of src, as many as the layout has. It panics if the layout is
+// not valid, and if it has tails and src is no [HidingSource]. It works on as many rows at a time
+// as hash.Suite.RowsAtOnce says and needs memory for twice these, at 4 bytes a value, besides at
+// most 128 bytes a column and the tree. The only error is that of the context.
 func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	if err := l.check(); err != nil {
 		panic(err.Error())
@@ -57,21 +58,26 @@ func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 // saltsAtOnce is the least number of salts worth a goroutine.
 const saltsAtOnce = 1 << 10
 
-// wordRoom is room for some rows, and for what is made of them at a time.
+// wordRoom is memory for the rows that are encoded at a time, and for their codewords or
+// parts of these. All slices are by row.
 type wordRoom struct {
-	blocks        code.Blocks
-	rowVars       int
-	values        [][]int32     // in the memory of coeffs
-	coeffs, words [][]field.M31 // words are of some parts of codewords at a time, before the last layers (code.Blocks)
-	parts         int           // so many
+	blocks  code.Blocks
+	rowVars int
+	values  [][]int32 // the rows as integers, in the memory of coeffs
+	// coeffs are the rows as elements of F. words are their codewords; of long rows they are some
+	// parts of the codewords, before the last layers of the encoder (code.Blocks).
+	coeffs, words [][]field.M31
+	parts         int           // how many parts of a codeword words has
 	tails         [][]field.M31 // empty where there are none
 }
 
-// cachedVars is log2 of the longest row of which codewords are made as a whole: there are too few blocks
-// of these for many cores, and a shared cache has them. Of rows of up to four times that length all parts
-// are made at a time.
+// cachedVars is log2 of the longest row that is encoded as a whole. Such rows have too few blocks
+// to occupy many cores, and their codewords fit into a shared cache. A longer row is encoded in
+// blocks (hashLong): of rows of up to 2^(cachedVars+2) values all parts of the codeword are made at
+// a time, of others one part.
 const cachedVars = 14
 
+// newWordRoom returns memory for the given number of rows of 2^rowVars values.
 func newWordRoom(rows, rowVars, logDomain int) *wordRoom {
 	r := &wordRoom{blocks: code.NewBlocks(rowVars, logDomain), rowVars: rowVars}
 	r.parts = r.blocks.Parts()
@@ -87,8 +93,8 @@ func newWordRoom(rows, rowVars, logDomain int) *wordRoom {
 	return r
 }
 
-// newLeaves returns what makes so many leaves of the groups' digests, and of salts before these
-// if there are salts.
+// newLeaves returns the hasher that makes n leaves, each of a salt, if the layout has salts, and
+// of its groups' digests.
 func (l *Layout) newLeaves(n int) hash.Leaves {
 	if l.Salted() {
 		return l.Hash.NewSaltedLeaves(n, len(l.Groups))
@@ -96,8 +102,8 @@ func (l *Layout) newLeaves(n int) hash.Leaves {
 	return l.Hash.NewLeaves(n, len(l.Groups))
 }
 
-// hashRows has the hasher absorb the codewords of a group's rows, from row first of src on, as
-// many at a time as there is room for.
+// hashRows encodes the rows of group g, which are the rows of src from number first on, and has
+// the hasher absorb the codewords, as many rows at a time as there is room for.
 func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first int, g Group, r *wordRoom) error {
 	n := g.Rows
 	for done := 0; done < n; done += len(r.words) {
@@ -128,8 +134,9 @@ func hashRows(ctx context.Context, hasher hash.Columns, src RowSource, first int
 	return nil
 }
 
-// hashLong is the rest for n rows that are long. Blocks of neighbouring positions are hashed as soon as
-// they are made, from the cache: whole codewords are never in memory.
+// hashLong is the part of hashRows that encodes and absorbs n rows of more than 2^cachedVars values. A
+// block of neighbouring positions is hashed as soon as it is made, while it is in the cache: the
+// codewords are never in memory as a whole.
 func (r *wordRoom) hashLong(absorb func(from int, rows [][]field.M31), n int) {
 	size, count := r.blocks.Len(), r.blocks.Count()
 	for part := 0; part < r.blocks.Parts(); part += r.parts {
@@ -154,8 +161,8 @@ func (r *wordRoom) hashLong(absorb func(from int, rows [][]field.M31), n int) {
 	}
 }
 
-// NewTree returns the commitment with the given nodes to rows of that layout: what
-// [Commit] returns, with nodes from elsewhere. It panics if they do not fit.
+// NewTree returns a commitment to rows of that layout whose Merkle tree is already made, on a
+// device for example. It panics if the nodes do not fit the layout.
 func NewTree(l Layout, nodes Nodes) *Tree {
 	if err := l.check(); err != nil {
 		panic(err.Error())
@@ -166,8 +173,8 @@ func NewTree(l Layout, nodes Nodes) *Tree {
 	return &Tree{l, nodes}
 }
 
-// FromLayers returns the tree over rows of that layout with layers that
-// [Tree.Layers] gave. Wrong digests are not noticed here; they give proofs that
+// FromLayers returns the tree over rows of that layout from its layers, as [Tree.Layers]
+// returns them. It does not check the digests; a prover with wrong ones makes proofs that
 // no verifier accepts.
 func FromLayers(l Layout, layers [][]hash.Digest) (_ *Tree, err error) {
 	defer must.Catch(&err)

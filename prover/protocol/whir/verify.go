@@ -31,6 +31,9 @@ func Verify(r *transcript.Reader, params *soundness.Params, roots []hash.Digest,
 	}
 }
 
+// verify is the verifier's counterpart of opener.open. Step i of its loop reads the
+// commitment to level i + 1, or after the last level the row itself, then the opening of level i,
+// and the rounds over the row variables of level i + 1.
 func (s *statement) verify(r *transcript.Reader) {
 	s.absorb(r.Sponge)
 	first := s.params.Levels[0]
@@ -42,8 +45,8 @@ func (s *statement) verify(r *transcript.Reader) {
 		weights = weights.withAuxiliary(bound)
 		point = append(point, bound)
 	}
-	var root hash.Digest      // of the level being opened, from level 1 on
-	var joined []*Constraints // by level, on rows of its RowVars
+	var root hash.Digest      // root of the tree of the level being opened, from level 1 on
+	var joined []*Constraints // joined[i] are on the row that level i folds to
 	for i, l := range s.params.Levels {
 		last := i+1 == len(s.params.Levels)
 		var next soundness.Level
@@ -74,7 +77,7 @@ func (s *statement) verify(r *transcript.Reader) {
 		case i == 0:
 			values = s.readFirst(r, positions, points, weights)
 		case last:
-			// The leaves follow from the row as far as they can.
+			// The codeword of the row gives one element of each leaf.
 			readLast(r, l, root, positions, weights.table, codeValues(row, l.RowVars, points))
 		default:
 			values = readFolded(r, l, root, positions, weights.table)
@@ -99,7 +102,8 @@ func (s *statement) verify(r *transcript.Reader) {
 	}
 }
 
-// checkFinal checks the last row, sent in the clear, against the claim that is left.
+// checkFinal runs the last rounds and checks that the row sent in the clear, times the
+// functional with all constraints joined to it, has the value that the claim has become.
 func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, joined []*Constraints, point []field.QM31, claim field.QM31) {
 	vars := s.params.FinalVars()
 	last, claim := receiveRounds(r, vars, 0, claim)
@@ -150,9 +154,9 @@ func (e *evaluator) eval(z field.M31) field.QM31 {
 	return sum
 }
 
-// readFirst reads the openings of the first trees at the positions, which are
-// points of the table's domain, and returns the values there of the codeword that
-// all table rows fold to. After an error it returns anything.
+// readFirst reads the openings of the first trees at positions of the table's domain, and
+// returns the values there of the codeword that all table rows fold to. points are the points at
+// the positions. After an error the values mean nothing.
 func (s *statement) readFirst(r *transcript.Reader, positions []uint64, points []field.M31, weights rowWeights) []field.QM31 {
 	values := make([]field.QM31, len(positions))
 	for i, root := range s.roots {
@@ -166,12 +170,13 @@ func (s *statement) readFirst(r *transcript.Reader, positions []uint64, points [
 	return values
 }
 
-// addValues adds a tree's part to the values of the folded rows' codeword.
+// addValues adds what a tree's leaves contribute to the values of the codeword that all table
+// rows fold to ([Layout.addValues]).
 func (s *statement) addValues(values []field.QM31, tree int, leaves [][]field.M31, positions []uint64, points []field.M31, weights rowWeights) {
 	s.layouts[tree].addValues(values, leaves, positions, points, weights.from(s.rowOffsets[tree]), s.shift(tree))
 }
 
-// readFolded is readFirst for a later level's tree.
+// readFolded is readFirst for the tree of level l, a later one than level 0.
 func readFolded(r *transcript.Reader, l soundness.Level, root hash.Digest, positions []uint64, weights []field.QM31) []field.QM31 {
 	values := make([]field.QM31, len(positions))
 	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, r.Suite().Groups(limbs*len(weights)), false, nil) {
@@ -180,12 +185,12 @@ func readFolded(r *transcript.Reader, l soundness.Level, root hash.Digest, posit
 	return values
 }
 
-// readLast reads the last tree's leaves, of which the first element is not sent: it is
-// the one with which a leaf folds to the value of the row sent in the clear. The root
-// says whether that is what was committed to.
+// readLast reads the leaves of the last level. The first element of a leaf is not sent. It is
+// computed from values, those of the codeword of the row sent in the clear: with it the leaf
+// folds to its value. The Merkle path shows whether it is the element that was committed to.
 func readLast(r *transcript.Reader, l soundness.Level, root hash.Digest, positions []uint64, weights, values []field.QM31) {
 	if weights[0] == field.Zero {
-		r.Fail(errFinalRow) // of probability 2^−120, and no first element folds to what it should
+		r.Fail(errFinalRow) // of probability 2^−120: then the value does not determine the first element
 		return
 	}
 	inverse := weights[0].Inv()
