@@ -19,7 +19,7 @@ type Machine struct {
 	*device.Context
 	// Threshold is a number of entries: the processor does the steps of a proof over fewer. Only estimates use it here.
 	Threshold int
-	Sharing   int // how many machines share commitments and openings, this one included; only estimates use it
+	Sharing   int // how many machines share commitments and openings, this one included; estimates and Settle use it
 	needs     needs
 }
 

@@ -403,7 +403,7 @@ func (m *Machine) fits(how device.Mode, streams, runs int, all, beside int64) fu
 // mostKept returns the most segments that may keep their values, in a mode that fits if none do.
 func (m *Machine) mostKept(p *plan.Plan, how device.Mode, fits func(*Need) bool) int {
 	beyond := m.needIn(p, how).Witness - m.needs.least.Bytes(how) // how much more values take than the lower bound
-	most := func(of int, beyond int64) int {                      // the most kept segments, up to `of`, that fit if values take so much more than the bound
+	most := func(of int, beyond int64) int {                      // of the segments up to `of`, how many fit
 		return of - sort.Search(of, func(i int) bool {
 			how.Kept = of - i
 			n := m.estimate(p, how).Need
