@@ -12,8 +12,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// leaves builds the numerators and denominators of a LogUp tree. A look-up has the fraction 1/(α − β²·tag − key − β·value), where
-// tag is that of its table. A row of a table has the same denominator, with its key and value, and minus its count as numerator.
+// leaves builds the numerators and denominators of a LogUp tree. A look-up has the fraction 1/(α − β²·tag − key − β·value),
+// where tag is that of its table. A row of a table has the same denominator, with its key and value, and minus its count as
+// numerator.
 func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
 	num = arena.Make[field.M31](b.a, l.Size)
 	den = arena.Make[field.QM31](b.a, l.Size)
