@@ -309,7 +309,7 @@ func (m *Context) Close() {
 	}
 	for _, boxes := range m.boxes {
 		for _, box := range boxes {
-			_ = box.Close() // nothing of the machine depends on it any more
+			_ = box.Close() // an error changes nothing: the buffer is not used any more
 		}
 	}
 	clear(m.boxes)

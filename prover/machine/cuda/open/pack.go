@@ -309,7 +309,7 @@ func (p *packer) pack(rows []ByteRow, all []share, shift int, zeros bool) {
 			as.First, as.Slots, as.From = 0, 1<<shift, s.offsets[len(s.offsets)-1]
 		}
 		n := len(jobs)
-		if n > 0 && x.follows(last) && as.Width == jobs[n-1].Width && as.Natural == jobs[n-1].Natural { // which are packed at once
+		if n > 0 && x.follows(last) && as.Width == jobs[n-1].Width && as.Natural == jobs[n-1].Natural { // one job packs both
 			jobs[n-1].Rows++
 			jobs[n-1].Slots += as.Slots
 		} else {

@@ -107,7 +107,7 @@ func (r *Rows) pack(t *placed, c backend.Commitment, slots []uint64) {
 			from, to = within(c.Groups[i], slots, 0)
 			x.slots = append(x.slots, slots[from:to]...)
 		}
-		x.numbers = slices.Compact(x.numbers) // a row may be in two groups
+		x.numbers = slices.Compact(x.numbers) // a table row with rows of two groups is listed twice
 		if t.sources = append(t.sources, x); !s.Again {
 			kept, own = append(kept, s.Of...), append(own, x.numbers...)
 		}
@@ -253,7 +253,7 @@ func (f *foldLists) add(k int, row ByteRow, pitch int, weight field.QM31) {
 // longest with planes at address 0.
 func (f *foldLists) fold(a *device.Scope, out kernels.Ptr, vars int, add bool) {
 	const multiple = 64 // kernels.FoldedRows
-	n := multiple       // the longest
+	n := multiple       // length of the longest list, rounded up
 	for _, list := range f.rows {
 		n = max(n, (len(list)+multiple-1)/multiple*multiple)
 	}

@@ -124,7 +124,7 @@ func sumVars(parts []span, t rowTable, room, machines int, split bool) (v int, t
 		share = machines
 		perElement /= float64(machines)
 	case machines > 1:
-		perElement += 0.07 // most of f comes from others, and is added
+		perElement += 0.07 // most of f comes from other machines and is added up
 	}
 	const perByte = 1 / 1.5e3 // nanoseconds to read a byte of the rows
 	best, least := 0, math.Inf(1)
@@ -184,7 +184,7 @@ func (r *Rows) ThreeRounds(coefs []field.QM31) Rounds {
 			sum[i] = sum[i].Add(x)
 		}
 	}
-	r.groupAhead(eighth) // for the tables
+	r.groupAhead(eighth) // for the tables that follow the three rounds
 	return &gridRounds{sum}
 }
 

@@ -52,7 +52,8 @@ type aheadMachine struct {
 
 // NewAhead prepares the hashing of the commitments of list to the values of a run of g that begins. It returns nil if there is nothing to
 // hash ahead (one machine runs all of g and keeps all values), or if a machine has too little memory for it, or has values of other
-// runs: when the proofs of these will take memory is not known. Commitments of fewer values than `least` are left out (Group.Least).
+// runs: when the proofs of these will take memory is not known. Commitments are left out if they have fewer values than `least`
+// (Group.Least), a single group, or salts.
 func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) *Ahead {
 	a := &Ahead{}
 	alone := !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] })
@@ -186,7 +187,7 @@ func groupsOf[T comparable](owners []T, owner T) []int {
 // arrivals.up, and arrivals.across.
 const aheadQueue = 2
 
-// errElsewhere is the reason why a group cannot be hashed where the run has left most of it.
+// errElsewhere is the error of a group that cannot be hashed on its home, since another machine has some of its values.
 var errElsewhere = errors.New("a value of a group of rows is on another device")
 
 // Have implements open.Arrivals, as Wait and Find do. Nothing is waited for: a group is hashed only when all its values are there.

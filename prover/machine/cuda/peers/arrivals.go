@@ -110,7 +110,7 @@ func newArrivals(b *run.Stream) *arrivals {
 // list plans the transfers, in pieces of so many bytes, and reserves the tensors on the machines that want them. It leaves out tensors
 // that some machine has already: the others copy them from there when they want them (device.Context.Resident).
 func (s *transfers) list(c *backend.Commitment, of []int, piece int) {
-	on := map[model.TensorID]*transfer{} // nil where some machine has the tensor
+	on := map[model.TensorID]*transfer{} // nil for a tensor that some machine has already
 	count := 0
 	for i := range c.Groups {
 		a := s.all[of[i]]

@@ -114,7 +114,7 @@ func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
 		from = t.columns * machine / len(t.machines)
 		return from, t.columns*(machine+1)/len(t.machines) - from
 	}
-	parts := make([]kernels.Ptr, len(t.machines)) // of the leaves
+	parts := make([]kernels.Ptr, len(t.machines)) // by machine: its part of the leaves
 	together(ctx, t.machines, func(_ context.Context, i int) {
 		b, a := t.machines[i], t.scopes[i]
 		from, n := share(i)

@@ -66,6 +66,7 @@ func (r *sharedRows) exchange(ctx context.Context, n int) bool {
 		return false
 	}
 	s, moved := dealPlaces(r.all, n, r.Cut)
+	// Bytes to move, against MostMoved bytes for each of the n·2^RowVars elements that rows fold to.
 	if moved*r.Pitch > r.Stream.Context.MostMoved*n<<r.RowVars {
 		return false
 	}

@@ -128,7 +128,7 @@ type opening struct {
 	point  []field.QM31 // the challenges that row variables have been bound to so far
 }
 
-// pass is device.Pass for what returns nothing.
+// pass is device.Pass for a function without a result.
 func pass(ctx context.Context, f func()) error {
 	_, err := device.Pass(ctx, func() struct{} { f(); return struct{}{} })
 	return err
@@ -178,6 +178,7 @@ func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 	return device.Pass(ctx, o.rounds.Round)
 }
 
+// Bind hands the challenge to the current source of rounds, and goes on to the next source after its last round.
 func (o *opening) Bind(ctx context.Context, r field.QM31) error {
 	return pass(ctx, func() {
 		if len(o.point) < o.o.Params.Levels[0].FoldVars {
@@ -233,6 +234,7 @@ func (o *opening) Search(ctx context.Context, work hash.Work) (uint64, error) {
 	return device.Pass(ctx, func() uint64 { return smallest(ctx, o.a, &work) })
 }
 
+// Close frees all memory of the opening, on all machines. With several machines it waits for their queues first (sharedRows.release).
 func (o *opening) Close() {
 	if o.tables != nil {
 		o.tables.Close()

@@ -36,7 +36,7 @@ type sharedRows struct {
 func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Opening) *sharedRows {
 	o, cut := open.Shorten(o, b.s.Context.ShortRow)
 	r := &sharedRows{leader: b, o: o}
-	var owners [][]*device.Context // of the groups of each tree
+	var owners [][]*device.Context // by tree and group
 	for i := range o.Commitments {
 		owners = append(owners, b.dealGroups(&o.Commitments[i]))
 	}

@@ -147,7 +147,7 @@ func (s *Stream) LeaveSegments() {
 	s.Run.mu.Lock()
 	defer s.Run.mu.Unlock()
 	for k := range s.in {
-		if x := s.Run.made[k]; x != nil { // else the run has been closed
+		if x := s.Run.made[k]; x != nil { // nil once the run has been closed
 			x.users--
 		}
 	}

@@ -50,7 +50,7 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	ok, err := r.execute(ctx, inputs, f.Watch)
 	if err != nil || !ok {
 		for _, part := range p.parts {
-			if part.m.Dev.Sync() != nil { // others may be reading there; err is the first error
+			if part.m.Dev.Sync() != nil { // this machine may still read memory of others; err is the first error
 				_ = part.m.Dev.Sync() // once more, for the work behind the call that failed
 			}
 		}
@@ -81,9 +81,9 @@ func (r *Run) Watcher() Watcher { return r.watcher }
 // speed depends on the answer.
 func Worth(g *model.Graph, threshold int) bool {
 	const (
-		perRun, perStep      = 100_000, 8_000 // nanoseconds on a device, whatever is computed
-		perEntry, perProduct = 4, 1.0 / 32    // on the processor
-		perUpload            = 10_000
+		perRun, perStep      = 100_000, 8_000 // nanoseconds on a device: of a run and of a step, whatever is computed
+		perEntry, perProduct = 4, 1.0 / 32    // nanoseconds on the processor: of an entry and of a multiplication
+		perUpload            = 10_000         // nanoseconds to upload a list of keys or values
 	)
 	device, host := float64(perRun), 0.0
 	lookUps, uploads := 0, 0

@@ -86,14 +86,14 @@ type put struct {
 // slotAlignment is the alignment in bytes of slots, the same as of kernels.Device.Alloc.
 const slotAlignment = 256
 
-// errNot is the reason why a circuit is not for devices.
+// errNot is the error of a circuit that the kernels cannot run. The host runs it then.
 var errNot = errors.New("cuda: a circuit that is too large for the kernels")
 
 // MostByTerms and FewTerms bound the products that the kernel of steps computes itself, entry by entry. A product with more
 // than MostByTerms multiplications in all, and more than FewTerms for each entry, is a launch of its own (byLaunch).
 var MostByTerms, FewTerms = 1 << 20, 16
 
-// compiler makes a program.
+// compiler makes a program, step by step in the order of the circuit.
 type compiler struct {
 	*program
 	given    []model.TensorID // inputs, and imported tensors behind them
@@ -232,7 +232,7 @@ func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 	return r
 }
 
-// then adds an operation.
+// then adds an operation on a part to the program.
 func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, op{p, do}) }
 
 // on returns a schedule for steps on a part: the current one, or a new one after a flush if that is of another part.
@@ -264,7 +264,7 @@ func (c *compiler) flush() {
 	c.schedule, c.open = nil, nil
 }
 
-// step adds step i.
+// step adds step i of the circuit to the schedule of its part. A StepZero computes nothing.
 func (c *compiler) step(i int) {
 	s := &c.g.Steps[i]
 	if s.Kind == model.StepZero {

@@ -174,7 +174,7 @@ func (r *Rows) Close() {
 		return
 	}
 	r.closed = true
-	_ = r.memory.dev.Sync() // what failed has been reported
+	_ = r.memory.dev.Sync() // an error has been reported by the operation that failed
 	if r.made != nil {
 		_ = r.made.Close()
 	}

@@ -24,7 +24,7 @@ func (b *Passes) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.
 		places, lists := rowSumsLists(jobs)
 		at := device.NewCopy(a, lists)
 		var list kernels.RowJobs
-		plus := make([]field.M31, len(jobs)) // on the keys
+		plus := make([]field.M31, len(jobs)) // by job: the constant that keys lack
 		for i := range jobs {
 			device.Check(ctx.Err())
 			job := &jobs[i]
@@ -120,7 +120,7 @@ func (b *Passes) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]
 		}
 		a := device.NewScope(b.s.Dev)
 		defer a.Close()
-		// Weights, and the same times β, to be uploaded at once: those of one list once.
+		// Upload the weights, and the weights times β, together. Jobs with the same weights and β share them.
 		type key struct {
 			weights *field.QM31
 			beta    field.QM31
@@ -135,7 +135,7 @@ func (b *Passes) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]
 		}
 		at := device.NewCopy(a, weights)
 		var list kernels.ColumnJobs
-		plus, sizes := make([]field.M31, len(jobs)), make([]int, len(jobs)) // on the keys, and of the results
+		plus, sizes := make([]field.M31, len(jobs)), make([]int, len(jobs)) // by job: the constant that keys lack, and the number of results
 		for i := range jobs {
 			device.Check(ctx.Err())
 			job, rows := &jobs[i], len(jobs[i].Weights)

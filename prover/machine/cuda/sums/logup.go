@@ -96,7 +96,7 @@ func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.Q
 	if k+1 == t.vars {
 		// Numerators of leaves are elements of F. When they are bound they become elements of K, and go to
 		// the memory of the layer above, which has been proved.
-		t.rounds.Stored = t.n - n
+		t.rounds.Stored = t.n - n // so many of the n pairs have a second leaf
 		t.rounds.LeafNum, t.rounds.N0, t.rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, last), t.leafDen
 		return nil
 	}

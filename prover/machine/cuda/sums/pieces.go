@@ -64,7 +64,7 @@ func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int
 		device.Check(fmt.Errorf("%w: for a tensor of %d entries, which cannot be cut", kernels.ErrMemory, values.Len()))
 	}
 	var all kernels.Ptr
-	size := 0 // of each table
+	size := 0 // elements of a piece's table
 	for k := range pieces {
 		// The last piece is filled up with zeros, as the multilinear extension pads the axis.
 		data := values.Slice(k*rows*row, min((k+1)*rows, d)*row)

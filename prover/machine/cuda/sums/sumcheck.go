@@ -253,9 +253,9 @@ func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
 		in := b.insts[i]
-		pair := data[2*size*rank:][:2*size]
+		pair := data[2*size*rank:][:2*size] // tables a and b, each in the first n of `size` elements
 		n := 1 << min(in.vars, left)
-		bound := min(max(in.vars-left, 0), len(in.eq))
+		bound := min(max(in.vars-left, 0), len(in.eq)) // eq coordinates that earlier rounds have bound
 		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: pair[:n:n], B: pair[size:][:n:n]}
 	}
 	b.tail, b.since = sumcheck.NewTables(insts), round
