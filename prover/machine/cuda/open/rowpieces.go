@@ -24,7 +24,7 @@ func (r ByteRow) Pending() bool { return r.At == 0 && r.Width > 0 }
 const keptAtOnce = 1 << 29
 
 // keep packs the first of a tree's pending table rows `own`, up to Mode.Stay bytes, and keeps them until the opening is done. If memory
-// runs out, it keeps none, and leaves the memory to the rest of the opening.
+// runs out, it keeps none of them, and leaves the memory to the rest of the opening.
 func (r *Rows) keep(t *placed, own []uint64) {
 	all, kept := own, device.NewScope(r.Packed)
 	for t.host == nil && len(own) > 0 {

@@ -57,7 +57,7 @@ type aheadMachine struct {
 func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) *Ahead {
 	a := &Ahead{}
 	alone := !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] })
-	digests, rows := map[*device.Context]int{}, map[*device.Context]int{} // bytes: digests of all groups, and codewords of the largest
+	digests, rows := map[*device.Context]int{}, map[*device.Context]int{} // bytes: all digests, and codewords of the largest group
 	for _, c := range list {
 		if c.Rows()<<c.RowVars < least || len(c.Groups) == 1 || c.Salted() || alone && !r.Drops(&c) {
 			continue

@@ -28,7 +28,7 @@ func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, 
 }
 
 // commit makes one attempt, with the groups dealt to owners. All memory that the machines take for it is in scopes, and is freed at the
-// end once no queue reads it any more; the tree's digests alone stay, on the leader.
+// end once no queue reads it any more. What stays are the tree's digests, on the leader, and fixed tensors, which the Contexts own.
 func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []*device.Context) (_ *whir.Tree, err error) {
 	defer device.Catch(&err)
 	ahead := b.running().take(&c)

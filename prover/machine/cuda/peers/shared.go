@@ -31,8 +31,8 @@ type sharedRows struct {
 	twiddles   kernels.Ptr  // on the leader
 }
 
-// loadRows deals the rows to machines, in general to those that have their tensors, and packs the rows
-// that do not lie in a tensor as they are.
+// loadRows deals the rows to machines, rows of a run's values to the machine that has these (dealGroups),
+// and packs the rows that do not lie in a tensor as they are.
 func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Opening) *sharedRows {
 	o, cut := open.Shorten(o, b.s.Context.ShortRow)
 	r := &sharedRows{leader: b, o: o}

@@ -111,7 +111,8 @@ func (b *Leader) dealGroups(c *backend.Commitment) []*device.Context {
 
 // together calls f for all machines concurrently, machine 0, the leader, in this goroutine, and returns when all calls have ended. If
 // the leader's call gives up, the context of the others ends, and together gives up with the leader's failure. If another call gives up,
-// together gives up with a device.Error that names the machine at fault: the one of the call, or the one that it has read from.
+// together gives up with a device.Error that names the machine at fault: the one of the call, or the one that it has read from. It waits
+// for all calls in any case, so that the caller may free memory that they work on.
 func together(ctx context.Context, machines []*run.Stream, f func(ctx context.Context, i int)) {
 	others, cancel := context.WithCancel(ctx)
 	defer cancel()
