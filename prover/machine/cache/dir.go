@@ -16,7 +16,7 @@ import (
 	"github.com/prove-model/prove-model/internal/mapped"
 )
 
-// suffix ends the names of entries.
+// suffix is the end of the file names of entries.
 const suffix = ".commitment"
 
 // ErrMiss is wrapped by the error of Get when there is no usable entry; the
@@ -55,13 +55,12 @@ func (d *Dir) Path() string { return d.path }
 
 func (d *Dir) file(id ID) string { return filepath.Join(d.path, id.String()+suffix) }
 
-// Get returns the entry of id and marks it as used now. The error wraps
-// ErrMiss if there is none or it is damaged; a damaged one can be replaced by
-// Put.
+// Get returns the entry of id, and sets its file's time to now, for Prune. The error wraps
+// ErrMiss if there is no entry or it is damaged; Put replaces a damaged one.
 func (d *Dir) Get(id ID) (*Entry, error) { return d.get(id, false) }
 
-// GetMapped is Get with an Extra and Layers that are pages of the entry's file, which must not be
-// changed and stay for as long as the process does. Pages that nobody uses take no memory.
+// GetMapped is Get, but Extra and Layers are parts of the entry's file, mapped into memory. They must
+// not be changed, and stay mapped until the process ends. Pages that are not used take no memory.
 func (d *Dir) GetMapped(id ID) (*Entry, error) { return d.get(id, true) }
 
 func (d *Dir) get(id ID, inPlace bool) (*Entry, error) {
@@ -84,6 +83,7 @@ func (d *Dir) get(id ID, inPlace bool) (*Entry, error) {
 	return e, nil
 }
 
+// read reads an entry from a file of that size, and with inPlace maps the file for Extra and Layers.
 func read(f *os.File, size int64, id ID, inPlace bool) (*Entry, error) {
 	if !inPlace || size < sha256.Size {
 		return readEntry(f, size, id, nil)
@@ -99,7 +99,8 @@ func read(f *os.File, size int64, id ID, inPlace bool) (*Entry, error) {
 	return e, nil
 }
 
-// Put stores e under id, in place of what was there.
+// Put stores e under id and replaces what was there, atomically: a reader sees the old entry or
+// the new one.
 func (d *Dir) Put(id ID, e *Entry) error {
 	f, err := atomicfile.Create(d.file(id))
 	if err != nil {
@@ -115,12 +116,12 @@ func (d *Dir) Put(id ID, e *Entry) error {
 	return nil
 }
 
-// staleAfter is the age from which a temporary file is left over from a
-// process that was killed, not one being written.
+// staleAfter is the age from which a temporary file is taken to be left over from a
+// process that was killed, and not to be one that is being written.
 const staleAfter = time.Hour
 
-// Prune removes the entries that were used longest ago until at most maxBytes
-// are kept, and left-over temporary files. It returns how many files it removed.
+// Prune removes left-over temporary files, and entries, the least recently used first, until
+// at most maxBytes of entries are left. It returns how many files it removed.
 func (d *Dir) Prune(maxBytes int64) (removed int, err error) {
 	list, err := os.ReadDir(d.path)
 	if err != nil {

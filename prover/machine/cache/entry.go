@@ -17,8 +17,8 @@ import (
 type Entry struct {
 	// Key is an encoded key (proof.EncodeKey).
 	Key []byte
-	// Extra is the caller's own, such as ranges. Put writes the parts of More after it,
-	// which are there so that nobody has to join what is large; Get has all in Extra.
+	// Extra is data of the caller, such as ranges. Put writes the parts of More directly after
+	// it, so that a caller need not join large parts itself. Get returns all of it in Extra.
 	Extra []byte
 	More  [][]byte
 	// Layers are those of the tree of the fixed tensors, leaves first
@@ -27,15 +27,15 @@ type Entry struct {
 	Layers [][]hash.Digest
 }
 
-// A file is magic, version, the entry's ID, the lengths of Key and Extra, the
-// number of layers, Key, Extra, zeros up to a multiple of a digest's size, the digests, and the
-// checksum of all that. Integers are little-endian.
+// A file consists of: magic, version (32 bits), the entry's ID, the lengths of Key and Extra and
+// the number of layers (64 bits each), Key, Extra, zeros up to a multiple of a digest's size, the
+// digests, and the checksum of all before it. Integers are little-endian.
 const (
 	magic      = "PM.cch\r\n"
 	version    = 3
 	headerSize = len(magic) + 4 + sha256.Size + 3*8
 	digestSize = hash.DigestBytes
-	// maxLayers is that of a tree over the largest domain, 2^29.
+	// maxLayers is the number of layers of a tree over the largest domain, 2^29.
 	maxLayers = 30
 	// batch is how many digests are converted at a time.
 	batch = 1 << 11
@@ -43,6 +43,7 @@ const (
 
 var errDamaged = errors.New("damaged cache entry")
 
+// writeEntry writes the file of an entry.
 func writeEntry(w io.Writer, id ID, e *Entry) error {
 	if len(e.Layers) > maxLayers {
 		return fmt.Errorf("%d layers are over %d", len(e.Layers), maxLayers)
@@ -86,8 +87,8 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 	return err
 }
 
-// readEntry reads the entry of a file of the given size. Nothing larger than
-// the file is allocated. If whole has the bytes of the file, Extra and Layers are parts of them.
+// readEntry reads the entry from a file of the given size. It checks all lengths against the
+// size before it allocates. If whole has the bytes of the file, Extra and Layers are parts of whole.
 func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 	sum := newChecksum()
 	in := &entryReader{bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), batch*digestSize), whole, 0}
@@ -124,13 +125,13 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 
 // An entryReader reads the parts of an entry's file, one after the other.
 type entryReader struct {
-	in    *bufio.Reader // all of the file but its checksum, which is computed as it is read
+	in    *bufio.Reader // all of the file but its checksum; what is read is added to the computed checksum
 	whole []byte        // the bytes of the file, nil if they are not in memory
-	at    uint64        // how many have been read
+	at    uint64        // how many bytes have been read
 }
 
-// header reads what stands before the key: whether the file is of this ID, and the lengths of the parts behind, which add up to
-// the file's size.
+// header reads the part before the key. It returns the lengths of Key and Extra and the number of layers, and fails if the file has
+// another ID or version, or if the lengths do not add up to its size.
 func (r *entryReader) header(size int64, id ID) (key, extra, layers uint64, err error) {
 	h, err := r.copied(uint64(headerSize))
 	if err != nil {
@@ -161,7 +162,7 @@ func (r *entryReader) copied(n uint64) ([]byte, error) {
 	return b, err
 }
 
-// part reads n bytes, which are a part of the whole file if that is in memory.
+// part reads n bytes. If the file is in memory, it returns them there, without a copy.
 func (r *entryReader) part(n uint64) ([]byte, error) {
 	if r.whole == nil {
 		return r.copied(n)
@@ -185,7 +186,7 @@ func (r *entryReader) zeros(n uint64) error {
 	return nil
 }
 
-// digests reads n digests, which are a part of the whole file if that is in memory and has them as the processor does.
+// digests reads n digests. If the file is in memory and the processor can read digests as they lie there, it does not copy them.
 func (r *entryReader) digests(n int) ([]hash.Digest, error) {
 	size := uint64(n) * digestSize
 	if r.whole != nil {
@@ -198,7 +199,8 @@ func (r *entryReader) digests(n int) ([]hash.Digest, error) {
 	return list, readDigests(r.in, list)
 }
 
-// padding is how many bytes there are before the digests, so that they lie in the file as in memory.
+// padding returns the number of zeros before the digests: they begin at a multiple of their size, so they are aligned in a mapped file.
+// It is 0 if there are no digests.
 func padding(key, extra, layers uint64) uint64 {
 	if layers == 0 {
 		return 0
@@ -206,6 +208,7 @@ func padding(key, extra, layers uint64) uint64 {
 	return -(uint64(headerSize) + key + extra) & (digestSize - 1)
 }
 
+// appendDigests appends digests to b as a file has them.
 func appendDigests(b []byte, digests []hash.Digest) []byte {
 	for i := range digests {
 		for _, l := range digests[i] {
@@ -215,7 +218,8 @@ func appendDigests(b []byte, digests []hash.Digest) []byte {
 	return b
 }
 
-// digestsIn returns the first n digests of the bytes of a file as they lie there, if the processor has them so.
+// digestsIn returns the first n digests in b, which are bytes of a file, without a copy. It reports false unless the processor is
+// little-endian, as the file is, and b is long enough and aligned for digests.
 func digestsIn(b []byte, n int) ([]hash.Digest, bool) {
 	one := [2]byte{1}
 	little := binary.NativeEndian.Uint16(one[:]) == 1
@@ -225,6 +229,7 @@ func digestsIn(b []byte, n int) ([]hash.Digest, bool) {
 	return unsafe.Slice((*hash.Digest)(unsafe.Pointer(unsafe.SliceData(b))), n), true
 }
 
+// readDigests reads len(dst) digests.
 func readDigests(r io.Reader, dst []hash.Digest) error {
 	buf := make([]byte, min(batch, len(dst))*digestSize)
 	for len(dst) > 0 {

@@ -25,8 +25,9 @@ func NewHasher() *Hasher {
 	return h
 }
 
-// Add adds a part. It hashes the length of the name, the name and the digest of the data,
-// which no other part shares.
+// Add adds a part. It hashes the length of the name, the name and the SHA-256 of the data. The
+// length and the fixed size of the digest make this injective: no other part is hashed as the
+// same bytes.
 func (h *Hasher) Add(name string, data []byte) {
 	h.sum.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(name))))
 	io.WriteString(h.sum, name)

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// tryLock fails: there are no locks that end with a process.
+// tryLock fails: these systems have no file locks that end with the process.
 func tryLock(*os.File) error { return errors.ErrUnsupported }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ErrBusy says that another process has the work.
+// ErrBusy says that another process has the folder of the work locked.
 var ErrBusy = errors.New("another process is at it")
 
 const (
@@ -19,16 +19,16 @@ const (
 	workStaleAfter = 7 * 24 * time.Hour
 )
 
-// Work is a folder for what parts of some work have left, so that it can go on after it
-// was interrupted. One process has it at a time.
+// Work is a folder for the results of the parts of one piece of work, such as a proof, so that
+// it can be resumed after it was interrupted. A lock lets one process at a time have it open.
 type Work struct {
 	dir  Dir
 	id   ID
 	lock *os.File
 }
 
-// Work opens the folder of the work that id names, and removes those that nobody has
-// touched for a week. The error wraps ErrBusy if a process has it open.
+// Work opens the folder of the work that id names, makes it if it is not there, and removes the
+// folders of other work that was not used for a week. The error wraps ErrBusy if a process has it open.
 func (d *Dir) Work(id ID) (*Work, error) {
 	all := filepath.Join(d.path, workFolder)
 	path := filepath.Join(all, id.String())
@@ -43,7 +43,7 @@ func (d *Dir) Work(id ID) (*Work, error) {
 	return &Work{Dir{path}, id, lock}, nil
 }
 
-// lockFolder locks a folder. Its lock file's time is when the folder was last used.
+// lockFolder locks a folder by a lock file in it, whose modification time is when the folder was last used.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -56,7 +56,7 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// removeOld removes old folders but one.
+// removeOld removes the folders in `all` that were not used for a week and that nobody has locked, except the one named `but`.
 func removeOld(all, but string) {
 	list, err := os.ReadDir(all)
 	if err != nil {
@@ -75,7 +75,7 @@ func removeOld(all, but string) {
 	}
 }
 
-// part names a part of the work.
+// part returns the ID under which part i of a kind is kept in the work's folder.
 func (w *Work) part(name string, i int) ID {
 	h := NewHasher()
 	h.Add("work", w.id[:])
@@ -83,10 +83,10 @@ func (w *Work) part(name string, i int) ID {
 	return h.ID()
 }
 
-// Get returns what was kept of part i of a kind. The error wraps ErrMiss.
+// Get returns what Put has kept for part i of a kind. The error wraps ErrMiss.
 func (w *Work) Get(kind string, i int) (*Entry, error) { return w.dir.Get(w.part(kind, i)) }
 
-// Put keeps what part i of a kind has left. It appears whole or not at all.
+// Put keeps the result of part i of a kind, whole or not at all.
 func (w *Work) Put(kind string, i int, e *Entry) error {
 	if err := w.dir.Put(w.part(kind, i), e); err != nil {
 		return err
@@ -95,12 +95,12 @@ func (w *Work) Put(kind string, i int, e *Entry) error {
 	return os.Chtimes(w.lock.Name(), now, now)
 }
 
-// Close leaves the work to be gone on with.
+// Close unlocks the folder and keeps it, so that the work can be resumed.
 func (w *Work) Close() error { return w.lock.Close() }
 
-// Remove removes the work, when it is done. Close need not be called.
+// Remove unlocks and removes the folder, when the work is done. Close need not be called.
 func (w *Work) Remove() error {
-	// Some systems do not remove files that are open. Who takes the lock in between
-	// keeps its results nowhere.
+	// Some systems do not remove files that are open, so the lock is given up first. A process that takes the
+	// lock in between loses its folder; its results are then not kept.
 	return errors.Join(w.lock.Close(), os.RemoveAll(w.dir.path))
 }

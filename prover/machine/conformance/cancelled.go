@@ -14,8 +14,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// cancelled checks that every operation and every pass of a backend stops when the
-// context has ended.
+// cancelled checks that every operation and every pass of a backend returns the
+// context's error once that has ended.
 func cancelled(t *testing.T, open Open) {
 	rng := newRandom(40)
 	ended, cancel := context.WithCancel(background)
@@ -68,8 +68,8 @@ func cancelled(t *testing.T, open Open) {
 	})
 }
 
-// stops lets a proof's context end before one of its passes after the other: each
-// of the first ones, and some of the later.
+// stops calls prove again and again, and ends its context before pass 0, pass 1, and so on; of the later
+// passes only before some. prove must then fail without further passes.
 func stops(t *testing.T, what string, prove func(context.Context, hook) error) {
 	t.Helper()
 	for at := 0; ; at += 1 + at/4 {
@@ -83,7 +83,7 @@ func stops(t *testing.T, what string, prove func(context.Context, hook) error) {
 			return pass()
 		})
 		cancel()
-		if passes <= at { // it was over by then
+		if passes <= at { // the proof was complete before pass number at
 			if err != nil || at == 0 {
 				t.Errorf("%s, %d passes: %v", what, passes, err)
 			}

@@ -1,11 +1,11 @@
 // Package conformance tests that a backend returns the numbers that its interface
-// says, so that proofs have the same bytes wherever they are made. [Run] is called
-// by the tests of every backend: on the CPU, on a device that the host stands for,
-// on a device, and on what goes on after a device's failure ([Faulty]).
+// specifies, so that proofs have the same bytes wherever they are made. The tests of
+// every backend call [Run]: the CPU, the GPU backend on the host's stand-in for a
+// device and on a GPU, and backend.Fallback over devices that fail ([Faulty]).
 //
-// Tables are compared with their definitions. Passes are driven by the prover of
-// their package, and its proof is compared with one over the passes in memory of
-// that package, and verified.
+// Tables are compared with their definitions. Passes are called by the prover of
+// their package (sumcheck, logup, whir). Its proof is verified, and compared with one
+// that it makes with that package's own passes in memory.
 package conformance
 
 import (
@@ -24,7 +24,7 @@ import (
 // Open makes a backend for a test. Run closes it.
 type Open func(g *model.Graph, w backend.Witness) backend.Backend
 
-// Run runs the suite, or the parts of it that are named.
+// Run runs the suite, or only the parts that are named.
 func Run(t *testing.T, open Open, parts ...string) {
 	for _, test := range []struct {
 		name string
@@ -57,7 +57,7 @@ type witness struct {
 	keys    [][]int32
 }
 
-// add adds the values of the next tensor, fixed ones in the width that they need.
+// add adds the values of the next tensor. Those of a fixed tensor are kept in the width that they need.
 func (w *witness) add(kind model.Kind, values []int32) {
 	v := ints.Ints(ints.Int32s(values))
 	if kind == model.Fixed {
@@ -66,7 +66,7 @@ func (w *witness) add(kind model.Kind, values []int32) {
 	w.tensors = append(w.tensors, v)
 }
 
-// values are those of a tensor of any kind.
+// values returns the values of a tensor of any kind.
 func (w *witness) values(id model.TensorID) []int32 { return ints.All(w.tensors[id]) }
 
 // Tensor implements backend.Witness.
@@ -78,7 +78,7 @@ func (w *witness) Fixed(id model.TensorID) ints.Ints { return w.tensors[id] }
 // StepKeys implements backend.Witness.
 func (w *witness) StepKeys(step int) []int32 { return w.keys[step] }
 
-// random gives elements of K, zeros and minus ones often among their limbs.
+// random draws elements of K. Their limbs are often 0 or −1.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 1))} }
@@ -105,7 +105,7 @@ func (r random) elements(n int) []field.QM31 {
 	return v
 }
 
-// integers returns n signed integers of a number of bits.
+// integers returns n signed integers of so many bits.
 func (r random) integers(n, bits int) []int32 {
 	v := make([]int32, n)
 	for i := range v {
@@ -114,7 +114,7 @@ func (r random) integers(n, bits int) []int32 {
 	return v
 }
 
-// must ends the test if there is an error.
+// must returns a function that ends the test if err is not nil, and otherwise returns v. Its use is must(f())(t).
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

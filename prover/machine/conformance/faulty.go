@@ -17,22 +17,22 @@ import (
 // ErrLost is the error of a Faulty.
 var ErrLost = errors.New("the device fell off the bus")
 
-// Faults are the passes of devices, of which one goes wrong.
+// Faults counts the passes of one or more devices, and makes one of them fail.
 type Faults struct {
 	// Calls is the number of passes so far. Bad is the number, from 1 on, of the
-	// one to fail, if it is not 0; if ForGood is set all that follow fail too.
+	// pass that fails; 0 for none. If ForGood is set, all passes after it fail too.
 	Calls, Bad int
 	ForGood    bool
-	// Err is the error, ErrLost if it is nil. Panic has the pass panic instead.
+	// Err is the error of a pass that fails, ErrLost if it is nil. If Panic is set, the pass panics instead.
 	Err   error
 	Panic bool
 	// Slow is how much longer every pass takes.
 	Slow time.Duration
 
-	mu sync.Mutex // of Calls
+	mu sync.Mutex // protects Calls
 }
 
-// run is a hook. A pass that fails has done its work by then.
+// run is a hook. A pass that is to fail does its work first, so that it may have changed its data.
 func (f *Faults) run(pass func() error) error {
 	f.mu.Lock()
 	f.Calls++
@@ -51,19 +51,20 @@ func (f *Faults) run(pass func() error) error {
 	return ErrLost
 }
 
-// Faulty is a backend as on a device with faults. Its tables are none that another
-// backend could use.
+// Faulty is a backend that behaves like a device with faults. Its tables are of a type that no
+// other backend accepts, as a device's are.
 type Faulty struct {
-	Of     backend.Backend
+	Of     backend.Backend // does the work
 	Faults *Faults
-	Closed *int // counts calls of Close, if set
+	Closed *int // if set, counts calls of Close
 }
 
+// deviceTable is a table of a Faulty.
 type deviceTable struct{ of backend.Table }
 
 var _ backend.Parallel = Faulty{}
 
-// Worker implements backend.Parallel, over a backend that does. The workers share the faults.
+// Worker implements backend.Parallel; Of must implement it too. All workers share the faults.
 func (d Faulty) Worker(n int) (backend.Backend, error) {
 	worker, err := d.Of.(backend.Parallel).Worker(n)
 	return Faulty{Of: worker, Faults: d.Faults}, err
@@ -123,7 +124,7 @@ func (d Faulty) Sums(ctx context.Context, instances []backend.Instance) (sumchec
 	for i, in := range instances {
 		x, y := in.A.(*deviceTable), in.B.(*deviceTable)
 		own[i] = backend.Instance{Eq: in.Eq, A: x.of, B: y.of}
-		x.of, y.of = nil, nil // used up
+		x.of, y.of = nil, nil // Sums takes the tables over: using them again is an error
 	}
 	return through(d.Faults.run, func() (sumcheck.Tables, error) {
 		t, err := d.Of.Sums(ctx, own)

@@ -17,13 +17,15 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// lookups is a graph of look-up steps of some shapes, in a chunk each, into tables
-// of every kind, with a witness that satisfies them.
+// lookups is a graph of look-up steps into tables of every kind, with a witness that satisfies
+// them.
 type lookups struct {
 	graph   model.Graph
 	witness witness
 }
 
+// newLookups returns look-ups into tables of 2^tableBits rows. Chunk i has a step for each shape in chunks[i], and steps take the
+// tables in turn.
 func newLookups(rng random, tableBits int, chunks ...[][]int) *lookups {
 	l := &lookups{}
 	g, w := &l.graph, &l.witness
@@ -72,14 +74,14 @@ func newLookups(rng random, tableBits int, chunks ...[][]int) *lookups {
 	return l
 }
 
-// highBits is a table of two pieces whose values go by half of the bits of a key.
+// highBits returns a table of two pieces whose values depend only on the upper half of a key's bits.
 func highBits(bits int) model.Table {
 	rows := int64(1) << (bits - bits/2)
 	return model.Table{Kind: model.TablePiecewise, Bits: bits, Drop: bits / 2, Values: model.None,
 		Pieces: []model.Piece{{End: rows / 2, Slope: 1}, {End: rows, Slope: -2, Offset: 7}}}
 }
 
-// leaves are those of a chunk, with random challenges.
+// leaves returns the leaves of a chunk, with random challenges.
 func (l *lookups) leaves(rng random, chunk int) backend.Leaves {
 	var steps []int
 	var mults []*model.Mult
@@ -98,7 +100,7 @@ func (l *lookups) leaves(rng random, chunk int) backend.Leaves {
 	return leaves
 }
 
-// fractions are the leaves by definition.
+// fractions returns the numerators and denominators of leaves by their definition.
 func (l *lookups) fractions(leaves backend.Leaves) (num []field.M31, den []field.QM31) {
 	num, den = make([]field.M31, leaves.Size), make([]field.QM31, leaves.Size)
 	set := func(at int, n field.M31, table model.TableID, key, value int64) {
@@ -147,6 +149,7 @@ func dense(shape []int, parts []model.Part, x int) int {
 	return entry
 }
 
+// proveFractions returns the proof of a tree over that many leaves.
 func proveFractions(ctx context.Context, size int, t logup.Tree) ([]byte, error) {
 	defer t.Close()
 	w := transcript.NewWriter(transcript.New(hash.Poseidon2, "conformance: fractions"))
@@ -154,11 +157,11 @@ func proveFractions(ctx context.Context, size int, t logup.Tree) ([]byte, error)
 	return w.Bytes(), err
 }
 
-// verifyFractions checks a proof and the evaluations that it comes down to.
+// verifyFractions verifies a proof, and checks the evaluations of the leaves to which it reduces the tree.
 func verifyFractions(proof []byte, num []field.M31, den []field.QM31) error {
 	r := transcript.NewReader(transcript.New(hash.Poseidon2, "conformance: fractions"), proof)
 	end := logup.Verify(r, logup.NumVars(len(num)))
-	// What is not stored is 0/1.
+	// Leaves that are not stored are 0/1: their denominators add the sum of their eq weights.
 	rest := field.One.Sub(poly.MaskEval(end.Point, uint64(len(den))))
 	if end.Num.Plain() != poly.EvalM31(num, end.Point) || end.Den.Plain() != poly.Eval(den, end.Point).Add(rest) {
 		return errors.New("the tree ends in other values than its leaves have")
@@ -166,7 +169,7 @@ func verifyFractions(proof []byte, num []field.M31, den []field.QM31) error {
 	return r.Done()
 }
 
-// fractions proves look-up trees of several sizes, with look-ups of many shapes.
+// fractions tests the proofs of look-up trees of several sizes, with look-ups of many shapes.
 func fractions(t *testing.T, open Open) {
 	rng := newRandom(20)
 	for _, bits := range []int{1, 4, 9} {
@@ -191,8 +194,8 @@ func fractions(t *testing.T, open Open) {
 	}
 }
 
-// columns compares sums over the columns of a chunk's steps with their definition,
-// however rows and columns are divided.
+// columns compares RowSums and ColumnSums of a chunk's steps with their definition, with
+// a random division into rows and columns, and of columns into parts.
 func (l *lookups) columns(t *testing.T, b backend.Backend, rng random, chunk int) {
 	t.Helper()
 	var rows []backend.RowSum
@@ -224,7 +227,7 @@ func (l *lookups) columns(t *testing.T, b backend.Backend, rng random, chunk int
 	}
 }
 
-// sums are sums over a column by definition.
+// sums returns the results of both jobs by their definition.
 func (l *lookups) sums(r *backend.RowSum, c *backend.ColumnSum) (rows, columns []field.QM31) {
 	step, n := &l.graph.Steps[r.Step], len(r.Order)
 	rows, columns = make([]field.QM31, len(c.Weights)*len(r.Ends)), make([]field.QM31, n)

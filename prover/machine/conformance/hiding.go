@@ -22,8 +22,8 @@ type hidingCase struct {
 	chunks  int  // further stacks of the second tree, of one row each, that begin table rows of their own
 }
 
-// newHidden makes the trees of newStacks hide. Behind its stacks the second has pads, masks, in a group or two, and the
-// auxiliary row; rows of its stacks have as short tails as there may be.
+// newHidden returns trees as newStacks does, which hide. Behind its stacks the second tree also has pads, masks in two
+// groups, and the auxiliary row. The rows of its stacks have the shortest tails that are allowed.
 func newHidden(t *testing.T, rng random, suite hash.Suite, h hidingCase) *stacks {
 	s := &stacks{}
 	add := func(bits int, shape ...int) model.TensorID { return s.add(rng, bits, shape...) }
@@ -35,7 +35,7 @@ func newHidden(t *testing.T, rng random, suite hash.Suite, h hidingCase) *stacks
 	before := tableRows(&one, longest) + 1
 	key := prf.Derive("conformance: hiding", []byte{byte(suite), byte(shift)})
 	pads := rng.elements(1<<h.rowVars[1]/4 + 5) // a row and a part of one
-	// put adds n rows from a multiple of so many rows of the table on.
+	// put adds a group of n rows. It begins at a table row that is a multiple of align.
 	put := func(n int, part backend.Part, align uint64) {
 		row := (before+(several.Slots()+1<<shift-1)>>shift+align-1)/align*align - before
 		several.Groups, several.Parts = append(several.Groups, whir.Group{First: row << shift, Rows: n}), append(several.Parts, part)
@@ -66,7 +66,7 @@ func newHidden(t *testing.T, rng random, suite hash.Suite, h hidingCase) *stacks
 	}
 	s.opening = backend.Opening{Params: params, Commitments: []backend.Commitment{one, several}, RowOffsets: []uint64{0, before}}
 	s.claim(rng)
-	group := len(several.Groups) - 4 // of the pads
+	group := len(several.Groups) - 4 // the group of the pads: two of masks and the auxiliary row follow
 	for i := range pads {
 		if i%3 == 0 {
 			coef := rng.element()
@@ -77,8 +77,8 @@ func newHidden(t *testing.T, rng random, suite hash.Suite, h hidingCase) *stacks
 	return s
 }
 
-// hiding is openings for openings that hide: with rows of one length and of two, where the longer ones are of either tree, with
-// and without out-of-domain samples, with many stacks in a tree, and beside a tree that hides nothing.
+// hiding tests openings that hide: with rows of one length and of two, the longer ones in either tree, with and without
+// out-of-domain samples, with many stacks in a tree, and beside a tree that hides nothing. It runs the cases from … to−1.
 func hiding(t *testing.T, open Open, suite hash.Suite, from, to int) {
 	for i, c := range []hidingCase{
 		{soundness.Unique, [2]int{8, 8}, 2, false, 0},

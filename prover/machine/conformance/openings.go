@@ -18,7 +18,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// stacks are stacks of committed tensors in two trees, with a true claim on them.
+// stacks is two trees of stacks of committed tensors, with a true claim on them: the terms have
+// this value together.
 type stacks struct {
 	graph   model.Graph
 	witness witness
@@ -27,8 +28,8 @@ type stacks struct {
 	value   field.QM31
 }
 
-// newStacks makes a tree over one stack, with rows of the first length, and one
-// over four, a group each with a gap in between, with rows of the second.
+// newStacks returns two trees: one over a single stack, with rows of 2^rowVars[0] values, and one
+// over four stacks (several), with rows of 2^rowVars[1].
 func newStacks(t *testing.T, rng random, suite hash.Suite, mode soundness.Mode, rowVars [2]int) *stacks {
 	s := &stacks{}
 	add := func(bits int, shape ...int) model.TensorID { return s.add(rng, bits, shape...) }
@@ -49,7 +50,7 @@ func newStacks(t *testing.T, rng random, suite hash.Suite, mode soundness.Mode, 
 	return s
 }
 
-// add adds a tensor.
+// add adds a tensor of random entries of so many bits: a witness tensor if the number of its axes is odd, else a fixed one.
 func (s *stacks) add(rng random, bits int, shape ...int) model.TensorID {
 	kind := []model.Kind{model.Fixed, model.Witness}[len(shape)%2]
 	s.graph.Tensors = append(s.graph.Tensors, model.Tensor{Shape: shape, Kind: kind})
@@ -57,7 +58,7 @@ func (s *stacks) add(rng random, bits int, shape ...int) model.TensorID {
 	return model.TensorID(len(s.graph.Tensors) - 1)
 }
 
-// several returns a tree over four stacks, a group each with a gap in between.
+// several returns a tree over four stacks. Each is a group of rows, with a gap of three slots behind it.
 func (s *stacks) several(suite hash.Suite, rowVars, logBlowup int, add func(bits int, shape ...int) model.TensorID) backend.Commitment {
 	c := backend.Commitment{Layout: whir.Layout{Hash: suite, RowVars: rowVars, LogBlowup: logBlowup}}
 	var slot uint64
@@ -73,20 +74,20 @@ func (s *stacks) several(suite hash.Suite, rowVars, logBlowup int, add func(bits
 	return c
 }
 
-// tableRows returns the number of table rows up to a commitment's last.
+// tableRows returns the number of table rows that a commitment takes, if these have 2^rowVars values.
 func tableRows(c *backend.Commitment, rowVars int) uint64 {
 	return (c.Slots()<<c.RowVars + 1<<rowVars - 1) >> rowVars
 }
 
-// claim makes terms of all sizes, some on the same places and some where no rows
-// are, some that differ in their rows alone, with their value by definition.
+// claim draws terms of all sizes and sets their value by definition. Some terms are on the same
+// entries, some on slots without rows, and some differ only in their rows.
 func (s *stacks) claim(rng random) {
 	rowVars := s.opening.Params.RowVars()
 	shared := rng.elements(rowVars)
 	for i := range 24 {
 		tree := i % 2
 		c := s.opening.Commitments[tree]
-		if c.Auxiliary { // of which nothing is in the table
+		if c.Auxiliary { // the group of the auxiliary row is not in the table
 			c.Groups, c.Auxiliary = c.Groups[:len(c.Groups)-1], false
 		}
 		values := make([]int32, tableRows(&c, rowVars)<<rowVars)
@@ -127,6 +128,7 @@ func (s *stacks) commit(ctx context.Context, b backend.Backend) ([]*whir.Tree, e
 	return trees, nil
 }
 
+// prove returns the proof of the opening, and closes passes.
 func (s *stacks) prove(ctx context.Context, trees []*whir.Tree, passes whir.Passes) ([]byte, error) {
 	defer passes.Close()
 	w := transcript.NewWriter(s.sponge(trees))
@@ -134,6 +136,7 @@ func (s *stacks) prove(ctx context.Context, trees []*whir.Tree, passes whir.Pass
 	return w.Bytes(), err
 }
 
+// sponge returns the transcript before the opening.
 func (s *stacks) sponge(trees []*whir.Tree) *transcript.Sponge {
 	t := transcript.New(s.opening.Params.Config.Hash, "conformance: openings")
 	for _, tree := range trees {
@@ -142,6 +145,7 @@ func (s *stacks) sponge(trees []*whir.Tree) *transcript.Sponge {
 	return t
 }
 
+// verify verifies a proof of the opening.
 func (s *stacks) verify(trees []*whir.Tree, proof []byte) error {
 	var roots []hash.Digest
 	var layouts []whir.Layout
@@ -153,7 +157,7 @@ func (s *stacks) verify(trees []*whir.Tree, proof []byte) error {
 	return r.Done()
 }
 
-// inMemory returns the commitments and passes that others are compared with.
+// inMemory returns the reference: commitments and passes of package whir in memory.
 func (s *stacks) inMemory(t *testing.T) ([]*whir.Tree, whir.Passes) {
 	var trees []*whir.Tree
 	var layouts []whir.Layout
@@ -166,7 +170,7 @@ func (s *stacks) inMemory(t *testing.T) ([]*whir.Tree, whir.Passes) {
 	return trees, whir.NewPasses(nil, s.opening.Params, layouts, srcs, s.opening.RowOffsets)
 }
 
-// filled gives the rows of a commitment.
+// filled is the whir.RowSource of a commitment, for inMemory.
 type filled struct {
 	s *stacks
 	c backend.Commitment
@@ -204,8 +208,8 @@ func (f filled) FillRow(i, from int, dst []int32) {
 	}
 }
 
-// openings commits to stacks and opens them, in the cases from one on to another: with few rows and with many, and with
-// out-of-domain samples.
+// openings tests commitments to stacks and their openings, with few rows and many, and with and without out-of-domain samples. It
+// runs the cases from … to−1.
 func openings(t *testing.T, open Open, suite hash.Suite, from, to int) {
 	for i, c := range []struct {
 		mode    soundness.Mode
@@ -218,7 +222,8 @@ func openings(t *testing.T, open Open, suite hash.Suite, from, to int) {
 	}
 }
 
-// open commits to the stacks and opens them, the second time, if twice, what is prepared before.
+// open commits to the stacks on a backend and opens them, and compares the results with inMemory. If twice is set, and the backend is a
+// backend.Preparer, it opens them once more after Prepare.
 func (s *stacks) open(t *testing.T, open Open, c string, twice bool) {
 	b := open(&s.graph, &s.witness)
 	want, passes := s.inMemory(t)
@@ -235,14 +240,14 @@ func (s *stacks) open(t *testing.T, open Open, c string, twice bool) {
 	if err := s.verify(trees, proof); err != nil {
 		t.Errorf("%s: %v", c, err)
 	}
-	if p, ok := b.(backend.Preparer); ok && twice { // the same opening, of which some is done beforehand
+	if p, ok := b.(backend.Preparer); ok && twice {
 		p.Prepare(background, s.opening, 0)
 		if !bytes.Equal(proof, must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)) {
 			t.Errorf("%s: another proof of what was prepared", c)
 		}
-		p.Prepare(background, s.opening, 0) // which Close gives back
+		p.Prepare(background, s.opening, 0) // Close must free this one
 	}
-	// A tree whose layers are known outlives the backend.
+	// A tree whose layers have been asked for can be used after the backend is closed.
 	layers := must(trees[0].Layers(background))(t)
 	b.Close()
 	for l, layer := range must(want[0].Layers(background))(t) {
@@ -256,8 +261,8 @@ func (s *stacks) open(t *testing.T, open Open, c string, twice bool) {
 	}
 }
 
-// Openings names the parts of the suite that have openings, or if not all are wanted the one that also has an
-// opening that begins before its claims are known, with either hash suite.
+// Openings names parts of the suite that have openings: with all, every one of them; else two with one hash suite,
+// BLAKE3 or Poseidon2, among which are openings that are prepared before their claims are known.
 func Openings(all, blake3 bool) []string {
 	switch {
 	case all:
@@ -271,12 +276,12 @@ func Openings(all, blake3 bool) []string {
 	return []string{"openings, poseidon2", "hiding, poseidon2"}
 }
 
-// Few names the parts that have no opening, and every kind of opening with one of the two suites.
+// Few names the parts that have no opening, and FewOpenings.
 func Few() []string {
 	return append([]string{"tensors", "product tensors", "tables", "sums", "fractions", "cancelled"}, FewOpenings()...)
 }
 
-// FewOpenings names every kind of opening with one of the two suites.
+// FewOpenings names every kind of opening once, with one of the two hash suites.
 func FewOpenings() []string {
 	return []string{"openings, poseidon2", "other openings, blake3", "hiding, blake3", "other hiding, poseidon2"}
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// batch is a batch of true claims with their tables.
+// batch is a batch of true sumcheck claims, with their tables a and b.
 type batch struct {
 	shapes []sumcheck.Shape
 	a, b   [][]field.QM31
 }
 
-// size is an instance's number of variables and of eq variables among them.
+// size is the number of variables of an instance, and how many of them, the first ones, are in its eq factor.
 type size struct{ vars, eq int }
 
-// newBatch returns claims by definition. Some coordinates of eq are zero and one.
+// newBatch returns a batch of random tables, with claims by definition. Some coordinates of eq are zero and one.
 func newBatch(rng random, sizes []size) *batch {
 	c := &batch{}
 	for _, s := range sizes {
@@ -43,6 +43,7 @@ func newBatch(rng random, sizes []size) *batch {
 	return c
 }
 
+// sponge returns the transcript before the sumcheck.
 func (c *batch) sponge() *transcript.Sponge {
 	s := transcript.New(hash.Poseidon2, "conformance: sums")
 	for _, x := range c.shapes {
@@ -69,7 +70,7 @@ func (c *batch) on(ctx context.Context, b backend.Backend) (sumcheck.Tables, err
 	return b.Sums(ctx, insts)
 }
 
-// inMemory returns the passes that others are compared with.
+// inMemory returns the reference: the passes of package sumcheck in memory.
 func (c *batch) inMemory() sumcheck.Tables {
 	var insts []sumcheck.Instance
 	for i, s := range c.shapes {
@@ -78,6 +79,7 @@ func (c *batch) inMemory() sumcheck.Tables {
 	return sumcheck.NewTables(insts)
 }
 
+// prove returns the proof of the batch, and closes passes.
 func (c *batch) prove(ctx context.Context, passes sumcheck.Tables) ([]byte, error) {
 	defer passes.Close()
 	w := transcript.NewWriter(c.sponge())
@@ -85,7 +87,7 @@ func (c *batch) prove(ctx context.Context, passes sumcheck.Tables) ([]byte, erro
 	return w.Bytes(), err
 }
 
-// verify checks a proof and the evaluations that it comes down to.
+// verify verifies a proof, and checks the evaluations of the tables to which it reduces the claims.
 func (c *batch) verify(proof []byte) error {
 	r := transcript.NewReader(c.sponge(), proof)
 	finals := sumcheck.Verify(r, c.shapes)
@@ -97,7 +99,7 @@ func (c *batch) verify(proof []byte) error {
 	return r.Done()
 }
 
-// sums proves batches of sums of many sizes, with and without eq.
+// sums tests the proofs of batches of many sizes, with and without eq.
 func sums(t *testing.T, open Open) {
 	b := open(&model.Graph{}, &witness{})
 	defer b.Close()

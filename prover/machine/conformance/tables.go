@@ -10,8 +10,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// tensors compares evaluations and restrictions with the tensors' multilinear
-// extensions: axes kept and bound in any pattern and order, entries of every width.
+// tensors compares Eval and Restrict with the multilinear extensions of tensors. Axes are kept and
+// bound in any pattern, and kept in any order; entries have every width.
 func tensors(t *testing.T, open Open) {
 	rng := newRandom(1)
 	shapes := [][]int{{}, {1}, {8}, {37}, {5, 3}, {16, 16}, {2, 1, 7}, {3, 37, 4}, {4, 3, 1, 5}}
@@ -72,8 +72,8 @@ func tensors(t *testing.T, open Open) {
 	}
 }
 
-// productTensors compares restrictions of tensors that products define with those of the tensors: laid out as layers of experts
-// have them, all rows bound, and in any other way.
+// productTensors compares restrictions of tensors that are defined as products with restrictions of their values. Some products have the
+// layout of layers of experts, with all rows bound; others have any layout.
 func productTensors(t *testing.T, open Open) {
 	rng := newRandom(4)
 	type product struct {
@@ -147,7 +147,7 @@ func productTensors(t *testing.T, open Open) {
 	}
 }
 
-// restricted is a restriction by definition: a sum over the places of the axes that are bound, each with its eq weight.
+// restricted returns a restriction by its definition: a sum over the indexes of the bound axes, each with its eq weight.
 func restricted(shape []int, values []int32, r backend.Restriction) []field.QM31 {
 	weights := make([][]field.QM31, len(shape)) // of an axis that is bound, by place
 	for a, point := range r.Bound {
@@ -179,7 +179,7 @@ func restricted(shape []int, values []int32, r backend.Restriction) []field.QM31
 	return table
 }
 
-// tables checks that tables keep their values, and inner products.
+// tables checks that Upload, Copy and Download keep values, and that Inner returns the right sums.
 func tables(t *testing.T, open Open) {
 	rng := newRandom(2)
 	b := open(&model.Graph{}, &witness{})

@@ -9,13 +9,15 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// matrix is the column key + beta·out of a look-up step, in integers.
+// matrix is the column key + beta·out of a look-up step, viewed as a matrix of so many rows and columns. Keys and outs
+// are kept as integers.
 type matrix struct {
-	keys, outs    []int32 // outs is nil if there are none
+	keys, outs    []int32 // outs is nil if the look-up has no values
 	rows, columns int
 	beta          field.QM31
 }
 
+// matrix returns the matrix of a job.
 func (b *Backend) matrix(c *backend.Column) *matrix {
 	m := &matrix{keys: b.w.StepKeys(c.Step), rows: c.Rows, beta: c.Beta}
 	m.columns = len(m.keys) / m.rows
@@ -32,10 +34,10 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 	return results, ctx.Err()
 }
 
-// A span is columns that lie next to each other, in a job's order from `to` on.
+// A span is n adjacent columns, from column `from` on, which are also adjacent in a job's order, from place `to` on.
 type span struct{ from, to, n int }
 
-// spans cuts a job's columns where they do not lie next to each other.
+// spans divides a job's order of columns into spans.
 func spans(order []int) []span {
 	var list []span
 	for to := 0; to < len(order); {
@@ -49,6 +51,7 @@ func spans(order []int) []span {
 	return list
 }
 
+// rowSums returns the weighted sums over the parts of each row (backend.RowSum).
 func (m *matrix) rowSums(job *backend.RowSum) []field.QM31 {
 	list, parts := spans(job.Order), len(job.Ends)
 	sums := make([]field.QM31, m.rows*parts)
@@ -82,6 +85,7 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 	return results, ctx.Err()
 }
 
+// columnSums returns the weighted sum of the rows. A wide matrix is divided by columns, a narrow one by rows, with sums that are added up.
 func (m *matrix) columnSums(weights []field.QM31) []field.QM31 {
 	sums := make([]field.QM31, m.columns)
 	if m.columns >= 4*restrictColumns {
@@ -102,8 +106,8 @@ func (m *matrix) columnSums(weights []field.QM31) []field.QM31 {
 	return sums
 }
 
-// addRows adds rows from number first on, times their weights, to sums over the
-// columns from number from on.
+// addRows adds rows, from row `first` on, times their weights to sums, which are of the
+// columns from column `from` on.
 func (m *matrix) addRows(sums []field.QM31, from, first int, weights []field.QM31) {
 	for i, w := range weights {
 		at := (first+i)*m.columns + from

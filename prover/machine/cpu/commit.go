@@ -30,17 +30,17 @@ func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, 
 	return whir.NewPasses(b.a, o.Params, layouts, srcs, o.RowOffsets), nil
 }
 
-// Rows gives the rows of a commitment to package whir.
+// Rows provides the rows of a commitment to package whir.
 type Rows struct {
 	graph *model.Graph
 	c     backend.Commitment
-	data  []ints.Ints
-	ends  []int // of the groups, in rows of the commitment
+	data  []ints.Ints // by tensor; nil for tensors that are not in the commitment
+	ends  []int       // by group: the number of rows up to its end
 }
 
 var _ whir.HidingSource = (*Rows)(nil)
 
-// NewRows returns the rows of stacks of g's tensors with the values of w.
+// NewRows returns the rows of a commitment to tensors of g, with the values of w.
 func NewRows(g *model.Graph, w backend.Witness, c backend.Commitment) *Rows {
 	r := &Rows{g, c, make([]ints.Ints, len(g.Tensors)), make([]int, len(c.Groups))}
 	end := 0
@@ -59,7 +59,7 @@ func NewRows(g *model.Graph, w backend.Witness, c backend.Commitment) *Rows {
 // Rows implements whir.RowSource.
 func (r *Rows) Rows() int { return r.c.Rows() }
 
-// FillRow implements whir.RowSource.
+// FillRow implements whir.RowSource: it sets dst to the values of row i from number `from` on.
 func (r *Rows) FillRow(i, from int, dst []int32) {
 	group := sort.SearchInts(r.ends, i+1)
 	p := &r.c.Parts[group]
@@ -86,7 +86,7 @@ func (r *Rows) FillTail(i int, dst []field.M31) {
 // FillSalts implements whir.HidingSource.
 func (r *Rows) FillSalts(from uint64, dst []hash.Digest) { r.c.Secrets.Key.Salts(from, dst) }
 
-// fillLimbs sets dst to the limbs of elements, four each, from number `from` on, and to zeros behind the last.
+// fillLimbs sets dst to limbs of elements, four an element, from limb number `from` on, followed by zeros.
 func fillLimbs(dst []int32, elements []field.QM31, from int) {
 	clear(dst)
 	for k := range dst {

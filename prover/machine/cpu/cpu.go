@@ -1,5 +1,5 @@
 // Package cpu is the reference backend: plain Go on all cores, with the
-// vector kernels of package field.
+// vectorised functions of package field.
 package cpu
 
 import (
@@ -21,7 +21,7 @@ import (
 type Backend struct {
 	g *model.Graph
 	w backend.Witness
-	a *arena.Arena // of tables
+	a *arena.Arena // owns the tables
 }
 
 // New returns a backend for one witness of g.
@@ -34,7 +34,7 @@ var (
 	_ backend.Holder   = (*Backend)(nil)
 )
 
-// Worker implements backend.Parallel. Its tables are of this backend's memory.
+// Worker implements backend.Parallel. The worker's arena is a part of this backend's (arena.Arena.Sub).
 func (b *Backend) Worker(int) (backend.Backend, error) {
 	return &Backend{g: b.g, w: b.w, a: b.a.Sub()}, nil
 }
@@ -52,7 +52,7 @@ func (b *Backend) Eval(ctx context.Context, list []backend.Evaluation) ([]field.
 // Total implements backend.Backend.
 func (b *Backend) Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error) {
 	values := ints.All(backend.Values(b.g, b.w, id))
-	var total int64 // of fewer than 2^32 numbers of 32 bits
+	var total int64 // does not overflow: fewer than 2^32 numbers of 32 bits are added
 	for _, r := range of {
 		for _, v := range values[r.From:r.To] {
 			total += int64(v)
@@ -81,7 +81,7 @@ func (b *Backend) Restrict(ctx context.Context, list []backend.Restriction) ([]b
 	return tables, nil
 }
 
-// Upload implements backend.Backend.
+// Upload implements backend.Backend. The table is t itself, not a copy.
 func (b *Backend) Upload(ctx context.Context, t []field.QM31) (backend.Table, error) {
 	return t, ctx.Err()
 }
@@ -112,8 +112,8 @@ func (b *Backend) Inner(ctx context.Context, list []backend.Instance) ([]field.Q
 	return values, ctx.Err()
 }
 
-// each calls f for the numbers below n, several at a time, until the context ends: a job is
-// often too small for all cores.
+// each calls f for the numbers below n, several at a time, as one job is often too small for all
+// cores. It stops early when the context ends, so the caller must check that.
 func each(ctx context.Context, n int, f func(i int)) {
 	parallel.For(n, 1, func(lo, hi int) {
 		for i := lo; i < hi && ctx.Err() == nil; i++ {
@@ -122,11 +122,11 @@ func each(ctx context.Context, n int, f func(i int)) {
 	})
 }
 
+// inner returns Σ eq(i)·x[i]·y[i], where eq is over the first variables of the index.
 func inner(eq, x, y []field.QM31) field.QM31 {
 	e := poly.EqTable(eq)
-	run := len(x) / len(e)
-	// Partial sums by block of the eq table; field addition is exact, so the
-	// split does not matter.
+	run := len(x) / len(e) // entries that share an eq weight
+	// One partial sum for each entry of the eq table. Field addition is exact, so the result does not depend on the split.
 	sums := make([]field.QM31, len(e))
 	parallel.For(len(e), max(1, (1<<13)/run), func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -12,7 +12,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// leaves builds the numerators and denominators of a LogUp tree.
+// leaves builds the numerators and denominators of a LogUp tree. A look-up has the fraction 1/(α − β²·tag − key − β·value),
+// where tag is that of its table. A row of a table has the same denominator, with its key and value, and minus its count as
+// numerator.
 func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
 	num = arena.Make[field.M31](b.a, l.Size)
 	den = arena.Make[field.QM31](b.a, l.Size)
@@ -34,31 +36,32 @@ func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
 }
 
 const (
+	// leafGrain is the number of leaves that are worth a goroutine of their own.
 	leafGrain = 1 << 12
-	// leafBatch is how many leaves of steps are made at once, at least: a step may have few rows,
-	// which leave cores idle.
+	// leafBatch is from how many leaves on the leaves of several steps are made, in parallel. A single step
+	// may have too few to keep all cores busy.
 	leafBatch = 1 << 20
 )
 
-// stepLeaves are look-up steps whose leaves are made at once.
+// stepLeaves collects look-up steps whose leaves are made together.
 type stepLeaves struct {
 	b     *Backend
 	beta  field.QM31
 	num   []field.M31
 	den   []field.QM31
 	steps []leafSource
-	size  int // leaves
+	size  int // number of leaves of these steps
 }
 
 // leafSource is what the leaves of a step are made of.
 type leafSource struct {
 	rows      *leafRows
-	keys, out []int32 // out is nil if it is not looked up
-	base      field.QM31
-	end       int // leaves of the steps up to this one
+	keys, out []int32    // out is nil if the look-up has no values
+	base      field.QM31 // α − β²·tag
+	end       int        // number of leaves of the steps up to this one
 }
 
-// add adds a step.
+// add adds a step, and fills the leaves if there are enough.
 func (l *stepLeaves) add(s *backend.LeafStep, base field.QM31) {
 	st := &l.b.g.Steps[s.Step]
 	x := leafSource{rows: newLeafRows(s, st.Shape), keys: l.b.w.StepKeys(s.Step), base: base}
@@ -72,7 +75,7 @@ func (l *stepLeaves) add(s *backend.LeafStep, base field.QM31) {
 	}
 }
 
-// fill fills the blocks of the steps, and forgets these.
+// fill makes the leaves of the steps collected so far, and removes the steps.
 func (l *stepLeaves) fill() {
 	parallel.For(l.size, leafGrain, func(lo, hi int) {
 		first, _ := slices.BinarySearchFunc(l.steps, lo+1, func(x leafSource, at int) int { return x.end - at })
@@ -82,7 +85,7 @@ func (l *stepLeaves) fill() {
 			if from >= hi {
 				break
 			}
-			// A row is made where it begins.
+			// A row may cross the border between two goroutines: the one with its first leaf makes all of it.
 			w := x.rows.width
 			for r := (max(lo-from, 0) + w - 1) / w; r < x.rows.count && from+r*w < hi; r++ {
 				x.row(r, l.num, l.den, l.beta)
@@ -93,8 +96,8 @@ func (l *stepLeaves) fill() {
 	l.steps, l.size = l.steps[:0], 0
 }
 
-// row makes the leaves of a row of the step. Where it meets a part of the last axis, entries
-// lie next to each other in the step and in the tree.
+// row makes the leaves of row r of the step. Within a part of the last axis, entries
+// are adjacent in the step and in the tree.
 func (x *leafSource) row(r int, num []field.M31, den []field.QM31, beta field.QM31) {
 	x.rows.each(r, func(src, dst, n int) {
 		row(num[dst:dst+n], den[dst:dst+n], x.keys[src:src+n], x.base)
@@ -104,7 +107,7 @@ func (x *leafSource) row(r int, num []field.M31, den []field.QM31, beta field.QM
 	})
 }
 
-// row makes the fractions 1/(base − key).
+// row sets num to ones and den to base − key.
 func row(num []field.M31, den []field.QM31, keys []int32, base field.QM31) {
 	for n := 0; n < len(num); {
 		n += copy(num[n:], ones[:])
@@ -112,7 +115,7 @@ func row(num []field.M31, den []field.QM31, keys []int32, base field.QM31) {
 	field.SubInt32Vec(den, keys, base)
 }
 
-// ones are numerators.
+// ones is a run of numerators 1, to be copied.
 var ones = func() (v [256]field.M31) {
 	for i := range v {
 		v[i] = 1
@@ -120,15 +123,16 @@ var ones = func() (v [256]field.M31) {
 	return v
 }()
 
-// leafRows says where the rows of a step's index space, along its last axis, are in
+// leafRows says where the rows of a step's index space, which run along its last axis, lie in
 // the tree.
 type leafRows struct {
 	step         *backend.LeafStep
-	lead         []int // the axes but the last
-	count, width int
-	last         []model.Part
+	lead         []int        // dimensions of all axes but the last
+	count, width int          // number of rows, and entries in each
+	last         []model.Part // the power-of-two parts into which the last axis is cut
 }
 
+// newLeafRows returns the rows of a step of that shape.
 func newLeafRows(s *backend.LeafStep, shape []int) *leafRows {
 	if len(shape) == 0 {
 		return &leafRows{step: s, count: 1, width: 1, last: []model.Part{{}}}
@@ -141,10 +145,10 @@ func newLeafRows(s *backend.LeafStep, shape []int) *leafRows {
 	return r
 }
 
-// each calls f for the runs of row r: n entries from src on, in the step, are the
-// leaves from dst on.
+// each calls f for the runs of a row: the n entries of the step from entry src on are the
+// leaves from leaf dst on.
 func (r *leafRows) each(row int, f func(src, dst, n int)) {
-	// The blocks that the row crosses are next to each other in their order.
+	// Blocks are numbered row-major by the parts of their axes, so the blocks that a row crosses are consecutive, from number first on.
 	first, stride := 0, len(r.last)
 	index := make([]int, len(r.lead))
 	rest := row
@@ -166,16 +170,16 @@ func (r *leafRows) each(row int, f func(src, dst, n int)) {
 	}
 }
 
-// partOf returns the number of the part of [0, d) that index i is in, and the number
-// of parts.
+// partOf returns which part of [0, d) contains index i < d, and the number of parts. [0, d) is cut into one
+// part for each bit of d that is one, the highest first; the part has the size of the bit.
 func partOf(d, i int) (part, parts int) {
-	// The part of a bit of d begins where the bits above it end; i is in that of the
-	// highest bit at which i and d differ.
-	high := bits.Len(uint(i ^ d)) // which is one in d, since i < d
+	// The highest bit at which i and d differ is one in d, since i < d. Above it they are equal, so i is
+	// behind the parts of the bits above, and in the part of this bit.
+	high := bits.Len(uint(i ^ d))
 	return bits.OnesCount(uint(d >> high)), bits.OnesCount(uint(d))
 }
 
-// tableLeaves fills the block of a table.
+// tableLeaves fills num and den, the leaves of a table: one for each of its rows.
 func (b *Backend) tableLeaves(lt *backend.LeafTable, base, beta field.QM31, num []field.M31, den []field.QM31) {
 	t := &b.g.Tables[lt.Table]
 	mult := b.w.Tensor(lt.Mult)

@@ -9,8 +9,8 @@ import (
 // elementBytes is the size of an element of K.
 const elementBytes = 16
 
-// TaskNeed estimates the bytes of memory that proving a fork takes, beside the witness
-// and the weights: the look-up tree or the tables of the largest batch of sums,
+// TaskNeed estimates the bytes of memory that the proof of a sub-transcript (fork) takes, beside
+// the witness and the weights: the look-up tree, or the tables of the largest batch of sums,
 // whichever is more.
 func TaskNeed(g *model.Graph, f *plan.Fork) int64 {
 	var need int64
@@ -22,7 +22,7 @@ func TaskNeed(g *model.Graph, f *plan.Fork) int64 {
 		var tables, most int64
 		for _, s := range f.Sums[f.Batches[i].From:f.Batches[i].To] {
 			tables += 2 * elementBytes << s.Vars
-			// A restriction before its axes are put in order, and the weights of an axis.
+			// A restriction also takes its table before the axes are put in order (arrange), and the weights of an axis.
 			most = max(most, elementBytes<<s.Vars+elementBytes*longest(g.Tensors[s.A.Tensor].Shape))
 		}
 		need = max(need, tables+most)
@@ -30,6 +30,7 @@ func TaskNeed(g *model.Graph, f *plan.Fork) int64 {
 	return need
 }
 
+// longest returns the largest dimension, at least 1.
 func longest(shape []int) int64 {
 	most := 1
 	for _, d := range shape {

@@ -12,17 +12,17 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// factor is an operand of a product that defines a tensor, with the tensor's axis for each of its own.
+// factor is an operand of a product that defines a tensor.
 type factor struct {
 	data   ints.Ints
 	shape  []int
-	labels []int
+	labels []int // by axis of the operand: the axis of the tensor
 }
 
-// restrictProduct is restrict for a tensor of a shape that a product defines: Z[…] = by[…]·x[…]. Each entry of by that
-// is not 0 is taken by itself: times the weights of its bound axes, and of those that x alone has, it adds what x has
-// there to the entries of the table whose indexes it fixes. So nothing is done where by is 0. The table is the
-// arena's.
+// restrictProduct is restrict for a tensor of that shape which is defined as a product, Z[…] = by[…]·x[…]. It goes through the
+// entries of by that are not 0. Such an entry fixes the indexes of by's axes. It adds the entries of x at these indexes, times
+// itself and the eq weights of all bound axes, to the entries of the table at these indexes. Entries of by that are 0 take no
+// time. The result is in the arena's memory.
 func restrictProduct(a *arena.Arena, shape []int, by, x factor, r backend.Restriction) []field.QM31 {
 	var kept []int
 	size := 1
@@ -44,7 +44,7 @@ func restrictProduct(a *arena.Arena, shape []int, by, x factor, r backend.Restri
 	own := ownAxes(by, x, to, eq)
 	dense := arena.Zeros[field.QM31](a, size)
 	list := picksOf(by, x, to, eq)
-	// Tasks have entries of the table of their own: those of picks with one place, and of a part of what x alone has there.
+	// No two tasks write to the same entry of the table: a task is the picks of one place, and one part of the run that x has there.
 	parallel.For(len(list)*own.parts(), max(1, (1<<12)/own.work()), func(lo, hi int) {
 		var buf []int32
 		for t := lo; t < hi; t++ {
@@ -54,19 +54,20 @@ func restrictProduct(a *arena.Arena, shape []int, by, x factor, r backend.Restri
 	return arrange(a, dense, shape, kept, r.Keep)
 }
 
-// pick is an entry of by that is not 0, times the weights of its bound axes.
+// pick is an entry of by that is not 0.
 type pick struct {
-	at     int // of x
-	weight field.QM31
+	at     int        // offset in x of the entries that it multiplies
+	weight field.QM31 // the entry times the eq weights of by's bound axes
 }
 
-// placed are picks whose entries of the table begin at one.
+// placed is the picks that add to the same entries of the table, from offset to on.
 type placed struct {
 	to    int
 	picks []pick
 }
 
-// picksOf lists the entries that are not 0 by where they begin in the table.
+// picksOf lists the entries of by that are not 0, grouped by where they add in the table. to has the strides of kept axes in the
+// table, and eq returns the weights of a bound axis, nil for a kept one.
 func picksOf(by, x factor, to map[int]int, eq func(axis int) []field.QM31) []placed {
 	tables := make([][]field.QM31, len(by.labels))
 	strides := make([]int, len(by.labels)) // in x
@@ -76,7 +77,7 @@ func picksOf(by, x factor, to map[int]int, eq func(axis int) []field.QM31) []pla
 			strides[i] = model.Size(x.shape[at+1:])
 		}
 	}
-	found := map[int]int{}
+	found := map[int]int{} // by offset in the table: index in list
 	var list []placed
 	index := make([]int, len(by.shape))
 	for _, v := range ints.All(by.data) {
@@ -108,17 +109,19 @@ func picksOf(by, x factor, to map[int]int, eq func(axis int) []field.QM31) []pla
 	return list
 }
 
-// own are the axes that x alone has: of each index where it lies in x, and in the table, and its weight. The last run of
-// entries that are adjacent in both, which no weight is on, is one.
+// own describes the axes that x has and by has not. For each index of them it lists the offset in x (at), the offset in the table
+// (to), and the eq weight. If the last axis of x is kept and is the last axis of the table, it is not listed: it is a run of
+// adjacent entries in both.
 type own struct {
 	at, to []int
 	weight []field.QM31
-	run    int
+	run    int // length of the run, 1 if there is none
 }
 
-// ownColumns is the most entries that a part of a task adds to.
+// ownColumns is the most entries of a run that one task adds to.
 const ownColumns = restrictColumns
 
+// ownAxes returns the axes that x has and by has not; to and eq are as in picksOf.
 func ownAxes(by, x factor, to map[int]int, eq func(axis int) []field.QM31) *own {
 	o := &own{at: []int{0}, to: []int{0}, weight: []field.QM31{field.One}, run: 1}
 	last := len(x.labels) - 1
@@ -149,11 +152,11 @@ func ownAxes(by, x factor, to map[int]int, eq func(axis int) []field.QM31) *own 
 	return o
 }
 
-// parts is how many parts there are of what x alone has; work is about what one of them takes for a pick.
+// parts is the number of parts into which a run is divided; work is about how many products one part takes for a pick.
 func (o *own) parts() int { return (o.run + ownColumns - 1) / ownColumns }
 func (o *own) work() int  { return min(o.run, ownColumns) * len(o.at) }
 
-// add adds a part of what picks choose of x to a dense table.
+// add adds the products of the picks with one part of the runs of x to the dense table.
 func (o *own) add(dense []field.QM31, x ints.Ints, p placed, part int, buf *[]int32) {
 	from := part * ownColumns
 	n := min(ownColumns, o.run-from)

@@ -12,22 +12,22 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// restrict binds axes of a dense integer tensor in one pass over it: no padded
-// copy and no table over the bound axes together is made unless they trail.
-// The table is the arena's.
+// restrict binds axes of a dense integer tensor in one pass over it, without a padded
+// copy. A table of eq weights over all indexes of several axes is made only for bound axes at
+// the end of the shape. The result is in the arena's memory.
 func restrict(a *arena.Arena, shape []int, data ints.Ints, r backend.Restriction) []field.QM31 {
 	return arrange(a, restrictDense(a, shape, data, r.Bound), shape, slices.Sorted(slices.Values(r.Keep)), r.Keep)
 }
 
-// restrictColumns is how many columns a task takes: their sums stay in the first-level cache.
+// restrictColumns is the most columns that a task works on, so that their sums stay in the first-level cache.
 const restrictColumns = 1024
 
-// restrictTasks is how many tasks there are at least, where they are large enough.
+// restrictTasks is the fewest tasks into which a large restriction is divided.
 const restrictTasks = 8
 
-// restrictDense returns the dense table over the kept axes in their own order.
+// restrictDense returns the restriction as a dense table over the kept axes, in the order of the shape and not padded.
 func restrictDense(a *arena.Arena, shape []int, data ints.Ints, bound [][]field.QM31) []field.QM31 {
-	// The trailing axes that are all kept or all bound form one run.
+	// The last axes that are all kept, or all bound, form a run of adjacent entries.
 	split := len(shape)
 	for split > 0 && (bound[split-1] == nil) == (bound[len(shape)-1] == nil) {
 		split--
@@ -40,7 +40,7 @@ func restrictDense(a *arena.Arena, shape []int, data ints.Ints, bound [][]field.
 	return lead.keptRuns(a, data, run)
 }
 
-// boundRuns are the entries of the kept axes where runs are bound with the weights w.
+// boundRuns returns the restriction if runs are bound, with the weights w: an entry for each index of the kept axes, all of which lead.
 func (l *leading) boundRuns(a *arena.Arena, data ints.Ints, run int, w []field.QM31) []field.QM31 {
 	out := arena.Make[field.QM31](a, len(l.kept))
 	parallel.For(len(out), max(1, (1<<14)/(run*len(l.bound))), func(lo, hi int) {
@@ -56,7 +56,8 @@ func (l *leading) boundRuns(a *arena.Arena, data ints.Ints, run int, w []field.Q
 	return out
 }
 
-// keptRuns are the entries of the kept axes and of runs, which are kept: sums of runs.
+// keptRuns returns the restriction if runs are kept: a run of entries for each index of the leading kept axes, which is a weighted sum of
+// runs of the tensor.
 func (l *leading) keptRuns(a *arena.Arena, data ints.Ints, run int) []field.QM31 {
 	out := arena.Make[field.QM31](a, len(l.kept)*run)
 	pieces := (run + restrictColumns - 1) / restrictColumns
@@ -81,7 +82,7 @@ func (l *leading) keptRuns(a *arena.Arena, data ints.Ints, run int) []field.QM31
 		})
 		return out
 	}
-	// Few columns of many rows: rows are dealt in groups, each with a table of its own.
+	// Few columns and many bound indexes: divide the bound indexes into groups, each with a table of its own, and add up the tables.
 	groups := min((restrictTasks+tasks-1)/tasks, len(l.bound))
 	tables := make([]field.QM31, groups*len(out))
 	parallel.For(tasks*groups, 1, func(lo, hi int) {
@@ -109,13 +110,14 @@ func dot(data ints.Ints, at int, w []field.QM31, buf *[]int32) field.QM31 {
 	return sum
 }
 
-// leading lists the dense offsets of the index combinations of the leading
-// kept and of the leading bound axes, the latter with their eq weights.
+// leading lists the offsets in the tensor of all indexes of the leading kept axes, and of all
+// indexes of the leading bound axes, the latter with their eq weights.
 type leading struct {
 	kept, bound []int
-	weight      []field.QM31
+	weight      []field.QM31 // by index in bound
 }
 
+// splitLead returns the leading axes, those before axis split.
 func splitLead(shape []int, bound [][]field.QM31, split int) leading {
 	l := leading{kept: []int{0}, bound: []int{0}, weight: []field.QM31{field.One}}
 	for a := range split {
@@ -130,6 +132,7 @@ func splitLead(shape []int, bound [][]field.QM31, split int) leading {
 	return l
 }
 
+// extend returns the offsets with one more axis: each offset plus i·stride, for all i below dim.
 func extend(offsets []int, dim, stride int) []int {
 	next := make([]int, 0, len(offsets)*dim)
 	for _, o := range offsets {
@@ -140,8 +143,8 @@ func extend(offsets []int, dim, stride int) []int {
 	return next
 }
 
-// arrange pads every kept axis to a power of two and puts the axes, given in
-// ascending order, into the order want. It gives t back unless that is the result.
+// arrange returns table t with every kept axis padded to a power of two, and with the axes, which
+// are in ascending order (kept), put into the order want. It frees t unless t is already the result.
 func arrange(a *arena.Arena, t []field.QM31, shape, kept, want []int) []field.QM31 {
 	// Bit position of each axis in the padded result.
 	shift, vars := map[int]int{}, 0

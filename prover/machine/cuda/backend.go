@@ -13,13 +13,13 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// A Machine is a device that forward passes and proofs run on, with the fixed tensors that stay on it
-// from proof to proof, and estimates of what proofs take of its memory. It is safe for concurrent use.
+// A Machine is a device that runs forward passes and proofs, with the fixed tensors that stay on it
+// from proof to proof, and estimates of the memory that proofs take there. It is safe for concurrent use.
 type Machine struct {
 	*device.Context
-	// Threshold is a number of entries: a step of a proof over fewer is the processor's. Estimates depend on it.
+	// Threshold is a number of entries: the processor does the steps of a proof over fewer. Only estimates use it here.
 	Threshold int
-	Sharing   int // machines that share commitments and openings, this one included: estimates depend on it
+	Sharing   int // how many machines share commitments and openings, this one included; estimates and Settle use it
 	needs     needs
 }
 
@@ -33,8 +33,8 @@ func (m *Machine) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	return (&run.Forward{Contexts: []*device.Context{m.Context}}).Run(ctx, g, weights, inputs)
 }
 
-// Backend runs on a device. It is for one goroutine at a time; others use its workers, each on a stream of its own.
-// What this package does not do is done by the CPU.
+// Backend implements backend.Backend on a device, for one witness. It is for one goroutine at a time; other goroutines use
+// its workers, each on a stream of its own. What has no kernels runs on the CPU.
 type Backend struct {
 	*sums.Passes
 	*peers.Leader
@@ -54,7 +54,7 @@ func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
 	return m.BackendWith(nil, g, w)
 }
 
-// BackendWith is Backend with a team, none if nil.
+// BackendWith is Backend with a team that shares commitments and openings; a nil t means no team.
 func (m *Machine) BackendWith(t *peers.Group, g *model.Graph, w backend.Witness) *Backend {
 	var peers []*device.Context
 	if t != nil {
@@ -63,14 +63,15 @@ func (m *Machine) BackendWith(t *peers.Group, g *model.Graph, w backend.Witness)
 	return newBackend(run.NewStream(m.Context, g, w, peers...), t)
 }
 
+// newBackend returns a backend that works through stream s, which Backend.Close closes.
 func newBackend(s *run.Stream, t *peers.Group) *Backend {
 	return &Backend{sums.NewPasses(s), peers.NewLeader(s, t), s}
 }
 
-// Worker implements backend.Parallel. Worker 0 uses the queue of b. The machine must have as many
-// (Context.Streams).
+// Worker implements backend.Parallel. Worker n uses queue n of the device; queue 0 is that of b. n must be below
+// Context.Streams. The workers must be closed before b.
 func (b *Backend) Worker(n int) (backend.Backend, error) {
-	b.Committed() // sub-transcripts follow on the roots
+	b.Committed() // workers prove sub-transcripts, which come after all commitments
 	s, err := b.stream.Stream(n)
 	if err != nil {
 		return nil, err
@@ -78,8 +79,8 @@ func (b *Backend) Worker(n int) (backend.Backend, error) {
 	return newBackend(s, nil), nil
 }
 
-// Peak implements backend.Measured: beside weights and values, which are the machine's
-// and all workers'.
+// Peak implements backend.Measured: the most bytes of the stream at once. Weights and values, which belong to the machine
+// and to all workers together, are not counted.
 func (b *Backend) Peak() int64 { return b.stream.Dev.Peak() }
 
 // Close implements backend.Backend.

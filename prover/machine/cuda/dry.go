@@ -22,21 +22,21 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// dry is a run of a circuit on a device that only counts its memory (kernels.Dry). What a proof takes is found by making
-// it there: the code that allocates is the proof's own. Tensors and keys have the width of their range, which is the
-// most that they need.
+// dry is a run of a circuit on a device that only counts its memory (kernels.Dry). The memory that a proof takes is found by
+// making the proof there: it is allocated by the same code as in a real proof. Tensors and keys have the width of their
+// range, which is the most that they need.
 type dry struct {
-	m       *Machine // whose settings it has
+	m       *Machine // the machine whose memory is estimated; its settings are used
 	g       *model.Graph
 	mode    device.Mode
 	weights model.Weights
-	on      *device.Context
-	kept    *run.Run // nil if no device can run the circuit
-	values  int64    // bytes that the forward pass leaves
-	forward int64    // and that it takes at most besides
+	on      *device.Context // the device that only counts
+	kept    *run.Run        // nil if no device can run the circuit
+	values  int64           // bytes that the forward pass leaves
+	forward int64           // bytes that it takes at most besides
 }
 
-// newDry runs a circuit dry, in a mode.
+// newDry runs the forward pass of a circuit dry, in a mode.
 func (m *Machine) newDry(g *model.Graph, mode device.Mode) *dry {
 	d := &dry{m: m, g: g, mode: mode, weights: make(model.Weights, len(g.Tensors))}
 	for i := range g.Tensors {
@@ -50,14 +50,14 @@ func (m *Machine) newDry(g *model.Graph, mode device.Mode) *dry {
 		inputs[i] = make([]int32, 1)
 	}
 	f := &run.Forward{Contexts: []*device.Context{d.on}, Host: m.Threshold}
-	kept, _ := f.Run(context.Background(), g, d.weights, inputs) // an error is of sizes that no device takes
+	kept, _ := f.Run(context.Background(), g, d.weights, inputs) // an error means sizes that no device can run
 	d.kept, _ = kept.(*run.Run)
 	t := d.on.Traffic()
 	d.values, d.forward = t.Live, t.Peak-t.Live
 	return d
 }
 
-// close gives the run back.
+// close frees the run and the device.
 func (d *dry) close() {
 	if d.kept != nil {
 		d.kept.Close()
@@ -65,7 +65,7 @@ func (d *dry) close() {
 	d.on.Close()
 }
 
-// context returns a device with the fixed tensors, whose memory is not counted.
+// context returns a device that only counts, with the settings of the machine. It has the fixed tensors, but does not count their memory.
 func (d *dry) context() *device.Context {
 	c := device.New(kernels.NewDry(d.m.Dev.Multiprocessors()))
 	c.Piece, c.HostPair, c.ShortRow, c.LowVars, c.MostMoved, c.Streams = d.m.Piece, d.m.HostPair, d.m.ShortRow, d.m.LowVars, d.m.MostMoved, d.m.Streams
@@ -79,11 +79,11 @@ func (d *dry) context() *device.Context {
 	return c
 }
 
-// dryAddress stands for that of a tensor that was not allocated: aligned as any is.
+// dryAddress is the address of all fixed tensors of a dry device, which are not allocated. It is aligned as any address is.
 const dryAddress = 256
 
-// constant stands for a tensor's values. Those of a small one, which the processor may read, are zeros; of a large one
-// there is one.
+// constant returns a list in place of a constant tensor's values. For a small tensor, which the processor may read, it has all
+// entries, as zeros; for a large one a single entry.
 func (d *dry) constant(t *model.Tensor) ints.Ints {
 	n := model.Size(t.Shape)
 	if n >= max(d.m.Threshold, smallConstant) {
@@ -98,26 +98,27 @@ func (d *dry) constant(t *model.Tensor) ints.Ints {
 	return make(ints.Int32s, n)
 }
 
-// smallConstant is more entries than anything has that the processor does whatever the threshold is.
+// smallConstant is more entries than any tensor has that the processor reads even with a lower threshold.
 const smallConstant = 1 << 10
 
 // Fixed implements backend.Witness, as the other methods do.
 func (d *dry) Fixed(id model.TensorID) ints.Ints { return d.weights[id] }
 
-// Tensor returns zeros, and the ends of the tensor's range.
+// Tensor returns zeros, but for one entry that is an end of the tensor's range, so that the list has its width.
 func (d *dry) Tensor(id model.TensorID) []int32 {
 	t := &d.g.Tensors[id]
 	return ranged(model.Size(t.Shape), t.Min, t.Max)
 }
 
-// StepKeys returns zeros, and the ends of the table's range.
+// StepKeys returns zeros, but for one key that is an end of the table's range, so that the list has its width.
 func (d *dry) StepKeys(step int) []int32 {
 	s := &d.g.Steps[step]
 	t := &d.g.Tables[s.Table]
 	return ranged(model.Size(s.Shape), t.Min, t.Min+1<<t.Bits-1)
 }
 
-// ranged returns n integers that need as many bits as those of a range.
+// ranged returns n integers that need as many bits as [lo, hi]: zeros, but for the first entry, which is the end of the range
+// with the larger absolute value.
 func ranged(n int, lo, hi int64) []int32 {
 	v := make([]int32, n)
 	if n > 0 {
@@ -128,7 +129,7 @@ func ranged(n int, lo, hi int64) []int32 {
 	return v
 }
 
-// Kept says where the values are.
+// Kept returns the dry run, which has the values, nil if there is none.
 func (d *dry) Kept() forward.Kept {
 	if d.kept == nil {
 		return nil
@@ -136,8 +137,8 @@ func (d *dry) Kept() forward.Kept {
 	return d.kept
 }
 
-// task makes the proof of a sub-transcript. It returns what a stream takes at most for it, and claims with points like
-// those of a proof.
+// task makes the proof of a sub-transcript dry. It returns the most bytes that a stream takes for it, and the claims, whose points
+// have the shape of a real proof's.
 func (d *dry) task(p *plan.Plan, f *plan.Fork) (bytes int64, claims []plan.Claim, err error) {
 	s := run.NewStream(d.on, d.g, d)
 	defer s.Close()
@@ -147,18 +148,19 @@ func (d *dry) task(p *plan.Plan, f *plan.Fork) (bytes int64, claims []plan.Claim
 	return b.Peak(), claims, role.Err()
 }
 
-// dryWriter returns a transcript of which no proof is made.
+// dryWriter returns the transcript of a dry proof.
 func dryWriter(n uint64) *transcript.Writer {
 	return transcript.NewWriter(transcript.New(hash.Blake3, "dry").Fork(n))
 }
 
-// tasks are the sub-transcripts of a plan.
+// tasks is what the sub-transcripts of a plan take.
 type tasks struct {
-	bytes  map[*plan.Fork]int64 // without those that no device could prove
-	most   int64
-	claims []plan.Claim // of all
+	bytes  map[*plan.Fork]int64 // without sub-transcripts that no device can prove
+	most   int64                // the maximum of bytes
+	claims []plan.Claim         // of all sub-transcripts
 }
 
+// tasks makes the proofs of all sub-transcripts dry.
 func (d *dry) tasks(p *plan.Plan) *tasks {
 	needs, claims, errs := make([]int64, len(p.Forks)), make([][]plan.Claim, len(p.Forks)), make([]error, len(p.Forks))
 	parallel.For(len(p.Forks), 1, func(from, to int) {
@@ -175,10 +177,11 @@ func (d *dry) tasks(p *plan.Plan) *tasks {
 	return t
 }
 
+// errNoTask is the error of a sub-transcript that no device can prove.
 var errNoTask = errors.New("a chunk of sizes that no device takes")
 
-// shared has a leader do something with devices that only count, as many as share commitments. It returns what it takes at
-// most on one of them.
+// shared calls f with the leader of a team of devices that only count, as many as share commitments (Machine.Sharing). It returns the
+// most bytes that f takes on any of them.
 func (d *dry) shared(f func(l *peers.Leader) error) (int64, error) {
 	group := &peers.Group{}
 	for range d.m.Sharing - 1 {
@@ -196,7 +199,7 @@ func (d *dry) shared(f func(l *peers.Leader) error) (int64, error) {
 	return most, err
 }
 
-// commit returns what a commitment takes at most, on any of the machines that share it.
+// commit returns the most bytes that a commitment takes on any of the machines that share it.
 func (d *dry) commit(c *backend.Commitment) (int64, error) {
 	return d.shared(func(l *peers.Leader) error {
 		_, err := l.Commit(context.Background(), *c)
@@ -204,8 +207,9 @@ func (d *dry) commit(c *backend.Commitment) (int64, error) {
 	})
 }
 
-// open returns what the opening of a proof takes at most, on any of the machines that share it. Segments whose values are recomputed are
-// counted as values (needForward): what they take less in an opening, where one is there at a time, is the opening's.
+// open returns the most bytes that the opening of a proof takes on any of the machines that share it. Recomputed segments count as
+// values already (needForward), up to Mode.Together at a time. The opening has fewer of them at a time; so what it takes besides is
+// counted only as far as the total exceeds those.
 func (d *dry) open(p *plan.Plan, claims []plan.Claim) (int64, error) {
 	ctx, o := context.Background(), p.Opening()
 	trees := make([]*whir.Tree, len(p.Trees))
@@ -220,7 +224,7 @@ func (d *dry) open(p *plan.Plan, claims []plan.Claim) (int64, error) {
 	w := dryWriter(0)
 	tau := w.Challenges(p.TailVars())
 	terms, value := p.Combine(claims, tau, w.Challenge())
-	if p.Pads != nil { // whose weights are some others
+	if p.Pads != nil { // pads have weights of their own
 		terms = p.Pads.Terms(terms, w.Challenges(p.Pads.Elements()))
 	}
 	s.DropSegments()

@@ -11,14 +11,14 @@ import (
 
 const firstLine = "prove-model secret 3\n"
 
-// oldLines begin files of other releases: 1 had shares without numbers, so that two could have the same one, and with the seed
-// of 2 other tails are made.
+// oldLines are the first lines of files of earlier releases, which are refused. In format 1 shares had no numbers, so that two
+// ledgers could have the same share. In format 2 other tails follow from the seed.
 var oldLines = []string{"prove-model secret 1\n", "prove-model secret 2\n"}
 
-// secretLines are those behind the first that say what the secret is.
+// secretLines is how many lines after the first hold the secret.
 const secretLines = 4
 
-// newBook begins the book of a secret.
+// newBook returns the book of a secret, without entries.
 func newBook(s Secret) *book {
 	b := &book{Secret: s, limit: s.Positions, text: []byte(firstLine)}
 	for _, line := range []string{
@@ -32,44 +32,45 @@ func newBook(s Secret) *book {
 	return b
 }
 
-// book is what a file says.
+// book is the content of a ledger's file.
 type book struct {
 	Secret
-	at       []entryAt
-	reserved map[ID]uint64
-	used     uint64
-	limit    uint64            // of what may be used, which shares lower
-	text     []byte            // whole lines
-	state    [sha256.Size]byte // of the checksums
+	at       []entryAt         // "at" entries, oldest first: the last is where the ledger is counted
+	reserved map[ID]uint64     // positions, by proof
+	used     uint64            // sum of reserved
+	limit    uint64            // the most that used may become: Secret.Positions, or less once the ledger is divided into shares
+	text     []byte            // the whole lines of the file
+	state    [sha256.Size]byte // SHA-256 chain over the lines after the first, from which checksums are taken
 }
 
-// seal is a line with its checksum, which depends on all lines before.
+// seal returns a line with its checksum and line break, and the state after it. The checksum depends on all lines before.
 func (b *book) seal(line string) (sealed []byte, state [sha256.Size]byte) {
 	state = sha256.Sum256(append(b.state[:], line...))
 	return fmt.Appendf(nil, "%s %x\n", line, state[:4]), state
 }
 
-// add adds a line to the text.
+// add adds a line to the text. It copies the text, so a copy of the book from before stays as it is.
 func (b *book) add(line string) {
 	sealed, state := b.seal(line)
 	b.text, b.state = append(b.text[:len(b.text):len(b.text)], sealed...), state
 }
 
-// entryAt says where a ledger is counted.
+// entryAt is an "at" entry: where a ledger is counted, and as which share.
 type entryAt struct {
 	place
 	share Share
 }
 
+// left returns how many positions may still be opened.
 func (b *book) left() uint64 { return b.limit - min(b.used, b.limit) }
 
-// moved says what tells the place where the ledger was counted last apart from a place; "" if nothing does.
+// moved says in what way the place `now` differs from where the ledger was counted last, "" if it does not.
 func (b *book) moved(now place) string { return b.at[len(b.at)-1].moved(now) }
 
 // fresh says that the file has no entries yet.
 func (b *book) fresh() bool { return len(b.at) == 0 }
 
-// parse reads a file. The last line may be missing in part.
+// parse reads the text of a file. A last line without a line break is ignored.
 func parse(text []byte) (*book, error) {
 	for _, old := range oldLines {
 		if bytes.HasPrefix(text, []byte(old)) {
@@ -102,7 +103,7 @@ func parse(text []byte) (*book, error) {
 	return b, nil
 }
 
-// line reads a line behind the first.
+// line reads line i of those after the first, split into words.
 func (b *book) line(i int, words []string) error {
 	switch {
 	case i < secretLines:
@@ -115,7 +116,8 @@ func (b *book) line(i int, words []string) error {
 	return errors.New("no entry that this program knows")
 }
 
-// atLine reads that the ledger is used in a place, with a share.
+// atLine reads an "at" entry. The first share that is not the whole divides what is left of the budget by the number of shares.
+// After that the number of shares stays, and a number that the ledger had before does not come back.
 func (b *book) atLine(in place, share string) error {
 	at := entryAt{place: in}
 	if _, err := fmt.Sscanf(share, "%d/%d", &at.share.Number, &at.share.Of); err != nil || !at.share.Valid() || at.share.String() != share {
@@ -132,7 +134,7 @@ func (b *book) atLine(in place, share string) error {
 	return nil
 }
 
-// usedLine reads that a proof, by its ID in hexadecimal digits, has reserved positions.
+// usedLine reads a "used" entry: positions that were reserved for a proof, whose ID is in hexadecimal digits.
 func (b *book) usedLine(proof, positions string) error {
 	var n uint64
 	if _, err := fmt.Sscan(positions, &n); err != nil || n > 1<<32 {
@@ -147,6 +149,7 @@ func (b *book) usedLine(proof, positions string) error {
 	return nil
 }
 
+// secretLine reads line i of the secret.
 func (b *book) secretLine(i int, words []string) (err error) {
 	names := [secretLines]string{"seed", "key", "rows", "positions"}
 	if len(words) < 2 || words[0] != names[i] {
@@ -166,6 +169,7 @@ func (b *book) secretLine(i int, words []string) (err error) {
 	return err
 }
 
+// setHex sets dst to the bytes that s has in hexadecimal digits, exactly as many.
 func setHex(dst []byte, s string) error {
 	if b, err := hex.DecodeString(s); err != nil || copy(dst, b) != len(dst) || len(b) != len(dst) {
 		return fmt.Errorf("%q: want %d hexadecimal digits", s, 2*len(dst))

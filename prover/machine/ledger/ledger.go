@@ -15,13 +15,13 @@ import (
 
 // Secret is what a key that hides weights was made from, beside the model.
 type Secret struct {
-	// Seed is what the tails of the key's rows follow from. Whoever has it, and proofs, computes weights.
+	// Seed determines the tails: the random elements behind the key's rows. With it and some proofs one can compute weights.
 	Seed [32]byte
 	// Key is the key's digest.
 	Key [32]byte
-	// RowVars is log2 of the length of rows, and a 2^TailLog-th of that is the length of tails.
+	// RowVars is log2 of the length of rows. Tails have length 2^(RowVars−TailLog).
 	RowVars, TailLog int
-	// Positions is at how many positions all proofs together may open rows.
+	// Positions is the key's budget: at how many positions all proofs together may open rows.
 	Positions uint64
 }
 
@@ -31,17 +31,17 @@ func NewSeed() (seed [32]byte) {
 	return seed
 }
 
-// ID identifies a proof: reserving for it again takes nothing.
+// ID identifies a proof. Reserving positions for the same proof again takes nothing.
 type ID [16]byte
 
 // A Ledger is a secret with its ledger, in a file. It is safe for concurrent use, also by several processes.
 type Ledger struct {
 	Secret
 	path  string
-	input bool // of an input's commitment, and not of a key
+	input bool // the ledger is of an input's commitment, and not of a key; only messages depend on it
 }
 
-// OfInput has the ledger be one of an input's commitment, in what it says.
+// OfInput marks the ledger as one of an input's commitment, for error messages, and returns it.
 func (l *Ledger) OfInput() *Ledger {
 	l.input = true
 	return l
@@ -52,22 +52,23 @@ var (
 	// ErrUsedUp is wrapped by errors about a budget that does not suffice.
 	ErrUsedUp            = errors.New("the key is used up")
 	errInputUsedUp error = inputUsedUp{}
-	// ErrMoved is wrapped by errors about a ledger that is not where it was counted.
+	// ErrMoved is wrapped by errors about a ledger that is not where it was counted, so that it may be an older copy.
 	ErrMoved = errors.New("the ledger may be an older copy")
-	// ErrOlder is wrapped beside it by those about one that is: no share makes it good again.
+	// ErrOlder is wrapped, together with ErrMoved, by errors about a ledger that is an older copy for certain: naming a share does
+	// not help.
 	ErrOlder = errors.New("it was longer before")
 	// ErrShare is wrapped by errors about a share that is not the ledger's.
 	ErrShare = errors.New("the ledger has another share")
 )
 
-// inputUsedUp is ErrUsedUp of an input's commitment.
+// inputUsedUp is ErrUsedUp for the commitment to an input.
 type inputUsedUp struct{}
 
 func (inputUsedUp) Error() string { return "the commitment to the input is used up" }
 
 func (inputUsedUp) Unwrap() error { return ErrUsedUp }
 
-// Create makes the file of a new secret, which must not be there, with an empty ledger.
+// Create makes the file of a new secret, with a ledger in which nothing is used. The file must not exist.
 func Create(path string, s Secret) (_ *Ledger, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -93,8 +94,8 @@ func Create(path string, s Secret) (_ *Ledger, err error) {
 	return &Ledger{Secret: s, path: path}, syncFolder(filepath.Dir(path))
 }
 
-// Possible says why no ledger can be kept beside a file that is still to be made, nil if one can: what Create and all that
-// comes after it take is tried with a file that is removed again.
+// Possible returns nil if a ledger can be kept in the folder of path, else the reason why not. It tries what Create and the other
+// methods need (a file, its place, a lock) with a temporary file.
 func Possible(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "*"+atomicfile.TempSuffix)
 	if err != nil {
@@ -110,7 +111,7 @@ func Possible(path string) error {
 	return nil
 }
 
-// syncFolder has the names in a folder be on disk.
+// syncFolder has the names of the files in a folder written to disk (fsync).
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -120,7 +121,7 @@ func syncFolder(dir string) error {
 	return f.Sync()
 }
 
-// Open reads a secret. It says nothing yet of whether proofs may be made with it.
+// Open reads a secret. It does not check whether proofs may be made with it here; Claim and Check do.
 func Open(path string) (*Ledger, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -137,7 +138,7 @@ func Open(path string) (*Ledger, error) {
 // Path returns the path of the file.
 func (l *Ledger) Path() string { return l.path }
 
-// Budget returns what the ledger says of the budget, wherever it is: all but how much a proof takes.
+// Budget returns what the ledger says of the budget, without a check of where the ledger is. The caller sets Each.
 func (l *Ledger) Budget() (*Budget, error) {
 	f, err := os.Open(l.path)
 	if err != nil {
@@ -151,8 +152,9 @@ func (l *Ledger) Budget() (*Budget, error) {
 	return &Budget{Positions: l.Positions, Left: b.left(), Share: b.share().String()}, nil
 }
 
-// Claim takes the ledger for the place where it is now. With no share named it must be where it was before. A share that is
-// named must be what the ledger says of itself, or what it may take (book.take): then this is the latest copy with that share.
+// Claim makes the place where the ledger is now the place where it is counted. If want is the zero Share, the ledger must be where it
+// was counted before. Otherwise want must be the ledger's own share or one that it may take (book.take): by naming it the user says
+// that this is the latest copy with that share. In both cases the ledger must not be older than what is remembered of its share.
 func (l *Ledger) Claim(want Share) error {
 	return l.locked(func(f *os.File, b *book, at place) error {
 		had := b.share()
@@ -165,7 +167,8 @@ func (l *Ledger) Claim(want Share) error {
 		if err := b.take(want, at); err != nil {
 			return fmt.Errorf("%s: %w", l.path, err)
 		}
-		// A copy that takes a number of its own may be of an earlier time than the one that it was made from.
+		// The share that is wanted is compared with what is remembered of it, not the share that the ledger had: a copy that takes
+		// a new number may be older than the file that it was made from. When the whole is divided, both are compared.
 		if err := l.notShorter(b, want); err != nil {
 			return err
 		}
@@ -180,7 +183,7 @@ func (l *Ledger) Claim(want Share) error {
 				return err
 			}
 		}
-		if divides { // no copy of the whole is used any more
+		if divides { // so that no copy of the undivided ledger is accepted from now on
 			remember(&l.Secret, had, b)
 		}
 		remember(&l.Secret, want, b)
@@ -188,7 +191,8 @@ func (l *Ledger) Claim(want Share) error {
 	})
 }
 
-// Check returns an error if so many positions for a proof, for each of n proofs, are not left, or the ledger is not where it was.
+// Check returns an error if fewer than n times `positions` positions are left, or if the ledger is not where it was counted. It
+// reserves nothing.
 func (l *Ledger) Check(positions, n int) error {
 	return l.use(func(_ *os.File, b *book) error {
 		if uint64(n)*uint64(positions) > b.left() {
@@ -198,7 +202,8 @@ func (l *Ledger) Check(positions, n int) error {
 	})
 }
 
-// Reserve counts positions for the proof with this identifier. When it returns, they are on disk.
+// Reserve counts positions for the proof with this identifier, once. When it returns nil, the entry is on disk, and the proof may
+// open so many positions.
 func (l *Ledger) Reserve(id ID, positions int) error {
 	return l.use(func(f *os.File, b *book) error {
 		if n, ok := b.reserved[id]; ok {
@@ -214,6 +219,7 @@ func (l *Ledger) Reserve(id ID, positions int) error {
 	})
 }
 
+// usedUp is the error for n proofs of so many positions each that are more than what is left.
 func (l *Ledger) usedUp(b *book, positions, n int) error {
 	takes := fmt.Sprintf("a proof takes %d", positions)
 	if n > 1 {
@@ -225,7 +231,7 @@ func (l *Ledger) usedUp(b *book, positions, n int) error {
 	return fmt.Errorf("%w: its weights may be opened at %d more positions, and %s: make another key (commit --hide weights)", ErrUsedUp, b.left(), takes)
 }
 
-// refuse is the error of a ledger that has moved.
+// refuse returns the error of a ledger that has moved, where moved says how (book.moved); nil if it is "".
 func (l *Ledger) refuse(moved string) error {
 	if moved == "" {
 		return nil
@@ -233,7 +239,7 @@ func (l *Ledger) refuse(moved string) error {
 	return fmt.Errorf("%s: %w: %s. Positions that other copies have opened are not in it", l.path, ErrMoved, moved)
 }
 
-// notShorter refuses a ledger that does not go on from what is remembered of its share.
+// notShorter returns an error if the ledger's text does not begin with the text that is remembered of a share.
 func (l *Ledger) notShorter(b *book, of Share) error {
 	switch known := remembered(&l.Secret, of); {
 	case known.begins(b):
@@ -244,7 +250,8 @@ func (l *Ledger) notShorter(b *book, of Share) error {
 	return fmt.Errorf("%s: %w: share %s was counted in another file, whose positions are not in it", l.path, ErrMoved, of)
 }
 
-// use calls f with a ledger that is where it was counted before.
+// use calls f with the ledger, under the lock, if it is where it was counted and not older than what is remembered. Afterwards it
+// remembers the ledger.
 func (l *Ledger) use(f func(file *os.File, b *book) error) error {
 	return l.locked(func(file *os.File, b *book, at place) error {
 		if err := l.refuse(b.moved(at)); err != nil {
@@ -254,12 +261,13 @@ func (l *Ledger) use(f func(file *os.File, b *book) error) error {
 			return err
 		}
 		err := f(file, b)
-		remember(&l.Secret, b.share(), b) // also after a process that ended between its entry and this
+		remember(&l.Secret, b.share(), b) // also what an earlier process has written, if it ended before it came here
 		return err
 	})
 }
 
-// locked calls f with the ledger, which no other process changes meanwhile. One that others may read is refused.
+// locked calls f with the ledger under two locks, always taken in this order: that of the file, so that no other process changes it
+// meanwhile, then that of the memory folder (lockMemory). A file that users other than its owner may read is refused.
 func (l *Ledger) locked(f func(file *os.File, b *book, at place) error) error {
 	file, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
@@ -284,7 +292,7 @@ func (l *Ledger) locked(f func(file *os.File, b *book, at place) error) error {
 	return f(file, b, at)
 }
 
-// private is an error if others than the owner may read or write the file, as they may a copy that was made without care.
+// private returns an error if anyone but the owner may read or write the file, as may be with a copy.
 func (l *Ledger) private(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -296,7 +304,7 @@ func (l *Ledger) private(f *os.File) error {
 	return nil
 }
 
-// read reads the file, which must still be that of the secret.
+// read reads the file, and fails if it has become that of another secret.
 func (l *Ledger) read(f *os.File) (*book, error) {
 	b, err := read(f)
 	if err == nil && b.Secret != l.Secret {
@@ -308,7 +316,8 @@ func (l *Ledger) read(f *os.File) (*book, error) {
 	return b, nil
 }
 
-// append writes an entry behind the last whole one, and has it be on disk. If that fails the book is as it was.
+// append writes an entry after the last whole line, over what a process may have left of an unfinished one, and waits until it is on
+// disk. The first entry is written together with the secret before it. If that fails, the book is as it was.
 func (b *book) append(f *os.File, entry string) (err error) {
 	before := *b
 	defer func() {
@@ -317,7 +326,7 @@ func (b *book) append(f *os.File, entry string) (err error) {
 		}
 	}()
 	end := len(b.text)
-	if b.fresh() { // with all before it
+	if b.fresh() { // nothing of the book is in the file yet
 		end = 0
 	}
 	b.add(entry)
@@ -330,9 +339,10 @@ func (b *book) append(f *os.File, entry string) (err error) {
 	return f.Sync()
 }
 
-// maxFile bounds the bytes of a file that is read: some million proofs.
+// maxFile is the most bytes of a ledger that are read: enough for about a million proofs.
 const maxFile = 1 << 27
 
+// read reads and parses a file.
 func read(f *os.File) (*book, error) {
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
@@ -347,16 +357,16 @@ func read(f *os.File) (*book, error) {
 // Budget says how far a key that hides weights is used up. A proof opens rows of the weights at some positions, and as long as
 // all proofs together open no more than Positions, what they open says nothing of the weights.
 type Budget struct {
-	Positions uint64 `json:"positions"`            // at which all proofs together may open rows
-	Left      uint64 `json:"positions_left"`       // of these, or of the ledger's share of them
-	Share     string `json:"share"`                // of the budget, that the ledger counts, 1/1 for all
-	Each      int    `json:"positions_of_a_proof"` // most that a proof takes
+	Positions uint64 `json:"positions"`            // how many positions all proofs together may open
+	Left      uint64 `json:"positions_left"`       // how many of them are left, in the ledger's share
+	Share     string `json:"share"`                // the share of the budget that the ledger counts; 1/1 is all
+	Each      int    `json:"positions_of_a_proof"` // the most positions that one proof takes
 }
 
-// Proofs returns for how many more proofs the key is good.
+// Proofs returns for how many more proofs what is left suffices.
 func (b *Budget) Proofs() uint64 { return b.Left / uint64(b.Each) }
 
-// OfShare says which share is counted, nothing where it is all.
+// OfShare names the share for a message, as in ", in share 2/4". It is empty if the share is all of the budget.
 func (b *Budget) OfShare() string {
 	if b.Share == whole.String() {
 		return ""

@@ -9,24 +9,25 @@ import (
 	"github.com/prove-model/prove-model/internal/atomicfile"
 )
 
-// memory is what the user's configuration folder keeps of the ledger of a share: how long it was, and what was in it. A copy of
-// the ledger's file does not bring it back.
+// memory is what the user's configuration folder remembers of the ledger of a share: the length of its text in bytes, and a digest of
+// it. Restoring an older copy of the ledger's file does not restore an older memory, so the copy is noticed.
 type memory struct {
-	length int
+	length int // 0: nothing is remembered
 	digest string
 }
 
+// memoryOf returns the memory of a text.
 func memoryOf(text []byte) memory {
 	return memory{len(text), fmt.Sprintf("%x", sha256.Sum256(text))[:16]}
 }
 
-// begins says whether a book goes on from what was remembered.
+// begins says whether a book's text begins with the text that was remembered, or nothing was.
 func (m memory) begins(b *book) bool {
 	return m.length == 0 || 0 < m.length && m.length <= len(b.text) && m == memoryOf(b.text[:m.length])
 }
 
-// lockMemory has other processes wait that use another file with the same share, until free is called. Where the folder cannot be
-// locked that is done without.
+// lockMemory locks the folder of memories until free is called, so that a process that uses another file with the same share waits.
+// If the folder cannot be locked, it goes on without the lock.
 func lockMemory() (free func()) {
 	dir, err := memoryFolder()
 	if err != nil {
@@ -40,17 +41,17 @@ func lockMemory() (free func()) {
 	return func() { _ = f.Close() }
 }
 
-// remember keeps how long the ledger of a share is. What cannot be kept is done without.
+// remember writes the memory of a share's ledger. An error is ignored: the memory is a second safeguard, beside the place.
 func remember(s *Secret, of Share, b *book) {
 	now := memoryOf(b.text)
 	path, ok := memoryPath(s, of)
 	if !ok || now == remembered(s, of) || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
-	_ = atomicfile.WriteFile(path, fmt.Appendln(nil, now.length, now.digest)) // the old one or the new one, whenever the process ends
+	_ = atomicfile.WriteFile(path, fmt.Appendln(nil, now.length, now.digest)) // atomically, so it is the old or the new one
 }
 
-// remembered is what remember has kept, nothing if that cannot be read.
+// remembered returns what remember has written for a share, the zero memory if there is nothing or it cannot be read.
 func remembered(s *Secret, of Share) (m memory) {
 	path, ok := memoryPath(s, of)
 	if !ok {
@@ -66,12 +67,13 @@ func remembered(s *Secret, of Share) (m memory) {
 	return m
 }
 
-// memoryFolder is the folder of what is remembered.
+// memoryFolder returns the folder of memories, in the user's configuration folder.
 func memoryFolder() (string, error) {
 	dir, err := os.UserConfigDir()
 	return filepath.Join(dir, "prove-model", "ledgers"), err
 }
 
+// memoryPath returns the file of a share's memory, and false if there is no configuration folder.
 func memoryPath(s *Secret, of Share) (path string, ok bool) {
 	dir, err := memoryFolder()
 	return filepath.Join(dir, fmt.Sprintf("%x-%d-of-%d", s.Key[:8], of.Number, of.Of)), err == nil

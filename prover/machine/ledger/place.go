@@ -6,15 +6,16 @@ import (
 	"fmt"
 )
 
-// place is where a ledger is counted: digests of the machine and of its last start, and the file.
+// place is where a ledger is counted: digests of the machine's identity and of that of its last start, and the file by device and
+// inode numbers.
 type place struct{ machine, boot, file string }
 
-// entry is the line that says so, for a share of the rest.
+// entry returns the "at" line for the place and a share.
 func (p place) entry(share Share) string {
 	return fmt.Sprintf("at %s %s %s %s", p.machine, p.boot, p.file, share)
 }
 
-// moved says what tells the place apart from where the ledger is now; "" if nothing does.
+// moved says in what way the place `now` differs from p, "" if it does not.
 func (p place) moved(now place) string {
 	switch {
 	case p.machine != now.machine:
@@ -27,8 +28,8 @@ func (p place) moved(now place) string {
 	return ""
 }
 
-// digest is a short digest of what identifies something, which may be of use to others as it is.
+// digest returns a short digest of an identifier. The file holds the digest, as others could use the identifier itself.
 func digest(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s)))[:16] }
 
-// errPlace says that a system has nothing to identify a place by.
+// errPlace says that the operating system does not tell what identifies a place.
 var errPlace = errors.New("keys that hide weights are made and used on Linux and macOS alone: this system does not say when it was started, which tells ledgers from older copies")

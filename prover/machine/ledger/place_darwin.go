@@ -2,7 +2,7 @@ package ledger
 
 import "golang.org/x/sys/unix"
 
-// identity returns the machine's identity and that of its last start.
+// identity returns what identifies the machine and its last start.
 func identity() (machine, boot string) {
 	machine, _ = unix.Sysctl("kern.uuid")
 	boot, _ = unix.Sysctl("kern.bootsessionuuid")

@@ -4,7 +4,7 @@ package ledger
 
 import "os"
 
-// lock fails: what else there is has no place, so nothing is counted.
+// lock fails: without a place (placeOf) nothing can be counted on these systems.
 func lock(*os.File) error { return errPlace }
 
 // placeOf fails.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock waits until no other process has the file, and keeps it until it is closed.
+// lock waits until nobody else has the file locked, and locks it until it is closed.
 func lock(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
@@ -19,7 +19,8 @@ func lock(f *os.File) error {
 	}
 }
 
-// placeOf returns the place of a file.
+// placeOf returns the place of an open file, and errPlace if the system does not tell it. The host name is part of the machine's
+// identity.
 func placeOf(f *os.File) (place, error) {
 	info, err := f.Stat()
 	if err != nil {

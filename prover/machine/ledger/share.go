@@ -2,18 +2,19 @@ package ledger
 
 import "fmt"
 
-// Share is a part of a key's budget: number Number of Of equal ones, 1 of 1 for all of it. The zero value names none.
+// Share is a part of a key's budget: number Number, from 1 on, of Of equal parts; 1 of 1 is all of it. The zero value names no share.
 type Share struct{ Number, Of int }
 
 // whole is the share of a ledger that was never divided.
 var whole = Share{1, 1}
 
+// String returns the share as in "2/4".
 func (s Share) String() string { return fmt.Sprintf("%d/%d", s.Number, s.Of) }
 
-// Valid says whether there is such a share.
+// Valid says whether Number is in 1…Of, and Of at most 2^20.
 func (s Share) Valid() bool { return 1 <= s.Number && s.Number <= s.Of && s.Of <= 1<<20 }
 
-// share is the share that the ledger has.
+// share returns the ledger's share, which is that of its last "at" entry.
 func (b *book) share() Share {
 	if b.fresh() {
 		return whole
@@ -21,7 +22,7 @@ func (b *book) share() Share {
 	return b.at[len(b.at)-1].share
 }
 
-// had says whether the ledger, or one that it was copied from, has had a share.
+// had says whether the ledger has, or ever had, a share, also in a file that it was copied from.
 func (b *book) had(s Share) bool {
 	for _, at := range b.at {
 		if at.share == s {
@@ -31,9 +32,9 @@ func (b *book) had(s Share) bool {
 	return false
 }
 
-// take says whether the ledger may take a share in the place where it is now, which is what it says of itself or tells
-// what to write. A ledger is divided once, where it has been counted so far. A copy that was made afterwards has the number
-// that it had, if it takes the place of the old one, or another number that none of the ledgers it was copied from has had.
+// take returns nil if the ledger may have the share `want` in the place `now`. It always may keep the share that it has: then it takes
+// the place of the file that it was copied from. The whole may be divided, once, where it has been counted so far. After that a copy
+// in another file may take another number of the same division that neither it nor a file it was copied from has had.
 func (b *book) take(want Share, now place) (err error) {
 	last := b.at[len(b.at)-1]
 	moved := b.moved(now)

@@ -2,53 +2,54 @@ package schedule
 
 import "time"
 
-// Device has memory, and workers on which tasks run beside each other.
+// Device describes a device: its memory, and the number of tasks that it runs at once.
 type Device struct {
 	Name string
-	// Capacity is the bytes that are free for tasks and for what is pinned.
+	// Capacity is the bytes that are free for tasks and for what is pinned (Scheduler.Pin).
 	Capacity int64
 	// Workers is the number of tasks that may run at once, 1 at least.
 	Workers int
-	// A Host is where tasks run for which no device will do. It takes a task that
-	// needs more than its capacity, alone: its memory is no hard limit.
+	// A Host runs the tasks that fit on no other device. It also takes a task that needs
+	// more than its capacity, alone: its memory is no hard limit.
 	Host bool
-	// Most, if set, returns the most bytes that tasks may have reserved beside each other, 0 for what there is room for. One that needs
-	// more runs alone.
+	// Most, if set, returns the most bytes that several tasks may have reserved together, 0 for no bound but the
+	// capacity. A task that needs more runs alone.
 	Most func() int64
-	// Drain, if set, waits for all that was enqueued on a worker.
+	// Drain, if set, waits for all that was enqueued on a worker. It is called after every
+	// task, before the task's memory counts as free; its error is the task's.
 	Drain func(worker int) error
 }
 
-// margin returns the part of n bytes that is reserved at most. What is pinned is no part of
-// them: it is known as well as what a task takes, and what the margin is for, memory
-// that no block fits into, goes by what comes and goes.
+// margin returns how much of n bytes several tasks may reserve together: four fifths. The
+// rest allows for fragmentation: gaps of free memory into which no block fits. They come
+// from blocks that come and go, so n is without pinned memory, which stays.
 func margin(n int64) int64 { return n / 5 * 4 }
 
-// Stats are what a device did.
+// Stats are what a device has done so far.
 type Stats struct {
 	Name string
-	// Tasks ended well here, of which Moved have another affinity or were begun elsewhere.
+	// Tasks is how many tasks ended well here. Of them, Moved have another affinity, or failed before in an earlier attempt.
 	Tasks, Moved int
 	// Failed is how many attempts ended with an error.
 	Failed int
 	// Busy is how long at least one task was running, Work the sum over tasks.
 	Busy, Work time.Duration
-	// Reserved and Pinned are the most bytes that were at once.
+	// Reserved and Pinned are the most bytes that were reserved, and pinned, at once.
 	Reserved, Pinned int64
 	Lost             bool
 }
 
-// device is a Device with what goes on there.
+// device is a Device and its state. Scheduler.mu protects it.
 type device struct {
 	Device
-	number   int
-	free     []int // workers
+	number   int   // index in Scheduler.devices
+	free     []int // numbers of idle workers
 	running  map[*job]struct{}
-	reserved int64
-	pinned   int64
-	alone    bool // the one task that is running must stay so
+	reserved int64 // bytes, by the running tasks
+	pinned   int64 // bytes
+	alone    bool  // the one task that is running must have no other beside it
 	lost     bool
-	since    time.Time // when it was last idle
+	since    time.Time // when it began to run something, after it was idle
 	stats    Stats
 }
 
@@ -61,7 +62,7 @@ func newDevice(d Device, number int) *device {
 	return x
 }
 
-// holds says whether a task fits on the device, idle, beside so many pinned bytes.
+// holds says whether a task would fit on the device if it were idle and had so many pinned bytes.
 func (d *device) holds(j *job, pinned int64) bool {
 	return !d.lost && (d.Host || !j.hostOnly && j.task.need(d) <= d.Capacity-pinned)
 }
@@ -92,7 +93,7 @@ func (d *device) room() int64 {
 	return room
 }
 
-// start reserves a worker and memory for a task.
+// start reserves a worker and memory for a task, and notes for all running tasks whether others run beside them.
 func (d *device) start(j *job) (worker int) {
 	worker = d.free[len(d.free)-1]
 	d.free = d.free[:len(d.free)-1]

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Fault says whose an error of a task is.
+// Fault is the kind of an error of a task, which decides what happens next.
 type Fault int
 
 const (
-	// Fatal is the task's own: it would fail anywhere.
+	// Fatal: the task itself is at fault and would fail anywhere. It is not run again.
 	Fatal Fault = iota
-	// Memory was short: the task is run again alone, and then on a host.
+	// Memory: memory was short. The task is run again alone, and if that fails too on a host.
 	Memory
-	// Lost is the device: nothing runs there any more, and its tasks move.
+	// Lost: the device is lost. Nothing more is started there, and its tasks move to others.
 	Lost
 )
 
-// TaskError is the error of a task, and where it ended.
+// TaskError is the error of a task, with the device on which it failed.
 type TaskError struct {
 	ID, Device string
 	Err        error
@@ -36,7 +36,8 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-// DeadlockError says that nothing is running and a task fits nowhere.
+// DeadlockError is the error of a task that fits on no device, or on none while nothing
+// runs that could make room.
 type DeadlockError struct {
 	ID       string
 	Need     int64
@@ -45,10 +46,10 @@ type DeadlockError struct {
 	Last error
 }
 
-// Room is what a device has for tasks.
+// Room is the memory that a device has for tasks.
 type Room struct {
 	Device string
-	Bytes  int64
+	Bytes  int64 // capacity without what is pinned
 	Lost   bool
 }
 
@@ -70,13 +71,13 @@ func (e *DeadlockError) Error() string {
 // Unwrap returns the error of the last attempt.
 func (e *DeadlockError) Unwrap() error { return e.Last }
 
-// Notice says that a task did not end where it began.
+// Notice says that a task failed on a device and is run again.
 type Notice struct {
 	Task, Device string
 	// Fault is Memory or Lost; a device is reported lost once.
 	Fault Fault
-	// Alone says that the task is tried again on a device; it goes to a host
-	// otherwise, if Fault is Memory.
+	// Alone says, if Fault is Memory, that the task is tried again alone on a device;
+	// otherwise it goes to a host.
 	Alone bool
 	Err   error
 }

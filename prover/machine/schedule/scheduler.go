@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// patience is how many tasks may start before one that stands before them in the
-// order, until a device is kept free for it.
+// patience is how many times tasks further back in the queue may start before a waiting
+// one, until a device is kept free for it.
 const patience = 16
 
 // Scheduler runs tasks on devices. It is safe for concurrent use: the tasks of several
@@ -19,19 +19,19 @@ const patience = 16
 type Scheduler struct {
 	judge func(error) Fault
 
-	mu       sync.Mutex
+	mu       sync.Mutex // protects all below, and the jobs and calls
 	devices  []*device
-	waiting  []*job // in order
-	arrivals int
-	running  int
-	took     map[any]time.Duration // by Task.Like, the last time
+	waiting  []*job                // in the order of enqueue
+	arrivals int                   // jobs so far, which numbers them
+	running  int                   // attempts that run now, on all devices
+	took     map[any]time.Duration // by Task.Like: how long the last such task took
 }
 
-// mostTimes is of how many tasks times are kept.
+// mostTimes bounds Scheduler.took, which is cleared when it is full.
 const mostTimes = 1 << 12
 
-// New returns a scheduler. judge says what the error of a task on a device means that
-// is no host; on a host, every error is the task's.
+// New returns a scheduler. judge says what kind of error a task's error is, for devices
+// that are no hosts; on a host every error is Fatal, as panics are anywhere.
 func New(devices []Device, judge func(error) Fault) *Scheduler {
 	s := &Scheduler{judge: judge, took: map[any]time.Duration{}}
 	for i, d := range devices {
@@ -40,37 +40,37 @@ func New(devices []Device, judge func(error) Fault) *Scheduler {
 	return s
 }
 
-// job is a task on its way.
+// job is a task that waits or runs.
 type job struct {
 	task     *Task
 	call     *call
-	took     time.Duration // one like it, 0 if that is not known
-	index    int           // of the task
+	took     time.Duration // how long the last task with the same Like took, 0 if that is not known
+	index    int           // of the task in its call
 	arrival  int
-	passed   int  // tasks behind it that have started
-	alone    bool // memory was short beside others
-	hostOnly bool // memory was short
-	shared   bool // others have run beside it, this time
+	passed   int  // how many jobs further back in the queue have started before this one
+	alone    bool // memory was short while others ran beside it: it must run alone on its device
+	hostOnly bool // memory was short although it ran alone: it must run on a host
+	shared   bool // others have run beside it in this attempt
 	attempts int
-	began    time.Time
-	last     *TaskError
+	began    time.Time  // this attempt
+	last     *TaskError // of the last attempt that failed, nil if none has
 }
 
-// call is one Run.
+// call is one call of Run.
 type call struct {
 	ctx    context.Context
-	left   int // jobs that wait or run
-	failed bool
+	left   int     // jobs that wait, that run, or whose notice is still to be given
+	failed bool    // no more of its jobs are started
 	errs   []error // by task
 	notice func(Notice)
-	done   chan struct{}
+	done   chan struct{} // closed when left is zero
 }
 
-// Run runs the tasks and returns when all have ended: nil if all did well, otherwise
-// the errors of all tasks that failed, in their order, each a *TaskError or a
-// *DeadlockError. When the context ends no more tasks are started and, once those that
-// run have ended, its error is returned. notice, if set, is told of tasks that are run
-// again, by several goroutines.
+// Run runs the tasks and returns when all have ended. It returns nil if all ended well,
+// otherwise the errors of all tasks that failed, joined in the order of the tasks, each a
+// *TaskError or a *DeadlockError. When the context ends, no more tasks are started, and
+// once those that run have ended, the context's error is returned. notice, if set, is
+// called for tasks that are run again, by several goroutines at once.
 func (s *Scheduler) Run(ctx context.Context, tasks []Task, notice func(Notice)) error {
 	if err := ctx.Err(); err != nil || len(tasks) == 0 {
 		return err
@@ -98,8 +98,9 @@ func (s *Scheduler) Run(ctx context.Context, tasks []Task, notice func(Notice)) 
 	return errors.Join(c.errs...)
 }
 
-// Pin keeps bytes of a device from being reserved until release is called: what stays
-// there beyond a task. It does not wait.
+// Pin subtracts bytes from what tasks may reserve on a device until release is called: for
+// data that stay there longer than a task. It does not wait, so running tasks and pinned
+// bytes together may exceed the capacity.
 func (s *Scheduler) Pin(device int, bytes int64) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +115,7 @@ func (s *Scheduler) Pin(device int, bytes int64) (release func()) {
 	})
 }
 
-// Workers is how many tasks run at once: on the devices that are left, or on hosts where there are none.
+// Workers is how many tasks can run at once on the devices that are not lost, or on the hosts if no device is left.
 func (s *Scheduler) Workers() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +131,7 @@ func (s *Scheduler) Workers() int {
 	return cmp.Or(devices, hosts)
 }
 
-// Lose has nothing more run on a device.
+// Lose marks a device as lost: no more tasks are started there.
 func (s *Scheduler) Lose(device int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +151,9 @@ func (s *Scheduler) Stats() []Stats {
 	return all
 }
 
-// enqueue puts a job where it belongs: those that must run alone first, since they
-// have begun already, then those that took longest, then by memory.
+// enqueue inserts a job into the queue. Jobs that must run alone come first, as they have
+// been run before. The others are sorted by how long the last of their kind took, then by
+// memory, largest first, then by arrival.
 func (s *Scheduler) enqueue(j *job) {
 	before := func(a, b *job) int {
 		if a.alone != b.alone {
@@ -166,7 +168,8 @@ func (s *Scheduler) enqueue(j *job) {
 	s.waiting = slices.Insert(s.waiting, at, j)
 }
 
-// size is what a job is sorted by: what it takes where it goes first.
+// size is the memory by which a job is sorted: its need on devices, or on a host if there
+// are only hosts.
 func (s *Scheduler) size(j *job) int64 {
 	for _, d := range s.devices {
 		if !d.Host {
@@ -176,8 +179,8 @@ func (s *Scheduler) size(j *job) int64 {
 	return j.task.HostNeed
 }
 
-// may says whether a job may run on a device: it fits there if nothing else does, and a
-// host is for what no device holds.
+// may says whether a job may run on a device at all: it would fit there if the device were
+// idle, and, if the device is a host, it would fit on no other device.
 func (s *Scheduler) may(j *job, d *device) bool {
 	if !d.holds(j, d.pinned) {
 		return false
@@ -185,12 +188,18 @@ func (s *Scheduler) may(j *job, d *device) bool {
 	return !d.Host || !slices.ContainsFunc(s.devices, func(o *device) bool { return !o.Host && o.holds(j, o.pinned) })
 }
 
-// admit starts what can be started, and gives up what never can.
+// admit starts the jobs that can start, and fails those that cannot start ever. It is
+// called whenever a job comes or ends, memory is unpinned, or a device is lost.
+//
+// So no call waits for ever. While something runs, its end calls admit again. If nothing
+// runs on any device, a waiting job would have started on an idle device that may take it;
+// if there is none, the job fails here with a DeadlockError.
 func (s *Scheduler) admit() {
 	s.start(false)
 	s.start(true)
 	for _, j := range slices.Clone(s.waiting) {
-		// What is pinned may be released by another call as long as that runs something.
+		// A job that only pinned bytes keep from fitting waits as long as something runs: a running
+		// task's call may release them.
 		possible := slices.ContainsFunc(s.devices, func(d *device) bool { return d.holds(j, 0) })
 		if (!possible || s.running == 0) && slices.Contains(s.waiting, j) {
 			s.remove(j)
@@ -199,8 +208,11 @@ func (s *Scheduler) admit() {
 	}
 }
 
-// start starts the jobs that can be. A device that is not idle takes those of others
-// only if none waits that has its affinity, and less than waits for theirs.
+// start goes through the queue in order and starts the jobs that can start. With idle
+// false, a device takes a job of another affinity only if no job with its own affinity
+// waits that it could start, and if it has less to do than the other device (balanced).
+// With idle true, in the second call by admit, it takes any job that fits, so that no
+// worker is idle while one does.
 func (s *Scheduler) start(idle bool) {
 	p := placement{Scheduler: s, idle: idle, kept: make([]bool, len(s.devices)), own: make([]int, len(s.devices)), backlog: s.backlog()}
 	for _, j := range s.waiting {
@@ -213,7 +225,7 @@ func (s *Scheduler) start(idle bool) {
 		room, best := p.choose(j)
 		if best == nil {
 			if room != nil && (j.alone || j.passed >= patience) {
-				p.kept[room.number] = true
+				p.kept[room.number] = true // jobs further back do not start there, so it becomes free for this one
 			}
 			i++
 			continue
@@ -231,7 +243,7 @@ func (s *Scheduler) start(idle bool) {
 	}
 }
 
-// affinity returns the device that has the job's data; nil if none has.
+// affinity returns the device that has the job's data, nil if none has.
 func (s *Scheduler) affinity(j *job) *device {
 	if a := j.task.Affinity; a >= 0 && a < len(s.devices) {
 		return s.devices[a]
@@ -239,18 +251,18 @@ func (s *Scheduler) affinity(j *job) *device {
 	return nil
 }
 
-// placement is what start knows of the devices, by their numbers.
+// placement is the state of one call of start; slices are by device number.
 type placement struct {
 	*Scheduler
 	idle    bool
-	kept    []bool    // free, for a job that has waited long
-	own     []int     // jobs with this affinity that may start there
-	backlog []float64 // see backlog
+	kept    []bool    // the device is kept free for a job that has waited long, or must run alone
+	own     []int     // waiting jobs with this device's affinity that it could take now
+	backlog []float64 // see the method backlog
 }
 
-// choose returns a device that has room for the job once it is idle, and the one on which
-// the job is to start now; nil where there is none. The device with its data comes first
-// for both.
+// choose returns two devices, nil where there is none: room, on which the job fits once
+// that is idle, and best, on which the job is to start now. The device with its data is
+// preferred for both.
 func (p *placement) choose(j *job) (room, best *device) {
 	at := p.affinity(j)
 	for _, d := range p.devices {
@@ -271,14 +283,15 @@ func (p *placement) choose(j *job) (room, best *device) {
 	return room, best
 }
 
-// balanced reports whether d may take a job whose data device at has.
+// balanced reports whether d may take a job whose data are on the device `at`: with the job
+// it would have no more bytes a worker to do than `at` has (backlog), and no job of its own to start.
 func (p *placement) balanced(j *job, at, d *device) bool {
 	return p.idle || at == nil || d.Host != at.Host ||
 		p.own[d.number] == 0 && p.backlog[d.number]+float64(j.task.need(d))/float64(d.Workers) <= p.backlog[at.number]
 }
 
-// backlog returns what runs on devices and waits for them by affinity, in bytes a
-// worker.
+// backlog returns, by device, the memory of the jobs that run there and of those that wait
+// with its affinity, in bytes divided by the number of workers: a measure of its work.
 func (s *Scheduler) backlog() []float64 {
 	bytes := make([]float64, len(s.devices))
 	for i, d := range s.devices {
@@ -295,7 +308,8 @@ func (s *Scheduler) backlog() []float64 {
 	return bytes
 }
 
-// launch runs a job on a device.
+// launch runs a job on a device, in a goroutine of its own. The job's memory and worker are
+// free again when the worker has drained, whether the task failed or not.
 func (s *Scheduler) launch(j *job, d *device) {
 	worker := d.start(j)
 	s.running++
@@ -322,19 +336,20 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// end takes note of how an attempt ended. Its job stays with the call until settle.
+// end records how an attempt ended, and starts what can start now. It counts one more job
+// in call.left until settle, so that Run does not return before the notice is given.
 func (s *Scheduler) end(j *job, d *device, worker int, err error) *Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.end(j, worker)
 	s.running--
-	j.call.left++ // until settle, so that the call does not return before its notice
+	j.call.left++ // until settle
 	notice := s.decide(j, d, err)
 	s.admit()
 	return notice
 }
 
-// note keeps how long a job took that has ended well.
+// note records how long a job took that ended well, for later tasks with the same Like.
 func (s *Scheduler) note(j *job) {
 	if j.task.Like == nil {
 		return
@@ -345,7 +360,9 @@ func (s *Scheduler) note(j *job) {
 	s.took[j.task.Like] = time.Since(j.began)
 }
 
-// decide says what becomes of a job.
+// decide ends a job whose attempt ended, or enqueues it again, and returns the notice for
+// that, nil if there is none. If memory was short and others ran beside it, the job runs alone next time;
+// if it ran alone already, on a host. If the device is lost, the job goes to another one.
 func (s *Scheduler) decide(j *job, d *device, err error) *Notice {
 	if err == nil {
 		s.note(j)
@@ -387,14 +404,14 @@ func (s *Scheduler) decide(j *job, d *device, err error) *Notice {
 	return notice
 }
 
-// fail ends a job that does not run, and with it the waiting ones of its call.
+// fail ends a job, which does not run, with an error, and drops the waiting jobs of its call.
 func (s *Scheduler) fail(j *job, err error) {
 	j.call.errs[j.index] = err
 	j.call.left--
 	s.drop(j.call)
 }
 
-// drop ends the waiting jobs of a call.
+// drop removes the waiting jobs of a call from the queue. Those that run go on.
 func (s *Scheduler) drop(c *call) {
 	c.failed = true
 	s.waiting = slices.DeleteFunc(s.waiting, func(j *job) bool {
@@ -406,7 +423,7 @@ func (s *Scheduler) drop(c *call) {
 	c.close()
 }
 
-// settle ends an attempt.
+// settle takes back what end has added to call.left, after the notice.
 func (s *Scheduler) settle(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -430,6 +447,7 @@ func (s *Scheduler) remove(j *job) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(o *job) bool { return o == j })
 }
 
+// deadlock returns the DeadlockError of a job.
 func (s *Scheduler) deadlock(j *job) error {
 	e := &DeadlockError{ID: j.task.ID, Need: j.task.Need}
 	for _, d := range s.devices {

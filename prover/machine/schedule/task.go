@@ -4,24 +4,24 @@ import "context"
 
 // Task is a piece of work that can be done by itself, and again from the start.
 type Task struct {
-	// ID names it in errors and warnings.
+	// ID names the task in errors and warnings.
 	ID string
-	// Need and HostNeed are the bytes that it takes at most, on a device and on a host.
+	// Need and HostNeed are the most bytes that the task takes, on a device and on a host.
 	Need, HostNeed int64
-	// Affinity is the number of the device that has the task's data.
+	// Affinity is the number of the device that has the task's data; a number that no device has, such as −1, means none.
 	Affinity int
-	// Like, if set, is comparable, and that of tasks that take about as long: of those that have run
-	// with it the scheduler knows how long.
+	// Like, if set, is a comparable value that tasks which take about the same time share. The
+	// scheduler remembers how long the last task with the same Like took, and starts long ones first.
 	Like any
-	// Run does the work. It returns when nothing of it goes on but what the worker's
-	// Drain waits for.
+	// Run does the work on a worker. When it returns, nothing of the task goes on but work that the
+	// device's Drain waits for.
 	Run func(ctx context.Context, on Worker) error
 }
 
-// Worker is one of the places of a device where tasks run one after the other.
+// Worker is one of the workers of a device, by their numbers. A worker runs one task at a time, and is a stream on a GPU.
 type Worker struct{ Device, Number int }
 
-// need returns what the task takes on a device.
+// need returns the bytes that the task takes on d.
 func (t *Task) need(d *device) int64 {
 	if d.Host {
 		return t.HostNeed

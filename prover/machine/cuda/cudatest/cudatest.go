@@ -8,24 +8,26 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Values is a witness of tensors alone.
+// Values is a witness that has tensors, by their IDs, and no look-ups.
 type Values []ints.Ints
 
+// Fixed implements backend.Witness, as the other methods do.
 func (v Values) Fixed(id model.TensorID) ints.Ints { return v[id] }
 func (v Values) Tensor(id model.TensorID) []int32  { return v[id].(ints.Int32s) }
 func (v Values) StepKeys(int) []int32              { panic("no look-ups here") }
 
-// Fixed are fixed tensors of all widths, as a graph and as a witness.
+// Fixed is a graph of fixed tensors of all widths alone, and their witness.
 type Fixed struct {
 	Graph   *model.Graph
 	Weights model.Weights
 }
 
+// Fixed implements backend.Witness, as the other methods do.
 func (m Fixed) Fixed(id model.TensorID) ints.Ints { return m.Weights[id] }
 func (Fixed) Tensor(model.TensorID) []int32       { panic("there is none") }
 func (Fixed) StepKeys(int) []int32                { panic("there are none") }
 
-// NewFixed draws fixed tensors of these shapes.
+// NewFixed draws fixed tensors of these shapes, of 8, 16 and 31 bits in turn.
 func NewFixed(rng *rand.Rand, shapes ...[]int) Fixed {
 	m := Fixed{Graph: &model.Graph{Chunks: 1}}
 	for i, shape := range shapes {

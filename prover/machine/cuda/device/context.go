@@ -1,6 +1,6 @@
-// Package device is a device as proofs use it: its memory and what is taken of it, the fixed tensors that stay on it
-// from proof to proof, and how its errors become those of a pass. It runs on any kernels.Device, so tests run it without
-// a GPU.
+// Package device wraps a kernels.Device for proofs: it counts allocations, keeps fixed tensors (weights) on the device from proof
+// to proof, and turns errors of the device into the error of the pass that was running. It works with any kernels.Device, so tests
+// need no GPU.
 package device
 
 import (
@@ -17,45 +17,45 @@ import (
 type Context struct {
 	Dev *Counted
 
-	// These are set before the first tensor comes.
-	MaxResident int // bytes of fixed tensors that may be here; 0: no bound
-	Piece       int // bytes of a tensor that has no room as a whole, or of codewords on their way to a hash, that are here at a time
+	// These settings are made before the first tensor is loaded.
+	MaxResident int // most bytes of fixed tensors that may be on the device; 0: no bound
+	Piece       int // bytes at a time of a tensor that does not fit as a whole, or of codewords that are being hashed
 	Streams     int // streams of the device that are used at once, at least 1
-	HostPair    int // an opening's first rounds are made in the host's memory if their tables have no more entries
-	ShortRow    int // log2 of the length that an opening's longer rows are cut to
-	LowVars     int // an eq table of more variables is the product of one of so many, 6 at least, and another where rows are multiplied with it
-	ThreeRounds int // nanoseconds that three rounds before an opening's tables cost beside their passes: where that is less than it saves, they come
-	MostMoved   int // rows of an opening move between devices if they have no more bytes than this for each element that they fold to
+	HostPair    int // an opening's first rounds run in the host's memory if their tables have at most so many entries
+	ShortRow    int // log2 of the length into which an opening cuts longer rows
+	LowVars     int // rows meet an eq table of more variables as a product of two tables, one of them over LowVars variables; at least 6
+	ThreeRounds int // fixed cost in ns, beside passes over rows, of three more rounds before an opening's tables; they run if they save more
+	MostMoved   int // an opening moves rows between devices only if these are at most so many bytes per element that rows fold to
 
-	// Rows is held by whoever uses the queue behind those of Streams, on which rows are computed (run.Rows).
+	// Rows is held by whoever uses queue Streams, the one after those of the proofs' streams, on which rows are computed (run.Rows).
 	Rows sync.Mutex
 
-	// Dry says that the device only counts its memory: nothing is moved to the host to be done there.
+	// Dry says that the device only counts its memory. Then no work moves to the host, so that all its memory is counted here.
 	Dry bool
 
-	closers sync.Map     // what else has memory here (Keep)
-	spare   atomic.Int64 // (SetSpare)
-	ahead   atomic.Int64 // of it, for rows that are packed while tasks run
+	closers sync.Map     // set of Closers that have memory here (Keep)
+	spare   atomic.Int64 // bytes, set by SetSpare
+	ahead   atomic.Int64 // bytes of spare that are taken by rows packed while tasks run (Ahead)
 
 	mu      sync.Mutex
 	tensors map[identity]*resident
 	bytes   int                                       // of the fixed tensors that are here or on their way
-	boxes   map[kernels.Device][]kernels.ResultBuffer // not in use, by stream
-	age     int                                       // counts the tensors that were given back
+	boxes   map[kernels.Device][]kernels.ResultBuffer // free result buffers, by the stream that made them
+	age     int                                       // number of fixed tensors that were freed so far (Generation)
 	cache   Closer                                    // nil until wanted (Cached)
 	mode    Mode
 }
 
-// A Closer has memory of a device.
+// A Closer holds memory of a device, which Close frees.
 type Closer interface{ Close() }
 
-// resident is a fixed tensor on the device, or on its way there. The host's copy is kept, so that
-// its address stays its own.
+// resident is a fixed tensor on the device, or on its way there. The tensor is known by the address of the host's list (identity).
+// The reference in host keeps that list alive, so that no other list can get the address.
 type resident struct {
 	host   ints.Ints
 	tensor *Tensor       // nil while it is on its way
-	over   chan struct{} // closed when it has come, or will not
-	upload bool          // it comes from the host: other devices wait for it, and copy it
+	over   chan struct{} // closed when the transfer has ended, well or not
+	upload bool          // the tensor comes from the host: other devices that want it wait for over and copy it from here
 }
 
 // New returns a context without tensors on dev.
@@ -67,8 +67,8 @@ func New(dev kernels.Device) *Context {
 	}
 }
 
-// Spare returns the bytes that tasks and openings may take at once, less those that an opening has been prepared with (Ahead); 0 if
-// nothing bounds them.
+// Spare returns the bytes that tasks and openings may take at once, less those that an opening prepared in advance has taken (Ahead).
+// It is at least 1 where there is a bound, and 0 where there is none.
 func (m *Context) Spare() int64 {
 	if all := m.spare.Load(); all > 0 {
 		return max(1, all-m.ahead.Load())
@@ -76,13 +76,13 @@ func (m *Context) Spare() int64 {
 	return 0
 }
 
-// Ahead takes bytes off what is spare for an opening that is prepared while tasks run, or gives them back if negative.
+// Ahead subtracts bytes from Spare for an opening that is prepared while tasks run. Negative bytes give them back.
 func (m *Context) Ahead(bytes int64) { m.ahead.Add(bytes) }
 
-// SetSpare sets what Spare returns.
+// SetSpare sets what Spare returns before it subtracts the bytes of Ahead; 0 for no bound.
 func (m *Context) SetSpare(bytes int64) { m.spare.Store(bytes) }
 
-// FreeBytes returns the bytes of the device that nothing takes now, 0 if it does not tell.
+// FreeBytes returns the bytes of the device that are free now, 0 if the device does not tell.
 func (m *Context) FreeBytes() int {
 	d, ok := m.Dev.Device.(interface {
 		Available() (free, total int64, err error)
@@ -95,14 +95,14 @@ func (m *Context) FreeBytes() int {
 	return 0
 }
 
-// Trim waits for all queues and gives memory that its pool keeps unused back to the device, which makes other blocks of it. It returns
-// false if the device has no pool, or cannot.
+// Trim waits for all queues and returns the pool's unused memory to the device, which can make blocks of other sizes from it. It
+// returns false if the device has no pool, or if that failed.
 func (m *Context) Trim() bool {
 	d, ok := m.Dev.Device.(interface{ Trim() error })
 	return ok && d.Trim() == nil
 }
 
-// Drain waits for all that was enqueued on a stream.
+// Drain waits for all work that was enqueued on stream number `stream`.
 func (m *Context) Drain(stream int) error {
 	dev, err := kernels.StreamOf(m.Dev, stream)
 	if err != nil {
@@ -111,18 +111,21 @@ func (m *Context) Drain(stream int) error {
 	return dev.Sync()
 }
 
-// Traffic returns what the device has been used for by the machine.
+// Traffic returns how many bytes were moved and allocated through this context.
 func (m *Context) Traffic() Traffic {
 	c := m.Dev.counters
 	return Traffic{c.up.Load(), c.down.Load(), c.copied.Load(), c.Live(), c.Peak()}
 }
 
-// Resident returns a fixed tensor, not empty, on the device, where it stays
-// until Close. values must not change from now on; a later call for the same
-// list finds it there. It comes through a stream, from another device if one of the peers
-// has it. Where there is no room for it, the error wraps kernels.ErrMemory.
+// Resident returns the fixed tensor of values, which are not empty, on the device, where it stays until Close. values must not change
+// from now on: a later call finds the tensor by the list's address. dev is the stream that loads it, from one of the peers if one has
+// it, else from the host. If there is no room, the error wraps kernels.ErrMemory.
+//
+// Concurrent calls for the same list load it once: the first reserves it, the others wait until its transfer has ended and try again
+// if that failed. This does not deadlock between devices. A call waits for another context only while that one uploads from the host
+// (fromPeers), and an upload waits for no context.
 func (m *Context) Resident(dev kernels.Device, values ints.Ints, peers []*Context) (t *Tensor, err error) {
-	if t := m.Known(values); t != nil { // of which the width need not be found
+	if t := m.Known(values); t != nil { // spares Width, which may have to read all values
 		return t, nil
 	}
 	size := values.Len() * Width(values)
@@ -148,9 +151,9 @@ func (m *Context) Resident(dev kernels.Device, values ints.Ints, peers []*Contex
 	return t, err
 }
 
-// Reserve reserves size bytes for a fixed tensor that is about to be uploaded, until Arrived. If it is here, or on its way,
-// nothing is reserved, and over is closed when it has come, or will not. Where there is no room the error wraps
-// kernels.ErrMemory.
+// Reserve notes that a fixed tensor of size bytes is on its way; the caller then loads it and must call Arrived. If the tensor is here
+// or on its way already, nothing is reserved, and Reserve returns the channel over, which is closed when that transfer has ended, well
+// or not. If there is no room within MaxResident, the error wraps kernels.ErrMemory. Otherwise over and err are nil.
 func (m *Context) Reserve(values ints.Ints, size int) (over <-chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +168,8 @@ func (m *Context) Reserve(values ints.Ints, size int) (over <-chan struct{}, err
 	return nil, nil
 }
 
-// Arrived ends what Reserve began, with a tensor of as many bytes, which stays, or none.
+// Arrived ends what Reserve began. From now on the context owns t, which has size bytes; a nil t says that the transfer failed, and
+// the reservation is cancelled.
 func (m *Context) Arrived(values ints.Ints, size int, t *Tensor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,7 +181,7 @@ func (m *Context) Arrived(values ints.Ints, size int, t *Tensor) {
 	close(r.over)
 }
 
-// Adopt makes a tensor the fixed tensor of values, as if it had been uploaded.
+// Adopt makes t the fixed tensor of values, as if it had been uploaded, unless there is one or there is no room.
 func (m *Context) Adopt(values ints.Ints, t *Tensor) {
 	size := t.Len * t.Width
 	if over, err := m.Reserve(values, size); over == nil && err == nil {
@@ -185,7 +189,7 @@ func (m *Context) Adopt(values ints.Ints, t *Tensor) {
 	}
 }
 
-// Known returns a fixed tensor that is here, nil if it is not.
+// Known returns the fixed tensor of values, nil if it is not on the device or still on its way.
 func (m *Context) Known(values ints.Ints) *Tensor {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,16 +199,15 @@ func (m *Context) Known(values ints.Ints) *Tensor {
 	return nil
 }
 
-// uploading notes that a fixed tensor on its way here comes from the host: other machines that
-// want it copy it then.
+// uploading notes that a reserved tensor comes from the host. Other contexts that want it may then wait for it and copy it.
 func (m *Context) uploading(values ints.Ints) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tensors[identityOf(values)].upload = true
 }
 
-// fromPeers copies a fixed tensor from a machine that has it, or to which it is on its way, nil
-// if none can give it.
+// fromPeers copies a fixed tensor from a peer that has it, or that is uploading it from the host, for which it waits. It returns nil
+// if no peer can give the tensor. An error is one of dev; a peer that fails is passed over.
 func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Context) (*Tensor, error) {
 	for _, p := range peers {
 		if p == m {
@@ -218,7 +221,8 @@ func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Conte
 			<-r.over
 		}
 		there := p.Known(values)
-		// One stream's queue has it, sooner or later.
+		// With one stream the upload there may still be in its queue (NewTensor does not wait for it): dev's queue waits for that
+		// queue. With several streams NewTensor has waited.
 		if there == nil || p.Streams == 1 && kernels.After(dev, p.Dev) != nil {
 			continue
 		}
@@ -229,19 +233,19 @@ func (m *Context) fromPeers(dev kernels.Device, values ints.Ints, peers []*Conte
 	return nil, nil
 }
 
-// Reserved returns the bytes of the tensors that are here or on their way.
+// Reserved returns the bytes of the fixed tensors that are here or on their way.
 func (m *Context) Reserved() int { return read(&m.mu, &m.bytes) }
 
-// Generation returns a number that changes when resident tensors are given back.
+// Generation returns a number that changes when fixed tensors are freed: addresses from an earlier generation are not valid.
 func (m *Context) Generation() int { return read(&m.mu, &m.age) }
 
-// Keep notes what has memory here, for Close to close it.
+// Keep registers c, which has memory here, so that Close closes it.
 func (m *Context) Keep(c Closer) { m.closers.Store(c, true) }
 
-// Drop notes that something has none any more.
+// Drop takes back Keep, when c has freed its memory.
 func (m *Context) Drop(c Closer) { m.closers.Delete(c) }
 
-// Busy says whether anything has noted that it has memory here.
+// Busy says whether any Closer is registered (Keep), such as the run of another proof.
 func (m *Context) Busy() (busy bool) {
 	m.closers.Range(func(any, any) bool {
 		busy = true
@@ -250,8 +254,8 @@ func (m *Context) Busy() (busy bool) {
 	return busy
 }
 
-// Cached returns the value that is kept on the device from proof to proof beside the tensors. The first call makes it with
-// first; it is closed with the context.
+// Cached returns the one value that the context keeps from proof to proof beside the fixed tensors. The first call makes it with
+// `first`; Close closes it.
 func (m *Context) Cached(first func() Closer) Closer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -261,13 +265,13 @@ func (m *Context) Cached(first func() Closer) Closer {
 	return m.cache
 }
 
-// identity is the address of a list's first entry, and how many it has.
+// identity identifies a list in the host's memory: the address of its first entry, and its length.
 type identity struct {
 	at any
 	n  int
 }
 
-// identityOf returns that of a list that is not empty.
+// identityOf returns the identity of a list that is not empty.
 func identityOf(values ints.Ints) identity {
 	switch v := values.(type) {
 	case ints.Int8s:
@@ -279,10 +283,11 @@ func identityOf(values ints.Ints) identity {
 	return identity{&v[0], len(v)}
 }
 
-// Same says whether two lists, not empty, are one in the host's memory.
+// Same says whether two lists, not empty, are the same memory of the host.
 func Same(x, y ints.Ints) bool { return identityOf(x) == identityOf(y) }
 
-// Close frees the tensors, and closes what else has memory here. The context may be used again.
+// Close closes the Closers (Keep), then what is Cached, and then frees the fixed tensors and result buffers. Tensors that are still on
+// their way stay. The context may be used again.
 func (m *Context) Close() {
 	m.closers.Range(func(c, _ any) bool {
 		c.(Closer).Close()
@@ -304,17 +309,17 @@ func (m *Context) Close() {
 	}
 	for _, boxes := range m.boxes {
 		for _, box := range boxes {
-			_ = box.Close() // nothing of the machine depends on it any more
+			_ = box.Close() // an error changes nothing: the buffer is not used any more
 		}
 	}
 	clear(m.boxes)
 }
 
-// ResultWords is the size of the machine's result buffers: sums of a thousand
-// instances, or what is left of thirty.
+// ResultWords is the size of a result buffer, in words: room for the sums of a thousand
+// instances, or for what is left of the tables of thirty.
 const ResultWords = 1 << 15
 
-// TakeBox returns a result buffer of a stream that is not in use.
+// TakeBox returns a result buffer of the stream that is not in use. It is the caller's until GiveBox.
 func (m *Context) TakeBox(stream kernels.Device) (kernels.ResultBuffer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 )
 
-// Traffic is what a machine's device has been used for, in bytes.
+// Traffic is what has been transferred and allocated on a device, in bytes.
 type Traffic struct {
 	Uploaded, Downloaded int64
 	Copied               int64 // from other devices, not through the host
-	Live, Peak           int64 // allocated: now, at most
+	Live, Peak           int64 // allocated: now, and the most at once
 }
 
-// counters are those of a device, for all of its streams.
+// counters are what all streams of a device count together.
 type counters struct {
 	up, down, copied atomic.Int64
 
@@ -21,7 +21,7 @@ type counters struct {
 	streams map[int]*Counted // under the ledger's lock
 }
 
-// Counted is a stream of a device. It counts what it is used for.
+// Counted is a stream of a device that counts transfers and allocations. All streams of a device share their counters.
 type Counted struct {
 	kernels.Device
 	*counters
@@ -55,7 +55,7 @@ func (c *Counted) Stream(n int) (kernels.Device, error) {
 	return l, nil
 }
 
-// Alloc is described at kernels.Device, as the others are.
+// Alloc is described at kernels.Device, as the next three methods are.
 func (c *Counted) Alloc(bytes int) (kernels.Ptr, error) { return c.alloc(c.Device, bytes) }
 
 func (c *Counted) Free(p kernels.Ptr) { c.free(c.Device, p) }

@@ -9,15 +9,15 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 )
 
-// ledger remembers what is allocated on a device.
+// ledger records the allocations of a device.
 type ledger struct {
 	mu          sync.Mutex
-	live        map[kernels.Ptr]int
-	bytes, peak int64 // in live: now, at most
-	watched     int64 // at most since Watch
+	live        map[kernels.Ptr]int // bytes, by address
+	bytes, peak int64               // in live and booked (Book): now, and the most at once
+	watched     int64               // the most at once since Watch
 }
 
-// alloc allocates on a device.
+// alloc allocates on a device and records it.
 func (l *ledger) alloc(d kernels.Device, bytes int) (kernels.Ptr, error) {
 	p, err := d.Alloc(bytes)
 	if err == nil {
@@ -30,7 +30,7 @@ func (l *ledger) alloc(d kernels.Device, bytes int) (kernels.Ptr, error) {
 	return p, err
 }
 
-// Book counts bytes as if they were allocated, or no more if negative.
+// Book counts bytes as if they were allocated. Negative bytes end that.
 func (l *ledger) Book(bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,12 +38,12 @@ func (l *ledger) Book(bytes int) {
 	l.most()
 }
 
-// most notes what is allocated.
+// most updates the maxima after bytes has grown. The mutex is held.
 func (l *ledger) most() {
 	l.peak, l.watched = max(l.peak, l.bytes), max(l.watched, l.bytes)
 }
 
-// Watch begins anew what Watched returns.
+// Watch resets what Watched returns to the bytes that are allocated now.
 func (l *ledger) Watch() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,13 +59,13 @@ func (l *ledger) Peak() int64 { return read(&l.mu, &l.peak) }
 // Live returns the bytes that are allocated.
 func (l *ledger) Live() int64 { return read(&l.mu, &l.bytes) }
 
-// free frees what alloc gave.
+// free frees memory that alloc returned.
 func (l *ledger) free(d kernels.Device, p kernels.Ptr) {
-	l.forget(p) // before the address can be another's
+	l.forget(p) // first: once it is free, another goroutine may be given the same address
 	d.Free(p)
 }
 
-// forget takes an allocation off the ledger.
+// forget removes an allocation from the ledger without freeing it.
 func (l *ledger) forget(p kernels.Ptr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,16 +73,17 @@ func (l *ledger) forget(p kernels.Ptr) {
 	delete(l.live, p)
 }
 
-// read returns a value that a mutex guards.
+// read returns a value that a mutex protects.
 func read[T any](mu *sync.Mutex, v *T) T {
 	mu.Lock()
 	defer mu.Unlock()
 	return *v
 }
 
-// Extents are the allocations of a device at some time, by address. A copy between devices must not go beyond one.
+// Extents are the allocations of a device at one time, sorted by address. One copy between devices must stay within one allocation.
 type Extents []extent
 
+// extent is one allocation, [from, to).
 type extent struct{ from, to kernels.Ptr }
 
 // Extents returns what is allocated now.
@@ -97,7 +98,7 @@ func (l *ledger) Extents() Extents {
 	return all
 }
 
-// End returns where the allocation ends that has an address, or the address if none has it.
+// End returns the end of the allocation that contains p, or p itself if none does.
 func (e Extents) End(p kernels.Ptr) kernels.Ptr {
 	i := sort.Search(len(e), func(i int) bool { return e[i].from > p })
 	if i == 0 || e[i-1].to <= p {

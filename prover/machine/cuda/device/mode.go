@@ -1,20 +1,20 @@
 package device
 
-// A Mode says what is recomputed on demand, as memory is short. The zero Mode keeps everything on the device.
+// A Mode says what is not kept on the device because memory is short, and is recomputed on demand. The zero Mode keeps everything.
 type Mode struct {
-	Rows   bool // the opening packs rows of its table some at a time, for each pass over them
-	Keys   bool // of look-ups
-	Values bool // of the forward pass, and keys: those of a segment of the circuit together
-	Ahead  bool // the next segment's values too, while chunks of one are proved: streams need not wait for each other, and two segments have values at a time
-	Kept   int  // how many segments keep their values all the same: the first ones
-	Packed bool // an opening packs the rows of the other segments once, when it begins, and does not recompute them for each pass
-	// Tables bounds the bytes that an opening's tables over K take, as far as it can do with fewer; 0: no bound.
+	Rows   bool // each pass of the opening packs the rows of its table anew, in pieces
+	Keys   bool // each stream computes the keys of look-ups again when it wants them
+	Values bool // values of the forward pass, and keys, are recomputed for all of a segment of the circuit at once
+	Ahead  bool // with Values: two segments have values at a time, so that streams may begin the next one while others are in the last
+	Kept   int  // with Values: the first so many segments keep their values all the same
+	Packed bool // with Values: the opening packs rows of recomputed segments once, when it begins, and not again for each pass
+	// Tables bounds the bytes of an opening's tables over K, as far as it can do with fewer; 0: no bound.
 	Tables int64
-	// Stay is how many bytes of rows, of those that Rows packs for each pass, are packed once all the same, and stay until the opening is done.
+	// Stay is how many bytes of rows, where Rows is set, are packed once all the same and kept until the opening is done.
 	Stay int64
 }
 
-// Together is how many segments have values on the device at a time.
+// Together is how many recomputed segments have values on the device at a time.
 func (m Mode) Together() int {
 	if m.Ahead {
 		return 2
@@ -22,12 +22,12 @@ func (m Mode) Together() int {
 	return 1
 }
 
-// Forward is the part of the mode that a forward pass depends on.
+// Forward is the part of the mode that a forward pass depends on. Keys is set in it if Values is.
 func (m Mode) Forward() Mode {
 	return Mode{Keys: m.Keys || m.Values, Values: m.Values, Kept: m.Kept}
 }
 
-// Recomputed names what is: "rows", "keys", "values". Nil if everything is kept.
+// Recomputed lists what is recomputed, for messages: "rows", "keys", "values". It is nil if everything is kept.
 func (m Mode) Recomputed() []string {
 	var all []string
 	add := func(is bool, what string) {

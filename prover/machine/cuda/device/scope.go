@@ -2,8 +2,9 @@ package device
 
 import "github.com/prove-model/prove-model/kernels"
 
-// Scope is a device that remembers what was allocated through it, so that
-// nothing is left behind by work that stopped halfway.
+// A Scope is a device that records what is allocated through it. Close frees all that was not freed before, so that work that stops
+// halfway leaves nothing behind. Memory is freed in the order of the device's queue (kernels.Device), so what is enqueued there may
+// still use it; another queue that reads it must have been waited for.
 type Scope struct {
 	kernels.Device
 	ledger
@@ -11,12 +12,13 @@ type Scope struct {
 	parts map[kernels.Ptr]*area // by the address of a part
 }
 
-// area is an allocation in parts, of which some are still in use.
+// area is an allocation that Several has divided into parts.
 type area struct {
 	at   kernels.Ptr
-	left int
+	left int // parts that are not freed yet
 }
 
+// NewScope returns a scope without allocations on d.
 func NewScope(d kernels.Device) *Scope {
 	return &Scope{Device: d, ledger: ledger{live: map[kernels.Ptr]int{}}, parts: map[kernels.Ptr]*area{}}
 }
@@ -27,8 +29,8 @@ func (s *Scope) Beneath() kernels.Device { return s.Device }
 // Alloc is described at kernels.Device.
 func (s *Scope) Alloc(bytes int) (kernels.Ptr, error) { return s.alloc(s.Device, bytes) }
 
-// Several allocates areas of at least one byte each, one directly after the other. Each is freed by
-// itself, but gives its memory back with the last of them.
+// Several allocates areas of bytes[i] ≥ 1 bytes, one directly after the other, in one allocation. Each is freed by itself (Free); the
+// allocation is freed with the last of them.
 func (s *Scope) Several(bytes []int) ([]kernels.Ptr, error) {
 	all := 0
 	for _, n := range bytes {
@@ -65,10 +67,10 @@ func (s *Scope) Free(p kernels.Ptr) {
 	}
 }
 
-// Release has an allocation, which is not one of Several, outlive the scope.
+// Release removes an allocation, which is not one of Several, from the scope: Close does not free it, and the caller owns it.
 func (s *Scope) Release(p kernels.Ptr) { s.forget(p) }
 
-// Close frees everything.
+// Close frees everything that is still allocated.
 func (s *Scope) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Claims are the parts of a functional as products are taken of them: most of those that are on
-// one row alone are taken together, as one weight on the whole row. A model of many layers
-// has thousands of such claims on tensors smaller than a row, every n-th column of it for one
-// tree beside another with longer rows; one product of all columns on the tensor cores costs
-// less than some products of a few columns without them.
+// Claims say which products of rows with weights are made for the parts of a functional. Most parts
+// that are on a single row are joined: the sum of their weights is one weight on the whole row. A model
+// of many layers has thousands of such claims, on tensors smaller than a row. If one tree's rows are
+// shorter than the table's, such a claim is on every n-th column of a table row. One product over
+// all columns on the tensor cores costs less than several over a few columns without them.
 type Claims struct {
-	each   []int   // parts taken by themselves
-	joined [][]int // parts of one row, at least one
-	spans  []span  // of what products are taken of
+	each   []int   // parts of which products are made one by one
+	joined [][]int // lists of parts that are joined, each of one row, and not empty
+	spans  []span  // by product: first those of each, then those of joined
 }
 
-// joinRows takes parts of a functional on so many rows together where that costs less.
+// joinRows divides the parts of a functional on so many rows into single and joined ones, by estimated cost.
 func joinRows(q *whir.Functional, rows int) *Claims {
 	c := &Claims{}
 	single := make([][]int, rows) // parts of one row, by row
@@ -52,16 +52,17 @@ func joinRows(q *whir.Functional, rows int) *Claims {
 	return c
 }
 
-// A partGroup are parts with the same eq table on the same columns of their rows: those of equal
-// blocks of tensors whose claims are at one point. Their products with a row are the same. At
-// each place of long rows a group either has some of its parts' rows or not. A joined row is a group of its own.
+// A partGroup is the parts that have the same eq table on the same columns of their rows, such as
+// those of equal blocks of tensors whose claims are at one point. Their products with a given row are
+// the same, so they are made once. runs are the places of long rows at which some part of the group
+// has a row. The parts of a joined row are a group of their own.
 type partGroup struct {
 	parts  []int
-	runs   []placeRun
+	runs   []placeRun // by place
 	joined bool
 }
 
-// placeRun are places from to to−1 of a group, that number column and on of its places.
+// placeRun is the places from … to−1 of a group. Its places are numbered through all runs; column is the number of place `from`.
 type placeRun struct{ from, to, column int }
 
 // columns returns the number of places of a group.
@@ -70,7 +71,7 @@ func (g *partGroup) columns() int {
 	return last.column + last.to - last.from - g.runs[0].column
 }
 
-// column returns the number of a place that a group has.
+// column returns the number of a place, which the group must have.
 func (g *partGroup) column(place int) int {
 	i, found := slices.BinarySearchFunc(g.runs, place, func(r placeRun, place int) int { return cmp.Compare(r.from, place) })
 	if !found {
@@ -79,8 +80,8 @@ func (g *partGroup) column(place int) int {
 	return g.runs[i].column + place - g.runs[i].from
 }
 
-// partGroups divides parts of the functional into groups, for long rows of n rows, in the order of
-// their first parts.
+// partGroups divides parts of the functional into groups, for long rows of n rows each. Groups are in
+// the order of their first parts.
 func (r *Rows) partGroups(parts []int, n int) []partGroup {
 	type key struct {
 		weight         int
@@ -106,7 +107,7 @@ func (r *Rows) partGroups(parts []int, n int) []partGroup {
 	return all
 }
 
-// placeRuns returns the places of parts, at least one, in long rows of n rows.
+// placeRuns returns the places of all rows of some parts, at least one, in long rows of n rows: the union as sorted runs.
 func placeRuns(q *whir.Functional, parts []int, n int) []placeRun {
 	var all []placeRun
 	for _, i := range parts {
@@ -133,7 +134,7 @@ func placeRuns(q *whir.Functional, parts []int, n int) []placeRun {
 	return runs
 }
 
-// rowPart is a part's share of one row.
+// rowPart describes for a kernel the weights that a part has on one row: its eq table times coef.
 func (w *weights) rowPart(q *whir.Functional, part int, coef field.QM31) kernels.RowPart {
 	p := &q.Parts[part]
 	return kernels.RowPart{Part: uint64(w.of[part]), Column: uint32(p.Column), Stride: uint32(p.Stride), Coef: coef}

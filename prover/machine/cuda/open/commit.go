@@ -15,8 +15,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// rowsAtOnce returns how many of some rows are encoded at once: those whose
-// codewords fit into as many bytes, but enough for a step of the hash.
+// rowsAtOnce returns how many of some rows are encoded at once: as many as have codewords of 2^domain
+// values in so many bytes, in multiples of what the hash absorbs in one step, and at least one such step.
 func rowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
 	least := suite.RowsAtOnce()
 	n := max(least, bytes/kernels.SizeM31>>domain)
@@ -26,14 +26,14 @@ func rowsAtOnce(suite hash.Suite, rows, domain, bytes int) int {
 // maxEncode is the most rows that one launch encodes.
 const maxEncode = 1 << 15
 
-// NewTwiddles makes those that encode takes, for domains of up to 2^domain points.
+// NewTwiddles makes the factors for encode, for domains of up to 2^domain points.
 func NewTwiddles(a *device.Scope, domain int) kernels.Ptr {
 	t := device.NewArray[uint32](a, 1<<domain)
 	device.Check(kernels.Twiddles(a, t, domain))
 	return t
 }
 
-// encode sets words to the codewords of n rows of 2^vars values.
+// encode sets words to the codewords, of 2^domain values each, of n rows of 2^vars values.
 func encode(a *device.Scope, twiddles, words, values kernels.Ptr, n, vars, domain int) {
 	for n > 0 {
 		k := min(n, maxEncode)
@@ -44,37 +44,37 @@ func encode(a *device.Scope, twiddles, words, values kernels.Ptr, n, vars, domai
 	}
 }
 
-// Arrivals are the fixed tensors that come to a device while it hashes.
+// Arrivals are the fixed tensors that are transferred to a device while it hashes groups of rows.
 type Arrivals interface {
-	// Have says whether those that a group of rows reads need not be waited for.
+	// Have says whether Wait for a group would return at once.
 	Have(c *backend.Commitment, group int) bool
-	// Wait has what is enqueued on the device's stream from now on done after they have come.
+	// Wait makes the device's stream wait for the tensors that a group reads: what is enqueued from now on runs after they have come.
 	Wait(c *backend.Commitment, group int)
-	// Find returns a tensor of any kind, as Stream does.
+	// Find returns a tensor of any kind, as run.Stream.Find does.
 	Find(id model.TensorID) (*device.Tensor, error)
 }
 
 // groupHasher makes the digests of groups of rows, for each column of their codewords.
 type groupHasher struct {
-	a             *device.Scope
+	a             *device.Scope // owns the memory below
 	Stream        *run.Stream
 	c             *backend.Commitment
 	arrivals      Arrivals
-	segments      []run.Groups  // in order
-	packs         *device.Scope // of the packer
-	packer        *packer       // for the group in hand, and the others of its segment if that is recomputed
+	segments      []run.Groups  // the groups that are left, by the segment that recomputes their values
+	packs         *device.Scope // owns the memory of packer
+	packer        *packer       // for the current group, or for all groups of its segment if that is recomputed
 	twiddles      kernels.Ptr
-	n             int // rows at once
-	parts         int // of their codewords, of which one is there at a time (kernels.EncodePart)
-	values, words kernels.Ptr
-	tails         kernels.Ptr // of a tree that hides
-	state         kernels.Ptr // of the hashes, 0 until wanted
+	n             int         // how many rows are encoded at once
+	parts         int         // codewords are made in so many parts, one at a time (kernels.EncodePart)
+	values, words kernels.Ptr // n rows, and a part of their codewords
+	tails         kernels.Ptr // of n rows, in a tree that hides; else 0
+	state         kernels.Ptr // of the hashes of all columns, for groups of more than n rows; 0 until wanted
 }
 
-// NewGroupHasher returns one for these groups.
+// NewGroupHasher returns a hasher for some groups of a commitment, with memory from a.
 func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, groups []int) *groupHasher {
 	h := &groupHasher{a: a, Stream: b, c: c, arrivals: come, packs: device.NewScope(a), segments: segmentsOf(b, c, groups)}
-	domain, tail := c.LogDomain(), 0 // the longest, which are other values for each part of codewords
+	domain, tail := c.LogDomain(), 0 // tail: the longest. With tails the parts of a codeword are made of different values (addTails).
 	for _, i := range groups {
 		h.n = max(h.n, rowsAtOnce(c.Hash, c.Groups[i].Rows, domain, b.Context.Piece))
 		tail = max(tail, c.Groups[i].Tail)
@@ -91,8 +91,9 @@ func NewGroupHasher(b *run.Stream, a *device.Scope, come Arrivals, c *backend.Co
 	return h
 }
 
-// Next returns the number in a list of the group that is to be hashed next: the first of which all
-// tensors are there, if they come by themselves, so that the device need not wait for others.
+// Next returns the index in groups of the one to hash next: the first whose tensors have all arrived,
+// so that the device need not wait, or the first of all. If segments are recomputed, groups keep their
+// order, so that each segment is recomputed once.
 func (h *groupHasher) Next(groups []int) int {
 	if !slices.ContainsFunc(h.segments, func(s run.Groups) bool { return s.Again }) {
 		for k, i := range groups {
@@ -104,7 +105,7 @@ func (h *groupHasher) Next(groups []int) int {
 	return 0
 }
 
-// pack makes the packer that has a group's rows.
+// pack makes the packer for a group, unless the current one has the group. It leaves the recomputed segment of the groups before.
 func (h *groupHasher) pack(group int) {
 	for !slices.Contains(h.segments[0].Of, group) {
 		h.packer, h.segments = nil, h.segments[1:]
@@ -124,7 +125,8 @@ func (h *groupHasher) pack(group int) {
 	h.packer = newPacker(h.Stream, h.packs, *h.c, some, h.arrivals.Find)
 }
 
-// Digests writes those of a group to dst. Groups come in their order, or in that of next.
+// Digests writes the digests of a group to dst, one for each column. Groups must come in their order, or in that of Next. The rows are
+// encoded h.n at a time and in h.parts parts, and each part is hashed before the next one takes its memory.
 func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 	h.pack(group)
 	domain, rows := h.c.LogDomain(), h.c.Groups[group].Rows
@@ -157,43 +159,44 @@ func (h *groupHasher) Digests(ctx context.Context, dst kernels.Ptr, group int) {
 	}
 }
 
-// addTails adds the tails of n rows of a group to the values that a part of the codewords is made of.
+// addTails adds the tails of n rows of a group, times tau, to the values from which a part of the codewords is made. tau is the point of
+// the part's block (code.Domain.Point).
 func (h *groupHasher) addTails(group, n, part int) {
 	if h.tails == 0 {
 		return
 	}
 	blocks := code.NewDomain(h.c.LogBlowup)
 	tau := blocks.Point(uint64(part))
-	if part > 0 { // they are there for the part before
+	if part > 0 { // the values still contain the tails times the point of the part before
 		tau = tau.Sub(blocks.Point(uint64(part - 1)))
 	}
 	device.Check(kernels.AddTails(h.a, h.values, h.tails, h.c.RowVars, h.c.Groups[group].Tail, n, tau))
 }
 
-// LeafHasher makes the leaves of columns from the digests of their groups, in order.
+// LeafHasher makes the leaves of some columns from the digests of their groups, which it absorbs in order.
 type LeafHasher struct {
 	a        *device.Scope
 	c        *backend.Commitment
 	columns  int
 	leaves   kernels.Ptr
-	Absorbed int         // groups
+	Absorbed int         // how many groups have been absorbed
 	state    kernels.Ptr // of the hashes, 0 until wanted
 }
 
-// NewLeafHasher returns one for the leaves of so many columns of a commitment, from one on.
+// NewLeafHasher returns a hasher for `columns` leaves of a commitment, from column `first` on, which are written to leaves.
 func NewLeafHasher(a *device.Scope, c *backend.Commitment, leaves kernels.Ptr, first, columns int) *LeafHasher {
 	l := &LeafHasher{a: a, c: c, columns: columns, leaves: leaves}
 	if c.Salted() {
 		const each = len(hash.Digest{})
 		device.Check(kernels.Elements(a, leaves, &secretsOf(c).Key, prf.Salt, 0, uint64(each*first), 1, each*columns))
-		l.Absorbed = -1 // the salts are a group before the first
+		l.Absorbed = -1 // the salts are absorbed as a group before group 0
 		l.Absorb(leaves)
 	}
 	return l
 }
 
-// Absorb absorbs the digests of the next group, which may be where the leaves will be, and
-// are there if it is the only one.
+// Absorb absorbs the digests of the next group. They may lie in the memory of the leaves. If the
+// commitment has one group alone and no salts, its digests are the leaves, and must lie there.
 func (l *LeafHasher) Absorb(digests kernels.Ptr) {
 	salts := 0
 	if l.c.Salted() {
@@ -208,7 +211,7 @@ func (l *LeafHasher) Absorb(digests kernels.Ptr) {
 	l.Absorbed++
 }
 
-// HashLeaves makes the leaves of all columns on one machine. l has absorbed some groups; nil stands for none.
+// HashLeaves makes the leaves of all columns on one machine. l, if not nil, has absorbed the first groups already, into memory of its own.
 func HashLeaves(
 	ctx context.Context, b *run.Stream, a *device.Scope, come Arrivals, c *backend.Commitment, l *LeafHasher, leaves kernels.Ptr,
 ) {

@@ -11,22 +11,24 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// DotTable has two tables over K (rowsums.go), both with a row for each long row: the products of
-// committed rows with the eq tables of parts, and the weights of these rows. A column belongs to a
-// group of parts at one of its places in the long row.
+// DotTable makes the two tables over K for the first rounds (rowsums.go): the products ("dots") of
+// committed rows with the eq tables of parts, and the weights of these rows. The table of rows is
+// viewed as Longs long rows of n rows each; place l of a long row is its l-th row. Both tables have
+// Longs rows, and a column for each pair of a group of parts and one of the group's places.
 type DotTable struct {
 	*Rows
-	a          *device.Scope // of the tables
-	Longs, n   int           // long rows, and rows in each
+	a          *device.Scope // owns the tables
+	Longs, n   int           // number of long rows, and of rows in each
 	groups     []partGroup
-	from, to   int   // places whose rows are on the device
-	long, some int   // and long rows that have some: from one on, so many
-	before     []int // planes of these at the places before each
-	Columns    int   // a multiple of 4
-	Products   kernels.Ptr
+	from, to   int         // the rows at places from … to−1 are on the device
+	long, some int         // these are in long rows long … long+some−1
+	before     []int       // by place: how many planes the rows on the device have at smaller places
+	Columns    int         // of each table, padded to a multiple of 4
+	Products   kernels.Ptr // Longs × Columns elements
 }
 
-// Products computes the dots of the rows that are here, for claims on 2^vars long rows.
+// Products computes the dots of the rows on this device with the weights of the claims c, for 2^vars long rows. Dots of rows elsewhere
+// are zero in its table, so that the tables of several devices add up.
 func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int) *DotTable {
 	r.setFunctional(q)
 	t := &DotTable{Rows: r, a: a, Longs: 1 << vars, n: len(r.At) >> vars}
@@ -52,10 +54,10 @@ func (r *Rows) Products(a *device.Scope, q *whir.Functional, c *Claims, vars int
 	return t
 }
 
-// listWeights lists the weights of rows: those of parts of a group that have a row in common
-// are added up.
+// listWeights lists the entries of the table of weights that are not zero. If several parts of a group
+// have the same row, their weights are added up.
 func (t *DotTable) listWeights() []kernels.PlacedElement {
-	type entry struct{ group, at int } // the last group that has a row, and where in the list
+	type entry struct{ group, at int } // of a row: the last group that has it, from 1 on, and where its weight is in the list
 	seen := make([]entry, t.Longs*t.n)
 	var list []kernels.PlacedElement
 	for i := range t.groups {
@@ -73,14 +75,14 @@ func (t *DotTable) listWeights() []kernels.PlacedElement {
 				}
 			}
 		}
-		if g.joined { // the weights of parts are in the products
+		if g.joined { // the weights of its parts are factors of the product already
 			list[len(list)-1].Value = field.One
 		}
 	}
 	return list
 }
 
-// Pair returns the tables for the rounds.
+// Pair returns the rounds over the two tables: in the host's memory if they are small (Context.HostPair), else on the device.
 func (t *DotTable) Pair() Rounds {
 	weights, n := t.listWeights(), t.Longs*t.Columns
 	if n <= t.Stream.Context.HostPair {
@@ -100,7 +102,7 @@ func (t *DotTable) Pair() Rounds {
 	return &Tables{Stream: t.Stream, Mem: t.a, F: t.Products, Q: q, N: n}
 }
 
-// part returns a part of a group; in what products are made of they are alike, but for joined ones.
+// part returns the first part of a group. Unless the group is joined, all its parts give the same products.
 func (t *DotTable) part(group int) *whir.Part { return &t.q.Parts[t.groups[group].parts[0]] }
 
 // weight returns the number of a group's eq table.
@@ -108,7 +110,7 @@ func (t *DotTable) weight(w *weights, group int) uint64 {
 	return uint64(w.of[t.groups[group].parts[0]])
 }
 
-// runs returns the runs of a group as far as their rows are on the device.
+// runs returns the runs of a group, limited to the places whose rows are on the device.
 func (t *DotTable) runs(group int) []placeRun {
 	var some []placeRun
 	for _, r := range t.groups[group].runs {
@@ -119,20 +121,20 @@ func (t *DotTable) runs(group int) []placeRun {
 	return some
 }
 
-// The ways to make products of a group with rows.
+// The ways to multiply rows with the weights of a group. All but the first use the tensor cores, with weights in panels of bytes.
 const (
 	byMultiplyAdds = iota
-	bySegments     // on the tensor cores, with a panel of a part of an eq table
-	byPanels       // with one of an eq table
-	byJoinedPanels // with one of the sum of a joined row's parts
-	ways
+	bySegments     // the panel has the lower factor of a long eq table
+	byPanels       // the panel has the whole eq table
+	byJoinedPanels // the panel has the sum of the weights of a joined row's parts
+	ways           // how many there are
 )
 
-// class says how products of a group are made: of some columns of rows, from one on, and a panel over 2^vars of them, which is one
-// of 2^segments that they are cut into.
+// class says how products of a group are made: in which way, from which column of the rows on, and with a panel over 2^vars columns,
+// which serves for 2^segments segments of the row, one behind the other.
 type class struct{ way, column, vars, segments int }
 
-// classOf returns that of a group.
+// classOf returns the class of a group.
 func (t *DotTable) classOf(group int) class {
 	p := t.part(group)
 	s, low := spanOf(p), t.Stream.Context.LowVars
@@ -147,7 +149,7 @@ func (t *DotTable) classOf(group int) class {
 	return class{byPanels, p.Column, s.vars, 0}
 }
 
-// dots computes the products of all groups with the rows at places from to to−1, which are on the device, as far as there are any.
+// dots computes the products of all groups with the rows at places from … to−1 that this device has. They are on it now.
 func (t *DotTable) dots(from, to int) {
 	t.on(from, to)
 	var groups [ways][]int
@@ -159,7 +161,7 @@ func (t *DotTable) dots(from, to int) {
 	}
 	t.lightDots(groups[byMultiplyAdds])
 	for _, own := range groups[bySegments:] {
-		// Groups of the same places together: those that have a place share its rows' way to the processors.
+		// Sort groups by place: groups that have a place in common are multiplied together, and read its rows once.
 		slices.SortStableFunc(own, func(x, y int) int { return t.groups[x].runs[0].from - t.groups[y].runs[0].from })
 		for len(own) > 0 {
 			n, bytes := 0, 0
@@ -174,7 +176,7 @@ func (t *DotTable) dots(from, to int) {
 	}
 }
 
-// on says that the rows at places from to to−1 are on the device, as far as there are any.
+// on notes that the rows at places from … to−1 are on the device.
 func (t *DotTable) on(from, to int) {
 	t.from, t.to, t.before = from, to, make([]int, t.n+1)
 	t.long, t.some = t.Longs, 0
@@ -190,12 +192,12 @@ func (t *DotTable) on(from, to int) {
 	}
 }
 
-// finish adds the products of the long rows that there are to the table.
+// finish adds the finished products of the long rows that have rows on the device to the table.
 func (t *DotTable) finish(a *device.Scope, done []kernels.FinishDot) {
 	device.Check(kernels.FinishDots(a, kernels.At[field.QM31](t.Products, t.long*t.Columns), t.some, t.Columns, done))
 }
 
-// lightDots does groups by multiply-adds.
+// lightDots makes the products of groups by multiply-adds, all in one launch.
 func (t *DotTable) lightDots(groups []int) {
 	if len(groups) == 0 {
 		return
@@ -235,24 +237,25 @@ func (t *DotTable) lightDots(groups []int) {
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// panelClass are groups of a class, whose panels lie one behind the other.
+// panelClass is the groups of a class, whose panels lie one behind the other in memory.
 type panelClass struct {
 	class
 	groups []int
 	panels kernels.Ptr
 }
 
-// product is that of the panels of groups of a class, by their numbers there, with the rows at the places of a segment.
+// product is the matrix product of panels with rows: of the groups segment.of, which are indexes of class.groups, with the rows at the
+// places of the segment.
 type product struct {
 	segment
 	class     *panelClass
 	in        kernels.SegmentProduct
-	row, bias int         // its first, in the lists of planes and of biases of targets
-	biases    kernels.Ptr // on the device
+	row, bias int         // where its part begins in the lists of all planes, and of all biases
+	biases    kernels.Ptr // its biases on the device
 }
 
-// panelDots does groups on the tensor cores, all of which have their products made in one way: in one launch, as there are thousands
-// of small ones. Groups of a class that have the same places share one product.
+// panelDots makes the products of groups on the tensor cores, all in one way and one launch, as there are thousands of small groups.
+// Groups of a class that have the same places share one matrix product.
 func (t *DotTable) panelDots(groups []int) {
 	a := device.NewScope(t.a)
 	defer a.Close()
@@ -284,7 +287,7 @@ func (t *DotTable) panelDots(groups []int) {
 	t.finish(a, done)
 }
 
-// sumOfWeights is what the weights add up to of which a group's panel is made: those of an eq table to 1.
+// sumOfWeights returns the sum of the weights in a group's panel, which the bias of a row is multiplied with. For an eq table it is 1.
 func (t *DotTable) sumOfWeights(g *partGroup) field.QM31 {
 	if !g.joined {
 		return field.One
@@ -296,7 +299,7 @@ func (t *DotTable) sumOfWeights(g *partGroup) field.QM31 {
 	return sum
 }
 
-// classesOf divides groups into classes. Those of as many columns lie together: their panels are made in one launch.
+// classesOf divides groups into classes, sorted by vars: panels over the same number of columns are made in one launch.
 func (t *DotTable) classesOf(groups []int) []*panelClass {
 	var all []*panelClass
 	by := map[class]*panelClass{}
@@ -312,10 +315,11 @@ func (t *DotTable) classesOf(groups []int) []*panelClass {
 	return all
 }
 
-// productsOf lists the products of classes, without panels, and puts what else they are made of on the device.
+// productsOf lists the matrix products of classes, and uploads their rows, biases and numbers of panels, with memory for their sums. The
+// panels themselves are left to multiply.
 func (t *DotTable) productsOf(a *device.Scope, classes []*panelClass) []product {
 	var all []product
-	var numbers []uint64 // of all panels, those of each product among its class's
+	var numbers []uint64 // of the panels of each product, as indexes of its class's panels
 	planes, targets, words := 0, 0, 0
 	for _, c := range classes {
 		runs := make([][]placeRun, len(c.groups))
@@ -360,7 +364,8 @@ func (t *DotTable) productsOf(a *device.Scope, classes []*panelClass) []product 
 	return all
 }
 
-// listRows appends the planes of the rows of a segment, as the results lie, and the rows' biases.
+// listRows appends the planes of the rows of a segment, and the rows' biases. The number of a row's bias is the target of its planes:
+// where their results are added up.
 func (t *DotTable) listRows(planes []kernels.ByteRow, biases []uint32, s segment) {
 	for h := t.long; h < t.long+t.some; h++ {
 		for _, row := range t.At[h*t.n+s.from : h*t.n+s.to] {
@@ -369,7 +374,7 @@ func (t *DotTable) listRows(planes []kernels.ByteRow, biases []uint32, s segment
 	}
 }
 
-// multiply makes the panels of so many groups in all, and adds the products.
+// multiply makes the panels of the classes, which have so many groups in all, and adds all products to their sums.
 func (t *DotTable) multiply(a *device.Scope, groups int, classes []*panelClass, all []product) {
 	way, w := classes[0].way, t.weights
 	if way == bySegments {
@@ -384,7 +389,7 @@ func (t *DotTable) multiply(a *device.Scope, groups int, classes []*panelClass, 
 		}
 	}
 	next := device.NewArray[int8](a, size)
-	if way == byJoinedPanels { // of one class
+	if way == byJoinedPanels { // all are of one class: classOf depends on nothing else for them
 		classes[0].panels = next
 		device.Check(kernels.PackRows(a, next, groups, t.RowVars, t.rowParts(a, classes[0].groups)))
 	} else {
@@ -412,11 +417,11 @@ func (t *DotTable) multiply(a *device.Scope, groups int, classes []*panelClass, 
 	device.Check(kernels.AddByteProducts(a, jobs...))
 }
 
-// multiplySegments adds products with eq tables that are long: each is the product of a table over the lowest indexes, which is made as
-// a panel, and one over the others (kernels.SegmentProduct).
+// multiplySegments adds the products with long eq tables. Each such table is the product of two: one over the lowest index bits, in a
+// panel, and one over the other bits (kernels.SegmentProduct).
 func (t *DotTable) multiplySegments(a *device.Scope, w *weights, all []product) {
 	var highs []uint64
-	most, least := 0, 0 // bytes for all rows, and for one
+	most, least := 0, 0 // bytes of scratch memory: for all rows at once, and for one row of the product that takes most
 	for _, p := range all {
 		for _, number := range p.of {
 			highs = append(highs, t.weight(w, p.class.groups[number])+1)
@@ -434,7 +439,7 @@ func (t *DotTable) multiplySegments(a *device.Scope, w *weights, all []product) 
 	device.Check(kernels.AddSegmentProducts(a, device.NewArray[uint8](a, room), room, w.parts, w.tables, jobs...))
 }
 
-// rowParts returns the parts of joined rows on the device, with the coefficients that their rows have.
+// rowParts uploads the list of the parts of joined groups, each with the weight of its row.
 func (t *DotTable) rowParts(a *device.Scope, groups []int) kernels.RowParts {
 	w := t.weights
 	return w.rowParts(a, kernels.ListParts(len(groups), t.RowVars, w.vars, func(yield func(int, kernels.RowPart) bool) {
@@ -448,14 +453,14 @@ func (t *DotTable) rowParts(a *device.Scope, groups []int) kernels.RowParts {
 	}))
 }
 
-// planes returns how many planes have the rows at the places of a segment.
+// planes returns how many planes the rows at the places of a segment have together.
 func (t *DotTable) planes(s segment) int { return t.before[s.to] - t.before[s.from] }
 
-// merged takes segments that are next to each other as one, with the groups of both, as long as that
-// costs less, though it makes products that nobody wants: a few rows read all panels.
+// merged joins neighbouring segments into one with the groups of both, as long as that costs less. It
+// makes some products that are not wanted, but a product of few rows would have to read all panels for them.
 func (t *DotTable) merged(all []segment) []segment {
 	var some []segment
-	wanted := 0 // products of a row at each place of the last
+	wanted := 0 // products that are wanted of the last segment, counted by group and place
 	for _, s := range all {
 		own := len(s.of) * (s.to - s.from)
 		if n := len(some); n > 0 && some[n-1].to == s.from {
@@ -472,15 +477,15 @@ func (t *DotTable) merged(all []segment) []segment {
 	return some
 }
 
-// mostProducts is how many products are made for four that are wanted, at most.
+// mostProducts bounds the unwanted products: for every four that are wanted, at most five are made.
 const mostProducts = 5
 
 // productCost estimates the time of the product of panels with planes of rows, by what blocks read and
-// multiply; see kernels.AddByteProducts.
+// multiply (kernels.AddByteProducts). Its unit is arbitrary.
 func productCost(panels, planes int) float64 {
 	const (
-		eachPanel   = 16 // bytes for each of a row
-		eachPanels  = 8  // of a block
+		eachPanel   = 16 // bytes of a panel for each byte of a row
+		eachPanels  = 8  // panels of a block
 		halfBlock   = 64 // rows
 		perMultiply = 0.15
 	)
@@ -492,7 +497,7 @@ func productCost(panels, planes int) float64 {
 	return float64(read) + perMultiply*float64(panels*halves*halfBlock)
 }
 
-// union returns the numbers of two increasing lists.
+// union merges two increasing lists, without duplicates.
 func union(x, y []uint64) []uint64 {
 	all := make([]uint64, 0, len(x)+len(y))
 	for len(x) > 0 && len(y) > 0 {
@@ -508,15 +513,15 @@ func union(x, y []uint64) []uint64 {
 	return append(append(all, x...), y...)
 }
 
-// segment are places from to to−1, which the same groups have, by their number in a
-// list.
+// segment is a range of places, from … to−1, that the same groups have. The groups are given by
+// their indexes in a list, increasing.
 type segment struct {
 	from, to int
 	of       []uint64
 }
 
-// segments divides places so that every group, of which the runs are given, has all of a
-// segment or none of it, and leaves out those that none has.
+// segments divides places into segments such that every group, given by its runs, has all places of
+// a segment or none. Places that no group has are left out.
 func segments(groups [][]placeRun) []segment {
 	type edge struct {
 		place  int

@@ -11,16 +11,17 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// weights are product tables on the device: of the eq tables of a functional's
-// parts, or of the functional of evaluation at a point.
+// weights are lists of weights on the device, each list a product over index bits: the eq tables of
+// a functional's parts, or the weights of evaluation at a point. A list is kept as two smaller tables
+// whose product it is (kernels.WeightPart).
 type weights struct {
-	vars          []int
-	of            []int // of a functional, the number of each part's; equal ones are there once
-	parts, tables kernels.Ptr
+	vars          []int       // by list: log2 of its length
+	of            []int       // by part of a functional: the number of its list; equal lists are kept once
+	parts, tables kernels.Ptr // descriptions of the lists, and their tables
 }
 
-// newWeights builds the tables of weights given by their factors, that of the
-// lowest index bit first.
+// newWeights builds lists of weights that are given by their factors, the factor of the
+// lowest index bit first. eq says how a factor gives the weights of its bit (kernels.MakeWeights).
 func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 	w := &weights{vars: make([]int, len(factors))}
 	parts := make([]kernels.WeightPart, len(factors))
@@ -34,14 +35,14 @@ func newWeights(a *device.Scope, factors [][]field.QM31, eq bool) *weights {
 		flat = append(flat, f...)
 	}
 	if len(flat) == 0 {
-		flat = make([]field.QM31, 1) // there is no empty memory
+		flat = make([]field.QM31, 1) // an allocation must not be empty
 	}
 	w.parts, w.tables = device.NewCopy(a, parts), device.NewArray[field.QM31](a, elements)
 	device.Check(kernels.MakeWeights(a, w.tables, w.parts, device.NewCopy(a, flat), len(parts), eq))
 	return w
 }
 
-// setFunctional makes the tables of a functional's parts, if they are not there.
+// setFunctional makes the eq tables of the parts of q, unless the functional has been set before.
 func (r *Rows) setFunctional(q *whir.Functional) {
 	if r.q != nil {
 		return
@@ -53,8 +54,8 @@ func (r *Rows) setFunctional(q *whir.Functional) {
 	}
 }
 
-// factoredOf returns the tables of the functional's parts as products of two, once built: of part i, if it has more
-// variables than device.Context.LowVars, the one over the lowest indexes has number of[i], and the one over the others the next.
+// factoredOf returns the eq tables of those parts that have more than LowVars variables (device.Context), each as a product of two: list
+// of[i] is the factor over the lowest LowVars index bits of part i, and list of[i]+1 the one over the other bits. The result is kept.
 func (r *Rows) factoredOf() *weights {
 	if r.factored == nil {
 		low := r.Stream.Context.LowVars
@@ -74,8 +75,8 @@ func (r *Rows) factoredOf() *weights {
 	return r.factored
 }
 
-// distinct returns the lists of factors of a functional's parts, those that are the same once,
-// and the number of each part's.
+// distinct returns the different lists of factors of a functional's parts, lowest index bit first,
+// and for each part the number of its list.
 func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
 	seen := make(map[string]int, len(q.Parts)/4)
 	of = make([]int, len(q.Parts))
@@ -93,14 +94,14 @@ func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
 	return factors, of
 }
 
-// groupAhead has the groups of all parts made, for long rows of n rows, while the device has other things to do: FoldFunctional
-// wants them. There is at least one part.
+// groupAhead starts a goroutine that makes the groups of all parts, for long rows of n rows, for FoldFunctional, while the device is busy
+// with other work. There must be at least one part.
 func (r *Rows) groupAhead(n int) {
 	r.groupsFor, r.groups = n, sync.OnceValue(func() []partGroup { return r.partGroups(UpTo(len(r.q.Parts)), n) })
 	go r.groups()
 }
 
-// UpTo lists the numbers below n.
+// UpTo returns the list 0, 1, …, n−1.
 func UpTo(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -109,15 +110,15 @@ func UpTo(n int) []int {
 	return all
 }
 
-// FoldFunctional sets a table to the functional on what long rows, as many as coefs, fold to, at some places,
-// increasing, at least one (see whir.Passes).
+// FoldFunctional sets table to the functional on what the long rows fold to, at some places, which are increasing and not empty. There
+// are len(coefs) long rows, and coefs are the weights with which they are folded (see whir.Passes).
 func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, places []int) {
 	q, n := r.q, len(r.At)/len(coefs)
 	if len(q.Parts) == 0 {
 		device.Check(r.Mem.Clear(table, device.ElementBytes*len(places)<<q.RowVars))
 		return
 	}
-	at := make([]int, n) // of a place in the table, from 1 on
+	at := make([]int, n) // by place: its number in places, from 1 on; 0 if it is not among them
 	for k, l := range places {
 		at[l] = k + 1
 	}
@@ -125,7 +126,7 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, places []in
 		r.groupAhead(n)
 	}
 	groups := r.groups()
-	// Of each group and place, what its parts have there in all long rows together.
+	// By group and place: the sum of the weights of the group's parts there over all long rows, each times its coefficient.
 	weights := make([][]field.QM31, len(groups))
 	parallel.For(len(groups), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -160,7 +161,7 @@ func (r *Rows) FoldFunctional(table kernels.Ptr, coefs []field.QM31, places []in
 	device.Check(kernels.FillRows(a, table, len(places), q.RowVars, w.rowParts(a, list)))
 }
 
-// rowParts puts a list of parts on the device.
+// rowParts uploads a list of parts.
 func (w *weights) rowParts(a *device.Scope, l *kernels.PartList) kernels.RowParts {
 	return kernels.RowParts{
 		First: device.NewCopy(a, l.First), All: device.NewCopy(a, l.All), Parts: w.parts, Tables: w.tables, Long: l.Long, Others: l.Others,

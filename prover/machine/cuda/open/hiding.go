@@ -14,11 +14,12 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// What commitments and openings that hide have besides (docs/protocol.md, "Hiding openings"). All that is random follows from a
-// secret key, so it is made on the device whenever it is wanted, and on any: masks and the auxiliary row as tensors that rows are
-// packed from, salts as digests of a group, and tails as elements behind rows, or as planes of bytes.
+// The additional data of commitments and openings that hide (docs/protocol.md, "Hiding openings"). All randomness follows from a
+// secret key, so any device makes what it needs, whenever it needs it: masks and the auxiliary row as tensors from which rows are
+// packed, salts as digests of a group, and tails as elements behind rows, or as planes of bytes.
 
-// secretsOf returns the secrets of a commitment that hides. A plan's has none: they are zeros then.
+// secretsOf returns the secrets of a commitment that hides. A commitment of a plan, which is only estimated, has none; the result is
+// zeros then.
 func secretsOf(c *backend.Commitment) *backend.Secrets {
 	if c.Secrets == nil {
 		return &backend.Secrets{}
@@ -35,7 +36,7 @@ func rowsBefore(c *backend.Commitment, group int) int {
 	return n
 }
 
-// secretStack describes the values of a group that are no tensors', without their address: as one tensor.
+// secretStack describes the values of a group that come from no tensor of the circuit, as one tensor, without its address yet.
 func secretStack(c *backend.Commitment, group int) *stack {
 	part := &c.Parts[group]
 	begin := uint64(part.First) << c.RowVars
@@ -50,7 +51,7 @@ func secretStack(c *backend.Commitment, group int) *stack {
 	}
 }
 
-// secretValues makes these values in memory of a.
+// secretValues makes the values that secretStack has described, in memory of a: pads, masks or the auxiliary row.
 func secretValues(a *device.Scope, c *backend.Commitment, group int, of *stack) kernels.Ptr {
 	s, rows, use := secretsOf(c), c.Groups[group].Rows, prf.Auxiliary
 	switch c.Parts[group].Kind {
@@ -66,10 +67,11 @@ func secretValues(a *device.Scope, c *backend.Commitment, group int, of *stack) 
 	return p
 }
 
-// tailRun are n rows of a tree from one on, whose tails have as many elements each. In a list of rows they are from number `at` on.
+// tailRun is n consecutive rows of a tree, from number row on, which have tails of the same length. at is the index of the first one in a
+// list of rows.
 type tailRun struct{ row, n, tail, at int }
 
-// tailRuns divides a list of rows of a commitment, increasing, by the lengths of their tails.
+// tailRuns divides an increasing list of rows of a commitment into runs with tails of one length.
 func tailRuns(c *backend.Commitment, rows []int) []tailRun {
 	var tails []int
 	for _, g := range c.Groups {
@@ -86,11 +88,11 @@ func tailRuns(c *backend.Commitment, rows []int) []tailRun {
 	return all
 }
 
-// vars returns log2 of the length that tails are extended to by zeros.
+// vars returns log2 of the length to which tails are padded with zeros.
 func (t tailRun) vars() int { return bits.Len(uint(t.tail - 1)) }
 
-// each calls f with the tails of a run's rows on the device as rows of bytes (kernels.TailRows), some at a time, the first of which has a
-// number in the run.
+// each makes the tails of a run's rows on the device, as rows of bytes (kernels.TailRows), about `piece` bytes at a time, and calls f with
+// those. first is the index in the run of the first of them; a owns their memory, which is freed after the call.
 func (t tailRun) each(
 	parent *device.Scope, c *backend.Commitment, piece int, f func(a *device.Scope, first int, rows []ByteRow, pitch int),
 ) {
@@ -108,8 +110,9 @@ func (t tailRun) each(
 	}
 }
 
-// addTailProducts adds to sums what the tails of the tree's rows that are here add to the values of codewords at the positions:
-// t_b(x) times the tail's own value. The sums have `each` targets for a row, of which it goes to the first.
+// addTailProducts adds to sums the contribution of tails to the codewords at the positions, for the rows of the tree that are here: the
+// block's point times the value of the tail at the position (docs/protocol.md). The sums have `each` targets for a row; the
+// contribution goes to the first of them.
 func (t *placed) addTailProducts(a *device.Scope, sums kernels.Ptr, positions []uint64, each, piece int) {
 	points := make([]kernels.PointWeight, len(positions))
 	domain, blocks := code.NewDomain(t.C.LogDomain()), code.NewDomain(t.C.LogBlowup)
@@ -130,8 +133,8 @@ func (t *placed) addTailProducts(a *device.Scope, sums kernels.Ptr, positions []
 	}
 }
 
-// foldTails sets dst, of as many elements as a row of the table, to the tail that the table's rows fold to with the weights, and
-// zeros behind it. It is made of the tails of all rows, wherever these are.
+// foldTails sets dst, which has the length of a table row, to the tail that the table's rows fold to with the weights, followed by
+// zeros. It makes the tails of all rows itself, also of rows on other machines.
 func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weights []field.QM31, piece int) {
 	rowVars := o.Params.RowVars()
 	device.Check(parent.Clear(dst, device.ElementBytes<<rowVars))
@@ -143,7 +146,7 @@ func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weight
 		shift, slots := rowVars-c.RowVars, c.TableRows(0)
 		for _, run := range tailRuns(&c, UpTo(c.Rows())) {
 			run.each(parent, &c, piece, func(a *device.Scope, first int, rows []ByteRow, pitch int) {
-				lists := newFoldLists(1<<shift, len(rows)*kernels.TailPlanes>>shift) // for each of the rows that make a row of the table
+				lists := newFoldLists(1<<shift, len(rows)*kernels.TailPlanes>>shift) // one for each of the 2^shift slots of a table row
 				for k, row := range rows {
 					slot := slots[run.row+first+k]
 					lists.add(int(slot&(1<<shift-1)), row, pitch, weights[o.RowOffsets[i]+slot>>shift])
@@ -156,7 +159,7 @@ func foldTails(parent *device.Scope, dst kernels.Ptr, o *backend.Opening, weight
 	}
 }
 
-// tableOf returns what is in the table of a commitment: all but the auxiliary row.
+// tableOf returns the part of a commitment that is in an opening's table: all groups but that of the auxiliary row.
 func tableOf(c *backend.Commitment) backend.Commitment {
 	t := *c
 	if n := len(c.Groups) - 1; c.Auxiliary {
@@ -165,15 +168,15 @@ func tableOf(c *backend.Commitment) backend.Commitment {
 	return t
 }
 
-// auxiliary is the auxiliary row on the device: as rows of its tree, which columns are opened of, and as values and tails.
+// auxiliary is the auxiliary row on the device: as rows of its tree, for their columns (placed), and as values and tails (row).
 type auxiliary struct {
 	placed
 	tree int
 	row  kernels.AuxiliaryRow
-	u    []field.QM31 // of the round
+	u    []field.QM31 // the argument of AuxiliaryRound, for BindAuxiliary
 }
 
-// LoadAuxiliary makes the auxiliary row of an opening, if it has one, on the device that opens.
+// LoadAuxiliary makes the auxiliary row of an opening, if it has one. It is called on the leader alone.
 func (r *Rows) LoadAuxiliary(o *backend.Opening) {
 	for tree := range o.Commitments {
 		c := &o.Commitments[tree]
@@ -194,8 +197,7 @@ func (r *Rows) LoadAuxiliary(o *backend.Opening) {
 	}
 }
 
-// AuxiliaryRound is described at whir.Passes. The tables are the row that all rows of the table have been folded to, and the
-// functional.
+// AuxiliaryRound is described at whir.Passes. t has the row to which all rows of the table have been folded, and the functional.
 func (r *Rows) AuxiliaryRound(t *Tables, u []field.QM31) whir.Sums {
 	t.Bound()
 	r.auxiliary.u = u
@@ -208,7 +210,8 @@ func (r *Rows) AuxiliaryRound(t *Tables, u []field.QM31) whir.Sums {
 	return whir.Sums{Zero: kernels.FromSum(words), Top: kernels.FromSum(words[kernels.SumWords:])}
 }
 
-// BindAuxiliary is described at whir.Passes. The weights are those with which all rows of the table have been folded.
+// BindAuxiliary is described at whir.Passes. weights are those with which the rows of the table have been folded. The tables of t are
+// replaced by tables of twice the length: f with its tail behind it, and q with zeros.
 func (r *Rows) BindAuxiliary(t *Tables, o *backend.Opening, weights []field.QM31, z field.QM31) {
 	a := device.NewScope(t.Mem)
 	defer a.Close()
@@ -221,7 +224,7 @@ func (r *Rows) BindAuxiliary(t *Tables, o *backend.Opening, weights []field.QM31
 	t.F, t.Q, t.N = f, q, 2*t.N
 }
 
-// Salts is described at whir.Passes, for a tree.
+// Salts is described at whir.Passes. c is the commitment of the tree.
 func Salts(c *backend.Commitment, positions []uint64) []hash.Digest {
 	if !c.Salted() {
 		return nil

@@ -15,21 +15,20 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// nodes is a tree whose digests are on the device, until its layers are asked
-// for: then they are in this process's memory.
+// nodes is a tree whose digests are on the device. Layers moves them to the host's memory.
 type nodes struct {
-	s       *run.Stream
+	s       *run.Stream // whose scope owns the digests
 	depth   int
 	root    hash.Digest
 	digests kernels.Ptr          // 0 when they are not on the device
-	local   *merkle.Tree         // nil unless they are here
-	room    func() []hash.Digest // memory for them here, the same each time
+	local   *merkle.Tree         // the digests in the host's memory; nil while they are on the device
+	room    func() []hash.Digest // returns memory of the host for all digests, the same each time
 }
 
 var _ whir.Nodes = (*nodes)(nil)
 
-// NewNodes returns the tree over 2^depth leaves, which fill writes. With keep, memory of this process is made ready for all digests in
-// the meantime.
+// NewNodes returns the tree over 2^depth leaves. It calls fill, which writes the leaves to digests. With keep, memory of the host for all
+// digests is prepared meanwhile, as Layers will be called.
 func NewNodes(s *run.Stream, suite hash.Suite, depth int, keep bool, fill func(digests kernels.Ptr)) *nodes {
 	room := sync.OnceValue(func() []hash.Digest { return touched(kernels.TreeDigests(depth)) })
 	if keep {
@@ -49,8 +48,8 @@ func NewNodes(s *run.Stream, suite hash.Suite, depth int, keep bool, fill func(d
 	return &nodes{s: s, depth: depth, root: root, digests: p, room: room}
 }
 
-// touched returns memory for n digests with a write to each of its pages. The system gives a page when it is first written to, which
-// takes a microsecond or two: half a second of processor time for a gigabyte.
+// touched returns memory for n digests, and has written to each of its pages. The system provides a page when it is first written to, and
+// takes a microsecond or two for it: half a second of processor time for a gigabyte.
 func touched(n int) []hash.Digest {
 	digests, page := make([]hash.Digest, n), os.Getpagesize()/kernels.SizeDigest
 	parallel.For((n+page-1)/page, 1<<12, func(lo, hi int) {
@@ -61,7 +60,7 @@ func touched(n int) []hash.Digest {
 	return digests
 }
 
-// free gives the device's memory back.
+// free frees the digests on the device.
 func (n *nodes) free() {
 	n.s.Dev.Free(n.digests)
 	n.digests = 0
@@ -72,7 +71,7 @@ func (n *nodes) Depth() int { return n.depth }
 
 func (n *nodes) Root() hash.Digest { return n.root }
 
-// ErrClosed is the error of digests that have been given back.
+// ErrClosed is the error of a tree whose digests were freed with the stream that owned them.
 var ErrClosed = errors.New("a commitment was used after its backend was closed")
 
 // check gives up if the digests are not on the device any more.
@@ -82,11 +81,12 @@ func (n *nodes) check() {
 	}
 }
 
+// Path gathers the digests on the device and downloads these alone.
 func (n *nodes) Path(ctx context.Context, positions []uint64) ([]hash.Digest, error) {
 	return device.Pass(ctx, func() []hash.Digest { return n.siblings(positions) })
 }
 
-// siblings is Path, and gives up after an error.
+// siblings is Path, but gives up after an error in place of returning it.
 func (n *nodes) siblings(positions []uint64) []hash.Digest {
 	if n.local != nil {
 		return n.local.Siblings(positions)
@@ -107,11 +107,12 @@ func (n *nodes) siblings(positions []uint64) []hash.Digest {
 	return device.Fetch[hash.Digest](n.s.Dev, dst, len(path))
 }
 
-// Layers implements whir.Nodes. The digests move to this process's memory.
+// Layers implements whir.Nodes. It moves the digests to the host's memory.
 func (n *nodes) Layers(ctx context.Context) ([][]hash.Digest, error) {
 	return device.Pass(ctx, n.layers)
 }
 
+// layers is Layers, but gives up after an error in place of returning it.
 func (n *nodes) layers() [][]hash.Digest {
 	if n.local == nil {
 		n.check()

@@ -13,30 +13,30 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// packer writes rows of a commitment from the dense tensors on the device, or from
-// the host's if there is no room for them.
+// packer writes rows of a commitment: from tensors on the device, or if there is no room for them from
+// tensors in the host's memory.
 type packer struct {
 	a      *device.Scope
 	C      backend.Commitment
-	host   *cpu.Rows
-	stacks []*stack // by group
+	host   *cpu.Rows // the rows in the host's memory, if the tensors are not on the device; else nil
+	stacks []*stack  // by group; nil for groups that the packer was not made for
 
-	leaving bool // the tensors do not stay: rows that are in them as they are have to be packed too
+	leaving bool // the tensors do not stay, so rows that lie in a tensor as they are have to be copied too
 }
 
-// stack is a stack whose tensors are on the device, as kernels.PackStack takes it, with its description there.
+// stack describes a stack whose tensors are on the device, for kernels.PackStack. The description is on the device too.
 type stack struct {
-	offsets []uint64
-	blocks  []kernels.StackBlock
-	ranges  []valueRange // of the blocks' entries
-	axes    []kernels.StackAxis
+	offsets []uint64             // of the blocks in the stack, and the end of the last one
+	blocks  []kernels.StackBlock // without those that have no entries in the groups
+	ranges  []valueRange         // by block: bounds of its entries
+	axes    []kernels.StackAxis  // of all blocks
 	device  kernels.Stack
 }
 
-// A finder returns where a tensor is.
+// A finder returns a tensor on the device.
 type finder func(model.TensorID) (*device.Tensor, error)
 
-// newPacker returns one for rows of these groups, in their order, with tensors that find returns.
+// newPacker returns a packer for rows of these groups, which are increasing, with the tensors that find returns.
 func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []int, find finder) *packer {
 	stacks, err := stacksOf(b.Graph, &c, groups, find)
 	if errors.Is(err, kernels.ErrMemory) {
@@ -47,29 +47,29 @@ func newPacker(b *run.Stream, a *device.Scope, c backend.Commitment, groups []in
 	device.Check(err)
 	for _, i := range groups {
 		s := stacks[i]
-		if s.device.Count > 0 { // a group before it has the same
+		if s.device.Count > 0 { // uploaded already, for an earlier group of the same stack
 			continue
 		}
 		if c.Parts[i].Kind != backend.Tensors {
 			s.blocks[0].Values = secretValues(a, &c, i, s)
 		}
 		s.device = kernels.Stack{Offsets: device.NewCopy(a, s.offsets), Blocks: device.NewCopy(a, s.blocks), Count: len(s.blocks)}
-		s.device.Axes = device.NewCopy(a, append(s.axes, kernels.StackAxis{})) // there is no empty memory
+		s.device.Axes = device.NewCopy(a, append(s.axes, kernels.StackAxis{})) // one more, since an allocation must not be empty
 	}
 	return &packer{a: a, C: c, stacks: stacks}
 }
 
-// expectedPacker returns one that finds rows alone, as wide as the ranges of tensors need.
+// expectedPacker returns a packer without memory, which can only find rows (findRows). Tensors have the widths of their ranges.
 func expectedPacker(g *model.Graph, c *backend.Commitment, groups []int) *packer {
 	stacks, err := stacksOf(g, c, groups, func(id model.TensorID) (*device.Tensor, error) {
 		return &device.Tensor{Width: device.WidthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
 	})
-	device.Check(err) // there is none
+	device.Check(err) // never an error: the finder above has none
 	return &packer{C: *c, stacks: stacks, leaving: true}
 }
 
-// stacksOf describes the stacks of groups as far as these have entries, one for groups of a stack that are behind each other. The error is
-// that of a tensor that cannot be had.
+// stacksOf describes the stacks of groups, by group, with the blocks of which the groups have entries. Consecutive groups of one stack
+// share a description. An error is one of find.
 func stacksOf(g *model.Graph, c *backend.Commitment, groups []int, find finder) ([]*stack, error) {
 	stacks := make([]*stack, len(c.Groups))
 	for from := 0; from < len(groups); {
@@ -96,8 +96,8 @@ func stacksOf(g *model.Graph, c *backend.Commitment, groups []int, find finder) 
 	return stacks, nil
 }
 
-// newStack describes a stack of g's tensors, without blocks that have no entries from
-// begin to end-1, before and behind those that have.
+// newStack describes a stack of g's tensors. It leaves out the blocks at its two ends that have no
+// entries in begin … end−1.
 func newStack(g *model.Graph, s *model.Stack, begin, end uint64, find finder) (*stack, error) {
 	h := &stack{}
 	next := s.Size
@@ -123,7 +123,7 @@ func newStack(g *model.Graph, s *model.Stack, begin, end uint64, find finder) (*
 	return h, nil
 }
 
-// block returns the number of the block that has an entry of the stack.
+// block returns the index of the block that contains an entry of the stack.
 func (h *stack) block(entry uint64) int {
 	i, ok := slices.BinarySearch(h.offsets, entry)
 	if !ok {
@@ -132,7 +132,7 @@ func (h *stack) block(entry uint64) int {
 	return i
 }
 
-// valueRange bounds n entries.
+// valueRange returns bounds of the n entries from entry `from` on.
 func (h *stack) valueRange(from, n uint64) (r valueRange) {
 	for k := h.block(from); k < len(h.blocks) && h.offsets[k] < from+n; k++ {
 		r = r.or(h.ranges[k])
@@ -140,11 +140,11 @@ func (h *stack) valueRange(from, n uint64) (r valueRange) {
 	return r
 }
 
-// rowAlignment is that of rows that kernels read 16 bytes at a time.
+// rowAlignment is the alignment of rows in bytes, as kernels read 16 bytes at a time.
 const rowAlignment = 16
 
-// InPlace returns the address of n entries, a power of two, if they lie one behind the
-// other as bytes, and are aligned as a row is.
+// inPlace returns the address of the n entries from entry `from` on, n a power of two, if they lie in one
+// tensor as consecutive bytes, aligned as a row must be. Then the row need not be packed.
 func (h *stack) inPlace(from, n uint64) (kernels.Ptr, bool) {
 	k := h.block(from)
 	if k >= len(h.blocks) || from+n > h.offsets[k+1] {
@@ -164,8 +164,9 @@ func (h *stack) inPlace(from, n uint64) (kernels.Ptr, bool) {
 	return at, at%rowAlignment == 0
 }
 
-// describe returns a block of a tensor of the given shape and its axes, the last
-// first (compare model.Stack.Fill).
+// describe returns the description of a block of tensor t, of the given shape, and the block's axes, the
+// last first (compare model.Stack.Fill). Axes at the end along which the block is contiguous in memory are not listed: they are one
+// run of 2^Run entries.
 func describe(b *model.Block, shape []int, t *device.Tensor) (kernels.StackBlock, []kernels.StackAxis) {
 	k := kernels.StackBlock{Values: t.Ptr, Width: uint64(t.Width)}
 	var axes []kernels.StackAxis
@@ -185,7 +186,7 @@ func describe(b *model.Block, shape []int, t *device.Tensor) (kernels.StackBlock
 	return k, axes
 }
 
-// rows writes n rows of a group, from row first of it on, to dst, in 32 bits.
+// rows writes n rows of a group, from its row `first` on, to dst, in 32 bits an entry.
 func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 	vars := p.C.RowVars
 	if p.host == nil {
@@ -200,22 +201,22 @@ func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 	}
 }
 
-// A ByteRow is a row on the device as kernels.ByteRows has it, in as many planes as its
-// entries have bytes. The zero value is a row of zeros.
+// A ByteRow is a row on the device in planes of bytes (kernels.ByteRows): plane j has byte j of all
+// entries. The zero value is a row of zeros, without planes.
 type ByteRow struct {
-	At      kernels.Ptr
-	Width   int
-	Natural bool // it has no negative entries (kernels.ByteRows)
+	At      kernels.Ptr // 0 if the row is not packed yet (Pending)
+	Width   int         // planes
+	Natural bool        // no entry is negative (kernels.ByteRows)
 }
 
-// bias is what the bytes of an entry of the row lack.
+// bias is the constant that is added to Σ_j 256^j·(byte j) to give an entry: bytes are stored less 128, so that they are signed.
 func (r ByteRow) bias() uint32 { return kernels.PlaneBias(r.Width, r.Natural) }
 
-// valueRange bounds entries of rows, zeros among them.
+// valueRange bounds the entries of rows: lo ≤ 0 ≤ hi in general, as rows may also have zeros.
 type valueRange struct{ lo, hi int64 }
 
-// rangeOf returns what bounds the entries of a tensor that is on the device with so many bytes each: its own range, if it states one that
-// a run has checked.
+// rangeOf returns bounds of the entries of a tensor that is on the device with so many bytes an entry: those of the width, and of the
+// tensor's stated range if a run has checked it, as it does for all but fixed tensors.
 func rangeOf(t *model.Tensor, width int) valueRange {
 	half := int64(1) << (8*width - 1)
 	r := valueRange{-half, half - 1}
@@ -225,10 +226,10 @@ func rangeOf(t *model.Tensor, width int) valueRange {
 	return r
 }
 
-// or returns what bounds the entries of both.
+// or returns the bounds of two ranges together.
 func (r valueRange) or(x valueRange) valueRange { return valueRange{min(r.lo, x.lo), max(r.hi, x.hi)} }
 
-// row returns a row of such entries, in as few planes as hold them.
+// row returns a ByteRow without address for entries in the range, with as few planes as hold them.
 func (r valueRange) row() ByteRow {
 	w := 1
 	for ; w < 4; w++ {
@@ -241,7 +242,8 @@ func (r valueRange) row() ByteRow {
 	return ByteRow{Width: w}
 }
 
-// appendPlanes appends the planes of a row, with a target. There are none of rows of zeros.
+// appendPlanes appends the planes of a row to a list for kernels, all with the same target: where their products are added up. A row of
+// zeros has none.
 func (r ByteRow) appendPlanes(all []kernels.ByteRow, target, pitch int) []kernels.ByteRow {
 	for j := range r.Width {
 		all = append(all, kernels.ByteRow{Bytes: r.At.Offset(j, pitch), Target: uint32(target), Shift: uint32(8 * j)})
@@ -249,9 +251,9 @@ func (r ByteRow) appendPlanes(all []kernels.ByteRow, target, pitch int) []kernel
 	return all
 }
 
-// tableRows returns the table rows with the given numbers (whir.Layout.TableRows),
-// increasing, if 2^shift of the commitment's rows make one. Those that are in a tensor as
-// they are stay there, the others are packed into memory of a.
+// tableRows returns the table rows with the given numbers (whir.Layout.TableRows), which are
+// increasing; 2^shift rows of the commitment make one table row. Rows that lie in a tensor as they are stay
+// there. The others are packed into memory of a, in one allocation.
 func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
 	if p.host != nil {
 		return p.uploadRows(a, numbers, shift)
@@ -274,12 +276,13 @@ func (p *packer) tableRows(a *device.Scope, numbers []uint64, shift int) []ByteR
 			at = at.Offset(r.Width, pitch)
 		}
 	}
-	p.pack(rows, all, shift, true) // slots without a row come first: a row may be in two groups
+	p.pack(rows, all, shift, true) // zeros first, in whole rows: a table row may have slots in two groups, and slots without a row
 	p.pack(rows, all, shift, false)
 	return rows
 }
 
-// pack packs shares into rows, or zeros into those rows that have slots of others.
+// pack packs the shares of groups into rows. With zeros, it instead writes zeros to the whole of each row of which a share has not all
+// slots.
 func (p *packer) pack(rows []ByteRow, all []share, shift int, zeros bool) {
 	var jobs []kernels.PackedRows
 	var last share
@@ -302,11 +305,11 @@ func (p *packer) pack(rows []ByteRow, all []share, shift int, zeros bool) {
 		if row.Natural {
 			as.Natural = 1
 		}
-		if zeros { // which is what is behind the stack
+		if zeros { // read from behind the end of the stack, where everything is zero
 			as.First, as.Slots, as.From = 0, 1<<shift, s.offsets[len(s.offsets)-1]
 		}
 		n := len(jobs)
-		if n > 0 && x.follows(last) && as.Width == jobs[n-1].Width && as.Natural == jobs[n-1].Natural { // which are packed at once
+		if n > 0 && x.follows(last) && as.Width == jobs[n-1].Width && as.Natural == jobs[n-1].Natural { // one job packs both
 			jobs[n-1].Rows++
 			jobs[n-1].Slots += as.Slots
 		} else {
@@ -317,7 +320,7 @@ func (p *packer) pack(rows []ByteRow, all []share, shift int, zeros bool) {
 	enqueue()
 }
 
-// findRows returns the rows that tableRows returns, pending where they must be packed. Those from the host's memory have the
+// findRows returns the rows that tableRows returns, but leaves rows that must be packed pending. Rows from the host's memory get the
 // width of their range.
 func (p *packer) findRows(numbers []uint64, shift int) []ByteRow {
 	vars := p.C.RowVars + shift
@@ -334,19 +337,19 @@ func (p *packer) findRows(numbers []uint64, shift int) []ByteRow {
 	return rows
 }
 
-// share is what a table row of a list, with a number, has of a group: some of its slots, from one on, which have the group's stack
-// from an entry on.
+// share is the part of a table row that belongs to one group. The table row is the one at index row of a list, and has that number.
+// The group has `slots` of its slots, from slot `first` of the row on. Their values begin at entry `from` of the group's stack.
 type share struct {
 	row, group                 int
 	number, first, slots, from uint64
 }
 
-// follows says whether a row is behind another one that has of the same group, in the list and in the table.
+// follows says whether x is directly behind last, in the list and in the table, in the same group.
 func (x share) follows(last share) bool {
 	return x.group == last.group && x.row == last.row+1 && x.number == last.number+1
 }
 
-// shares lists those of table rows, by group. A row may be in two.
+// shares lists the shares of all table rows with the given numbers, by group. A table row may have shares of two groups.
 func (p *packer) shares(numbers []uint64, shift int) []share {
 	var all []share
 	for i, g := range p.C.Groups {
@@ -366,7 +369,7 @@ func (p *packer) shares(numbers []uint64, shift int) []share {
 	return all
 }
 
-// uploadRows is tableRows from the host's memory.
+// uploadRows is tableRows for tensors in the host's memory: it makes one row after the other there, and uploads it.
 func (p *packer) uploadRows(a *device.Scope, numbers []uint64, shift int) []ByteRow {
 	n := 1 << (p.C.RowVars + shift)
 	pitch := kernels.RowPitch(n)

@@ -10,21 +10,21 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Rows of an opening that are not in their tensors as they are, packed as bytes for each of its
-// passes, some at a time, where there is no room for all of them beside the tensors
-// (device.Mode). Passes go by places of long rows: all rows at some places, which are
-// all that the products with claims there and the fold to there take, are packed, read and
-// dropped.
+// Rows of an opening that do not lie in a tensor as they are have to be packed as bytes. If there is
+// no room for all of them beside the tensors (device.Mode.Rows), each pass packs them anew, some at a time.
+// A pass goes by places of long rows: the products with claims at a place, and the fold to that place,
+// read only the rows at the place. So all rows at some places are packed, read and dropped, and
+// then those at the next ones.
 
-// Pending says that a row is packed when a pass wants it.
+// Pending says that the row is not packed: a pass packs it when it reads the row.
 func (r ByteRow) Pending() bool { return r.At == 0 && r.Width > 0 }
 
-// keptAtOnce is how many bytes of rows are packed at a time that stay: in memory of their own, for which there may be room where there is
-// none for all together.
+// keptAtOnce is how many bytes of rows that stay are packed into one allocation. There may be room for several allocations where there
+// is none for a single large one.
 const keptAtOnce = 1 << 29
 
-// keep packs the first of a tree's pending table rows, as many as there is room for, which then stay. Where there is less room than was
-// thought none do, so that what the opening needs besides has it.
+// keep packs the first of a tree's pending table rows `own`, up to Mode.Stay bytes, and keeps them until the opening is done. If memory
+// runs out, it keeps none of them, and leaves the memory to the rest of the opening.
 func (r *Rows) keep(t *placed, own []uint64) {
 	all, kept := own, device.NewScope(r.Packed)
 	for t.host == nil && len(own) > 0 {
@@ -53,7 +53,7 @@ func (r *Rows) keep(t *placed, own []uint64) {
 	}
 }
 
-// with calls f while the table has other rows.
+// with calls f while r.At is replaced by rows.
 func (r *Rows) with(rows []ByteRow, f func()) {
 	all := r.At
 	defer func() { r.At = all }()
@@ -61,8 +61,9 @@ func (r *Rows) with(rows []ByteRow, f func()) {
 	f()
 }
 
-// each calls f with the rows at some places of long rows of n rows, increasing, on the device, some at a time (byPieces). Then it calls it,
-// with more, with the rows of segments whose values are recomputed for each pass. What f does adds up.
+// each calls f several times, each time with some rows on the device, so that every row comes once; f must add up its results. First
+// come the rows whose values are kept, at ranges from … to−1 of the given places (byPieces), with `more` false. Then, with `more` true
+// and all n places, come the rows whose values are recomputed for each pass, one segment after the other, all other rows being zeros.
 func (r *Rows) each(n int, places []int, f func(from, to int, more bool)) {
 	kept := slices.Clone(r.At)
 	passing := func(f func(t *placed, s source)) {
@@ -87,22 +88,23 @@ func (r *Rows) each(n int, places []int, f func(from, to int, more bool)) {
 	})
 }
 
-// passes says whether rows are packed by each pass, after their values have been recomputed.
+// passes says whether the values of s are recomputed, and its rows packed, for each pass.
 func (r *Rows) passes(s source) bool { return s.Again && !r.how.Packed }
 
-// withSegment calls f with a packer for groups of a commitment, of one segment, while its values are on
-// the device.
+// withSegment calls f with a packer for groups of a commitment whose values one segment recomputes. The values are on the device during
+// the call.
 func (r *Rows) withSegment(c backend.Commitment, groups []int, f func(p *packer)) {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
 	defer r.Stream.LeaveSegments()
-	f(newPacker(r.Stream, a, c, groups, r.Stream.Find)) // the values are the device's
+	f(newPacker(r.Stream, a, c, groups, r.Stream.Find)) // Find enters the segment, which recomputes the values if they are gone
 }
 
-// byPieces calls f with ranges of some places in long rows of n rows, increasing, and maybe others between them, for
-// as long as their rows are all on the device: one range if nothing is pending.
+// byPieces calls f with ranges of places in long rows of n rows, while the rows at these places are on the device. The ranges cover the
+// given places, which are increasing. If no row is pending it calls f once, with all n places. Otherwise a range has about RowPiece bytes
+// of pending rows, and at least one place.
 func (r *Rows) byPieces(n int, places []int, f func(from, to int)) {
-	bytes, pending := make([]int, n), false // of a place
+	bytes, pending := make([]int, n), false // by place: bytes of pending rows
 	for i, row := range r.At {
 		if row.Pending() {
 			bytes[i%n], pending = bytes[i%n]+row.Width*r.Pitch, true
@@ -124,8 +126,8 @@ func (r *Rows) byPieces(n int, places []int, f func(from, to int)) {
 	}
 }
 
-// withPlaces calls f while the rows at places from to to−1 of long rows of n rows are on the
-// device.
+// withPlaces packs the pending rows at places from … to−1 of long rows of n rows, and calls f while they
+// are on the device.
 func (r *Rows) withPlaces(n, from, to int, f func()) {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
@@ -144,8 +146,9 @@ func (r *Rows) withPlaces(n, from, to int, f func()) {
 	r.with(rows, f)
 }
 
-// eachPiece calls f with rows of a tree, some at a time in their order, while they are on
-// the device: rows that are there, or pending ones of so many bytes that are packed.
+// eachPiece calls f with the rows of a tree with the given numbers, in their order and some at a time.
+// row returns the row of a number, which may be pending; pending rows are packed for the call, about
+// `bytes` bytes of them at a time.
 func (p *packer) eachPiece(r *Rows, numbers []uint64, bytes int, row func(number uint64) ByteRow, f func(rows []ByteRow, pitch int)) {
 	pitch := kernels.RowPitch(1 << p.C.RowVars)
 	for len(numbers) > 0 {

@@ -1,5 +1,9 @@
-// Package open has what one device does for commitments and openings: rows of stacks are packed, encoded and hashed, and
-// an opening's passes over its rows, and then over tables that these are folded to.
+// Package open has what one device does for commitments and openings. For a commitment it packs, encodes and hashes rows of stacks. For
+// an opening it makes the passes over rows, and then over the tables to which the rows are folded.
+//
+// The words of this package: the table of an opening has a row for each committed row; where a tree's rows are shorter than the table's,
+// several of them make one. A row on the device is one to four planes of bytes (ByteRow). The table is viewed as 2^v long rows of n rows
+// each, and place l is the l-th row of each long row; v rounds bind the variables that number the long rows (rowsums.go).
 package open
 
 import (
@@ -14,45 +18,45 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Rows are the rows of all trees on the device, those that are not another's.
+// Rows are the rows of an opening's table that are on this device. Other devices of a team may have the others.
 type Rows struct {
 	Stream  *run.Stream
-	Mem     *device.Scope
-	Packed  *device.Scope // the rows that are not in their tensors
-	RowVars int
-	Pitch   int // of the table's rows
-	Cut     int // log2 of how many of them were one row (Shorten)
+	Mem     *device.Scope // owns all memory of the opening on this device
+	Packed  *device.Scope // within Mem: rows that had to be packed
+	RowVars int           // log2 of the length of the table's rows
+	Pitch   int           // bytes of a plane of such a row
+	Cut     int           // log2 of the number of parts into which rows were cut (Shorten)
 	Trees   []placed
-	At      []ByteRow   // of the table; zeros where a row is another's, pending until it is packed
-	own     []ByteRow   // those of the trees that are here, wherever they have moved to (exchange)
-	how     device.Mode // of which Stay is less what has been kept (keep)
+	At      []ByteRow   // the table: a row of zeros where another device has the row; pending until it is packed
+	own     []ByteRow   // as At when it was loaded: rows that have moved to another device since (exchange) are still here
+	how     device.Mode // its Stay shrinks by what has been kept (keep)
 
 	q                 *whir.Functional
-	weights, factored *weights           // of the functional
-	groups            func() []partGroup // of all parts, for long rows of so many rows, once they are made (groupAhead)
+	weights, factored *weights           // eq tables of the functional's parts (setFunctional, factoredOf)
+	groups            func() []partGroup // returns the groups of all parts, for long rows of groupsFor rows (groupAhead)
 	groupsFor         int
 
-	auxiliary *auxiliary // of a hiding opening, on the machine that opens; nil elsewhere
+	auxiliary *auxiliary // of a hiding opening, on the leader; nil elsewhere
 }
 
-// placed is a tree's place in the table, and what there is of it.
+// placed is a tree's place in the table, with the rows of the tree that this device has.
 type placed struct {
 	*packer           // of the groups whose values are kept
-	sources  []source // in the order of their rows. A table row has rows of one alone: stacks of chunks begin with one.
-	shift    int      // see whir.Layout
-	firstRow uint64
-	numbers  []uint64 // of its table rows that are here
-	rows     []int    // numbers of those of the tree's rows that are here
-	aside    bool     // they are in no table row
+	sources  []source // in the order of their rows. No table row has rows of two: the stack of a chunk begins with a table row.
+	shift    int      // 2^shift rows of the tree make one table row (whir.Layout)
+	firstRow uint64   // the tree's first row of the table
+	numbers  []uint64 // the tree's table rows on this device, numbered within the tree
+	rows     []int    // the tree's own rows on this device
+	aside    bool     // these rows are in no table row, as the auxiliary row's
 }
 
-// source are groups whose values are on the device together, with the numbers of their table rows that are here, and their slots.
+// source is groups whose values are on the device at one time, with the numbers of their table rows and slots on this device.
 type source struct {
 	run.Groups
 	numbers, slots []uint64
 }
 
-// NewRows returns the rows of an opening on a device, without any.
+// NewRows returns the Rows of an opening on a device, with no rows loaded. All memory is taken from a.
 func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 	first := o.Params.Levels[0]
 	return &Rows{
@@ -61,9 +65,9 @@ func NewRows(b *run.Stream, a *device.Scope, o *backend.Opening) *Rows {
 	}
 }
 
-// Load packs the rows of this device that are not on it as rows already, or leaves them
-// pending. owners are those of every tree's groups: a table row is the first's that has a row of it. Without owners all
-// rows are this device's.
+// Load loads the rows of this device: those that lie in a tensor as they are stay there, the others are packed, or left pending if
+// Mode.Rows is set. owners[i][k] is the device that has group k of tree i. A table row with rows of several groups belongs to the owner of
+// the first of them. If owners is nil, this device has all rows.
 func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 	r.how = r.Stream.Context.Mode()
 	for i := range o.Commitments {
@@ -90,11 +94,11 @@ func (r *Rows) Load(o *backend.Opening, owners [][]*device.Context) {
 	r.Stream.DropSegments()
 }
 
-// pack packs the rows of a tree that are here, in these slots, or leaves them pending.
+// pack loads the rows of a tree on this device, which are in these slots, and sets t's packer and sources.
 func (r *Rows) pack(t *placed, c backend.Commitment, slots []uint64) {
 	groups := groupsWith(&c, t.numbers, t.shift)
 	var kept []int
-	var own []uint64 // table rows of these
+	var own []uint64 // table rows of the groups in kept
 	for _, s := range segmentsOf(r.Stream, &c, groups) {
 		x := source{Groups: s}
 		for _, i := range s.Of {
@@ -103,7 +107,7 @@ func (r *Rows) pack(t *placed, c backend.Commitment, slots []uint64) {
 			from, to = within(c.Groups[i], slots, 0)
 			x.slots = append(x.slots, slots[from:to]...)
 		}
-		x.numbers = slices.Compact(x.numbers) // a row may be in two groups
+		x.numbers = slices.Compact(x.numbers) // a table row with rows of two groups is listed twice
 		if t.sources = append(t.sources, x); !s.Again {
 			kept, own = append(kept, s.Of...), append(own, x.numbers...)
 		}
@@ -128,14 +132,15 @@ func (r *Rows) pack(t *placed, c backend.Commitment, slots []uint64) {
 	}
 }
 
-// put puts rows of a tree with these numbers in their places in the table.
+// put enters rows of a tree, with these numbers, in the table.
 func (t *placed) put(table []ByteRow, numbers []uint64, rows []ByteRow) {
 	for k, row := range rows {
 		table[t.firstRow+numbers[k]] = row
 	}
 }
 
-// segmentsOf divides groups of a commitment by the segments that recompute their values: all together if none does.
+// segmentsOf divides groups of a commitment by the segments that recompute their values (run.Stream.SegmentsOf). If no values are
+// recomputed, all groups stay together.
 func segmentsOf(s *run.Stream, c *backend.Commitment, groups []int) []run.Groups {
 	if all := s.SegmentsOf(c, groups); all != nil {
 		return all
@@ -143,14 +148,14 @@ func segmentsOf(s *run.Stream, c *backend.Commitment, groups []int) []run.Groups
 	return []run.Groups{{Of: groups}}
 }
 
-// within returns which of some table rows, from one of the list to before another, have rows of a group.
+// within returns the range from … to−1 of the list numbers, of table rows, that have rows of a group.
 func within(g whir.Group, numbers []uint64, shift int) (from, to int) {
 	from, _ = slices.BinarySearch(numbers, g.First>>shift)
 	to, _ = slices.BinarySearch(numbers, (g.First+uint64(g.Rows)-1)>>shift+1)
 	return from, to
 }
 
-// groupsWith lists the groups that have rows in some table rows.
+// groupsWith lists the groups of c that have rows in the table rows with the given numbers.
 func groupsWith(c *backend.Commitment, numbers []uint64, shift int) []int {
 	var groups []int
 	for i, g := range c.Groups {
@@ -161,7 +166,7 @@ func groupsWith(c *backend.Commitment, numbers []uint64, shift int) []int {
 	return groups
 }
 
-// Places lists the places of n in long rows at which there are rows here.
+// Places lists the places, of n in a long row, at which this device has rows.
 func (r *Rows) Places(n int) []int {
 	has := make([]bool, n)
 	for i, row := range r.At {
@@ -176,12 +181,13 @@ func (r *Rows) Places(n int) []int {
 	return list
 }
 
-// FoldRows sets f to what the long rows fold to at some places, increasing.
+// FoldRows sets f to what the long rows, weighted with coefs, add up to at some places, which are increasing: 2^RowVars elements for each
+// place. Rows of other devices count as zeros.
 func (r *Rows) FoldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
 	n := len(r.At) / len(coefs)
 	r.each(n, places, func(from, to int, more bool) {
 		here := places
-		if more { // which is added to what there is
+		if more { // only places at which this segment has rows are added to
 			here = r.Places(n)
 		}
 		in := func(l int) bool { _, has := slices.BinarySearch(here, l); return has && l >= from && l < to }
@@ -197,8 +203,8 @@ func (r *Rows) FoldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
 	})
 }
 
-// foldPlaces is FoldRows for one place at least, whose rows are on the device, and adds to f if
-// that has what other rows fold to: a plane of a row is a row of bytes with a weight of its own.
+// foldPlaces is FoldRows for some places, at least one, whose rows are on the device. If add is set, it adds to f, which then has what
+// other rows fold to. Each plane of a row is treated as a row of bytes with a weight of its own.
 func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add bool) {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
@@ -216,14 +222,15 @@ func (r *Rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add b
 	lists.fold(a, f, r.RowVars, add)
 }
 
-// foldLists are lists of planes of rows with their weights, and a constant for each.
+// foldLists is several lists of planes of rows. Each list stands for a folded row: the sum of its planes times their weights, plus a
+// constant at every entry, which comes from biases.
 type foldLists struct {
 	rows      [][]kernels.Ptr
 	weights   [][]field.QM31
 	constants []field.QM31
 }
 
-// newFoldLists returns n empty lists, with room for so many planes each, or more.
+// newFoldLists returns n empty lists, with capacity for so many planes each.
 func newFoldLists(n, planes int) *foldLists {
 	f := &foldLists{make([][]kernels.Ptr, n), make([][]field.QM31, n), make([]field.QM31, n)}
 	for k := range n {
@@ -232,7 +239,7 @@ func newFoldLists(n, planes int) *foldLists {
 	return f
 }
 
-// add adds the planes of a row to list k.
+// add adds the planes of a row to list k, plane j with 256^j times the weight.
 func (f *foldLists) add(k int, row ByteRow, pitch int, weight field.QM31) {
 	for j := range row.Width {
 		if j > 0 {
@@ -242,10 +249,11 @@ func (f *foldLists) add(k int, row ByteRow, pitch int, weight field.QM31) {
 	}
 }
 
-// fold sets out to what the lists add up to, of rows of 2^vars bytes, or adds that to it.
+// fold sets out to the sums of the lists, or with add adds them to out. A plane has 2^vars bytes. Lists are padded to the length of the
+// longest with planes at address 0.
 func (f *foldLists) fold(a *device.Scope, out kernels.Ptr, vars int, add bool) {
 	const multiple = 64 // kernels.FoldedRows
-	n := multiple       // the longest
+	n := multiple       // length of the longest list, rounded up
 	for _, list := range f.rows {
 		n = max(n, (len(list)+multiple-1)/multiple*multiple)
 	}
@@ -263,16 +271,16 @@ func (f *foldLists) fold(a *device.Scope, out kernels.Ptr, vars int, add bool) {
 // panelBytes is the most memory that panels of weights take at once.
 const panelBytes = 1 << 30
 
-// inPanel is how many points' weights a panel has.
+// inPanel is the number of points whose weights are in one panel.
 const inPanel = 4
 
-// pointPanels are panels of the weights of evaluation at some points of rows of 2^vars values.
+// pointPanels is n panels with the weights that evaluate rows of 2^vars values at some points.
 type pointPanels struct {
 	at      kernels.Ptr
 	n, vars int
 }
 
-// newPointPanels makes those of points, each with its coefficient.
+// newPointPanels makes the panels of points, each of which has a coefficient.
 func newPointPanels(a *device.Scope, points []kernels.PointWeight, vars int) pointPanels {
 	p := pointPanels{n: (len(points) + inPanel - 1) / inPanel, vars: vars}
 	p.at = device.NewArray[int8](a, p.n*kernels.PanelBytes(vars))
@@ -281,7 +289,7 @@ func newPointPanels(a *device.Scope, points []kernels.PointWeight, vars int) poi
 	return p
 }
 
-// add adds the products with planes of rows to sums of so many targets.
+// add adds the products of the panels with planes of rows to sums, which have so many targets.
 func (p pointPanels) add(a *device.Scope, sums kernels.Ptr, planes []kernels.ByteRow, targets int) {
 	if len(planes) == 0 {
 		return
@@ -294,9 +302,9 @@ func (p pointPanels) add(a *device.Scope, sums kernels.Ptr, planes []kernels.Byt
 	a.Free(rows)
 }
 
-// segmentVars returns log2 of the length of the segments that rows of 2^vars values are cut into where they are
-// multiplied with weights of so many points. Panels of these are of one segment, and all of them take no more than
-// panelBytes, or four pieces, as far as segments are not cut to less than a piece of a panel.
+// segmentVars returns log2 of the length of the segments into which rows of 2^vars values are cut when they are
+// multiplied with the weights of so many points. Panels cover one segment. Segments are so short that all panels
+// together take at most panelBytes, and at most four pieces, but not shorter than 2^6.
 func segmentVars(vars, points, piece int) int {
 	const least = 6
 	most := min(panelBytes, 4*piece)
@@ -306,7 +314,7 @@ func segmentVars(vars, points, piece int) int {
 	return vars
 }
 
-// parts returns what there is here of a tree: its rows in the table, and the auxiliary row.
+// parts returns the rows of a tree on this device: those in the table, and the auxiliary row if it is the tree's.
 func (r *Rows) parts(tree int) []*placed {
 	if x := r.auxiliary; x != nil && x.tree == tree {
 		return []*placed{&r.Trees[tree], &x.placed}
@@ -314,7 +322,7 @@ func (r *Rows) parts(tree int) []*placed {
 	return []*placed{&r.Trees[tree]}
 }
 
-// Columns is described at whir.Passes, for the rows that are here.
+// Columns is described at whir.Passes. It returns the values of the rows on this device alone, in the order of RowsOf.
 func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
 	parts := r.parts(tree)
 	all := r.columns(parts[0], positions)
@@ -326,7 +334,7 @@ func (r *Rows) Columns(tree int, positions []uint64) [][]field.M31 {
 	return all
 }
 
-// RowsOf returns the numbers of a tree's rows that Columns gives.
+// RowsOf returns the numbers of the rows of a tree on this device.
 func (r *Rows) RowsOf(tree int) (rows []int) {
 	for _, t := range r.parts(tree) {
 		rows = append(rows, t.rows...)
@@ -334,9 +342,11 @@ func (r *Rows) RowsOf(tree int) (rows []int) {
 	return rows
 }
 
-// columns is Columns for a tree's rows that are in the table, or for the auxiliary row: a value of a codeword is a
-// sum over a row with weights of the position alone. These are products of a weight within a segment, the same
-// in each, and of one of the segment: so panels are short, and rows are read once for all positions.
+// columns is Columns for the rows in the table, or for the auxiliary row. A value of a codeword is a sum over the
+// values of a row, with weights that depend on the position alone. Each weight is the product of one that depends on
+// the index within a segment and one of the segment. So rows are multiplied with short panels, in one pass for all
+// positions, and the products of segments are added up with the segments' weights. The 2^Cut parts of a row that was
+// cut are added up in the same way.
 func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
@@ -385,8 +395,9 @@ func (r *Rows) columns(t *placed, positions []uint64) [][]field.M31 {
 	return slices.Collect(slices.Chunk(device.Fetch[field.M31](a, out, all), total))
 }
 
-// appendSegmentWeights appends the weights of evaluation at z of the first values of a row's segments, of 2^low
-// values of 2^vars each.
+// appendSegmentWeights appends the weights of the segments of 2^low values of a row of 2^vars values, for evaluation
+// at z. The weight of index x is Π z_i^(bit i of x) with z_0 = z and z_(i+1) = 2·z_i² − 1, and that of a segment the
+// weight of its first index.
 func appendSegmentWeights(all []field.M31, z field.M31, low, vars int) []field.M31 {
 	for range low {
 		z = z.Square().Double().Sub(1)
@@ -402,7 +413,8 @@ func appendSegmentWeights(all []field.M31, z field.M31, low, vars int) []field.M
 	return all
 }
 
-// sumOfWeights returns the sum of the weights of evaluation at z of a row of 2^vars values.
+// sumOfWeights returns the sum of all 2^vars weights of evaluation at z: the product of 1 + z_i, with z_i as in
+// appendSegmentWeights.
 func sumOfWeights(z field.M31, vars int) field.M31 {
 	sum := field.M31(1)
 	for range vars {
@@ -412,8 +424,9 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 	return sum
 }
 
-// eachRows calls f with the tree's rows that are here, some at a time in their order: those
-// of the table, or where these are longer others, packed for the call.
+// eachRows calls f with the tree's rows on this device, some at a time in their order, while they are on the device
+// as bytes. If the tree's rows are as long as the table's, these are rows of the table. Otherwise, and for rows that
+// are recomputed for each pass, they are packed for the call.
 func (t *placed) eachRows(r *Rows, f func(rows []ByteRow, pitch int)) {
 	for _, s := range t.sources {
 		packed := t.shift == 0 && !t.aside && !r.passes(s)

@@ -19,15 +19,14 @@ import (
 //
 //	Σ_p Σ_l Σ_h weight(p, h·n + l)·dot(p, h·n + l),
 //
-// an inner product of two tables over h in {0,1}^v and the pairs (p, l) for which the
-// part has a row at place l of any long row. Parts of one row may be taken as one, a
-// weight on all its columns (claims). Binding h's first variable binds it in both
-// tables, since dots are linear in rows. So these tables, small ones in the host's
-// memory, are all that v rounds need, and the rows themselves are read once for the
-// dots, as bytes, and once when they are folded.
+// an inner product of two tables over h in {0,1}^v and the pairs (p, l) for which part p
+// has a row at place l of any long row. Parts on one row alone may be joined into one
+// weight on all its columns (Claims). Binding h's first variable binds it in both
+// tables, since dots are linear in rows. So these tables are all that v rounds need. The
+// rows themselves are read once for the dots, as bytes, and once when they are folded.
 
-// Rounds are over tables on the device (Tables), small ones in the host's memory, where a round takes less
-// time than a launch, or values of several rounds that are there (ThreeRounds).
+// Rounds makes some rounds of the sumcheck: over tables on the device (Tables), over small tables in the host's memory
+// (whir.Pair), where a round takes less time than a launch, or from sums that were computed ahead (ThreeRounds).
 type Rounds interface {
 	// Round returns the sums of the next round.
 	Round() whir.Sums
@@ -35,27 +34,28 @@ type Rounds interface {
 	Bind(r field.QM31)
 }
 
-// Span is how much of the table a part covers: rows, and 2^vars of the columns, one
-// behind the other or not.
+// span is the size of a part in the table: the number of its rows, and 2^vars columns, which are adjacent
+// if dense is set.
 type span struct {
 	rows, vars int
 	dense      bool
 }
 
+// spanOf returns the span of a part.
 func spanOf(p *whir.Part) span {
 	return span{len(p.RowWeights), len(p.Low), p.Stride == 0}
 }
 
-// OnTensorCores says whether a part's dots are computed there.
+// onTensorCores says whether a part's dots are computed on the tensor cores: its columns must be adjacent, and enough.
 func (s span) onTensorCores() bool { return s.dense && 1<<s.vars == kernels.RowPitch(1<<s.vars) }
 
 // dotCost estimates the time of a part's product with a row of so many planes, in nanoseconds of an
 // H200.
 func (s span) dotCost(planes float64) float64 {
 	const (
-		perByteTimesPart = 16 / 2.5e5 // sixteen bytes of weights, on the tensor cores
+		perByteTimesPart = 16 / 2.5e5 // on the tensor cores: a byte of a row times the 16 bytes of its weight
 		perEntry         = 1 / 1e3    // by multiply-adds
-		perDot           = 8          // job, result, and its part in the rounds
+		perDot           = 8          // for each dot: its job, its result, and its entry of the tables in the rounds
 	)
 	each := perEntry
 	if s.onTensorCores() {
@@ -64,13 +64,13 @@ func (s span) dotCost(planes float64) float64 {
 	return perDot + each*float64(int(1)<<s.vars)
 }
 
-// leastVars is v at least, where there are as many row variables: with fewer the tables
-// over K are larger than the rows.
+// leastVars is the least v, if there are as many row variables. With a smaller v the tables over K, of 2·16 bytes an
+// element, would be larger than the rows.
 const leastVars = 4
 
-// tableRoom is what tables over K may take beside rows of so many bytes, whatever else a
-// device has to hold, within the bound that there is on them. If nothing bounds them they may take a part of what is free when
-// the rows have been packed: with the fewest variables before them many claims need an eighth of the products.
+// tableRoom returns how many bytes the tables over K may take beside rows of so many bytes: a quarter of these and 3 GB,
+// within Mode.Tables if that is set. If it is not set, they may take a third of what is free once the rows are packed, if that
+// is more. With larger tables v is smaller, and claims on many rows need fewer products.
 func tableRoom(m device.Mode, bytes, free int) int {
 	const least, share = 3 << 30, 3
 	room := bytes/4 + least
@@ -80,8 +80,9 @@ func tableRoom(m device.Mode, bytes, free int) int {
 	return max(room, free/share)
 }
 
-// Choose returns v for the rows of all machines, whether three more rounds come before the tables, and the claims as they are taken. So
-// many bytes of each machine are free. split says that the tables will be divided among the machines.
+// Choose returns how the first rounds are made for the rows of all machines: v (vars), whether three more rounds come before the tables
+// (ThreeRounds), and how claims are joined. free is the fewest bytes that any machine has free. split says that the tables will be divided
+// among the machines.
 func Choose(all []*Rows, q *whir.Functional, free int, split bool) (vars int, three bool, _ *Claims) {
 	planes, count, r := 0, 0, all[0]
 	for _, x := range all {
@@ -99,33 +100,33 @@ func Choose(all []*Rows, q *whir.Functional, free int, split bool) (vars int, th
 	return vars, three, c
 }
 
-// rowTable says how large a table of rows is: of so many rows of 2^rowVars values, which have so
+// rowTable says how large a table of rows is: it has so many rows of 2^rowVars values, with so
 // many planes on average.
 type rowTable struct {
 	rows, rowVars int
 	planes        float64
-	cut           int  // log2 of how many were one row: so many variables that number rows are left
-	bytes         int  // of all rows that there are
-	twice         bool // they may be read once more, for three rounds (ThreeRounds)
-	three         int  // nanoseconds that these cost besides
+	cut           int  // log2 of the parts of each cut row (Shorten): so many of the variables that number rows are not among the v
+	bytes         int  // of all planes
+	twice         bool // the rows may be read once more, for ThreeRounds
+	three         int  // device.Context.ThreeRounds: nanoseconds that these rounds cost beside reading the rows
 }
 
-// sumVars returns the v with the least work for parts that span these places of a
-// table, of which the tables over K after it, or three more rounds, fit into room, in bytes, if so
-// many machines share the rows. Of tables that are split each machine has a part. Only speed
-// depends on the times.
+// sumVars returns the v with the least estimated time, for parts with these spans, and whether three
+// more rounds come after the v. The tables over K that follow must fit into room, in bytes. So many
+// machines share the rows; if the tables are split, each machine has only its part of them. Only speed
+// depends on the estimates.
 func sumVars(parts []span, t rowTable, room, machines int, split bool) (v int, three bool) {
-	// Of an element of the tables: f and q are written once, and read and written some three times.
-	// What makes them goes by the rows and the parts, whatever v is.
+	// Nanoseconds for an element of the tables f and q: each is written once, and read and written about three times.
+	// The time to make them depends on rows and parts alone, and is the same for every v, so it is left out.
 	perElement, share := 0.06, 1
 	switch {
 	case split:
 		share = machines
 		perElement /= float64(machines)
 	case machines > 1:
-		perElement += 0.07 // most of f comes from others, and is added
+		perElement += 0.07 // most of f comes from other machines and is added up
 	}
-	const perByte = 1 / 1.5e3 // of the rows, in a pass
+	const perByte = 1 / 1.5e3 // nanoseconds to read a byte of the rows
 	best, least := 0, math.Inf(1)
 	most := bits.TrailingZeros(uint(t.rows)) - t.cut
 	for v := range most + 1 {
@@ -146,15 +147,16 @@ func sumVars(parts []span, t rowTable, room, machines int, split bool) (v int, t
 	return best, three
 }
 
-// Three rounds between the products of rows and the tables over K: with some place l of the first eighth, those l + n/8, l + 2n/8 …
-// make all that the sums of the next three rounds have of it. So the tables are made at some of these places at a time, added up, and
-// dropped. What is made as a whole, with three more variables bound, is an eighth of them. Rows are read once more.
+// Three rounds between the products of rows and the tables over K. The sums of the next three rounds are sums over octets of places: l in
+// the first eighth of the n places, l + n/8, l + 2n/8, …, l + 7n/8. So the tables are made for some octets at a time, their share of the
+// sums is added up, and they are dropped. After the three rounds the tables that are made as a whole have an eighth of the places. In
+// return, rows are read once more.
 
-// OctetVars is how many rounds these are, and octet how many places go together.
+// OctetVars is the number of these rounds, and octet = 2^OctetVars the number of places that belong together.
 const OctetVars, octet = 3, 8
 
-// ThreeRounds returns the sums of the three rounds after those that coefs bind, as a grid of three variables. No values are recomputed for
-// each pass (passing).
+// ThreeRounds returns the three rounds after those whose challenges have given coefs. All their sums are computed now, as a grid of three
+// variables. No values may be recomputed for each pass (passing).
 func (r *Rows) ThreeRounds(coefs []field.QM31) Rounds {
 	a := device.NewScope(r.Mem)
 	defer a.Close()
@@ -182,11 +184,11 @@ func (r *Rows) ThreeRounds(coefs []field.QM31) Rounds {
 			sum[i] = sum[i].Add(x)
 		}
 	}
-	r.groupAhead(eighth) // for the tables
+	r.groupAhead(eighth) // for the tables that follow the three rounds
 	return &gridRounds{sum}
 }
 
-// gridRounds are rounds of which all values are there.
+// gridRounds are rounds whose sums have all been computed.
 type gridRounds struct{ grid kernels.Grid }
 
 // Round implements Rounds, as Bind does.
@@ -198,10 +200,11 @@ func (g *gridRounds) Round() whir.Sums {
 // Bind binds the first variable.
 func (g *gridRounds) Bind(r field.QM31) { g.grid = g.grid.Bind(r) }
 
-// placesAtOnce is at how many of n places the tables are made at a time: as many as are left of them after three rounds, or one octet.
+// placesAtOnce returns for how many of n places ThreeRounds makes the tables at a time: n/8, as many as the tables have afterwards, and at
+// least one octet.
 func placesAtOnce(n int) int { return max(octet, n/octet) }
 
-// passing says whether values of some segments are recomputed for each pass over the rows.
+// passing says whether the values of any segment are recomputed for each pass over the rows (passes).
 func (r *Rows) passing() bool {
 	return slices.ContainsFunc(r.Trees, func(t placed) bool { return slices.ContainsFunc(t.sources, r.passes) })
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// A row of an opening that is too long for the passes is treated as several shorter rows, one after the other. Then the weights of
-// claims on a row, pieces of rows and places of a table take less memory and time. Only two things notice: more of a table's
-// variables number rows, and a column of a codeword is the sum of the columns of a row's parts.
+// The passes treat a very long row of an opening as several shorter rows, one after the other. Then the weights of claims on a row,
+// pieces of rows and places of a table take less memory and time. Two things differ: more of a table's variables number rows, and a
+// value of a codeword is a weighted sum of values of the row's parts (Rows.Columns).
 
-// Shorten returns an opening whose rows of 2^(m+by) values are cut into 2^by of 2^m, m at most `most` (device.Context.ShortRow). All
-// trees must have rows of the table's length; else it returns the opening as it is, and 0. Trees keep the number of their leaves.
+// Shorten cuts each row of 2^(m+by) values into 2^by rows of 2^m, where m is `most` (device.Context.ShortRow), and returns the opening
+// of these rows. If rows are not longer, if a tree has rows of another length than the table's, or if one hides, it returns the opening
+// as it is, and by = 0. The blow-up grows as rows become shorter, so trees keep the number of their leaves.
 func Shorten(o backend.Opening, most int) (short backend.Opening, by int) {
 	levels := o.Params.Levels
 	by = levels[0].RowVars - most
@@ -47,7 +48,7 @@ func Shorten(o backend.Opening, most int) (short backend.Opening, by int) {
 	return short, by
 }
 
-// ShortenFunctional returns the functional on rows that are cut into 2^by.
+// ShortenFunctional returns the same functional on rows that have been cut into 2^by parts each (Shorten).
 func ShortenFunctional(q *whir.Functional, by int) *whir.Functional {
 	if by == 0 {
 		return q
@@ -57,7 +58,7 @@ func ShortenFunctional(q *whir.Functional, by int) *whir.Functional {
 		p := &s.Parts[i]
 		p.FirstRow = p.FirstRow<<by + p.Column>>s.RowVars
 		p.Column &= 1<<s.RowVars - 1
-		high := len(p.Low) - s.RowVars // coordinates that number rows now
+		high := len(p.Low) - s.RowVars // coordinates of the column that number parts of a row: their eq weights become row weights
 		if high <= 0 {
 			continue
 		}

@@ -15,18 +15,19 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Tables are the tables f and q of whir.Passes.
+// Tables are the tables f and q of whir.Passes on the device. A challenge is applied with the next pass over them, so that binding a
+// variable takes no pass of its own.
 type Tables struct {
 	Stream   *run.Stream
-	Mem      *device.Scope
-	Twiddles kernels.Ptr // for commitments
+	Mem      *device.Scope // owns F, Q and what is committed to
+	Twiddles kernels.Ptr   // for encode, in Commit
 	F, Q     kernels.Ptr
-	N        int          // entries of each
-	Folded   []*foldedRow // what they have been committed to as, nil once opened
-	r        []field.QM31 // the challenge that they still have to be bound to, if there is one
+	N        int          // entries of each, before the pending challenge is applied
+	Folded   []*foldedRow // by Commit: the rows that it has committed to; nil once they are opened
+	r        []field.QM31 // the pending challenge; empty if there is none
 }
 
-// Round returns the sums of the next round.
+// Round returns the sums of the next round. In the same pass it applies the pending challenge.
 func (t *Tables) Round() whir.Sums {
 	words := t.Stream.Results().Read(2*kernels.SumWords, func(p kernels.Post) error {
 		if len(t.r) == 0 {
@@ -40,13 +41,13 @@ func (t *Tables) Round() whir.Sums {
 	return whir.Sums{Zero: kernels.FromSum(words), Top: kernels.FromSum(words[kernels.SumWords:])}
 }
 
-// Bind binds the first variable, when the tables are wanted next.
+// Bind notes the challenge r for the first variable; the next Round, or Bound, applies it.
 func (t *Tables) Bind(r field.QM31) {
 	t.Bound()
 	t.r = []field.QM31{r}
 }
 
-// Bound applies the pending challenge to both tables.
+// Bound applies the pending challenge to both tables, if there is one.
 func (t *Tables) Bound() {
 	if len(t.r) > 0 {
 		device.Check(kernels.PairEnd(t.Mem, t.F, t.Q, t.N, t.r[0]))
@@ -54,7 +55,7 @@ func (t *Tables) Bound() {
 	}
 }
 
-// vars returns the number of variables left.
+// vars returns the number of variables that are left. No challenge is pending.
 func (t *Tables) vars() int { return bits.TrailingZeros(uint(t.N)) }
 
 // Values is described at whir.Passes, as At and Add are.
@@ -63,6 +64,7 @@ func (t *Tables) Values() []field.QM31 {
 	return device.Fetch[field.QM31](t.Mem, t.F, t.N)
 }
 
+// At multiplies f with the weights of evaluation at z.
 func (t *Tables) At(z field.QM31) field.QM31 {
 	t.Bound()
 	a := device.NewScope(t.Mem)
@@ -73,14 +75,15 @@ func (t *Tables) At(z field.QM31) field.QM31 {
 	return kernels.FromSum(device.Fetch[uint64](a, sum, kernels.SumWords))
 }
 
-// evaluation returns the factors of the functional of evaluation at z, that of
-// the lowest index bit first.
+// evaluation returns the factors of the weights of evaluation at z (newWeights), the factor of the
+// lowest index bit first.
 func evaluation(z field.QM31, vars int) []field.QM31 {
 	w := code.PointWeights(z, vars)
 	slices.Reverse(w)
 	return w
 }
 
+// Add adds constraints at points of the base field to q in one launch, and those at points of K one by one.
 func (t *Tables) Add(c *whir.Constraints) {
 	t.Bound()
 	a := device.NewScope(t.Mem)
@@ -101,13 +104,13 @@ func (t *Tables) Add(c *whir.Constraints) {
 		w := newWeights(a, factors, false)
 		first, l := kernels.WeightLaunch(w.vars[:1])
 		at, list := device.NewCopy(a, first), device.NewCopy(a, jobs)
-		for i := range jobs { // each on all elements
+		for i := range jobs { // a launch for each, as each adds to all elements of q
 			device.Check(kernels.AddWeights(a, t.Q, at, l, kernels.At[kernels.AddJob](list, i), 1, w.parts, w.tables))
 		}
 	}
 }
 
-// Commit commits to the first so many of the rows of a level that f is.
+// Commit is described at whir.Passes. f is the rows of level l, and the first `rows` of them are committed to, each as four rows of F_p.
 func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) hash.Digest {
 	t.Bound()
 	a := device.NewScope(t.Mem)
@@ -133,14 +136,14 @@ func (t *Tables) Commit(suite hash.Suite, l soundness.Level, rows int) hash.Dige
 	return r.nodes.root
 }
 
-// foldedRow is a committed folded row.
+// foldedRow is what one Commit has committed to: a folded row, as `rows` rows over F_p with codewords of 2^domain values.
 type foldedRow struct {
 	rows, domain int
-	words        kernels.Ptr
+	words        kernels.Ptr // codewords, one row after the other
 	nodes        *nodes
 }
 
-// Leaves opens the n-th row that was committed to at the positions, and gives its memory back.
+// Leaves opens what the n-th Commit has committed to at the positions, and frees it.
 func (t *Tables) Leaves(n int, positions []uint64) whir.Leaves {
 	a := device.NewScope(t.Mem)
 	defer a.Close()
@@ -153,7 +156,7 @@ func (t *Tables) Leaves(n int, positions []uint64) whir.Leaves {
 	return leaves
 }
 
-// free gives back the memory of the n-th row that was committed to.
+// free frees the codewords and digests of the n-th Commit, unless that has been done.
 func (t *Tables) free(n int) {
 	if r := t.Folded[n]; r != nil {
 		t.Mem.Free(r.words)
@@ -162,7 +165,7 @@ func (t *Tables) free(n int) {
 	}
 }
 
-// Close gives back what has been committed to.
+// Close frees the codewords and digests of all Commits. F and Q are freed with Mem.
 func (t *Tables) Close() {
 	for n := range t.Folded {
 		t.free(n)

@@ -16,44 +16,48 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// A forward pass is on one machine at a time. Meanwhile the others hash what they have computed of it: the groups of rows whose
-// values are complete, on a queue beside that of the pass. The commitment takes their digests, and hashes what is left. A single
-// machine whose run does not keep all values hashes them before they are dropped, so that the commitment need not make them again.
+// A forward pass runs on one machine at a time. Meanwhile the other machines hash the values that the pass has left there: each group of
+// rows whose values are complete, on a queue beside that of the pass. The commitment later takes these digests and hashes only the
+// rest. A single machine whose run does not keep all values hashes them before they are dropped, so that the commitment need not
+// recompute them.
 
-// Ahead are the digests of groups of commitments to the values of a run, made while it goes on.
+// Ahead makes digests of groups of rows, for commitments to the values of a run, while the run goes on. The queue that hashes waits for
+// the queue of the run. On a single machine the run's queue also waits for the hashing, since it then overwrites the values. Digests
+// belong to the Ahead until a commitment takes them (take), which then closes them.
 type Ahead struct {
 	mu    sync.Mutex
-	trees []*aheadTree // that nobody has taken
+	trees []*aheadTree // that no commitment has taken
 }
 
 var _ run.Watcher = (*Ahead)(nil)
 
-// aheadTree is a commitment with the digests of some groups.
+// aheadTree is a commitment with the digests of some of its groups.
 type aheadTree struct {
 	c       backend.Commitment
 	alone   bool              // one machine hashes all groups, in their order
-	homes   []*device.Context // by group
-	missing []map[int]bool    // by group, the chunks that it waits for; none of one that is hashed, or is not to be
+	homes   []*device.Context // by group: the machine that has its values
+	missing []map[int]bool    // by group: the chunks whose values it still waits for; empty if it is hashed, or is never hashed ahead
 	on      map[*device.Context]*aheadMachine
 }
 
-// aheadMachine is what one machine hashes of a commitment.
+// aheadMachine is the work of one machine for an aheadTree, and its digests.
 type aheadMachine struct {
-	stream  *run.Stream   // of the run
-	a       *device.Scope // of what follows
+	stream  *run.Stream   // the queue that hashes
+	a       *device.Scope // owns all memory below
 	hash    func(ctx context.Context, dst kernels.Ptr, group int)
-	digests map[int]kernels.Ptr // by group, of one of several machines
-	leaves  *open.LeafHasher    // of the only machine: digests are absorbed at once
-	at      kernels.Ptr         // where they are made
+	digests map[int]kernels.Ptr // by group, on one of several machines
+	leaves  *open.LeafHasher    // on a single machine, which absorbs the digests of each group at once
+	at      kernels.Ptr         // on a single machine: where the digests of one group are made
 }
 
-// NewAhead returns what makes digests of commitments to the values of a run of g that begins, nil if one machine runs all of it and keeps
-// all values, or one has too little memory or values of other runs: when these proofs take theirs is not known. Commitments of fewer values
-// than `least` are not shared (Group).
+// NewAhead prepares the hashing of the commitments of list to the values of a run of g that begins. It returns nil if there is nothing to
+// hash ahead (one machine runs all of g and keeps all values), or if a machine has too little memory for it, or has values of other
+// runs: when the proofs of these will take memory is not known. Commitments are left out if they have fewer values than `least`
+// (Group.Least), a single group, or salts.
 func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) *Ahead {
 	a := &Ahead{}
 	alone := !slices.ContainsFunc(r.Contexts, func(m *device.Context) bool { return m != r.Contexts[0] })
-	digests, rows := map[*device.Context]int{}, map[*device.Context]int{} // bytes, of all groups and of the largest
+	digests, rows := map[*device.Context]int{}, map[*device.Context]int{} // bytes: all digests, and codewords of the largest group
 	for _, c := range list {
 		if c.Rows()<<c.RowVars < least || len(c.Groups) == 1 || c.Salted() || alone && !r.Drops(&c) {
 			continue
@@ -71,7 +75,7 @@ func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) 
 		}
 		a.trees = append(a.trees, t)
 	}
-	for m, n := range digests { // the pass must not be short of memory for them
+	for m, n := range digests { // twice what they take must be free, so that the forward pass does not run out of memory
 		need, spare := 2*(n+2*rows[m]), m.Spare()
 		if free := m.FreeBytes(); m.Busy() || free > 0 && free < need || spare > 0 && spare < int64(need) {
 			return nil
@@ -83,7 +87,7 @@ func NewAhead(r *run.Run, g *model.Graph, least int, list []backend.Commitment) 
 	return a
 }
 
-// homeOf returns the machine on which a run leaves the values of a group, nil if they are not a run's.
+// homeOf returns the machine on which a run leaves the first tensor of a group, nil if that is not a value of a run.
 func homeOf(r *run.Run, g *model.Graph, c *backend.Commitment, group int) *device.Context {
 	if r == nil || c.Parts[group].Kind != backend.Tensors {
 		return nil
@@ -95,7 +99,7 @@ func homeOf(r *run.Run, g *model.Graph, c *backend.Commitment, group int) *devic
 	return r.Contexts[min(first.Chunk, len(r.Contexts)-1)]
 }
 
-// chunksOf returns the chunks that compute what a group reads, none if it reads anything else.
+// chunksOf returns the chunks that compute the tensors of a group, nil if it also has tensors that no chunk computes.
 func chunksOf(g *model.Graph, c *backend.Commitment, group int) map[int]bool {
 	chunks := map[int]bool{}
 	for b := range c.Blocks(group) {
@@ -108,7 +112,8 @@ func chunksOf(g *model.Graph, c *backend.Commitment, group int) map[int]bool {
 	return chunks
 }
 
-// Reached implements run.Watcher. An error only means that there are no digests: whoever needs them meets it again.
+// Reached implements run.Watcher: it enqueues the hashing of the groups that the chunk completes. After an error all digests are
+// dropped, and the commitment makes them itself; if the device is at fault, its next operation reports that.
 func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,7 +133,8 @@ func (a *Ahead) Reached(ctx context.Context, r *run.Run, chunk int) {
 	}
 }
 
-// add enqueues the hashing of a group. One machine alone leaves those behind one that is not complete in its turn to the commitment.
+// add enqueues the hashing of a group whose values are complete. A single machine absorbs groups in their order, so a group that comes
+// before its turn is left to the commitment, and with it all groups after it.
 func (t *aheadTree) add(ctx context.Context, r *run.Run, group int) {
 	at := t.homes[group]
 	m := t.on[at]
@@ -147,11 +153,11 @@ func (t *aheadTree) add(ctx context.Context, r *run.Run, group int) {
 	m.hash(ctx, dst, group)
 	if t.alone {
 		m.leaves.Absorb(dst)
-		device.Check(kernels.After(at.Dev, m.stream.Dev)) // the run's next values may take the place of these
+		device.Check(kernels.After(at.Dev, m.stream.Dev)) // the run may overwrite these values next
 	}
 }
 
-// begin has a machine hash the groups whose values are there.
+// begin makes the queue and the memory with which a machine hashes its groups.
 func (t *aheadTree) begin(r *run.Run, at *device.Context) *aheadMachine {
 	s, err := r.Stream(at, at.Streams+aheadQueue)
 	device.Check(err)
@@ -166,7 +172,7 @@ func (t *aheadTree) begin(r *run.Run, at *device.Context) *aheadMachine {
 	return m
 }
 
-// groupsOf lists the groups of an owner.
+// groupsOf returns the indexes i with owners[i] == owner: the groups of an owner.
 func groupsOf[T comparable](owners []T, owner T) []int {
 	var own []int
 	for i, x := range owners {
@@ -177,13 +183,14 @@ func groupsOf[T comparable](owners []T, owner T) []int {
 	return own
 }
 
-// aheadQueue is the number of the queue that hashes, behind those of streams, rows and arrivals.
+// aheadQueue is the number of the queue that hashes, counted from Context.Streams. The two queues before it are that of run.Rows and
+// arrivals.up, and arrivals.across.
 const aheadQueue = 2
 
-// errElsewhere is the reason why a group cannot be hashed where the run has left most of it.
+// errElsewhere is the error of a group that cannot be hashed on its home, since another machine has some of its values.
 var errElsewhere = errors.New("a value of a group of rows is on another device")
 
-// Have implements open.Arrivals, as Wait and Find do: groups are hashed when all of them is there.
+// Have implements open.Arrivals, as Wait and Find do. Nothing is waited for: a group is hashed only when all its values are there.
 func (m *aheadMachine) Have(*backend.Commitment, int) bool { return true }
 
 func (m *aheadMachine) Wait(*backend.Commitment, int) {}
@@ -195,7 +202,7 @@ func (m *aheadMachine) Find(id model.TensorID) (*device.Tensor, error) {
 	return nil, errElsewhere
 }
 
-// take returns what there is of a commitment, nil if there is nothing. It is the caller's to close.
+// take returns the digests made ahead for a commitment, nil if there are none. The caller owns them and has to close them.
 func (a *Ahead) take(c *backend.Commitment) *aheadTree {
 	if a == nil {
 		return nil
@@ -203,7 +210,7 @@ func (a *Ahead) take(c *backend.Commitment) *aheadTree {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, t := range a.trees {
-		if reflect.DeepEqual(&t.c, c) { // which may be another plan's
+		if reflect.DeepEqual(&t.c, c) { // by content: c may come from another plan than the one that NewAhead was given
 			a.trees = slices.Delete(a.trees, i, i+1)
 			return t
 		}
@@ -211,14 +218,14 @@ func (a *Ahead) take(c *backend.Commitment) *aheadTree {
 	return nil
 }
 
-// Close implements run.Watcher.
+// Close implements run.Watcher. It waits for the hashing and frees the digests that no commitment has taken.
 func (a *Ahead) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop()
 }
 
-// drop gives up what nobody has taken.
+// drop closes all that no commitment has taken. The mutex is held.
 func (a *Ahead) drop() {
 	for _, t := range a.trees {
 		t.close()
@@ -226,19 +233,20 @@ func (a *Ahead) drop() {
 	a.trees = nil
 }
 
-// close gives the digests back, if there are any, which no queue reads any more.
+// close waits for the queues that hash, and frees the digests. No other queue may read the digests any more. A nil t has none.
 func (t *aheadTree) close() {
 	if t == nil {
 		return
 	}
 	for _, m := range t.on {
-		_ = quiesce(m.stream.Dev) // what it has failed with is told where it matters
+		_ = quiesce(m.stream.Dev) // an error of the device is reported by its next operation
 		m.a.Close()
 		m.stream.Close()
 	}
 }
 
-// of returns what a machine has hashed, with its queue waiting for that; nothing if it has hashed nothing.
+// of returns what the machine of stream s has hashed, and makes the queue of s wait for it. If it has hashed nothing, the result is
+// empty.
 func (t *aheadTree) of(s *run.Stream) *aheadMachine {
 	if t == nil || t.on[s.Context] == nil {
 		return &aheadMachine{}
@@ -248,7 +256,7 @@ func (t *aheadTree) of(s *run.Stream) *aheadMachine {
 	return m
 }
 
-// running returns the digests that were made while the leader's run went on, nil if none were.
+// running returns the Ahead of the leader's run, nil if it has none.
 func (b *Leader) running() *Ahead {
 	if b.s.Run == nil {
 		return nil
@@ -257,7 +265,7 @@ func (b *Leader) running() *Ahead {
 	return a
 }
 
-// Committed says that there are no more commitments to the values of a run.
+// Committed says that no more commitments to the values of the run follow: digests that were made ahead and not taken are freed.
 func (b *Leader) Committed() {
 	if a := b.running(); a != nil {
 		a.Close()

@@ -16,12 +16,13 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// The fixed tensors of a commitment come to the machines that share it through queues of their own,
-// in the order in which groups read them, while groups are hashed: in pieces, so that a group waits
-// for no more of a tensor than it reads, and each piece goes up to one machine, from which the others
-// that want the tensor copy it, so that all buses are in use.
+// While the machines hash the groups of a commitment, the fixed tensors that the groups read are
+// transferred to them, through queues of their own, in the order in which groups read them. A tensor
+// comes in pieces, so that a group waits only for the pieces that it reads. Each piece is uploaded
+// from the host to one machine, its owner, and the other machines that want the tensor copy the
+// piece from there. Owners alternate, so that all buses are in use.
 
-// transfers are the tensors on their way to a team.
+// transfers are the tensors on their way to the machines of a team.
 type transfers struct {
 	cancel context.CancelFunc
 	all    []*arrivals // by machine
@@ -31,17 +32,17 @@ type transfers struct {
 // transfer is a tensor on its way to the machines that want it.
 type transfer struct {
 	values  ints.Ints
-	width   int
-	entries int        // of a piece, but for the last
-	number  int        // of all, in the order in which groups read them; it says who takes the first piece
+	width   int        // bytes of an entry on the device
+	entries int        // in each piece but the last
+	number  int        // of the transfer, in the order in which groups read tensors; the owners of its pieces follow from it (owner)
 	to      []*arrival // by machine that wants it
 	sent    []sentChunk
 }
 
-// sentChunk is a piece that one machine takes.
+// sentChunk is the state of one piece of a transfer on its owner.
 type sentChunk struct {
-	done chan struct{} // closed when its upload is enqueued, or will not be
-	lost bool          // it will not be
+	done chan struct{} // closed by the owner's send when the upload is enqueued, or is given up
+	lost bool          // the upload was given up; set before done is closed
 }
 
 // arrival is a tensor on its way to one machine.
@@ -49,36 +50,37 @@ type arrival struct {
 	*transfer
 	on     *arrivals
 	tensor *device.Tensor
-	room   chan struct{}   // closed when there is memory, or none can be had
-	taken  chan struct{}   // closed when the machine's pieces are enqueued, or will not be
-	there  []chan struct{} // by piece, closed when it is enqueued, or will not be
-	failed atomic.Bool
+	room   chan struct{}   // closed by makeRoom when memory is allocated, or could not be
+	taken  chan struct{}   // closed by send when the uploads of the machine's own pieces are enqueued, or given up
+	there  []chan struct{} // by piece, closed by receive when its upload or copy is enqueued here, or given up
+	failed atomic.Bool     // the tensor does not come: no memory, an error, or the context has ended
 }
 
 // arrivals are the tensors on their way to one machine.
 type arrivals struct {
 	b          *run.Stream
-	up, across kernels.Device // queues: of uploads, and of copies from other machines
-	list       []*arrival     // as they come
-	of         map[model.TensorID]*arrival
-	pieces     map[int][]chan struct{} // by group, for who hashes
-	spoiled    *device.Error           // of a machine that chunks were copied from before they were written there
-	left       []*device.Tensor        // of failed arrivals, which others may be reading
+	up, across kernels.Device              // queues: for uploads, and for copies from other machines; nil if the machine has none to spare
+	list       []*arrival                  // in the order of transfer.number
+	of         map[model.TensorID]*arrival // the same, by tensor
+	pieces     map[int][]chan struct{}     // by group: results of awaited
+	spoiled    *device.Error               // of a machine that failed, so that pieces copied from it may not have been written there
+	left       []*device.Tensor            // of failed arrivals; freed at the end, as other machines may still read them
 }
 
-// transferBytes is how many bytes of a tensor come at a time. Each upload ends with a wait for its slowest core, so they are long.
+// transferBytes is how many bytes of a tensor a piece has. Each upload ends with a wait for its slowest core, so pieces are large.
 const transferBytes = 256 << 20
 
-// transferTo has the fixed tensors come that the groups of a commitment read and that none of the
-// machines has, in pieces of so many bytes. Those are given by backends, and the groups by the number
-// of the backend. What cannot come this way is left to who wants it. The caller ends it.
+// transferTo starts the transfer of the fixed tensors that the groups of a commitment read and that no
+// machine has yet, in pieces of so many bytes. of[i] is the index in machines of the one that hashes
+// group i. Tensors that cannot come this way are loaded by the machine that hashes, when it wants them (Find). The caller must call
+// end.
 func transferTo(ctx context.Context, c *backend.Commitment, machines []*run.Stream, of []int, piece int) *transfers {
 	s := &transfers{}
 	ctx, s.cancel = context.WithCancel(ctx)
 	for _, b := range machines {
 		s.all = append(s.all, newArrivals(b))
 	}
-	if len(of) > 1 { // of one group nothing comes while others are hashed
+	if len(of) > 1 { // with a single group there is no other group to hash while its tensors come
 		s.list(c, of, piece)
 	}
 	for _, a := range s.all {
@@ -91,8 +93,8 @@ func transferTo(ctx context.Context, c *backend.Commitment, machines []*run.Stre
 	return s
 }
 
-// newArrivals returns those of a machine, nothing so far, without queues if it has none beside those that
-// its streams use.
+// newArrivals returns the arrivals of a machine, empty so far. Their queues are nil if the machine has no queues beside those of its
+// streams.
 func newArrivals(b *run.Stream) *arrivals {
 	a := &arrivals{b: b, of: map[model.TensorID]*arrival{}, pieces: map[int][]chan struct{}{}}
 	up, err := kernels.StreamOf(b.Context.Dev, b.Context.Streams)
@@ -105,9 +107,10 @@ func newArrivals(b *run.Stream) *arrivals {
 	return a
 }
 
-// list lists what comes, in pieces of so many bytes.
+// list plans the transfers, in pieces of so many bytes, and reserves the tensors on the machines that want them. It leaves out tensors
+// that some machine has already: the others copy them from there when they want them (device.Context.Resident).
 func (s *transfers) list(c *backend.Commitment, of []int, piece int) {
-	on := map[model.TensorID]*transfer{} // nil where some machine has the tensor
+	on := map[model.TensorID]*transfer{} // nil for a tensor that some machine has already
 	count := 0
 	for i := range c.Groups {
 		a := s.all[of[i]]
@@ -133,12 +136,12 @@ func (s *transfers) list(c *backend.Commitment, of []int, piece int) {
 			}
 		}
 	}
-	for _, a := range s.all { // all machines take what they take in one order
+	for _, a := range s.all { // all machines transfer their tensors in the same order
 		slices.SortFunc(a.list, func(x, y *arrival) int { return x.number - y.number })
 	}
 }
 
-// somewhere says whether one of the machines has a tensor.
+// somewhere says whether any machine has a tensor.
 func (s *transfers) somewhere(values ints.Ints) bool {
 	for _, a := range s.all {
 		if a.b.Context.Known(values) != nil {
@@ -148,7 +151,7 @@ func (s *transfers) somewhere(values ints.Ints) bool {
 	return false
 }
 
-// add has a tensor come to the machine too.
+// add adds the machine to those to which a tensor comes.
 func (a *arrivals) add(id model.TensorID, s *transfer) {
 	x := &arrival{transfer: s, on: a, tensor: &device.Tensor{Len: s.values.Len(), Width: s.width}, room: make(chan struct{}), taken: make(chan struct{})}
 	for range s.sent {
@@ -161,22 +164,28 @@ func (a *arrivals) add(id model.TensorID, s *transfer) {
 // bytes returns the size of the tensor on a device.
 func (s *transfer) bytes() int { return s.values.Len() * s.width }
 
-// owner returns the arrival that takes a piece.
+// owner returns the arrival on the machine that uploads a piece from the host.
 func (s *transfer) owner(piece int) *arrival { return s.to[(s.number+piece)%len(s.to)] }
 
-// upload uploads a piece through a queue of its machine.
+// upload uploads a piece to the machine of x, through its queue dev.
 func (x *arrival) upload(dev kernels.Device, piece int) error {
 	from := piece * x.entries
 	to := min(from+x.entries, x.values.Len())
 	return device.UploadAs(dev, x.tensor.Ptr.Offset(from, x.width), x.values.Slice(from, to), x.width)
 }
 
-// Deadlock freedom: the allocation of tensor i waits until this machine has sent its pieces of tensor i−2; sending them
-// waits for the allocation alone; receiving waits for allocations and senders. No sender waits for another machine.
+// Each machine has three goroutines: makeRoom, send and receive. They do not deadlock:
+//
+//   - makeRoom allocates tensor i after send on the same machine has finished with tensor i−2 (taken).
+//   - send waits for the allocations of its own machine only (room). So makeRoom and send wait for no other machine, and end.
+//   - receive waits for allocations of its own machine, and for senders of all machines (sentChunk.done).
+//   - The goroutine that hashes waits for receive (there).
+//
+// Each of them closes all its channels also after an error, or when the context has ended.
 
-// makeRoom makes room for some tensors ahead, which takes the driver as long as a part of the transfer.
+// makeRoom allocates memory for up to two tensors ahead of send, so that the transfer does not wait for the driver.
 func (a *arrivals) makeRoom() {
-	const ahead = 2 // more would keep the hashing from its memory, while the driver is at this
+	const ahead = 2 // with more, the hashing would wait for its own memory while the driver allocates these
 	for i, x := range a.list {
 		if i >= ahead {
 			<-a.list[i-ahead].taken
@@ -189,7 +198,7 @@ func (a *arrivals) makeRoom() {
 	}
 }
 
-// send uploads the pieces that the machine takes.
+// send uploads the pieces that the machine owns.
 func (a *arrivals) send(ctx context.Context) {
 	for _, x := range a.list {
 		<-x.room
@@ -204,8 +213,8 @@ func (a *arrivals) send(ctx context.Context) {
 	}
 }
 
-// receive copies the other pieces from those that take them, and gives the tensors to the machine,
-// some at a time as it waits for the queues before.
+// receive copies the other pieces from their owners, and hands finished tensors to the machine's
+// Context. It does that for several tensors at a time, as it has to wait for the queues before.
 func (a *arrivals) receive(ctx context.Context) {
 	var whole []*arrival
 	bytes := 0
@@ -225,10 +234,11 @@ func (a *arrivals) receive(ctx context.Context) {
 	}
 }
 
-// deliverTogether is how many bytes of tensors are given to a machine at a time.
+// deliverTogether is from how many bytes of tensors on receive hands them over.
 const deliverTogether = 1 << 28
 
-// fetch has a piece enqueued on one of the machine's queues.
+// fetch returns when a piece is enqueued on one of the machine's queues. If send has not uploaded it here, fetch enqueues a copy from
+// the owner, or an upload if the owner has failed. The copy comes after the owner's queue `up` (kernels.After), which writes the piece.
 func (x *arrival) fetch(ctx context.Context, piece int) error {
 	sent := &x.sent[piece]
 	<-sent.done
@@ -243,7 +253,9 @@ func (x *arrival) fetch(ctx context.Context, piece int) error {
 	case from == x:
 		return nil
 	}
-	if piece == 0 || x.owner(piece-1) == x { // the memory is the other queue's
+	// The memory was allocated through the queue up, so the first copy through across must come after that. The first copy is of
+	// piece 0, or of piece 1 if piece 0 was uploaded here.
+	if piece == 0 || x.owner(piece-1) == x {
 		if err := kernels.After(a.across, a.up); err != nil {
 			return err
 		}
@@ -258,12 +270,15 @@ func (x *arrival) fetch(ctx context.Context, piece int) error {
 			return err
 		}
 	}
-	return x.upload(a.across, piece) // as the other machine fails
+	return x.upload(a.across, piece) // the owner has failed
 }
 
+// errNotSent is the error of a piece that was given up.
 var errNotSent = errors.New("a piece of a tensor was not sent")
 
-// arrived gives tensors to the machine when its queues have all of them, or none of them.
+// arrived waits for the machine's two queues and hands the tensors to its Context, which owns them from then on. If a queue or a source
+// fails, none of them is handed over. The memory of tensors that do not arrive is kept in left until the end: other machines may be
+// reading it.
 func (a *arrivals) arrived(whole []*arrival) {
 	err := errors.Join(quiesce(a.up), quiesce(a.across))
 	if err == nil {
@@ -282,9 +297,9 @@ func (a *arrivals) arrived(whole []*arrival) {
 	}
 }
 
-// sourcesHeld asks the machines that chunks were copied from whether these had been written there: a machine that fails
-// may leave its uploads undone, and what was copied is not the tensor. Then it uploads the chunks, and notes that what was
-// made of them is spoiled.
+// sourcesHeld checks the machines that pieces were copied from. A machine that fails may not have done its uploads, and then the copies
+// are not of the tensor. In that case sourcesHeld uploads the pieces from the host, so that the tensor here is right, and notes in
+// spoiled that digests already made from it may be wrong (check).
 func (a *arrivals) sourcesHeld(whole []*arrival) error {
 	errs := map[*arrivals]error{}
 	for _, x := range whole {
@@ -311,7 +326,8 @@ func (a *arrivals) sourcesHeld(whole []*arrival) error {
 	return quiesce(a.across)
 }
 
-// check gives up if a machine may have hashed what another one had not written. Everything has come (end).
+// check gives up, with the error of the machine that failed, if another machine may have hashed data that the failed one had not written.
+// It is called after end.
 func (s *transfers) check() {
 	for _, a := range s.all {
 		if a.spoiled != nil {
@@ -320,14 +336,15 @@ func (s *transfers) check() {
 	}
 }
 
-// end waits until all has come, or gives up what has not.
+// end waits until all transfers have ended, and frees the memory of those that failed. With give, transfers that are not done are given
+// up first.
 func (s *transfers) end(give bool) {
 	if give {
 		s.cancel()
 	}
 	s.ended.Wait()
 	s.cancel()
-	for _, a := range s.all { // no queue reads what is left
+	for _, a := range s.all { // every receive has waited for its copies (arrived), so no queue reads these any more
 		for _, t := range a.left {
 			t.Free(a.b.Context.Dev)
 		}
@@ -335,8 +352,8 @@ func (s *transfers) end(give bool) {
 	}
 }
 
-// Wait makes the machine's own queue wait until the tensors that a group reads have arrived:
-// whatever is enqueued from now on runs after that.
+// Wait implements open.Arrivals. The host waits until all pieces that the group reads are enqueued, and
+// makes the queue that hashes wait for the two queues that bring them.
 func (a *arrivals) Wait(c *backend.Commitment, group int) {
 	if a.waited(c, group) {
 		device.Check(kernels.After(a.b.Dev, a.up))
@@ -344,7 +361,7 @@ func (a *arrivals) Wait(c *backend.Commitment, group int) {
 	}
 }
 
-// waited waits until what a group reads is enqueued, and reports whether there was anything.
+// waited waits until all pieces that a group reads are enqueued, and reports whether there are any.
 func (a *arrivals) waited(c *backend.Commitment, group int) bool {
 	pieces := a.awaited(c, group)
 	for _, there := range pieces {
@@ -353,7 +370,7 @@ func (a *arrivals) waited(c *backend.Commitment, group int) bool {
 	return len(pieces) > 0
 }
 
-// Have says whether what a group reads need not be waited for.
+// Have implements open.Arrivals: it says whether Wait would return at once.
 func (a *arrivals) Have(c *backend.Commitment, group int) bool {
 	for _, there := range a.awaited(c, group) {
 		select {
@@ -365,7 +382,8 @@ func (a *arrivals) Have(c *backend.Commitment, group int) bool {
 	return true
 }
 
-// awaited returns what says that the last pieces are enqueued that a group reads: they come in order.
+// awaited returns, for each tensor that a group reads and that is on its way, the channel of the last piece that the group reads. Pieces
+// come in order, so the ones before are enqueued then too.
 func (a *arrivals) awaited(c *backend.Commitment, group int) []chan struct{} {
 	pieces, ok := a.pieces[group]
 	if !ok {
@@ -379,7 +397,7 @@ func (a *arrivals) awaited(c *backend.Commitment, group int) []chan struct{} {
 	return pieces
 }
 
-// Find returns a tensor that is on its way, as far as has been waited for, or one that is there.
+// Find implements open.Arrivals. Of a tensor that is on its way, only the pieces that were waited for may be read.
 func (a *arrivals) Find(id model.TensorID) (*device.Tensor, error) {
 	if x := a.of[id]; x != nil && !x.failed.Load() {
 		return x.tensor, nil
@@ -387,8 +405,8 @@ func (a *arrivals) Find(id model.TensorID) (*device.Tensor, error) {
 	return a.b.Find(id)
 }
 
-// fixedOf yields the fixed tensors that a group of a commitment reads, block by block, and how many of a tensor's first entries have
-// all of those.
+// fixedOf yields the fixed tensors that a group of a commitment reads, block by block, each with a number n such that all entries that
+// the group reads are among the tensor's first n.
 func fixedOf(g *model.Graph, c *backend.Commitment, group int) iter.Seq2[model.TensorID, int] {
 	return func(yield func(model.TensorID, int) bool) {
 		for b, n := range c.Blocks(group) {
@@ -399,14 +417,15 @@ func fixedOf(g *model.Graph, c *backend.Commitment, group int) iter.Seq2[model.T
 	}
 }
 
-// entriesTo returns how many of a tensor's first entries have the first n of a block, at least one.
+// entriesTo returns a number m, at least 1, for which the first n ≥ 1 entries of a block are among the first m of its tensor. It goes by
+// the first axis along which the block has more than one index, and counts the axes after it as whole.
 func entriesTo(b *model.Block, shape []int, n int) int {
-	inner := b.Bits // of the axes behind
-	before := 0
+	inner := b.Bits // bits of the block's index along the axes after a
+	before := 0     // offset by the starts along the axes before a
 	for a, p := range b.Parts {
 		stride := model.Size(shape[a+1:])
 		inner -= p.Bits
-		if p.Bits > 0 { // of the axes behind that all may be
+		if p.Bits > 0 { // (n−1)>>inner is the last index along a, relative to Start
 			return before + (p.Start+(n-1)>>inner+1)*stride
 		}
 		before += p.Start * stride

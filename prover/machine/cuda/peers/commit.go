@@ -14,8 +14,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Commit implements backend.Backend. The machines of a team share the groups of rows; the
-// share of one that fails is done again by the others.
+// Commit implements backend.Backend. The machines of a team share the groups of rows. If one of
+// them fails, other than the leader, it is dropped and the commitment is made again without it;
+// so there are at most as many attempts as machines.
 func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
 	for {
 		tree, err := b.commit(ctx, c, b.dealGroups(&c))
@@ -26,12 +27,13 @@ func (b *Leader) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, 
 	}
 }
 
-// commit is Commit with the groups dealt to machines.
+// commit makes one attempt, with the groups dealt to owners. All memory that the machines take for it is in scopes, and is freed at the
+// end once no queue reads it any more. What stays are the tree's digests, on the leader, and fixed tensors, which the Contexts own.
 func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []*device.Context) (_ *whir.Tree, err error) {
 	defer device.Catch(&err)
 	ahead := b.running().take(&c)
 	defer func() {
-		if ahead != nil { // whose memory this queue may still work with, if the commitment has failed
+		if ahead != nil { // if the commitment has failed, the leader's queue may still read memory of ahead
 			_ = quiesce(b.s.Dev)
 		}
 		ahead.close()
@@ -48,7 +50,7 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []*dev
 		t.scopes = append(t.scopes, device.NewScope(x.Dev))
 	}
 	defer func() {
-		if len(t.machines) > 1 { // nothing reads what another one has any more; what failed has been told
+		if len(t.machines) > 1 { // before scopes are closed: each queue may read memory of other machines. Errors are known already.
 			for _, x := range t.machines {
 				_ = quiesce(x.Dev)
 			}
@@ -71,19 +73,20 @@ func (b *Leader) commit(ctx context.Context, c backend.Commitment, owners []*dev
 	})), nil
 }
 
-// sharedLeaves are the leaves of a commitment that several machines make: first each the digests of
-// its groups, then each, of some of the columns, the leaves from the digests of all groups.
+// sharedLeaves is the work of several machines on the leaves of a commitment. First each machine
+// makes the digests of its groups, for all columns (hash). Then each makes the leaves of a range
+// of columns from the digests of all groups, and the leader collects them (absorb).
 type sharedLeaves struct {
 	c        *backend.Commitment
 	columns  int
-	of       []int           // machines, by group
-	machines []*run.Stream   // that of the tree first
-	scopes   []*device.Scope // of their memory
-	digests  []kernels.Ptr
-	ahead    *aheadTree // what has been hashed before
+	of       []int           // by group: its machine, as an index of machines
+	machines []*run.Stream   // the leader's first
+	scopes   []*device.Scope // by machine: its memory for this commitment
+	digests  []kernels.Ptr   // by group, on its machine
+	ahead    *aheadTree      // digests that were made while the run went on, nil if there are none
 }
 
-// hash makes the digests of a machine's groups, as far as they are not there.
+// hash makes the digests of a machine's groups, except those that were made ahead.
 func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 	a, there := t.scopes[machine], t.ahead.of(t.machines[machine]).digests
 	groups := slices.DeleteFunc(groupsOf(t.of, machine), func(i int) bool {
@@ -104,13 +107,14 @@ func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 	h.Stream.LeaveSegments()
 }
 
-// absorb makes the leaves, some columns on each machine.
+// absorb makes the leaves, on each machine those of a range of columns, for which it copies digests from the others; then the leader
+// copies the leaves. Each queue waits for the queue that it reads from (behind), and digests stay until commit has waited for all.
 func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
 	share := func(machine int) (from, n int) {
 		from = t.columns * machine / len(t.machines)
 		return from, t.columns*(machine+1)/len(t.machines) - from
 	}
-	parts := make([]kernels.Ptr, len(t.machines)) // of the leaves
+	parts := make([]kernels.Ptr, len(t.machines)) // by machine: its part of the leaves
 	together(ctx, t.machines, func(_ context.Context, i int) {
 		b, a := t.machines[i], t.scopes[i]
 		from, n := share(i)

@@ -16,7 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Opening implements backend.Backend.
+// Opening implements backend.Backend. It takes the opening that Prepare has begun, if there is one and it has no error.
 func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	if passes, err := b.takePrepared(); passes != nil && err == nil {
 		return passes, nil
@@ -24,16 +24,17 @@ func (b *Leader) Opening(ctx context.Context, o backend.Opening) (whir.Passes, e
 	return b.opening(ctx, o)
 }
 
+// opening begins an opening. If memory is short, it returns unused memory to the device and tries once more.
 func (b *Leader) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
-	b.s.DropSegments() // of the chunks
+	b.s.DropSegments() // values that were recomputed for chunks
 	p, err := b.begun(ctx, o)
-	if errors.Is(err, kernels.ErrMemory) && b.s.Context.Trim() { // blocks of the chunks may lie in the way of rows
+	if errors.Is(err, kernels.ErrMemory) && b.s.Context.Trim() { // free blocks, of sizes that chunks needed, may be too small for rows
 		p, err = b.begun(ctx, o)
 	}
 	return p, err
 }
 
-// begun has the rows of an opening packed.
+// begun returns an opening with its rows packed.
 func (b *Leader) begun(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	a := device.NewScope(b.s.Dev)
 	p, err := device.Pass(ctx, func() whir.Passes { return &opening{a: a, o: o, rows: b.loadRows(ctx, a, o)} })
@@ -45,13 +46,14 @@ func (b *Leader) begun(ctx context.Context, o backend.Opening) (whir.Passes, err
 
 // prepared is an opening that has begun before its claims are known.
 type prepared struct {
-	passes func() (whir.Passes, error) // waits for it, and panics as it has done. With an error the opening has to begin again.
-	on     []*device.Context           // of whose spare memory it has
-	bytes  int64                       // each
+	passes func() (whir.Passes, error) // waits until it has begun. It repeats a panic. After an error the opening has to begin again.
+	on     []*device.Context           // the machines whose spare memory it has taken (Context.Ahead)
+	bytes  int64                       // of each of them
 }
 
-// Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
-// whose values are recomputed, wait for the claims.
+// Prepare implements backend.Preparer: it packs the rows of the opening in a goroutine, while tasks run. `beside` is how much memory, in
+// bytes, must be free on each machine besides. It does nothing if there is less, if rows are packed anew by each pass, or if their
+// values are recomputed.
 func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
 	if how := b.s.Context.Mode(); b.prepared != nil || how.Rows || how.Values {
 		return
@@ -65,17 +67,17 @@ func (b *Leader) Prepare(ctx context.Context, o backend.Opening, beside int64) {
 		}
 	}
 	for _, m := range on {
-		m.Ahead(packed) // tasks that start later have that much less
+		m.Ahead(packed) // so much less for tasks that start from now on
 	}
 	b.prepared = &prepared{sync.OnceValues(func() (whir.Passes, error) { return b.opening(ctx, o) }), on, packed}
 	go func(p *prepared) {
-		defer func() { _ = recover() }() // who takes it panics, where that can be recovered
+		defer func() { _ = recover() }() // passes repeats the panic in the goroutine that takes the opening
 		_, _ = p.passes()
 	}(b.prepared)
 }
 
-// takePrepared returns what has been prepared, nil if nothing has been, once it is done. Tasks take again what it took: none of its
-// proof's is left.
+// takePrepared waits for the prepared opening and returns it, nil if there is none. It gives the spare memory back that Prepare took:
+// no tasks of this proof are left that could use it, and those of others may.
 func (b *Leader) takePrepared() (whir.Passes, error) {
 	p := b.prepared
 	if p == nil {
@@ -90,11 +92,11 @@ func (b *Leader) takePrepared() (whir.Passes, error) {
 	return p.passes()
 }
 
-// unprepare gives back what has been prepared.
+// unprepare waits for a prepared opening that nobody has taken, and closes it.
 func (b *Leader) unprepare() {
 	var passes whir.Passes
 	func() {
-		defer func() { _ = recover() }() // nobody wants what it has failed with
+		defer func() { _ = recover() }() // the opening is not wanted, nor is its failure
 		passes, _ = b.takePrepared()
 	}()
 	if passes != nil {
@@ -102,8 +104,8 @@ func (b *Leader) unprepare() {
 	}
 }
 
-// packedMost is about the most bytes that rows take on one of some machines when they are packed:
-// most have entries of two bytes at most.
+// packedMost estimates from above the bytes that packed rows take on each of some machines: two bytes
+// an entry, more than which few rows have.
 func packedMost(o *backend.Opening, machines int) int64 {
 	bytes := int64(0)
 	for i := range o.Commitments {
@@ -113,25 +115,26 @@ func packedMost(o *backend.Opening, machines int) int64 {
 	return bytes / int64(machines)
 }
 
-// opening implements whir.Passes.
+// opening implements whir.Passes. Its rounds come from several sources, one after the other: products of rows (Rows.Products), maybe
+// three rounds in one pass (Rows.ThreeRounds), maybe tables split among machines (splitTables), and then the tables on the leader.
 type opening struct {
 	o      backend.Opening
-	a      *device.Scope
+	a      *device.Scope // owns all memory of the opening on the leader
 	rows   *sharedRows
-	rounds open.Rounds  // over the variables that are bound next
-	left   int          // of these, before what follows
-	then   func()       // makes the rounds that follow; nil if there are no others
-	tables *open.Tables // of the last rounds
-	point  []field.QM31 // the challenges that row variables are bound to so far
+	rounds open.Rounds  // the source of the next rounds
+	left   int          // how many rounds it has left
+	then   func()       // called after these: sets the next source; nil if this is the last
+	tables *open.Tables // the last source, nil before
+	point  []field.QM31 // the challenges that row variables have been bound to so far
 }
 
-// pass is device.Pass for what returns nothing.
+// pass is device.Pass for a function without a result.
 func pass(ctx context.Context, f func()) error {
 	_, err := device.Pass(ctx, func() struct{} { f(); return struct{}{} })
 	return err
 }
 
-// follow has rounds follow over so many variables, and then others.
+// follow makes rounds the source of the next `vars` rounds, after which then is called; at once if vars is 0.
 func (o *opening) follow(rounds open.Rounds, vars int, then func()) {
 	o.rounds, o.left, o.then = rounds, vars, then
 	if vars == 0 {
@@ -139,7 +142,7 @@ func (o *opening) follow(rounds open.Rounds, vars int, then func()) {
 	}
 }
 
-// Begin implements whir.Passes.
+// Begin implements whir.Passes. It sets up the sources of rounds up to the fold.
 func (o *opening) Begin(ctx context.Context, q *whir.Functional) error {
 	return pass(ctx, func() {
 		first, mem, vars, three := o.rows.products(ctx, q)
@@ -155,7 +158,7 @@ func (o *opening) Begin(ctx context.Context, q *whir.Functional) error {
 	})
 }
 
-// fold makes the tables that rows fold to.
+// fold folds the rows at the challenges so far, and makes the tables that the remaining rounds work on.
 func (o *opening) fold(ctx context.Context) {
 	last := func(t *open.Tables) { o.tables, o.rounds, o.then = t, t, nil }
 	if o.rows.shares.n == 0 {
@@ -175,6 +178,7 @@ func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 	return device.Pass(ctx, o.rounds.Round)
 }
 
+// Bind hands the challenge to the current source of rounds, and goes on to the next source after its last round.
 func (o *opening) Bind(ctx context.Context, r field.QM31) error {
 	return pass(ctx, func() {
 		if len(o.point) < o.o.Params.Levels[0].FoldVars {
@@ -217,7 +221,7 @@ func (o *opening) Auxiliary(ctx context.Context, n int) ([]field.M31, error) {
 	return open.Auxiliary(&o.o, n), ctx.Err()
 }
 
-// AuxiliaryRound finds the tables on one machine, as whose they are is said by row variables.
+// AuxiliaryRound finds the tables on the leader. They are divided among machines only while row variables are bound, which come before.
 func (o *opening) AuxiliaryRound(ctx context.Context, u []field.QM31) (whir.Sums, error) {
 	return device.Pass(ctx, func() whir.Sums { return o.rows.AuxiliaryRound(o.tables, u) })
 }
@@ -230,6 +234,7 @@ func (o *opening) Search(ctx context.Context, work hash.Work) (uint64, error) {
 	return device.Pass(ctx, func() uint64 { return smallest(ctx, o.a, &work) })
 }
 
+// Close frees all memory of the opening, on all machines. With several machines it waits for their queues first (sharedRows.release).
 func (o *opening) Close() {
 	if o.tables != nil {
 		o.tables.Close()
@@ -238,12 +243,13 @@ func (o *opening) Close() {
 	o.a.Close()
 }
 
-// smallest is a transcript.NonceSearch on a device.
+// smallest searches for the smallest nonce that satisfies work, on a device: a transcript.NonceSearch. It returns field.P if there is
+// none.
 func smallest(ctx context.Context, dev kernels.Device, work *hash.Work) uint64 {
 	a := device.NewScope(dev)
 	defer a.Close()
 	state, best := device.NewCopy(a, work.State[:]), device.NewCopy(a, []uint64{field.P})
-	// Twice as many as it takes on average are enough six times in seven.
+	// A launch tries twice as many nonces as are needed on average, so it finds one with probability 1 − e^−2, about six times in seven.
 	batch := uint64(min(max(2<<work.Bits, 1<<10), 1<<22))
 	for first := uint64(0); first < field.P; first += batch {
 		device.Check(ctx.Err())

@@ -16,26 +16,27 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// sharedRows are the rows of an opening on the machine that opens, and on those of its team.
-// What the passes over rows make of them is a sum over rows, or something of each row: every
-// machine does that for its own rows, as if the others were zeros, and what is added up on
-// the first one are tables of K.
+// sharedRows are the rows of an opening on the leader and on the other machines of its team. The
+// result of a pass over rows is a sum over rows, or has an entry for each row. So every machine makes
+// the pass over its own rows, as if all others were zeros, and the leader adds up the results,
+// tables over K. If another machine fails, the leader loads all rows itself and repeats the pass
+// (withAll).
 type sharedRows struct {
-	*open.Rows
-	leader   *Leader
-	o        backend.Opening
-	all      []*open.Rows // by machine, those here first
-	shares   shares       // of the places of long rows, once they are dealt
-	free     int          // bytes of a machine beside its rows, at least
-	twiddles kernels.Ptr  // of the first machine
+	*open.Rows // of the leader
+	leader     *Leader
+	o          backend.Opening
+	all        []*open.Rows // by machine, the leader's first
+	shares     shares       // of the places of long rows, once they are dealt (exchange)
+	free       int          // the fewest bytes that any machine has free beside its rows
+	twiddles   kernels.Ptr  // on the leader
 }
 
-// loadRows deals the rows to the machines that have them, and packs what is not on a device
-// as rows already.
+// loadRows deals the rows to machines, rows of a run's values to the machine that has these (dealGroups),
+// and packs the rows that do not lie in a tensor as they are.
 func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Opening) *sharedRows {
 	o, cut := open.Shorten(o, b.s.Context.ShortRow)
 	r := &sharedRows{leader: b, o: o}
-	var owners [][]*device.Context // of the groups of each tree
+	var owners [][]*device.Context // by tree and group
 	for i := range o.Commitments {
 		owners = append(owners, b.dealGroups(&o.Commitments[i]))
 	}
@@ -78,7 +79,7 @@ func (b *Leader) loadRows(ctx context.Context, a *device.Scope, o backend.Openin
 	return r
 }
 
-// together is that of machines, for their rows.
+// together calls f for the rows of each machine (see the function together).
 func (r *sharedRows) together(ctx context.Context, f func(i int, x *open.Rows)) {
 	machines := make([]*run.Stream, len(r.all))
 	for i, x := range r.all {
@@ -87,8 +88,8 @@ func (r *sharedRows) together(ctx context.Context, f func(i int, x *open.Rows)) 
 	together(ctx, machines, func(_ context.Context, i int) { f(i, r.all[i]) })
 }
 
-// withAll makes a pass over the rows of all machines. If another machine fails all rows come
-// here, and the pass is made again.
+// withAll calls f, a pass over the rows of all machines. If another machine than the leader fails
+// in it, the leader loads all rows, and f is called again with those of the leader alone.
 func (r *sharedRows) withAll(f func()) {
 	if failed := attempt(f); failed != nil {
 		r.takeBack(failed)
@@ -102,7 +103,8 @@ func attempt(f func()) *device.Error {
 	return failed
 }
 
-// takeBack loads the rows of all machines here, after an error of another one.
+// takeBack drops a machine that has failed, waits for the others and frees their memory, and loads all rows on the leader. If it is the
+// leader that failed, takeBack gives up.
 func (r *sharedRows) takeBack(failed *device.Error) {
 	if !r.leader.drop(failed) {
 		device.Check(failed)
@@ -115,13 +117,14 @@ func (r *sharedRows) takeBack(failed *device.Error) {
 	r.Load(&r.o, nil)
 }
 
-// release gives back what other machines have of the opening.
+// release frees the memory of the opening on the other machines, after all queues have been waited for, as each may read memory of the
+// others.
 func (r *sharedRows) release() {
 	if len(r.all) == 1 {
 		return
 	}
 	for _, x := range r.all {
-		_ = quiesce(x.Stream.Dev) // the next operation tells an error
+		_ = quiesce(x.Stream.Dev) // an error is reported by the next operation
 	}
 	for _, x := range r.all[1:] {
 		x.Mem.Close()
@@ -129,19 +132,21 @@ func (r *sharedRows) release() {
 	r.all = r.all[:1]
 }
 
-// sumOf is a table of a machine, or some of its elements, and where these belong.
+// sumOf is a machine's part of a table, in its memory: runs of elements that lie one behind the other from `at` on, and where in the
+// whole table these belong.
 type sumOf struct {
 	at   kernels.Ptr
 	runs []elementRun
 }
 
-// elementRun are n elements of a table from `to` on.
+// elementRun stands for n elements of a table from element `to` on.
 type elementRun struct{ to, n int }
 
-// addPiece is how many elements of another machine's table are added at once.
+// addPiece is how many elements of another machine's table are copied and added at a time.
 const addPiece = 1 << 20
 
-// gather adds to the table at dst what other machines have of it, or copies it there, and frees that.
+// gather adds the parts of other machines to the table at dst on the leader, or copies them there if add is false. It waits for the
+// leader's queue and then frees the parts. tables[0], the leader's own, is not read.
 func (r *sharedRows) gather(dst kernels.Ptr, tables []sumOf, add bool) {
 	if len(r.all) == 1 {
 		return
@@ -174,8 +179,8 @@ func (r *sharedRows) gather(dst kernels.Ptr, tables []sumOf, add bool) {
 	}
 }
 
-// products returns the rounds over the first variables, with tables in memory of a scope, how many these are, and whether three more
-// rounds come before the tables.
+// products returns the rounds over the first row variables (open.DotTable), the scope mem that owns their tables, how many rounds these
+// are (vars), and whether three more rounds come before the fold (Rows.ThreeRounds). The caller closes mem after the rounds.
 func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first open.Rounds, mem *device.Scope, vars int, three bool) {
 	q = open.ShortenFunctional(q, r.Cut)
 	r.withAll(func() {
@@ -208,7 +213,8 @@ func (r *sharedRows) products(ctx context.Context, q *whir.Functional) (first op
 	return first, mem, vars, three
 }
 
-// fold makes f and q of whir.Passes what rows fold to at a point of their first variables, on the first machine.
+// fold makes the tables f and q of whir.Passes on the leader: f is what the rows fold to at a point of their first variables, q the
+// functional on it.
 func (r *sharedRows) fold(ctx context.Context, point []field.QM31) *open.Tables {
 	coefs := poly.EqTable(point)
 	n := len(r.At) / len(coefs)
@@ -222,7 +228,7 @@ func (r *sharedRows) fold(ctx context.Context, point []field.QM31) *open.Tables 
 			} else {
 				folded[i] = foldedRows(x, coefs)
 			}
-			// The functional depends on no rows: all machines make some of it.
+			// The functional does not depend on rows, so its places are divided evenly.
 			from, to := n*i/len(r.all), n*(i+1)/len(r.all)
 			if from == to {
 				return
@@ -239,14 +245,14 @@ func (r *sharedRows) fold(ctx context.Context, point []field.QM31) *open.Tables 
 	return t
 }
 
-// newTables returns tables of a machine with room for so many elements.
+// newTables returns tables on the machine of x, with room for n elements each.
 func (r *sharedRows) newTables(x *open.Rows, n int) *open.Tables {
 	t := &open.Tables{Stream: x.Stream, Mem: x.Mem, Twiddles: r.twiddles, N: n, F: device.NewArray[field.QM31](x.Mem, n)}
 	t.Q = device.NewArray[field.QM31](x.Mem, n)
 	return t
 }
 
-// foldedRows returns what the long rows fold to at the places of the rows that are here.
+// foldedRows returns what the rows of one machine fold to, at the places at which it has any.
 func foldedRows(r *open.Rows, coefs []field.QM31) sumOf {
 	places := r.Places(len(r.At) / len(coefs))
 	if len(places) == 0 {
@@ -265,7 +271,8 @@ func foldedRows(r *open.Rows, coefs []field.QM31) sumOf {
 	return s
 }
 
-// columns is described at whir.Passes.
+// columns is described at whir.Passes. Each machine makes the values of its rows. A row that was cut (Cut) has one value: that of its
+// first part, to which its other parts have been added (open.Rows.Columns).
 func (r *sharedRows) columns(ctx context.Context, tree int, positions []uint64) [][]field.M31 {
 	var parts [][][]field.M31
 	r.withAll(func() {
@@ -279,7 +286,7 @@ func (r *sharedRows) columns(ctx context.Context, tree int, positions []uint64) 
 	for i, x := range r.all {
 		rows[i] = x.RowsOf(tree)
 	}
-	total := r.o.Commitments[tree].Rows() >> r.Cut // not cut
+	total := r.o.Commitments[tree].Rows() >> r.Cut // rows before they were cut
 	values := slices.Collect(slices.Chunk(make([]field.M31, total*len(positions)), total))
 	parallel.For(len(positions), 1, func(from, to int) {
 		for k := from; k < to; k++ {

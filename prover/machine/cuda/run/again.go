@@ -8,13 +8,13 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Groups are groups of a commitment that follow each other: all have values that are kept, or some that one segment recomputes.
+// Groups is some consecutive groups of a commitment. Either all their values are kept, or one segment recomputes those that are not.
 type Groups struct {
-	Of    []int
-	Again bool // values are recomputed
+	Of    []int // indexes of the groups
+	Again bool  // some values are recomputed
 }
 
-// SegmentsOf divides groups of a commitment by the segments that recompute their values, and returns nil if all are kept.
+// SegmentsOf divides groups of a commitment by the segments that recompute their values. It returns nil if all values are kept.
 func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) []Groups {
 	p := s.part()
 	if p == nil {
@@ -36,7 +36,7 @@ func (s *Stream) SegmentsOf(c *backend.Commitment, groups []int) []Groups {
 	return all
 }
 
-// recomputing returns the segment that recomputes values of a group of a commitment, −1 if all are kept.
+// recomputing returns the segment that recomputes values of a group of a commitment, −1 if all its values are kept.
 func (p *part) recomputing(c *backend.Commitment, group int) int {
 	for b := range c.Blocks(group) {
 		if s, ok := p.tensors[b.Tensor]; ok && !s.kept() {
@@ -46,7 +46,7 @@ func (p *part) recomputing(c *backend.Commitment, group int) int {
 	return -1
 }
 
-// Drops says whether a run does not keep all values of a commitment.
+// Drops says whether the run drops some values of a commitment, to recompute them.
 func (r *Run) Drops(c *backend.Commitment) bool {
 	for i := range c.Groups {
 		if r.parts[0].recomputing(c, i) >= 0 {
@@ -56,16 +56,19 @@ func (r *Run) Drops(c *backend.Commitment) bool {
 	return false
 }
 
-// recomputed are the values of a segment that are on the device once more.
+// recomputed is the values of a segment that have been recomputed.
 type recomputed struct {
 	at    kernels.Ptr
-	users int
+	users int // streams that have entered the segment and not left it
 }
 
-// enter returns the memory of a segment in which its values are, and makes them through a queue
-// of the run's machine, which then has been waited for, if they are not there. They stay until
-// all who have entered have left, and longer if nothing else takes their place.
-// A segment that keeps its values has no such memory.
+// enter returns the memory with the values of a segment, and counts a user of it. If the values are not there, it
+// recomputes them through the queue dev, and waits for that, so that any queue may then read them. Before that it frees
+// the segments that have no users. Values with users stay; without, they stay until another segment is recomputed or
+// DropSegments is called. For a segment that keeps its values it returns 0.
+//
+// The mutex is held while the device recomputes, so other streams wait meanwhile. They can go on afterwards, since
+// nothing under the mutex waits for a stream to leave.
 func (r *Run) enter(dev kernels.Device, p *part, segment int) kernels.Ptr {
 	if r.segments == nil || segment < r.segments.kept {
 		return 0
@@ -77,11 +80,11 @@ func (r *Run) enter(dev kernels.Device, p *part, segment int) kernels.Ptr {
 		at := device.Get(p.m.Dev.Alloc(max(p.again, slotAlignment)))
 		defer func() {
 			if r.made[segment] == nil {
-				_ = dev.Sync() // the first error has been told
+				_ = dev.Sync() // work may still be writing there; its error is on its way to the caller already
 				p.m.Dev.Free(at)
 			}
 		}()
-		// The memory is of the machine's first queue.
+		// The memory comes from the machine's first queue, where earlier work may still use it: wait before dev writes to it.
 		device.Check(p.m.Dev.Sync())
 		w := &work{bases: *r.bases(p), again: true}
 		w.bases.Again = at
@@ -93,7 +96,7 @@ func (r *Run) enter(dev kernels.Device, p *part, segment int) kernels.Ptr {
 	return r.made[segment].at
 }
 
-// do makes launches through a queue, with so many accumulators for their products.
+// do enqueues launches on dev, with so many accumulators for their products, which are freed afterwards.
 func (w *work) do(dev kernels.Device, sums int, all []launch) {
 	a := device.NewScope(dev)
 	defer a.Close()
@@ -106,8 +109,7 @@ func (w *work) do(dev kernels.Device, sums int, all []launch) {
 	}
 }
 
-// Recomputed returns the bytes that so many segments take when their values are recomputed, and one of them while that
-// is done.
+// Recomputed returns the bytes that the values of `together` recomputed segments take, and the accumulators for recomputing one.
 func (r *Run) Recomputed(together int) int64 {
 	var bytes int64
 	for _, p := range r.parts {
@@ -116,7 +118,7 @@ func (r *Run) Recomputed(together int) int64 {
 	return bytes
 }
 
-// dropSegments gives the memory of segments back that nobody reads, or of all. The mutex is held.
+// dropSegments frees the values of segments without users, or of all segments. The mutex is held.
 func (r *Run) dropSegments(all bool) {
 	for k, s := range r.made {
 		if all || s.users == 0 {
@@ -126,7 +128,7 @@ func (r *Run) dropSegments(all bool) {
 	}
 }
 
-// DropSegments gives the memory of segments back that nobody reads.
+// DropSegments frees the values of recomputed segments that no stream has entered.
 func (s *Stream) DropSegments() {
 	if s.Run != nil {
 		s.Run.mu.Lock()
@@ -135,16 +137,17 @@ func (s *Stream) DropSegments() {
 	}
 }
 
-// LeaveSegments leaves those that the stream has entered, once what it has enqueued is done.
+// LeaveSegments leaves all segments that the stream has entered. It waits for the stream first, so that a segment without users is read
+// by no queue.
 func (s *Stream) LeaveSegments() {
 	if len(s.in) == 0 {
 		return
 	}
-	_ = s.Dev.Sync() // an error is told by the next operation
+	_ = s.Dev.Sync() // an error is reported by the next operation
 	s.Run.mu.Lock()
 	defer s.Run.mu.Unlock()
 	for k := range s.in {
-		if x := s.Run.made[k]; x != nil { // else the run has been closed
+		if x := s.Run.made[k]; x != nil { // nil once the run has been closed
 			x.users--
 		}
 	}

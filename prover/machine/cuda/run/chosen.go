@@ -8,9 +8,9 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 )
 
-// ChosenOf describes a tensor that a product defines, by which x is chosen (model.Graph.IsProduct), as the kernels want it: by
-// has rows along all axes but its last, that of what is chosen; x has the first of these axes, and one that is summed over, which
-// is the tensor's last. It reports false for one that is laid out in another way.
+// ChosenOf describes for the kernels a tensor that is the product of two others, `by` and x (model.Graph.IsProduct), as for slots of
+// experts. by has rows along all its axes but the last, which numbers the experts. x has the first axes of by, and one more, which is
+// the last axis of the product. ChosenOf reports false for a product with another layout.
 func ChosenOf(g *model.Graph, p *model.Product) (c kernels.Chosen, ok bool) {
 	by, x := g.Tensors[p.A].Shape, g.Tensors[p.B].Shape
 	rows, shared := len(by)-1, len(x)-1
@@ -20,6 +20,7 @@ func ChosenOf(g *model.Graph, p *model.Product) (c kernels.Chosen, ok bool) {
 	return kernels.Chosen{Rows: model.Size(by[:rows]), Each: model.Size(by[shared:rows]), Experts: by[rows], K: x[shared]}, true
 }
 
+// ordered says whether labels are 0, 1, 2, ….
 func ordered(labels []int) bool {
 	for i, l := range labels {
 		if l != i {
@@ -29,11 +30,11 @@ func ordered(labels []int) bool {
 	return true
 }
 
-// isChosen says whether a product has an operand that is itself one.
+// isChosen says whether an operand of a product is itself defined by a product.
 func isChosen(g *model.Graph, q *model.Product) bool { return g.IsProduct(q.A) || g.IsProduct(q.B) }
 
-// chosen returns the launch of a product with few matrices of many. What is laid out in
-// another way than the kernels want is not for devices.
+// chosen returns the launch of a product in which each row is multiplied with a few of many matrices, as of
+// experts. It gives up with errNot if the layout is not the one that the kernels know.
 func (c *compiler) chosen(p *part, q *model.Product, out []int) multiplication {
 	z, w, labels, others := q.A, q.B, q.LabelsA, q.LabelsB
 	if !c.g.IsProduct(z) {

@@ -12,16 +12,16 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 )
 
-// How many keys of a look-up are in saturated rows of its table is asked of every run. Keys of segments are dropped, and a segment would
-// have to be run again for the answer: so the run itself answers these questions before it leaves a segment.
+// After every run the caller asks how many keys of each look-up are in saturated rows of its table (Run.Count). If keys are dropped with a
+// segment, the segment would have to be run again for the answer. So the run itself counts these keys before it leaves a segment.
 
-// question is one about keys that lie in memory of the segment in hand.
+// question asks for the number of a look-up's keys in a range. The keys lie in memory of the current segment.
 type question struct {
 	forward.KeyRange
 	keys slot
 }
 
-// ask notes the questions about a look-up whose keys are only there until the run leaves the segment.
+// ask notes the questions about a look-up whose keys are dropped when the run leaves the segment.
 func (c *compiler) ask(step int, keys slot) {
 	t := &c.g.Tables[c.g.Steps[step].Table]
 	for _, r := range t.Saturated {
@@ -29,7 +29,8 @@ func (c *compiler) ask(step int, keys slot) {
 	}
 }
 
-// answer adds what answers the questions about the segment in hand, in 64 bits each that the host gets.
+// answer adds an operation that answers the questions asked about the current segment. Each answer is a word of 64 bits in the small
+// memory, which the host downloads at the end of the run.
 func (c *compiler) answer(p *part) {
 	asked, at := c.asked, p.small
 	if len(asked) == 0 {
@@ -52,15 +53,15 @@ func (c *compiler) answer(p *part) {
 	})
 }
 
-// keyCount asks how many keys are in [least, most].
+// keyCount returns the question how many keys are in [least, most].
 func keyCount(keys *device.Tensor, least, most int64) kernels.KeyCount {
 	return kernels.KeyCount{Keys: keys.Ptr, Width: uint64(keys.Width), N: uint64(keys.Len), Min: least, Max: most}
 }
 
-// mostQuestions is how many are asked at once.
+// mostQuestions is how many questions are answered in one launch.
 const mostQuestions = 1 << 12
 
-// countKeys adds the answers to questions to words of 64 bits.
+// countKeys adds the answers to questions to consecutive words of 64 bits from `at` on.
 func countKeys(dev kernels.Device, at kernels.Ptr, questions []kernels.KeyCount) {
 	a := device.NewScope(dev)
 	defer a.Close()
@@ -74,12 +75,13 @@ func countKeys(dev kernels.Device, at kernels.Ptr, questions []kernels.KeyCount)
 	}
 }
 
-// Count implements forward.Kept. Of keys that are not kept the answers of the run itself and the multiplicities say most.
+// Count implements forward.Kept. Keys that are kept are counted on the device, all of a part in one launch. For keys that are not kept
+// most answers come from the run itself (answer) or from the multiplicities (counted); only for the rest are keys recomputed.
 func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
 	counts := make([]int, len(questions))
-	type together struct { // questions that are asked at once:
+	type together struct { // identifies questions that are answered in one launch
 		p    *part
-		step int // about all keys that the part keeps (−1), or those of a step
+		step int // the step whose keys are recomputed, or −1 for all keys that the part keeps
 	}
 	asked := map[together][]int{}
 	rows := map[model.TensorID][]int32{}
@@ -125,8 +127,9 @@ func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
 	return counts, nil
 }
 
-// counted answers a question by the multiplicities of the step's table in its chunk, where there
-// is no other step that they count, or nothing in the range. It keeps them in rows.
+// counted answers a question by the multiplicities of the step's table in its chunk, which count the
+// keys of all steps that use the table there. That is an answer if this is the only such step, or if the count is zero; else ok is
+// false. It caches multiplicities in rows.
 func (r *Run) counted(q forward.KeyRange, rows map[model.TensorID][]int32) (n int, ok bool, err error) {
 	s := &r.g.Steps[q.Step]
 	id, ok := countsOf(r.g, s)

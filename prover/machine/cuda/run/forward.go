@@ -14,23 +14,25 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// Forward runs circuits on devices: steps are launches on the home of their chunk, many of them one,
+// Forward runs circuits on devices. The steps of a chunk run on the chunk's device, many of them in one launch,
 // and all values stay there.
 type Forward struct {
-	// Contexts are the devices of the chunks, the last one also that of chunks beyond.
+	// Contexts[i] is the device of chunk i. The last one is also the device of all further chunks.
 	Contexts []*device.Context
-	// Host is the number of entries up to which tensors are brought to the host as well,
-	// all at once when the run is over: what the processor proves.
+	// Host is a number of entries: tensors with fewer are also downloaded to the host, all
+	// at once when the run is over, since the processor makes their proofs.
 	Host int
-	// Watch, if set, is asked when a run begins what is to be told how far it is (nil: nothing).
+	// Watch, if set, is called when a run begins. It returns the run's Watcher, nil for none.
 	Watch func(*Run) Watcher
 }
 
 var _ forward.Machine = (*Forward)(nil)
 
-// Run implements forward.Machine. An error is the context's, or a device.Error.
+// Run implements forward.Machine. It returns nil and no error if the circuit is not for devices or if a number leaves its range: then the
+// host has to run it. An error is the context's, or a device.Error. After an error it waits for all devices before it frees the run's
+// memory, since each may be reading memory of another.
 func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
-	if len(g.Hidden) > 0 { // whose run begins with what is not stated
+	if len(g.Hidden) > 0 { // runs with hidden inputs are made on the host
 		return nil, nil
 	}
 	homes := make([]*device.Context, g.Chunks)
@@ -48,8 +50,8 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	ok, err := r.execute(ctx, inputs, f.Watch)
 	if err != nil || !ok {
 		for _, part := range p.parts {
-			if part.m.Dev.Sync() != nil { // others may be reading there; err is the first error
-				_ = part.m.Dev.Sync() // what stands behind the call that failed
+			if part.m.Dev.Sync() != nil { // this machine may still read memory of others; err is the first error
+				_ = part.m.Dev.Sync() // once more, for the work behind the call that failed
 			}
 		}
 		r.Close()
@@ -63,25 +65,25 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 
 // A Watcher works on what a run has computed while the run goes on.
 type Watcher interface {
-	// Reached is called, by the goroutine that enqueues the run, when all that the run computes in a chunk is enqueued on the
-	// queue of the chunk's device, the counts of its look-ups included. What is enqueued behind that reads the chunk's values.
+	// Reached is called by the goroutine that enqueues the run, when all that the run computes in a chunk is enqueued on the
+	// queue of the chunk's device, the counts of its look-ups included. Work that comes after that queue may read the chunk's values.
 	Reached(ctx context.Context, r *Run, chunk int)
-	// Close is called before the values are given back. Nothing that was enqueued may read them then.
+	// Close is called before the values are freed. When it returns, no work that the Watcher has enqueued may read them any more.
 	Close()
 }
 
-// Watcher returns what was told of the run, nil if nothing was.
+// Watcher returns the run's Watcher, nil if it has none.
 func (r *Run) Watcher() Watcher { return r.watcher }
 
-// Worth estimates whether a forward pass takes less time on a GPU than on a processor of many
-// cores. threshold is the least number of leaves of a look-up tree that is built on the GPU: if
-// there are so many look-ups, then a pass on the processor has to upload what was looked up. Only
+// Worth estimates whether a forward pass takes less time on a GPU than on a processor with many
+// cores. threshold is the least number of leaves of a look-up tree that is built on the GPU: with
+// so many look-ups, a pass on the processor also has to upload their keys and values for the tree. Only
 // speed depends on the answer.
 func Worth(g *model.Graph, threshold int) bool {
 	const (
-		perRun, perStep      = 100_000, 8_000 // nanoseconds on a device, whatever is computed
-		perEntry, perProduct = 4, 1.0 / 32    // on the processor
-		perUpload            = 10_000
+		perRun, perStep      = 100_000, 8_000 // nanoseconds on a device: of a run and of a step, whatever is computed
+		perEntry, perProduct = 4, 1.0 / 32    // nanoseconds on the processor: of an entry and of a multiplication
+		perUpload            = 10_000         // nanoseconds to upload a list of keys or values
 	)
 	device, host := float64(perRun), 0.0
 	lookUps, uploads := 0, 0
@@ -106,11 +108,12 @@ func Worth(g *model.Graph, threshold int) bool {
 	return device < host
 }
 
-// mostPrograms is how many programs a machine remembers.
+// mostPrograms is how many programs a machine caches.
 const mostPrograms = 4
 
-// takeProgram returns the program of a circuit for a run alone, which the first of its machines may
-// remember, until leave.
+// takeProgram returns a program of the circuit, from the cache of the first machine (programsOf) or compiled. A
+// program is used by one run at a time: takeProgram removes it from the cache, and leave puts it back. Programs for the
+// same circuit that are out of date are freed.
 func takeProgram(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (p *program, err error) {
 	known := programsOf(homes[0])
 	known.Lock()
@@ -132,7 +135,7 @@ func takeProgram(g *model.Graph, weights model.Weights, homes []*device.Context,
 	return p, nil
 }
 
-// leave says that a run with the program is over.
+// leave puts the program into the cache, when the run that used it is over, and frees the oldest one if there are too many.
 func (p *program) leave() {
 	known := programsOf(p.Contexts[0])
 	known.Lock()
@@ -143,17 +146,18 @@ func (p *program) leave() {
 	}
 }
 
-// programs are those that a machine remembers, and no run has.
+// programs is the cache of a machine: programs that no run is using, oldest first.
 type programs struct {
 	sync.Mutex
 	list []*program
 }
 
+// programsOf returns the cache of programs of a machine, which it keeps with the device (device.Context.Cached).
 func programsOf(m *device.Context) *programs {
 	return m.Cached(func() device.Closer { return &programs{} }).(*programs)
 }
 
-// Close implements Closer. Runs, which have memory on the machine as well, are closed before.
+// Close implements device.Closer. The Context has closed all runs before, so all programs are in the cache.
 func (p *programs) Close() {
 	p.Lock()
 	defer p.Unlock()
@@ -163,7 +167,8 @@ func (p *programs) Close() {
 	p.list = nil
 }
 
-// current says whether the weights are those of the program, and where they were.
+// current says whether the program may be used: its weights are the given ones, they are still at the addresses in its records, and the
+// mode is the same.
 func (p *program) current(weights model.Weights) bool {
 	if slices.ContainsFunc(p.parts, func(x *part) bool { return x.age != x.m.Generation() || x.mode.Forward() != x.m.Mode().Forward() }) {
 		return false
@@ -180,22 +185,23 @@ func (p *program) current(weights model.Weights) bool {
 type Run struct {
 	*program
 	memory  map[*part]*memory
-	watcher Watcher // nil if nothing is told of the run
+	watcher Watcher // nil if there is none
 	once    sync.Once
 
 	mu   sync.Mutex
-	made map[int]*recomputed // by segment, those whose values are there
+	made map[int]*recomputed // by segment: the recomputed values that are on the device
 }
 
-// memory is that of a run on one machine, and what the launches of the run itself work with there.
+// memory is the memory of a run on one machine, with the work in which its launches find it.
 type memory struct {
 	*device.Scope
 	work
-	host []byte // what the small part holds, once the run is over
+	host []byte // a copy of the small memory (part.small), once the run is over
 }
 
 var _ forward.Kept = (*Run)(nil)
 
+// newRun returns a run of a program, without memory yet.
 func newRun(p *program) *Run {
 	r := &Run{program: p, memory: map[*part]*memory{}, made: map[int]*recomputed{}}
 	for _, x := range p.parts {
@@ -204,10 +210,10 @@ func newRun(p *program) *Run {
 	return r
 }
 
-// bases are where the run's memory is on a machine; that of a segment only while the circuit is run.
+// bases returns the addresses of the run's memory on a machine. Bases.Again, the memory of a segment, is set only while the circuit is run.
 func (r *Run) bases(p *part) *kernels.Bases { return &r.memory[p].bases }
 
-// execute runs the program, and reports whether all numbers were in range.
+// execute enqueues the program, waits for it, and reports whether all numbers were in range.
 func (r *Run) execute(ctx context.Context, inputs [][]int32, watch func(*Run) Watcher) (ok bool, err error) {
 	defer device.Catch(&err)
 	for _, p := range r.parts {
@@ -241,7 +247,7 @@ func (r *Run) execute(ctx context.Context, inputs [][]int32, watch func(*Run) Wa
 	return ok, nil
 }
 
-// check gives up after an error, which is the machine's unless it says that it is another's.
+// check gives up after an error. The error is of the part's machine unless it is a device.Error, which names another one.
 func (p *part) check(err error) {
 	if err != nil && !errors.As(err, new(*device.Error)) {
 		err = &device.Error{On: p.m, Err: err}
@@ -249,7 +255,7 @@ func (p *part) check(err error) {
 	device.Check(err)
 }
 
-// begin makes the memory on one machine and puts in what the run begins with.
+// begin allocates the run's memory on one machine, clears the parts that begin as zeros, and uploads inputs and constants (part.puts).
 func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	defer device.Catch(&err)
 	m := r.memory[p]
@@ -274,7 +280,7 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	return nil
 }
 
-// keptOf returns the run whose values a witness has, nil if they are the host's.
+// keptOf returns the run that has the values of a witness on devices, nil if the host has them.
 func keptOf(w backend.Witness) *Run {
 	if k, ok := w.(interface{ Kept() forward.Kept }); ok {
 		r, _ := k.Kept().(*Run)
@@ -283,8 +289,8 @@ func keptOf(w backend.Witness) *Run {
 	return nil
 }
 
-// Close implements forward.Kept. What is enqueued on streams that read the values must be
-// done.
+// Close implements forward.Kept: it frees the values and gives the program back. Streams that read the values must
+// have been waited for. It may be called several times.
 func (r *Run) Close() {
 	r.once.Do(func() {
 		if r.watcher != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Where the keys of look-ups come from. Those that are a tensor, but for a constant, are read
-// there. A run keeps the others unless its mode says that keys are recomputed (device.Mode): then the stream
-// that wants them computes them from the run's values. Those of a segment whose values are recomputed are made with these.
+// Where the keys of look-ups come from. Keys that equal a tensor plus a constant are read from the tensor. A
+// run keeps all other keys, unless its mode says that keys are recomputed (device.Mode): then the stream that
+// wants them computes them from the run's values. If the values of a segment are recomputed, its keys are
+// recomputed with them.
 
-// KeyTensor returns the tensor that the keys of a look-up step are, less a constant, if there
-// is one.
+// keyTensor returns the tensor id and the constant plus, if the keys of a look-up step are the tensor's entries plus the constant; else
+// ok is false.
 func keyTensor(g *model.Graph, step int) (id model.TensorID, plus int64, ok bool) {
 	s := &g.Steps[step]
 	if s.Shift != 0 || len(s.Acc.Products) > 0 || len(s.Acc.Linear) != 1 {
@@ -29,11 +30,12 @@ func keyTensor(g *model.Graph, step int) (id model.TensorID, plus int64, ok bool
 	return l.Src, s.Acc.Const, true
 }
 
-// WidthOfKeys returns the bytes of a key of a table.
+// widthOfKeys returns the bytes that a key of a table takes.
 func widthOfKeys(t *model.Table) int { return device.WidthOfRange(t.Min, t.Min+1<<t.Bits-1) }
 
-// looksUp notes where the keys of look-up i are, or what makes them, and has them counted where they lie. It says whether there is
-// more to the step: a tensor that only has to have rows in a table is none then.
+// looksUp notes where the keys of look-up step i lie, or what makes them. If they lie in memory, it has them counted there (tally), and
+// not by the step. It says whether the step has anything else to do; if its keys are a tensor and it has no results, it has not, and is
+// left out of the program.
 func (c *compiler) looksUp(p *part, i int, x *kernels.Step, products []multiplication) bool {
 	s, k := &c.g.Steps[i], slot{Integers: x.Keys.Integers, n: x.N, segment: c.segment}
 	id, plus, isTensor := keyTensor(c.g, i)
@@ -45,11 +47,11 @@ func (c *compiler) looksUp(p *part, i int, x *kernels.Step, products []multiplic
 		c.schedule.tally(x.Table, x.Counts, kernels.TallyKeys{Integers: k.Integers, N: x.N, Plus: plus})
 		x.Counts = 0
 	}
-	dropped := !isTensor && !k.kept() // when the run leaves the segment
+	dropped := !isTensor && !k.kept() // the keys are overwritten when the run leaves the segment
 	if dropped {
 		c.ask(i, k)
 	}
-	// Of a segment that keeps its values the keys are there until they are counted.
+	// A segment that keeps its values still drops its keys, after they are counted: streams compute them again.
 	if !isTensor && k.At == 0 || dropped && c.segment < c.segments.kept {
 		k.makes, k.sums = c.keys(p, x, products)
 		k.At = 0
@@ -58,7 +60,7 @@ func (c *compiler) looksUp(p *part, i int, x *kernels.Step, products []multiplic
 	return !isTensor || s.Out != model.None || s.Lo != model.None
 }
 
-// keys returns what makes the keys of a look-up: with its products, in so many accumulators of their own.
+// keys returns the launches that compute the keys of a look-up alone, and the number of accumulators that its products take in them.
 func (c *compiler) keys(p *part, x *kernels.Step, products []multiplication) (all []launch, sums int) {
 	alone := *x
 	alone.Keys.At = 0
@@ -71,7 +73,7 @@ func (c *compiler) keys(p *part, x *kernels.Step, products []multiplication) (al
 	return append(all, func(w *work) error { return kernels.MakeKeys(w.dev, w.keys, l, &w.bases, w.acc) }), sums
 }
 
-// keyColumn are the keys of a look-up step on the device, less a constant.
+// keyColumn is the keys of a look-up step on the device: each key is the tensor's entry plus a constant.
 type keyColumn struct {
 	*device.Tensor
 	plus int64
@@ -80,7 +82,7 @@ type keyColumn struct {
 // Offset returns the constant as an element of the field.
 func (k *keyColumn) Offset() field.M31 { return field.FromInt64(k.plus) }
 
-// column returns the keys of a look-up step, which stay on the device until they are dropped.
+// column returns the keys of a look-up step. They stay on the device until DropKeys.
 func (b *Stream) column(step int) keyColumn {
 	if id, plus, ok := keyTensor(b.Graph, step); ok {
 		return keyColumn{b.Tensor(id), plus}
@@ -91,8 +93,8 @@ func (b *Stream) column(step int) keyColumn {
 	return keyColumn{b.keys[step].Tensor, 0}
 }
 
-// Columns returns the keys and outs of a look-up step, outs at address 0 if it has
-// none. The keys stay on the device until they are dropped.
+// Columns returns the keys and the results (outs) of a look-up step; the address of outs is 0 if it
+// has none. The keys stay on the device until DropKeys.
 func (b *Stream) Columns(step int) (keys keyColumn, outs kernels.Integers) {
 	keys = b.column(step)
 	if out := b.Graph.Steps[step].Out; out != model.None {
@@ -104,11 +106,12 @@ func (b *Stream) Columns(step int) (keys keyColumn, outs kernels.Integers) {
 // stepKeys are the keys of a look-up step on the device.
 type stepKeys struct {
 	*device.Tensor
-	lent bool // they are the run's
+	lent bool // the memory is the run's: DropKeys must not free it
 }
 
-// loadKeys returns the keys of a step. Those that a run has left here are counted as if
-// they were the stream's, so that what it takes does not depend on where they come from.
+// loadKeys returns the keys of a step: where the run has left them, copied from another device, or uploaded from
+// the host. Keys of the run are booked as if the stream had allocated them, so that the estimate of its memory does not
+// depend on where keys come from.
 func (b *Stream) loadKeys(step int) *stepKeys {
 	t, own := b.here(ofKeys(step))
 	if t != nil && !own {
@@ -124,7 +127,7 @@ func (b *Stream) loadKeys(step int) *stepKeys {
 	return &stepKeys{t, false}
 }
 
-// DropKeys gives the keys of a step back, if they are there.
+// DropKeys frees the keys of a step, or ends their booking if they are the run's. It does nothing if they are not there.
 func (b *Stream) DropKeys(step int) {
 	if t, ok := b.keys[step]; ok {
 		if t.lent {

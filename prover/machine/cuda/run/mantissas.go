@@ -8,13 +8,14 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 )
 
-// Matrices of 16 bits whose rows are bytes times powers of two, as those of w8a8 are, take a row's time twice over: it goes by the bytes
-// that are read. So rows have copies of them with a byte an entry, beside those of the proof, where there is room.
+// The time of a new row (Rows) is that of reading the matrices. Some matrices of 16 bits have rows that are bytes times a power of two, as
+// those of w8a8. Rows keep copies of these with one byte an entry and a shift a row, beside the matrices that the proof uses, if there is
+// room: half the bytes to read.
 
-// mantissas are such copies.
+// mantissas lists the matrices of 16 bits that are multiplied with rows.
 type mantissas []*mantissa
 
-// mantissa is a matrix of n rows of k entries at `at`, and its copy, at 0 if there is none.
+// mantissa is a matrix of n rows of k entries at address `at`. copied and shifts are its copy, 0 if there is none.
 type mantissa struct {
 	of             model.TensorID
 	n, k           int
@@ -22,9 +23,9 @@ type mantissa struct {
 	copied, shifts kernels.Ptr
 }
 
-// want says that a matrix is multiplied with rows, and returns what will be known of its copy.
+// want adds a matrix that is multiplied with rows, if it is of 16 bits, and returns its entry, which make will complete; else nil.
 func (x *mantissas) want(id model.TensorID, mm *kernels.MatMul, at kernels.Ptr) *mantissa {
-	if mm.B.Width != 2 || at>>61 != 0 { // one that does not stay on the device
+	if mm.B.Width != 2 || at>>61 != 0 { // from 2^61 on, addresses are in memory of the run: the matrix does not stay on the device
 		return nil
 	}
 	for _, y := range *x {
@@ -37,7 +38,8 @@ func (x *mantissas) want(id model.TensorID, mm *kernels.MatMul, at kernels.Ptr) 
 	return y
 }
 
-// make makes the copies in memory of the rows, if they take no more than half of what is free, and there are any.
+// make makes the copies in memory of the rows, if they take at most half of what is free. A first launch a matrix finds out whether its
+// rows are bytes times powers of two (flags: 0 if they are).
 func (x mantissas) make(m *device.Context, memory kernels.Device) {
 	if len(x) == 0 {
 		return

@@ -5,13 +5,14 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// axis is an axis of a product: its dimension and its strides in the two
-// operands and in the output, 0 where it does not occur.
+// axis is an axis of a product: its dimension, and its strides in the two
+// operands and in the output, in entries; a stride is 0 where the axis does not occur.
 type axis struct{ dim, a, b, out int }
 
 // matMul describes a product of the model as a batch of matrix products on the
-// dense tensors as they lie, with no memory set. Where axes of a kind do not lie behind
-// each other, lists puts tables on the device that say where their entries lie.
+// dense tensors as they lie, without their addresses. The axes of the product are of four kinds:
+// batch, rows of A, rows of B, and those that are summed over. If the axes of a kind cannot be
+// flattened to one with strides, lists puts tables on the device that say where their entries lie.
 func matMul(g *model.Graph, p *model.Product, out []int, lists func([]int32) kernels.Ptr) kernels.MatMul {
 	shapeA, shapeB := g.Tensors[p.A].Shape, g.Tensors[p.B].Shape
 	c := model.NewContraction(p, shapeA, shapeB, out)
@@ -51,7 +52,7 @@ func matMul(g *model.Graph, p *model.Product, out []int, lists func([]int32) ker
 	return mm
 }
 
-// places lists where the entries along several axes lie, the first the outermost.
+// places lists the offsets of the entries along several axes, of which the first is the outermost. `of` returns the stride of an axis.
 func places(axes []axis, of func(axis) int) []int32 {
 	list := []int32{0}
 	for _, y := range axes {
@@ -74,8 +75,8 @@ func stride(shape []int, axis int) int {
 	return model.Size(shape[axis+1:])
 }
 
-// flatten makes one axis of several, the first the outermost. It says whether that has strides: each steps
-// over just what the next one covers.
+// flatten makes one axis of several, of which the first is the outermost. ok says whether the result has strides, that is
+// whether the stride of each axis is just what the next one covers; if not, only the dimension is set.
 func flatten(axes []axis) (x axis, ok bool) {
 	x, ok = axis{dim: 1}, true
 	for i := len(axes) - 1; i >= 0; i-- {
@@ -93,8 +94,8 @@ func flatten(axes []axis) (x axis, ok bool) {
 	return x, ok
 }
 
-// operands describes a product of matrices as matMul does, with the operands that its are: a
-// vector is the first.
+// operands describes a product of matrices as matMul does, and returns its operands a and b. If one
+// of them is a vector, it becomes operand a.
 func operands(g *model.Graph, p *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
 	mm = matMul(g, p, out, lists)
 	if mm.N > 1 || mm.M == 1 {

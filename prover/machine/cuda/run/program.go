@@ -13,99 +13,101 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// A program is a circuit as launches: what each step reads and writes, and where that
-// lies in the memory of a run. It is made once for a circuit and its weights.
+// A program is a circuit as a list of launches, with what each step reads and writes, and where that
+// lies in the memory of a run. It is compiled once for a circuit and its weights.
 type program struct {
 	g        *model.Graph
 	weights  model.Weights
 	Contexts []*device.Context // by chunk
-	host     int               // entries from which on a tensor is the device's alone
-	parts    []*part
-	ops      []op
-	// completed are the chunks of which all is computed after each number of operations.
+	host     int               // tensors with fewer entries are also downloaded (Forward.Host)
+	parts    []*part           // one for each machine
+	ops      []op              // in order
+	// completed[n] lists the chunks that are complete once the first n operations are enqueued.
 	completed map[int][]int
 
-	segments *segments  // nil where all values are kept
-	again    [][]launch // of a segment
+	segments *segments  // nil if all values are kept
+	again    [][]launch // by segment: the launches that recompute its values; none if it keeps them
 }
 
-// part is what a program does, and keeps, on one machine.
+// part is the part of a program on one machine, and its layout of the memory of a run there.
 type part struct {
 	m       *device.Context
-	age     int // of the machine's weights when it was made
+	age     int // m.Generation() when the part was compiled
 	mode    device.Mode
 	records kernels.Records
 	code    kernels.Ptr // the records on the device
 
-	// Memory of a run: small holds what the host gets as well, and begins with the word
-	// that says whether a number left its range; the first bytes of both are zero when a
-	// run begins.
+	// Sizes in bytes of the memory of a run: the small memory, which the host downloads at the
+	// end, and the large one. The small memory begins with the word that says whether a number
+	// left its range. The first smallZeros and largeZeros bytes are zero when a run begins.
 	small, large           int
 	smallZeros, largeZeros int
-	again                  int // the most that a segment has
-	sums                   int // accumulators that products take
+	again                  int // bytes of the memory of a segment: the most that any takes
+	sums                   int // accumulators of products, 8 bytes each
 	tensors                map[model.TensorID]slot
-	keys                   map[int]slot             // of look-ups, by step
-	answers                map[forward.KeyRange]int // where in small, of keys that are not kept
-	pieces                 map[model.TableID]kernels.Ptr
+	keys                   map[int]slot                  // of look-ups, by step
+	answers                map[forward.KeyRange]int      // offset in small of the answer, for keys that are not kept
+	pieces                 map[model.TableID]kernels.Ptr // of piecewise-linear tables, in the records
 	puts                   []put
 }
 
-// op is work in order, on a part.
+// op is an operation of a program: it enqueues work on the machine of a part.
 type op struct {
 	on *part
 	do func(r *Run) error
 }
 
-// A launch is one of those of a step. It may be repeated for the keys of the step alone.
+// A launch enqueues a part of the work of one or more steps. A run calls it, and it may be called again later, to
+// recompute values of a segment or the keys of a step.
 type launch func(w *work) error
 
-// work is what a launch works with: a queue, the memory of the run, and room of its own.
+// work is what a launch works with: a queue, the memory of the run, and accumulators.
 type work struct {
 	dev   kernels.Device
 	bases kernels.Bases
 	acc   kernels.Ptr
-	keys  kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
-	again bool        // what is made has been made before
+	keys  kernels.Ptr // for launches that compute keys alone: where they go; 0 in a run
+	again bool        // values are recomputed, so look-ups are not counted once more
 }
 
-// at returns integers of a record where they lie on the device.
+// at returns integers of a record with their address on the device.
 func (w *work) at(v kernels.Integers) kernels.Integers {
 	return kernels.Integers{At: w.bases.Resolve(v.At), Width: v.Width}
 }
 
-// put is a tensor that a run begins with: an input, or what is imported behind the inputs, if values is nil.
+// put is a tensor that is uploaded when a run begins: constant values, or if these are nil the input with number input. Imported tensors
+// are numbered behind the inputs.
 type put struct {
 	slot
 	input  int
 	values ints.Ints
 }
 
-// slotAlignment is that of Alloc.
+// slotAlignment is the alignment in bytes of slots, the same as of kernels.Device.Alloc.
 const slotAlignment = 256
 
-// errNot is the reason why a circuit is not for devices.
+// errNot is the error of a circuit that the kernels cannot run. The host runs it then.
 var errNot = errors.New("cuda: a circuit that is too large for the kernels")
 
-// MostByTerms is the most multiplications of a product that the kernel of steps does
-// itself, entry by entry, and fewTerms the most of a sum: more are worth a launch.
+// MostByTerms and FewTerms bound the products that the kernel of steps computes itself, entry by entry. A product with more
+// than MostByTerms multiplications in all, and more than FewTerms for each entry, is a launch of its own (byLaunch).
 var MostByTerms, FewTerms = 1 << 20, 16
 
-// compiler makes a program.
+// compiler makes a program, step by step in the order of the circuit.
 type compiler struct {
 	*program
-	given    []model.TensorID // inputs, and what is imported behind them
-	schedule *schedule        // of what comes before the step in hand, nil if nothing does
-	open     []int            // chunks of steps in it
-	last     []int            // by chunk, the operations after which it is complete
-	sums     int              // the most accumulators of a step
-	segment  int              // of the step in hand
-	used     int              // memory of that segment so far
-	asked    []question       // about keys there
-	row      *mantissas       // of a row circuit: copies of its matrices; else nil
+	given    []model.TensorID // inputs, and imported tensors behind them
+	schedule *schedule        // of the steps that are not in ops yet; nil if there are none
+	open     []int            // the chunks of these steps
+	last     []int            // by chunk: the number of operations after which it is complete
+	sums     int              // the most accumulators that one step takes
+	segment  int              // of the current step
+	used     int              // bytes of the memory of that segment so far
+	asked    []question       // about keys in that memory
+	row      *mantissas       // of a row circuit (Rows): copies of its matrices; else nil
 }
 
-// compile makes the program of a circuit whose chunks are at home on these machines.
+// compile makes the program of a circuit. homes[i] is the machine of chunk i.
 func compile(g *model.Graph, weights model.Weights, homes []*device.Context, host int) (*program, error) {
 	c := newCompiler(g, weights, homes, host)
 	return c.make(func() {
@@ -113,14 +115,14 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 			c.segments = NewSegments(g, p.mode.Kept)
 			c.again = make([][]launch, c.segments.N)
 		}
-		for _, m := range g.Mults { // in memory that is cleared
+		for _, m := range g.Mults { // counts come first: they begin as zeros (smallZeros, largeZeros)
 			p := c.part(homes[m.Chunk])
 			p.tensors[m.Tensor] = c.room(p, 1<<g.Tables[m.Table].Bits, 4, false)
 			p.smallZeros, p.largeZeros = p.small, p.large
 		}
 		for i := range g.Steps {
 			if k := g.Steps[i].Chunk; c.segments != nil && c.segments.Of[k] != c.segment {
-				c.flush() // memory of a segment is the next one's
+				c.flush() // no launch may mix steps of two segments: the next one takes the memory of this one
 				c.segment, c.used = c.segments.Of[k], 0
 			}
 			c.step(i)
@@ -128,6 +130,7 @@ func compile(g *model.Graph, weights model.Weights, homes []*device.Context, hos
 	})
 }
 
+// newCompiler returns a compiler with a part for each machine in homes, and no steps.
 func newCompiler(g *model.Graph, weights model.Weights, homes []*device.Context, host int) *compiler {
 	c := &compiler{
 		program: &program{g: g, weights: weights, Contexts: homes, host: host},
@@ -144,7 +147,7 @@ func newCompiler(g *model.Graph, weights model.Weights, homes []*device.Context,
 	return c
 }
 
-// make returns the program of the steps that f adds. The last part has the outputs.
+// make returns the program of the steps that f adds. Virtual outputs are computed on the machine of the last chunk.
 func (c *compiler) make(f func()) (_ *program, err error) {
 	defer func() {
 		if err != nil {
@@ -177,13 +180,14 @@ func (c *compiler) make(f func()) (_ *program, err error) {
 	return c.program, nil
 }
 
-// free gives the records back.
+// free frees the records on the devices.
 func (p *program) free() {
 	for _, part := range p.parts {
 		part.m.Dev.Free(part.code)
 	}
 }
 
+// part returns the part of a machine, nil if it has none.
 func (p *program) part(m *device.Context) *part {
 	for _, x := range p.parts {
 		if x.m == m {
@@ -193,7 +197,8 @@ func (p *program) part(m *device.Context) *part {
 	return nil
 }
 
-// room returns a place for n entries: in memory of the segment in hand, if there is one, for what nothing else wants.
+// room returns a slot for n entries: in the small memory if the host wants them (n < host), in the memory of the current segment if
+// inner is set and there are segments, else in the large memory. inner says that no other segment reads them.
 func (c *compiler) room(p *part, n, width int, inner bool) slot {
 	size, base := &p.large, kernels.Ptr(kernels.InLarge)
 	switch {
@@ -208,9 +213,10 @@ func (c *compiler) room(p *part, n, width int, inner bool) slot {
 	return s
 }
 
+// slotSize returns the bytes of a slot with n entries of that width.
 func slotSize(n, width int) int { return (n*width + slotAlignment - 1) &^ (slotAlignment - 1) }
 
-// result gives a tensor that is computed its place.
+// result gives a tensor that a step computes its slot, and returns the slot with the range that the step checks.
 func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 	if id == model.None {
 		return kernels.Result{Min: math.MinInt64, Max: math.MaxInt64}
@@ -226,10 +232,10 @@ func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 	return r
 }
 
-// then adds an operation.
+// then adds an operation on a part to the program.
 func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, op{p, do}) }
 
-// on makes a part that of the schedule.
+// on returns a schedule for steps on a part: the current one, or a new one after a flush if that is of another part.
 func (c *compiler) on(p *part) *schedule {
 	if c.schedule == nil || c.schedule.on != p {
 		c.flush()
@@ -238,7 +244,7 @@ func (c *compiler) on(p *part) *schedule {
 	return c.schedule
 }
 
-// flush adds the launches of the schedule.
+// flush adds the launches of the schedule to the operations, and to those that recompute the current segment if its values are dropped.
 func (c *compiler) flush() {
 	if c.schedule == nil {
 		return
@@ -258,7 +264,7 @@ func (c *compiler) flush() {
 	c.schedule, c.open = nil, nil
 }
 
-// step adds step i.
+// step adds step i of the circuit to the schedule of its part. A StepZero computes nothing.
 func (c *compiler) step(i int) {
 	s := &c.g.Steps[i]
 	if s.Kind == model.StepZero {
@@ -288,7 +294,7 @@ func (c *compiler) step(i int) {
 	}
 }
 
-// lookUp fills in what a look-up has of its table.
+// lookUp fills in the fields of a look-up step that depend on its table: counts, keys, and the table's values.
 func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 	s, t := &c.g.Steps[i], x.Table
 	if id, ok := countsOf(c.g, s); ok {
@@ -322,7 +328,7 @@ func (c *compiler) maximum(p *part, s *model.Step) {
 	}, x.At, out.At)
 }
 
-// terms adds linear summands over an index space.
+// terms adds a sum of linear terms (views of tensors times coefficients) to a step with results of that shape.
 func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape []int) {
 	for i := range linear {
 		l := &linear[i]
@@ -336,18 +342,18 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	}
 }
 
-// multiplication is a product that is a launch of its own: it adds to accumulators of the work from
-// one on. Of one with the same matrix as the one before, b has what that was made into.
+// multiplication is a product that is a launch of its own. It adds to accumulators of the work from
+// number at on. Multiplications with the same matrix share b, what the kernels have made of the matrix.
 type multiplication struct {
 	by    model.TensorID // the matrix
-	reads []kernels.Ptr
+	reads []kernels.Ptr  // the operands
 	do    func(w *work, at int, b *kernels.Planes) error
-	set   func(w *work, at int) kernels.MatMul // of a row's: what kernels.MultiplyRows takes instead, which adds nothing; nil if it cannot
-	at    int                                  // the accumulators, once it is scheduled
+	set   func(w *work, at int) kernels.MatMul // for rows: the product for kernels.MultiplyRows, which sets accumulators; nil if it cannot
+	at    int                                  // the first accumulator, set when it is scheduled
 }
 
-// products adds the products of a step as terms, or returns launches before it that add to an
-// accumulator.
+// products adds the small products of a step to its terms. It returns the others, launches that must
+// come before the step and add to its accumulators.
 func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
@@ -368,7 +374,7 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 	return launches
 }
 
-// byLaunch says whether a product of a step with such a result is a launch of its own.
+// byLaunch says whether a product, in a step with results of shape out, is a launch of its own.
 func (c *compiler) byLaunch(q *model.Product, out []int) bool {
 	if isChosen(c.g, q) {
 		return true
@@ -378,7 +384,7 @@ func (c *compiler) byLaunch(q *model.Product, out []int) bool {
 	if c.row == nil {
 		return k > FewTerms && n*k > MostByTerms && free > 1
 	}
-	// Of a row, one of a vector with a fixed matrix that lies so that the launch needs no memory besides.
+	// In a row circuit: a product of a vector with a fixed matrix that the kernel can read as it lies (MatMul.Vector).
 	if free < 2 || k <= FewTerms || free*k < rowTerms {
 		return false
 	}
@@ -386,7 +392,7 @@ func (c *compiler) byLaunch(q *model.Product, out []int) bool {
 	return c.g.Tensors[b].Kind == model.Fixed && mm.Vector()
 }
 
-// dims returns the product of labels' dimensions.
+// dims returns the product of the dimensions of labels.
 func dims(labels []model.Label) int {
 	n := 1
 	for _, l := range labels {
@@ -395,7 +401,8 @@ func dims(labels []model.Label) int {
 	return n
 }
 
-// multiply returns the launch of a product of matrices.
+// multiply returns the launch of a product of matrices. A fixed matrix b for which the device has no room goes through in pieces
+// (multiplyPieces).
 func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication {
 	mm, a, b := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
@@ -440,8 +447,8 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication
 	return m
 }
 
-// Magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or
-// checked, on a device, or of that width.
+// magnitude returns an n with |v| < 2^n for the entries v of a tensor of that width, by its
+// range if a device computes or checks the tensor; 31 if nothing is known.
 func magnitude(t *model.Tensor, width int) int {
 	if width < 4 {
 		return 8 * width
@@ -452,8 +459,9 @@ func magnitude(t *model.Tensor, width int) int {
 	return min(31, bits.Len64(uint64(max(t.Max, -t.Min))))
 }
 
-// source returns where a tensor lies on a part when the step in hand runs there, and
-// adds what brings it there.
+// source returns where a tensor lies on a part when the current step runs, and adds the operation that
+// brings it there if it is not there yet: an upload, a step for a virtual tensor, or a copy from another machine, for which the part's
+// queue waits for the other's (kernels.After).
 func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	if s, ok := p.tensors[id]; ok {
 		return s.Integers
@@ -479,7 +487,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		c.schedule.step(&x, nil)
 		return p.tensors[id].Integers
 	}
-	// A value of another machine.
+	// A value that another machine has computed.
 	at := slices.IndexFunc(c.parts, func(other *part) bool { _, ok := other.tensors[id]; return ok })
 	if at < 0 {
 		device.Check(errNot) // the graph is not valid
@@ -510,7 +518,7 @@ func (c *compiler) resident(p *part, id model.TensorID) *device.Tensor {
 	return t
 }
 
-// put adds what a run begins with.
+// put adds a tensor that is uploaded when a run begins, and returns where it lies.
 func (c *compiler) put(p *part, id model.TensorID, x put) kernels.Integers {
 	t := &c.g.Tensors[id]
 	width := device.WidthOfRange(t.Min, t.Max)
@@ -523,9 +531,9 @@ func (c *compiler) put(p *part, id model.TensorID, x put) kernels.Integers {
 	return x.Integers
 }
 
-// multiplyPieces is a product with an operand B in the host's memory, for which
-// there is no room as a whole: ranges of its outer axis, output columns or
-// terms of the sums, go through one after the other.
+// multiplyPieces makes a product with an operand B in the host's memory, for which the
+// device has no room as a whole. Ranges of B's outer axis are uploaded one after the other and
+// multiplied: ranges of output columns, or of the terms of sums. It closes dev.
 func multiplyPieces(dev *device.Scope, p kernels.MatMul, b ints.Ints, piece int) error {
 	defer dev.Close()
 	outer, row := p.N, p.B.Row

@@ -13,38 +13,39 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Rows runs a row circuit on a device for one row after the other. Weights are those that stay there, caches stay from row to row, and
-// after the first row all launches of a row are one, where the device can record them. It is for one goroutine at a time.
+// Rows runs a row circuit on a device for one row after the other. It reads the weights that stay on the device, and keeps caches from
+// row to row. After the first row all launches of a row are one, if the device can record them. Rows has a queue of its own, which
+// Context.Rows protects. It is for one goroutine at a time.
 type Rows struct {
 	circuit *forward.RowCircuit
 	run     *Run
 	on      *part
-	memory  *memory // its queue is the rows' own
+	memory  *memory // its dev is the queue of rows
 
-	launched bool              // a row has been
-	made     kernels.Recording // nil: none
+	launched bool              // a row has been run, launch by launch
+	made     kernels.Recording // of the launches of a row; nil if there is none
 	closed   bool
 }
 
-// errRoom is the reason why a row circuit is not for a device that has too little memory.
+// errRoom is the error of a row circuit whose weights do not fit on the device.
 var errRoom = fmt.Errorf("the weights do not fit on the device: %w", kernels.ErrMemory)
 
-// ErrRange is what a row fails with of which a number leaves its range. It says nothing of the step: forward.Rows does.
+// ErrRange is the error of a row in which a number leaves its range. It does not name the step; forward.Rows does.
 var ErrRange = errors.New("cuda: a number of a row is out of its range")
 
-// ErrClosed is what Rows fail with that are closed, or whose weights have been given back.
+// ErrClosed is the error of Rows that are closed, or whose weights have been freed.
 var ErrClosed = errors.New("cuda: the weights are not on the device any more")
 
-// rowTerms is the least number of multiplications of a product of a row with a matrix that is worth a launch.
+// rowTerms is the fewest multiplications of a product of a row with a matrix that are worth a launch.
 const rowTerms = 1 << 14
 
-// NewRows prepares a row circuit on a device. begun has the values of the inputs of the circuit from the one after c.Rows on: of those that
-// do not change, and of the caches. An error is a device.Error, or says why the circuit is not for the device.
+// NewRows prepares a row circuit on a device. begun has the first values of those inputs of the circuit that come after rc.Rows: of inputs
+// that do not change, and of caches. An error is a device.Error, or says why the circuit is not for the device.
 func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows, error) {
 	c := newCompiler(rc.Graph, rc.Weights, []*device.Context{m}, 0)
 	c.row = &mantissas{}
 	p, err := c.make(func() {
-		c.sums *= 4 // products beside each other
+		c.sums *= 4 // room for the accumulators of several steps at once
 		for _, id := range c.g.Inputs[:len(rc.Rows)] {
 			c.source(c.parts[0], id)
 		}
@@ -66,7 +67,7 @@ func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows,
 		}
 		device.Check(r.run.begin(r.on, slices.Concat(first, begun)))
 		c.row.make(m, r.memory)
-		device.Check(m.Dev.Sync()) // other queues know nothing of what this one has yet to do
+		device.Check(m.Dev.Sync()) // the queue of rows, which follows, does not wait for this one
 		r.memory.dev = device.Get(m.Dev.Stream(max(1, m.Streams)))
 	})
 	if err != nil {
@@ -77,7 +78,7 @@ func NewRows(m *device.Context, rc *forward.RowCircuit, begun [][]int32) (*Rows,
 	return r, nil
 }
 
-// keep adds the launches that put a step's rows in their caches.
+// keep adds the launches that copy the row which a step has computed into its caches. Step −1 stands for rows that are inputs.
 func (c *compiler) keep(p *part, rc *forward.RowCircuit, step int) {
 	for _, x := range rc.Caches {
 		if x.Step != step {
@@ -93,7 +94,7 @@ func (c *compiler) keep(p *part, rc *forward.RowCircuit, step int) {
 	}
 }
 
-// Set computes a row, of which values has what c.Rows lists.
+// Set enqueues the computation of a row. values are the inputs that rc.Rows lists. Output waits for it.
 func (r *Rows) Set(ctx context.Context, values [][]int32) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (r *Rows) Set(ctx context.Context, values [][]int32) error {
 		}
 		device.Check(r.launch())
 		if on, ok := kernels.Base(r.memory.dev).(kernels.Recorder); ok && !r.launched {
-			if made, err := on.Record(r.launch); err == nil { // else they stay many
+			if made, err := on.Record(r.launch); err == nil { // after an error the launches stay single ones
 				r.made = made
 			}
 		}
@@ -127,7 +128,8 @@ func (r *Rows) launch() error {
 	return nil
 }
 
-// use calls f while nobody else uses the rows, if they have not been closed, and returns the error of the device with which it gives up.
+// use calls f with the lock of the queue of rows held, unless the rows are closed or their weights freed (ErrClosed). It returns the error
+// with which f gives up, as a device.Error.
 func (r *Rows) use(f func(bases *kernels.Bases)) (err error) {
 	m := r.on.m
 	m.Rows.Lock()
@@ -145,7 +147,8 @@ func (r *Rows) use(f func(bases *kernels.Bases)) (err error) {
 	return nil
 }
 
-// Output returns the new row of output i. The error wraps ErrRange if a number has left its range in this row or one before.
+// Output waits for the row and returns its part of output i. The error wraps ErrRange if a number has left its range in this row or an
+// earlier one.
 func (r *Rows) Output(i int) ([]int32, error) {
 	s := r.on.tensors[r.circuit.Graph.Outputs[i]]
 	data, bad := make([]byte, s.n*s.Width), make([]byte, 4)
@@ -162,7 +165,7 @@ func (r *Rows) Output(i int) ([]int32, error) {
 	return ints.All(ints.FromBytes(data, s.Width)), nil
 }
 
-// Close gives the memory back. It may be called again.
+// Close waits for the queue and frees the memory. It may be called several times.
 func (r *Rows) Close() {
 	m := r.on.m
 	m.Rows.Lock()
@@ -171,7 +174,7 @@ func (r *Rows) Close() {
 		return
 	}
 	r.closed = true
-	_ = r.memory.dev.Sync() // what failed has been reported
+	_ = r.memory.dev.Sync() // an error has been reported by the operation that failed
 	if r.made != nil {
 		_ = r.made.Close()
 	}

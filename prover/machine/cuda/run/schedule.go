@@ -9,26 +9,26 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 )
 
-// The order of a circuit's steps on a device. Many are over few entries, and take no longer than
-// their launch. So steps whose entries depend on no others of each other are a chain, and all
-// chains that depend on none of each other are one launch.
+// The order of a circuit's steps on a device. Many steps have few entries and take no longer than
+// their launch. So steps form a chain if each entry of one depends only on the same entry of the others,
+// and all chains that do not depend on each other are one launch.
 
-// schedule are steps of one part, in turns: what a turn reads was made in turns before it, or
-// outside of the schedule. Tensors are known by their addresses.
+// schedule is the steps of one part, in turns. What a turn reads was made in an earlier turn, or
+// outside of the schedule. Tensors are identified by their addresses.
 type schedule struct {
 	on    *part
-	row   bool // the steps are those of a row
-	room  int  // for accumulators
-	turns []turn
-	made  map[kernels.Ptr]*chain
-	sums  []sumSpan
-	most  int // accumulators that are used
+	row   bool                   // the steps are those of a row circuit
+	room  int                    // accumulators that there are
+	turns []turn                 // in the order in which they run
+	made  map[kernels.Ptr]*chain // by address of a tensor: the chain that makes it
+	sums  []sumSpan              // accumulators in use, by turn
+	most  int                    // accumulators that are used, at most
 
-	tallies []kernels.Tally // of look-ups, when all turns are over
+	tallies []kernels.Tally // of look-ups, which are counted after all turns
 }
 
-// turn is a launch of chains, and before it launches of their own, and products that add to
-// accumulators, which are cleared first.
+// turn is what is launched together: accumulators are cleared, then products add to them, then come
+// single launches, and then one launch of all chains.
 type turn struct {
 	clears   []sumSpan
 	products []multiplication
@@ -36,18 +36,18 @@ type turn struct {
 	chains   []*chain
 }
 
-// chain is one that is not complete, or a launch of its own, which has no steps.
+// chain is a chain to which steps may still be added. A single launch is a chain without steps.
 type chain struct {
 	kernels.Chain
-	turn, words int
-	wide        bool
-	into        *chain // that it has become part of
+	turn, words int    // its turn, and the words of its records
+	wide        bool   // some step has a warp for an entry
+	into        *chain // the chain that it has been merged into; nil if none
 }
 
-// sumSpan are n accumulators from one on, which are in use in some turns.
+// sumSpan is n accumulators from number `at` on, which are in use in turns from … to.
 type sumSpan struct{ at, n, from, to int }
 
-// maker returns what makes a tensor, nil if nothing in the schedule does.
+// maker returns the chain that makes a tensor, nil if none in the schedule does.
 func (s *schedule) maker(of kernels.Ptr) *chain {
 	c := s.made[of]
 	for c != nil && c.into != nil {
@@ -67,7 +67,7 @@ func (s *schedule) after(reads ...kernels.Ptr) int {
 	return turn
 }
 
-// at returns the turn.
+// at returns turn k, and adds turns up to it if they are not there.
 func (s *schedule) at(k int) *turn {
 	for len(s.turns) <= k {
 		s.turns = append(s.turns, turn{})
@@ -75,7 +75,7 @@ func (s *schedule) at(k int) *turn {
 	return &s.turns[k]
 }
 
-// single adds a launch of its own that reads a tensor and makes one.
+// single adds a launch that reads one tensor and makes another, at the address makes.
 func (s *schedule) single(l launch, reads, makes kernels.Ptr) {
 	k := s.after(reads)
 	t := s.at(k)
@@ -84,23 +84,24 @@ func (s *schedule) single(l launch, reads, makes kernels.Ptr) {
 }
 
 const (
-	// mostWide is the most entries of a chain in which some steps have a lane for an entry and
-	// others a warp: with more the launch that is saved takes less than lanes that wait.
+	// mostWide is the most entries of a chain that mixes steps with a lane for an entry and steps
+	// with a warp for an entry. With more entries, lanes that wait cost more than the saved launch.
 	mostWide = 1 << 13
-	// mostMerged is how many steps, at most, are put behind others that they do not depend on, so
-	// that what reads both can follow.
+	// mostMerged is the most steps that are put behind others in a chain which they do not depend
+	// on. Chains are merged so that a step which reads both can join them.
 	mostMerged = 8
-	// mostRowWords is how many words of records a chain of a row has at most.
+	// mostRowWords is the most words of records of a chain of a row.
 	mostRowWords = 4096
 )
 
-// read is a tensor that a step reads; inPlace if only where its own entry is.
+// read is a tensor that a step reads. inPlace says that each entry of the step reads only the same entry of it.
 type read struct {
 	at      kernels.Ptr
 	inPlace bool
 }
 
-// reads returns what a step reads itself. Of a row's steps one of several summands reads no other step of its chain.
+// reads returns the tensors that a step reads in its terms, and as a denominator. In a row circuit a term of several summands does
+// not count as in place.
 func (s *schedule) reads(x *kernels.Step) (all []read) {
 	if x.Kind == kernels.DivideStep {
 		all = append(all, read{x.Den.At, true})
@@ -113,8 +114,10 @@ func (s *schedule) reads(x *kernels.Step) (all []read) {
 	return all
 }
 
-// place returns the turn of a step that runs after a turn, and the chains that it continues, if any:
-// they become one.
+// place returns the turn of a new chain x of one step, which must come later than turn `after`, and the
+// chains that the step continues, if any: these are to be merged. The step may join a turn only if all that it
+// reads from that turn is in place, from chains over as many entries. If that is not so, or the merged chain
+// would be too long, it begins a chain in the next turn.
 func (s *schedule) place(x *chain, reads []read, after int) (turn int, join []*chain) {
 	last, n := after, x.Chain[0].N
 	for _, r := range reads {
@@ -134,7 +137,7 @@ func (s *schedule) place(x *chain, reads []read, after int) (turn int, join []*c
 		}
 	}
 	full := words > kernels.MostWords || steps-longest > mostMerged
-	if s.row { // whose steps are at one time if they do not depend on each other
+	if s.row { // in a row, steps of a chain that do not depend on each other run at the same time: mostMerged does not apply
 		full = words > mostRowWords
 	}
 	if len(join) == 0 || last == after || full {
@@ -143,8 +146,8 @@ func (s *schedule) place(x *chain, reads []read, after int) (turn int, join []*c
 	return last, join
 }
 
-// step adds a step, with launches before it that add products of other tensors
-// to its accumulators.
+// step adds a step, and before it the products that add to its accumulators. These get a span of
+// accumulators from the turn of the products to that of the step; if none is free, both move to later turns.
 func (s *schedule) step(x *kernels.Step, products []multiplication) {
 	c, reads := &chain{Chain: kernels.Chain{x}}, s.reads(x)
 	c.words, c.wide = x.Size()
@@ -154,9 +157,9 @@ func (s *schedule) step(x *kernels.Step, products []multiplication) {
 	}
 	var join []*chain
 	c.turn, join = s.place(c, reads, after)
-	for len(products) > 0 { // until there is room for accumulators
+	for len(products) > 0 { // until a turn has room for the accumulators
 		if c.turn > after+1 {
-			after = c.turn - 1 // no sooner than they are wanted
+			after = c.turn - 1 // products come just before the step, so that accumulators are in use for a short time
 		}
 		if at, ok := s.spanFor(x.N, after, c.turn); ok {
 			x.Acc = kernels.AccOfLaunch + kernels.Ptr(8*at)
@@ -190,7 +193,7 @@ func (s *schedule) step(x *kernels.Step, products []multiplication) {
 	}
 }
 
-// tally counts look-ups whose keys lie in memory, when all turns are over.
+// tally adds keys that lie in memory to those that are counted after all turns.
 func (s *schedule) tally(table *model.Table, counts kernels.Ptr, keys kernels.TallyKeys) {
 	i := slices.IndexFunc(s.tallies, func(t kernels.Tally) bool { return t.Counts == counts })
 	if i < 0 {
@@ -200,7 +203,7 @@ func (s *schedule) tally(table *model.Table, counts kernels.Ptr, keys kernels.Ta
 	s.tallies[i].Keys = append(s.tallies[i].Keys, keys)
 }
 
-// spanFor returns where n accumulators are free from one turn to another.
+// spanFor returns the first accumulator of n that are free in turns from … to (first fit), and whether there is room.
 func (s *schedule) spanFor(n, from, to int) (at int, ok bool) {
 	var used []sumSpan
 	for _, x := range s.sums {
@@ -218,8 +221,8 @@ func (s *schedule) spanFor(n, from, to int) (at int, ok bool) {
 	return at, at+n <= s.room
 }
 
-// launches returns those of all turns, and the one that counts, and adds what they go by to the
-// part's records.
+// launches returns the launches of all turns, and last the one that counts look-ups. It adds their records
+// to the part's.
 func (s *schedule) launches() []launch {
 	var all []launch
 	for i := range s.turns {
@@ -261,7 +264,7 @@ func (s *schedule) launches() []launch {
 	})
 }
 
-// recorded returns a launch that was added to records, and gives up if that was not possible.
+// recorded returns a launch that was added to records, and gives up with errNot if that failed.
 func recorded[T any](l T, err error) T {
 	if err != nil {
 		device.Check(errNot)
@@ -269,11 +272,11 @@ func recorded[T any](l T, err error) T {
 	return l
 }
 
-// sets takes out of a row's turn the products that can be the first ones of their accumulators, which need not be cleared then, and
-// returns the launch that they are, if there are any.
+// sets removes from a row's turn the products that can set their accumulators in place of adding to them, if they are the first ones
+// there. Then these accumulators need not be cleared. It returns one launch for all of them, or none.
 func (t *turn) sets() []launch {
 	var first, others []multiplication
-	set := map[int]bool{} // whether the first product of accumulators sets them
+	set := map[int]bool{} // by first accumulator: whether the first product there sets it
 	for _, m := range t.products {
 		_, later := set[m.at]
 		if !later {
@@ -299,8 +302,8 @@ func (t *turn) sets() []launch {
 	}}
 }
 
-// multiplied returns the launches of products that add to accumulators, one for all
-// with the same matrix.
+// multiplied returns launches for products that add to accumulators. Products with the same matrix are in
+// one, in which they share what the kernels make of the matrix.
 func multiplied(products []multiplication) []launch {
 	var order []model.TensorID
 	by := map[model.TensorID][]multiplication{}
@@ -326,7 +329,7 @@ func multiplied(products []multiplication) []launch {
 	return all
 }
 
-// joined makes one of spans that lie behind each other.
+// joined merges spans that are adjacent.
 func joined(spans []sumSpan) []sumSpan {
 	slices.SortFunc(spans, func(a, b sumSpan) int { return cmp.Compare(a.at, b.at) })
 	var out []sumSpan

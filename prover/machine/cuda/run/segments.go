@@ -7,33 +7,34 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/device"
 )
 
-// Values of a run that are not kept. Chunks that follow each other are a segment. What steps of
-// one segment compute and only it reads is dropped when the run has left the segment, and made
-// again, all of a segment at once, when the commitment, a chunk or the opening wants some of it.
+// Values of a run that are not kept. A segment is some consecutive chunks. A value that one segment
+// computes and that no other reads is dropped when the run leaves the segment. When the commitment,
+// a chunk or the opening wants such a value, all values of the segment are recomputed at once.
 
-// Segments are those of a circuit's chunks, by the circuit alone.
+// segments is the division of a circuit's chunks into segments. It depends on the circuit alone.
 type segments struct {
-	Of    []int // by chunk, increasing
-	inner []int // by tensor: the segment that alone reads and writes it, −1 where it is kept
-	N     int
-	kept  int // the first so many, whose values are kept all the same
+	Of    []int // by chunk: its segment; increasing
+	inner []int // by tensor: the segment that alone reads and writes it, −1 if it is kept
+	N     int   // number of segments
+	kept  int   // the first so many segments keep their values all the same
 }
 
-// leastSegments is how many there are about, at least: the values of one are on a device at a
+// leastSegments is about the least number of segments. The values of one of them are on a device at a
 // time.
 const leastSegments = 48
 
-// NewSegments divides the chunks of a circuit: where little is read beyond. The first so many segments keep their values.
+// NewSegments divides the chunks of a circuit into segments. A segment ends where few bytes of values are read by later chunks.
+// The first `keeping` segments keep their values.
 func NewSegments(g *model.Graph, keeping int) *segments {
 	first, last := users(g)
 	kept := make([]bool, len(g.Tensors))
-	for _, m := range g.Mults { // counted once
+	for _, m := range g.Mults { // counts: recomputing does not count again
 		kept[m.Tensor] = true
 	}
 	for _, id := range g.Outputs {
 		kept[id] = true
 	}
-	for i := range g.Apart { // keys and values of all layers: one commitment reads them
+	for i := range g.Apart { // keys and values (of attention) of all layers: one commitment reads them
 		for _, id := range g.Apart[i].Tensors {
 			kept[id] = true
 		}
@@ -60,14 +61,14 @@ func NewSegments(g *model.Graph, keeping int) *segments {
 	return s
 }
 
-// written are the bytes that chunks write, but for what is kept.
+// written counts the bytes that chunks write, without tensors that are always kept.
 type written struct {
-	chunks []int64
-	across []int64 // what is written before a chunk and read from it on
-	most   int64   // of a segment
+	chunks []int64 // by chunk: bytes that it writes
+	across []int64 // by chunk: bytes that are written before it and read by it or later ones
+	most   int64   // the most bytes of a segment: twice what any chunk writes, or a 48th of all if that is more
 }
 
-// writtenBy returns those of a circuit, in which tensors are read up to these chunks.
+// writtenBy returns the counts of a circuit. last has for each tensor the last chunk that reads it.
 func writtenBy(g *model.Graph, kept []bool, last []int) *written {
 	w := &written{chunks: make([]int64, g.Chunks), across: make([]int64, g.Chunks+1)}
 	var total int64
@@ -92,8 +93,8 @@ func writtenBy(g *model.Graph, kept []bool, last []int) *written {
 	return w
 }
 
-// end returns where a segment ends that begins with a chunk: of the places at which it is half full at least, at the last
-// of those that least is read beyond.
+// end returns the chunk after the last of a segment that begins with chunk `from`. Among the ends at which the segment is at least half
+// full, and not too full, it takes the one across which the fewest bytes are read, the last of equal ones.
 func (w *written) end(from int) int {
 	to, size, best := from, int64(0), -1
 	for to < len(w.chunks) && (to == from || size+w.chunks[to] <= w.most) {
@@ -109,14 +110,14 @@ func (w *written) end(from int) int {
 	return to
 }
 
-// users returns the first and the last chunk with a step that writes a tensor, or reads it, by
-// itself or through a virtual one; −1 where there is none. Outputs are read in the last chunk.
+// users returns for each tensor the first and the last chunk with a step that writes it or reads it,
+// directly or through a virtual tensor; −1 if there is none. Outputs count as read in the last chunk.
 func users(g *model.Graph) (first, last []int) {
 	none := []int{-1}
 	first, last = slices.Repeat(none, len(g.Tensors)), slices.Repeat(none, len(g.Tensors))
 	var use func(id model.TensorID, chunk int)
 	use = func(id model.TensorID, chunk int) {
-		if last[id] == chunk { // and so has all that it is defined by
+		if last[id] == chunk { // its sources have been visited for this chunk too
 			return
 		}
 		if first[id] < 0 {
@@ -142,27 +143,27 @@ func users(g *model.Graph) (first, last []int) {
 	return first, last
 }
 
-// InOrder says whether a circuit's steps are in the order of their chunks, as segments want
-// them.
+// InOrder says whether a circuit's steps are in the order of their chunks, which recompute segments
+// require.
 func InOrder(g *model.Graph) bool {
 	return slices.IsSortedFunc(g.Steps, func(a, b model.Step) int { return a.Chunk - b.Chunk })
 }
 
-// TensorNeed is what a tensor takes in the narrowest type that holds its range.
+// TensorNeed returns the bytes of a tensor in the narrowest type that holds its range.
 func TensorNeed(t *model.Tensor) int64 {
 	return int64(model.Size(t.Shape)) * int64(device.WidthOfRange(t.Min, t.Max))
 }
 
-// Least bounds from below what values of a run take: what no layout can do without.
+// Least is a lower bound of the bytes that the values of a run take, in any mode.
 type Least struct {
-	outside  int64   // tensors that more than one segment reads or writes
-	inner    []int64 // the others, by segment
-	keys     int64   // of look-ups, where they are kept
-	uploaded int64   // all values, for a circuit that no device runs
-	inOrder  bool
+	outside  int64   // bytes of tensors that more than one segment reads or writes
+	inner    []int64 // by segment: bytes of the other tensors
+	keys     int64   // bytes of the keys of look-ups, if they are kept
+	uploaded int64   // bytes of all values: what is uploaded if no device runs the circuit
+	inOrder  bool    // see InOrder
 }
 
-// NewLeast returns the bounds of a circuit.
+// NewLeast returns the lower bounds for a circuit.
 func NewLeast(g *model.Graph) *Least {
 	s := NewSegments(g, 0)
 	l := &Least{inner: make([]int64, s.N), inOrder: InOrder(g)}
@@ -190,7 +191,7 @@ func NewLeast(g *model.Graph) *Least {
 // Segments is how many segments the circuit has.
 func (l *Least) Segments() int { return len(l.inner) }
 
-// Bytes is the bound in a mode, with what segments take when their values are recomputed.
+// Bytes returns the bound in a mode. It includes the segments whose recomputed values are there at a time.
 func (l *Least) Bytes(how device.Mode) int64 {
 	all, kept, most := l.outside, l.outside, int64(0)
 	for i, n := range l.inner {

@@ -1,5 +1,9 @@
 // Package run runs circuits on devices, and finds on them what a proof reads: the tensors of a witness and the keys of
-// its look-ups. What is not kept there it computes again, by segments of the circuit.
+// its look-ups. Values that are not kept there it recomputes, by segments of the circuit.
+//
+// The values of a run belong to the Run, and stay until Run.Close. Other tensors of a witness belong to the first Stream of a device,
+// fixed tensors to the device.Context. Work on a stream is ordered by the stream's queue; where a queue reads what another one writes, it
+// comes after that (kernels.After), or the host has waited for the other queue.
 package run
 
 import (
@@ -12,53 +16,54 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// A Stream is a stream of a device with the witness of one proof. Through it passes find tensors and the
-// keys of look-ups. It is for one goroutine at a time.
+// A Stream is a queue of a device with the witness of one proof. Passes find tensors and the keys of look-ups through it.
+// It is for one goroutine at a time.
 type Stream struct {
 	*shared
-	Dev    *device.Scope
+	Dev    *device.Scope // the queue; owns the memory that is the stream's own
 	Closed bool
 
-	further bool // what is shared is another stream's
-	keys    map[int]*stepKeys
-	in      map[int]kernels.Ptr  // segments of the run that are read, and their memory
+	further bool                 // not the first stream of the witness, which owns what is in shared
+	keys    map[int]*stepKeys    // by look-up step
+	in      map[int]kernels.Ptr  // the segments that the stream has entered, and the memory of their values
 	box     kernels.ResultBuffer // nil until wanted
 }
 
-// shared is what all streams of a device have of a witness. A tensor that is not fixed comes when
-// a stream first wants it, from the device where a run has left it or from the host. It stays until the first
-// stream is closed: then all that reads it has been waited for.
+// shared is what all streams of a device have in common for a witness. A tensor that is not fixed is loaded when a
+// stream first wants it, from the device where a run has left it or from the host. It stays until the first stream is
+// closed. By then every stream that reads it must have been waited for.
 type shared struct {
 	Context *device.Context
 	Graph   *model.Graph
 	Witness backend.Witness
-	Run     *Run // that has made the witness, if that was on devices
+	Run     *Run // the run that has made the witness, nil if that was on the host
 
-	tensors sync.Map // values by model.TensorID
-	mu      sync.Mutex
-	peers   []*device.Context // which may have fixed tensors
+	tensors sync.Map          // *value by model.TensorID
+	mu      sync.Mutex        // protects peers
+	peers   []*device.Context // devices from which fixed tensors may be copied
 }
 
+// value is a tensor that shared owns.
 type value struct {
-	mu sync.Mutex // while it is on its way
-	t  *device.Tensor
+	mu sync.Mutex     // held while the tensor is loaded
+	t  *device.Tensor // nil until then
 }
 
-// others returns the devices that may have fixed tensors.
+// others returns the devices from which fixed tensors may be copied.
 func (s *shared) others() []*device.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.peers
 }
 
-// Forget has no fixed tensors copied from a device any more, which has failed.
+// Forget removes a device that has failed from those from which fixed tensors are copied.
 func (s *shared) Forget(m *device.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.peers = slices.DeleteFunc(slices.Clone(s.peers), func(x *device.Context) bool { return x == m })
 }
 
-// NewStream returns the first stream of a device for a witness of g. Fixed tensors may be copied from peers.
+// NewStream returns the first stream of a device for a witness of g. It uses the device's queue 0. Fixed tensors may be copied from peers.
 func NewStream(m *device.Context, g *model.Graph, w backend.Witness, peers ...*device.Context) *Stream {
 	return newStream(&shared{Context: m, Graph: g, Witness: w, Run: keptOf(w), peers: slices.Clone(peers)}, m.Dev)
 }
@@ -67,7 +72,7 @@ func newStream(s *shared, dev kernels.Device) *Stream {
 	return &Stream{shared: s, Dev: device.NewScope(dev), keys: map[int]*stepKeys{}, in: map[int]kernels.Ptr{}}
 }
 
-// Stream returns stream n of the device for the same witness, which is closed before s is.
+// Stream returns a stream on queue n of the device for the same witness. It must be closed before the first stream is.
 func (s *Stream) Stream(n int) (*Stream, error) {
 	dev, err := kernels.StreamOf(s.Context.Dev, n)
 	if err != nil {
@@ -78,7 +83,7 @@ func (s *Stream) Stream(n int) (*Stream, error) {
 	return other, nil
 }
 
-// Stream returns a queue of a machine, of that number, through which values of a run are found while it goes on.
+// Stream returns a stream on the given queue of a machine, which finds values of the run, also while the run goes on, and nothing else.
 func (r *Run) Stream(m *device.Context, queue int) (*Stream, error) {
 	dev, err := kernels.StreamOf(m.Dev, queue)
 	if err != nil {
@@ -87,16 +92,16 @@ func (r *Run) Stream(m *device.Context, queue int) (*Stream, error) {
 	return r.stream(m, dev), nil
 }
 
-// stream returns a stream that finds values of a run, and nothing else.
+// stream returns a stream on dev that finds values of the run and nothing else.
 func (r *Run) stream(m *device.Context, dev kernels.Device) *Stream {
 	return newStream(&shared{Context: m, Graph: r.g, Run: r}, dev)
 }
 
-// Tensor is Find, and gives up after an error.
+// Tensor is Find, but gives up after an error.
 func (s *Stream) Tensor(id model.TensorID) *device.Tensor { return device.Get(s.Find(id)) }
 
-// Find returns a tensor of any kind on the device: fixed tensors those of the context, others uploaded once for all
-// streams. Where there is no room for it, the error wraps kernels.ErrMemory.
+// Find returns a tensor of any kind on the device: a value of the run where the run has left it, a fixed tensor from
+// the Context, and others loaded once for all streams. If there is no room, the error wraps kernels.ErrMemory.
 func (s *Stream) Find(id model.TensorID) (*device.Tensor, error) {
 	if t, _ := s.here(ofTensor(id)); t != nil {
 		return t, nil
@@ -107,7 +112,7 @@ func (s *Stream) Find(id model.TensorID) (*device.Tensor, error) {
 	return s.bring(id)
 }
 
-// bring returns a tensor that is not fixed, and brings it where no stream has before.
+// bring returns a tensor that is not fixed, and loads it unless another stream has.
 func (s *Stream) bring(id model.TensorID) (*device.Tensor, error) {
 	x, _ := s.tensors.LoadOrStore(id, &value{})
 	v := x.(*value)
@@ -126,7 +131,7 @@ func (s *Stream) bring(id model.TensorID) (*device.Tensor, error) {
 	return v.t, err
 }
 
-// ResultBuffer returns the stream's result buffer.
+// ResultBuffer returns the stream's result buffer, which it keeps until Close.
 func (s *Stream) ResultBuffer() kernels.ResultBuffer {
 	if s.box == nil {
 		s.box = device.Get(s.Context.TakeBox(s.Dev.Device))
@@ -134,10 +139,11 @@ func (s *Stream) ResultBuffer() kernels.ResultBuffer {
 	return s.box
 }
 
-// Results brings what launches leave in the stream's result buffer.
+// Results returns what reads results of launches through the stream's result buffer.
 func (s *Stream) Results() device.Results { return device.Results{Dev: s.Dev, Box: s.ResultBuffer()} }
 
-// Close frees what is the stream's, and with the first stream the tensors of all. No other may be at work then.
+// Close frees the memory of the stream, and if it is the first stream also the tensors that all streams share. No other stream may be at
+// work then.
 func (s *Stream) Close() {
 	s.Closed = true
 	s.Dev.Close()

@@ -7,39 +7,40 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// slot is where a tensor of a run lies, or the keys of a look-up do, or what makes these.
+// slot says where the n entries of a tensor of a run, or the keys of a look-up, lie in the run's memory. Keys that lie
+// nowhere have launches that make them.
 type slot struct {
-	kernels.Integers // at 0 if they lie nowhere
+	kernels.Integers // address 0 if they lie nowhere
 	n                int
-	segment          int      // that recomputes them, or what they are made of, if they are not kept
-	plus             int64    // on what is there, of keys
+	segment          int      // that recomputes the values, or the values that keys are made of, if they are not kept
+	plus             int64    // of keys: the constant that is added to the entries
 	makes            []launch // of keys that lie nowhere
-	sums             int      // accumulators that these take
+	sums             int      // accumulators that these launches take
 }
 
-// kept says whether the values stay in the run's memory.
+// kept says whether the values lie in memory that the run keeps, and not in that of a segment.
 func (s *slot) kept() bool { return s.makes == nil && s.At&kernels.InAgain != kernels.InAgain }
 
-// tensor is what lies in a slot, in the memory of a run.
+// tensor returns what lies in a slot, in the memory of a run at these bases.
 func (s *slot) tensor(b *kernels.Bases) *device.Tensor {
 	return &device.Tensor{Ptr: b.Resolve(s.At), Len: s.n, Width: s.Width}
 }
 
-// A finder returns a slot of a part, if it has it.
+// A finder returns a certain slot of a part, if the part has it.
 type finder func(*part) (s slot, ok bool)
 
-// ofTensor finds a tensor.
+// ofTensor returns the finder of a tensor's slot.
 func ofTensor(id model.TensorID) finder {
 	return func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok }
 }
 
-// ofKeys finds the keys of a look-up step, less a constant. The part where it is run has them.
+// ofKeys returns the finder of the keys of a look-up step, without their constant. The part that runs the step has them.
 func ofKeys(step int) finder {
 	return func(p *part) (slot, bool) { s, ok := p.keys[step]; return s, ok }
 }
 
-// On returns a tensor that a run computes on a machine, nil if it is not there: one that is not kept is only there until all that the run
-// computes in its segment has been told of.
+// On returns a tensor that a run computes on a machine, nil if it computes none there. It is for a Watcher: a value that is not kept is
+// valid only until the run leaves its segment, that is in calls of Reached for the segment's chunks.
 func (r *Run) On(m *device.Context, id model.TensorID) *device.Tensor {
 	if p := r.part(m); p != nil {
 		if x, ok := p.tensors[id]; ok {
@@ -57,9 +58,9 @@ func (s *Stream) part() *part {
 	return s.Run.part(s.Context)
 }
 
-// here returns what the run has in a slot on the stream's machine, nil if it has nothing. What is not kept is there until the stream
-// leaves its segment, and keys that are made are the stream's own. It gives up if there is no room for
-// that: the host's values, for which there might be, would be those of a run there.
+// here returns what the run has in a slot on the stream's machine, nil if it has nothing there. For values that are not kept it enters
+// their segment; they are valid until the stream leaves it (LeaveSegments). Keys that are made now are the stream's own, and then own is
+// true. It gives up if there is no room: to load the values from the host would need them downloaded first.
 func (s *Stream) here(find finder) (t *device.Tensor, own bool) {
 	p := s.part()
 	if p == nil {
@@ -81,7 +82,7 @@ func (s *Stream) here(find finder) (t *device.Tensor, own bool) {
 	return &device.Tensor{Ptr: w.keys, Len: x.n, Width: x.Width}, true
 }
 
-// enter returns the memory of a segment, which the stream has entered.
+// enter returns the memory of a segment's recomputed values, and enters the segment if the stream has not yet (Run.enter).
 func (s *Stream) enter(p *part, segment int) kernels.Ptr {
 	at, ok := s.in[segment]
 	if !ok {
@@ -92,7 +93,7 @@ func (s *Stream) enter(p *part, segment int) kernels.Ptr {
 	return at
 }
 
-// through calls f with a stream of a part's machine, and returns the error with which that gives up.
+// through calls f with a stream on the first queue of a part's machine, and returns the error with which f gives up.
 func (r *Run) through(p *part, f func(s *Stream)) (err error) {
 	defer device.Catch(&err)
 	s := r.stream(p.m, p.m.Dev)
@@ -101,8 +102,8 @@ func (r *Run) through(p *part, f func(s *Stream)) (err error) {
 	return nil
 }
 
-// bring copies what a machine has of the run in a slot to memory of dev. It returns nil if none has it,
-// or can give it: then it is the host's to look for it.
+// bring copies what any machine has in a slot of the run to memory of dev. It returns nil and no error if
+// no machine has it or can give it: then the caller asks the host. An error is dev's own.
 func (r *Run) bring(dev kernels.Device, find finder) (t *device.Tensor, err error) {
 	for _, p := range r.parts {
 		failed := r.through(p, func(s *Stream) {
@@ -121,7 +122,7 @@ func (r *Run) bring(dev kernels.Device, find finder) (t *device.Tensor, err erro
 	return nil, nil
 }
 
-// values returns what is in a slot of the first part that has it.
+// values returns what is in a slot of the first part that has it, nil if none has.
 func (r *Run) values(find finder) (values []int32, err error) {
 	for _, p := range r.parts {
 		x, ok := find(p)

@@ -8,17 +8,17 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Views and products as kernels read them: where the entry of an operand lies for an
-// entry of the output and a summand, as a sum over groups of axes (kernels.Operand).
+// Views and products in the form that kernels read. It says which entry of an operand an entry of the
+// output reads, for each summand: the address is a sum over groups of axes (kernels.Operand).
 
-// wiring is the groups of an operand and the summands of its term.
+// wiring is the groups of axes of an operand, and the number of summands of its term.
 type wiring struct {
 	groups   []kernels.OperandGroup
 	summands int
 }
 
-// viewWiring returns that of a view of a dense tensor of shape in. lists puts lists of
-// indexes on the device, ids the entries of an input there.
+// viewWiring returns the wiring of a view v, with output shape out, of a dense tensor of shape in. lists uploads
+// lists of indexes, and ids returns where an input with indexes lies on the device.
 func viewWiring(v *model.View, in, out []int, lists func([]int32) kernels.Ptr, ids func(model.TensorID) kernels.Integers) wiring {
 	w := wiring{summands: 1}
 	if v == nil {
@@ -29,7 +29,7 @@ func viewWiring(v *model.View, in, out []int, lists func([]int32) kernels.Ptr, i
 			w.summands *= s.Dim
 		}
 	}
-	div := w.summands // of the next summed axis
+	div := w.summands // divided by the dimension of the next summed axis it is that axis's Div
 	for i := range v.Groups {
 		g := &v.Groups[i]
 		x := kernels.OperandGroup{Base: int64(g.Base), Limit: 1}
@@ -46,7 +46,7 @@ func viewWiring(v *model.View, in, out []int, lists func([]int32) kernels.Ptr, i
 				div /= s.Dim
 				x.Axes = append(x.Axes, kernels.OperandAxis{Sum: true, Div: div, Dim: s.Dim, Stride: s.Stride})
 			}
-		default: // an index of the output axes, row-major
+		default: // the other maps take the row-major index of some output axes
 			stride := 1
 			for j := len(g.Out) - 1; j >= 0; j-- {
 				x.Axes = append(x.Axes, outAxis(out, g.Out[j], stride))
@@ -72,8 +72,8 @@ func viewWiring(v *model.View, in, out []int, lists func([]int32) kernels.Ptr, i
 	return w
 }
 
-// labelWiring returns that of an operand of a product: labels below the rank of out are
-// its axes, others are summed over, in the order of sums.
+// labelWiring returns the wiring of an operand of a product. Its axes have labels: a label below the rank
+// of out is that axis of the output, others are summed over, in the order of sums.
 func labelWiring(shape, labels, out []int, sums []model.Label) wiring {
 	w := wiring{summands: dims(sums)}
 	x := kernels.OperandGroup{Step: 1}
@@ -91,12 +91,13 @@ func labelWiring(shape, labels, out []int, sums []model.Label) wiring {
 	return w
 }
 
+// outAxis returns output axis a, along which the operand has stride s.
 func outAxis(out []int, a, s int) kernels.OperandAxis {
 	return kernels.OperandAxis{Div: stride(out, a), Dim: out[a], Stride: s}
 }
 
-// simplify makes one group of all that need no look at where they end, and one axis of
-// those that step over just what the next one covers, for an output of n entries.
+// simplify merges all groups that cannot leave their source axis into one, and axes that can be
+// one, for an output of n entries. If the address is then just the index of the output, no group is left.
 func (w *wiring) simplify(n int) {
 	all := kernels.OperandGroup{Step: 1}
 	var others []kernels.OperandGroup
@@ -126,7 +127,8 @@ func (w *wiring) simplify(n int) {
 	w.openLast(n)
 }
 
-// staysInside says whether a group steps over no end of what it is in: it has no list, and its index is within its limit.
+// staysInside says whether the index of a group is always within its limit, so that the kernel need not check it. A group with a list of
+// indexes does not count as such.
 func staysInside(g kernels.OperandGroup) bool {
 	least, most := g.Base, g.Base
 	for _, a := range g.Axes {
@@ -136,7 +138,7 @@ func staysInside(g kernels.OperandGroup) bool {
 	return g.Table.At == 0 && (g.Limit <= 0 || least >= 0 && most < g.Limit)
 }
 
-// isOutput says whether the index of a group is that of the output, of n entries, itself.
+// isOutput says whether the index of a group is just the index of the output, which has n entries.
 func isOutput(g kernels.OperandGroup, n int) bool {
 	switch len(g.Axes) {
 	case 0:
@@ -148,7 +150,8 @@ func isOutput(g kernels.OperandGroup, n int) bool {
 	return false
 }
 
-// openLast drops the lengths of axes that no other one is above: what is divided by Div is below them in any case.
+// openLast sets Dim to 0 for the outermost axes: the index divided by Div is below their dimension in any case, so the kernel need not
+// take it modulo Dim.
 func (w *wiring) openLast(n int) {
 	for i := range w.groups {
 		for j := range w.groups[i].Axes {
@@ -164,7 +167,7 @@ func (w *wiring) openLast(n int) {
 	}
 }
 
-// merged makes one axis of those that lie behind each other.
+// merged sorts axes, the outermost first, and merges neighbours where one steps over just what the next one covers.
 func merged(axes []kernels.OperandAxis) []kernels.OperandAxis {
 	slices.SortStableFunc(axes, func(a, b kernels.OperandAxis) int {
 		switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// RowSums implements backend.Backend. Lists that several jobs have in common are there once, all
-// sums are made in one launch, and all results come back at once.
+// RowSums implements backend.Backend. Lists that several jobs have in common are uploaded once. All
+// sums are made in one launch and downloaded together.
 func (b *Passes) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
 	return device.Pass(ctx, func() [][]field.QM31 {
 		if len(jobs) == 0 {
@@ -24,7 +24,7 @@ func (b *Passes) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.
 		places, lists := rowSumsLists(jobs)
 		at := device.NewCopy(a, lists)
 		var list kernels.RowJobs
-		plus := make([]field.M31, len(jobs)) // on the keys
+		plus := make([]field.M31, len(jobs)) // by job: the constant that keys lack
 		for i := range jobs {
 			device.Check(ctx.Err())
 			job := &jobs[i]
@@ -48,8 +48,8 @@ func (b *Passes) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.
 	})
 }
 
-// places returns where what each of n jobs reads begins, for which there is so much room, and the jobs that have it first: jobs with the
-// same key read the same.
+// places lays out the data that n jobs read, one after the other. `of` returns for a job the key of its data and their size; jobs with
+// equal keys share their data. places returns by job where its data begin (at), the jobs that have a key first, and the size of all data.
 func places[K comparable](n int, of func(job int) (key K, room int)) (at, first []int, all int) {
 	known := map[K]int{}
 	for i := range n {
@@ -64,8 +64,8 @@ func places[K comparable](n int, of func(job int) (key K, room int)) (at, first 
 	return at, first, all
 }
 
-// rowSumsLists returns weights, ends (64 bits each) and order (32 bits each) of all jobs, those
-// that are the same lists once, and where those of each job begin.
+// rowSumsLists returns the lists of all jobs in one slice, and where those of each job begin: its weights, then
+// its ends (64 bits each) and its order (32 bits each). Jobs with the same lists share them.
 func rowSumsLists(jobs []backend.RowSum) (at []int, lists []field.QM31) {
 	type key struct {
 		order   *int
@@ -92,7 +92,8 @@ func rowSumsLists(jobs []backend.RowSum) (at []int, lists []field.QM31) {
 	return at, lists
 }
 
-// addConstant adds to the sums of weights' parts, which end there, what they are of a column that is v everywhere.
+// addConstant adds to sums what they would be of a column that is v everywhere: for each part of the weights, which end at ends, v times
+// the sum of its weights. Keys that are read from a tensor lack such a constant.
 func addConstant(sums, weights []field.QM31, ends []int, v field.M31) {
 	if v == 0 {
 		return
@@ -111,8 +112,7 @@ func addConstant(sums, weights []field.QM31, ends []int, v field.M31) {
 	}
 }
 
-// ColumnSums implements backend.Backend. It is a step's last pass, as package join
-// has it, so that its keys are given back.
+// ColumnSums implements backend.Backend. It is the last pass that reads a step's keys, so it frees them.
 func (b *Passes) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
 	return device.Pass(ctx, func() [][]field.QM31 {
 		if len(jobs) == 0 {
@@ -120,7 +120,7 @@ func (b *Passes) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]
 		}
 		a := device.NewScope(b.s.Dev)
 		defer a.Close()
-		// Weights, and the same times β, to be uploaded at once: those of one list once.
+		// Upload the weights, and the weights times β, together. Jobs with the same weights and β share them.
 		type key struct {
 			weights *field.QM31
 			beta    field.QM31
@@ -135,7 +135,7 @@ func (b *Passes) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]
 		}
 		at := device.NewCopy(a, weights)
 		var list kernels.ColumnJobs
-		plus, sizes := make([]field.M31, len(jobs)), make([]int, len(jobs)) // on the keys, and of the results
+		plus, sizes := make([]field.M31, len(jobs)), make([]int, len(jobs)) // by job: the constant that keys lack, and the number of results
 		for i := range jobs {
 			device.Check(ctx.Err())
 			job, rows := &jobs[i], len(jobs[i].Weights)

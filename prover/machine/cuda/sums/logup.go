@@ -13,52 +13,51 @@ import (
 )
 
 // upperVars is the number of variables of the largest layer of a tree that is
-// proved in the host's memory, together with all above it: so many short rounds
-// take less time there than the launches would. A variable, for tests; at
+// proved in the host's memory, as are all layers above it: their many short rounds
+// take less time there than launches would. Tests change it. It is at
 // least leastUpperVars, since the device does two rounds at a time.
 var upperVars = 9
 
 const leastUpperVars = 2
 
-// minTreeVars is the number of variables from which a tree is worth the
-// device; the last layer there wants two passes, of two rounds each.
+// minTreeVars is the fewest variables of a tree on the device. Its last layer then
+// has two passes, of two rounds each.
 const minTreeVars = 5
 
-// inLanes is up to how many quads of entries two rounds of a layer are done with 16 lanes for each.
-// A variable, for tests.
+// inLanes is the most quads of entries for which a pass of two rounds uses 16 lanes a quad. Tests change it.
 var inLanes = kernels.FewQuads
 
-// leanVars is the number of variables from which a tree leaves out the layer above its leaves, which takes as much as all others together.
-// When that layer is wanted the others are not any more, and it is made again in their place. Smaller trees save a launch instead. A
-// variable, for tests; greater than upperVars + 1.
+// leanVars is the fewest variables of a tree that does not store the layer above its leaves, which is as large as all other layers
+// together. When that layer is proved, the others have been, and it is made again in their memory. Smaller trees store it and save the
+// launch. Tests change it. It is greater than upperVars + 1.
 var leanVars = 20
 
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
 	device.Results
-	a        *device.Scope // of its memory
-	n, vars  int           // leaves, and the variables of a power of two of them
-	leafNum  kernels.Ptr   // M31
-	leafDen  kernels.Ptr
-	num, den kernels.Ptr // heaps of the layers above
+	a        *device.Scope // owns its memory
+	n, vars  int           // number of leaves; 2^vars is the next power of two
+	leafNum  kernels.Ptr   // elements of F (M31)
+	leafDen  kernels.Ptr   // elements of K
+	num, den kernels.Ptr   // the layers above, as heaps: layer k begins at entry 2^k
 
-	lean   bool       // the layer above the leaves is not in the heaps, but made in their place
-	dry    bool       // as little as can be is done in the host's memory
-	upper  logup.Tree // layers up to that of `hosts` variables
+	lean   bool       // the layer above the leaves is not stored in the heaps, but made there when it is proved
+	dry    bool       // only memory is counted: as few rounds as possible run on the host
+	upper  logup.Tree // in the host's memory: the layers of up to `hosts` variables
 	hosts  int
-	inHost bool // the layer in hand is one of them
+	inHost bool // the current layer is one of these
 	rounds kernels.LogUpRounds
-	eq     []field.QM31
+	eq     []field.QM31 // the point of the current layer
 	// pending are the challenges that the tables have not been bound to yet; ahead are the sums of
-	// two rounds of which one is over.
+	// a pass of two rounds, after the first of which they serve the second.
 	pending []field.QM31
 	ahead   *kernels.TwoRounds
-	tail    *logup.Layer // the layer in hand, once it has moved to the host
-	since   int          // the tail's first round
+	tail    *logup.Layer // the current layer, once it has moved to the host; else nil
+	since   int          // the first round in tail
 }
 
-// newTree adds up n leaves, of minTreeVars variables at least, and takes them and the
-// scope over.
+// newTree builds the tree over n leaves, which have at least minTreeVars variables. The tree owns
+// the leaves and the scope from then on.
 func newTree(a *device.Scope, box kernels.ResultBuffer, leafNum, leafDen kernels.Ptr, n int, dry bool) *tree {
 	vars := logup.NumVars(n)
 	t := &tree{Results: device.Results{Dev: a, Box: box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen, dry: dry}
@@ -90,14 +89,14 @@ func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.Q
 	n := 1 << k
 	t.rounds = kernels.LogUpRounds{Vars: k, Eq: device.Get(kernels.NewEqHeaps(t.Dev, eq)), Lambda: lambda, Stored: n, InLanes: inLanes}
 	t.eq, t.pending, t.ahead, t.tail = eq, nil, nil, nil
-	last := 0 // where the layer above the leaves lies
+	last := 0 // where the layer above the leaves lies in the heaps
 	if !t.lean {
 		last = 1 << (t.vars - 1)
 	}
 	if k+1 == t.vars {
-		// The layer above, used up, has room for the numerators once they are
-		// elements of K.
-		t.rounds.Stored = t.n - n
+		// Numerators of leaves are elements of F. When they are bound they become elements of K, and go to
+		// the memory of the layer above, which has been proved.
+		t.rounds.Stored = t.n - n // so many of the n pairs have a second leaf
 		t.rounds.LeafNum, t.rounds.N0, t.rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, last), t.leafDen
 		return nil
 	}
@@ -119,6 +118,8 @@ func (t *tree) Round(ctx context.Context, round int, r field.QM31) (logup.Sums, 
 	return device.Pass(ctx, func() logup.Sums { return t.round(round, r) })
 }
 
+// round returns the sums of a round: from the last pass if that was of this round too, in the host's memory if few entries are left, or by
+// a new pass of two rounds.
 func (t *tree) round(round int, r field.QM31) logup.Sums {
 	if two := t.ahead; two != nil {
 		t.ahead, t.pending = nil, append(t.pending, r)
@@ -127,7 +128,7 @@ func (t *tree) round(round int, r field.QM31) logup.Sums {
 	if t.tail == nil && round > 0 {
 		t.pending = append(t.pending, r)
 	}
-	// The leaves are bound in the second pass.
+	// A layer of leaves moves to the host only after its second pass, which binds the leaves.
 	left := t.rounds.Vars - round
 	if t.tail == nil && round >= 2 && t.rounds.LeafNum == 0 && (left == 1 || left <= tailVars && !t.dry) {
 		v := t.tables(round)
@@ -146,8 +147,8 @@ func (t *tree) round(round int, r field.QM31) logup.Sums {
 
 func sumsOf(zero, top field.QM31) logup.Sums { return logup.Sums{Zero: zero, Top: top} }
 
-// tables fetches what is left of the layer's tables n0, n1, d0, d1 after the
-// rounds before the given one.
+// tables downloads the layer's tables n0, n1, d0, d1 as they are before the given
+// round, bound to all challenges so far.
 func (t *tree) tables(round int) (tables [4][]field.QM31) {
 	h := 1 << (t.rounds.Vars - round)
 	data := t.Elements(4*h, func(p kernels.Post) error { return t.rounds.Rest(t.Dev, round, t.pending, p) })
@@ -195,13 +196,13 @@ func (b *Passes) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree,
 	})
 }
 
-// leaves returns numerators and denominators, made in one launch.
+// leaves returns the numerators and denominators of l, in memory of a. One launch makes all of them.
 func (b *Passes) leaves(ctx context.Context, a *device.Scope, l backend.Leaves) (nums, dens kernels.Ptr) {
 	nums, dens = device.NewArray[field.M31](a, l.Size), device.NewArray[field.QM31](a, l.Size)
 	own := device.NewScope(b.s.Dev)
 	defer own.Close()
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
-	// What the jobs point to: places of blocks, and pieces of tables.
+	// Lists that the jobs point to: offsets of blocks, and pieces of piecewise-linear tables.
 	var words []uint64
 	for i := range l.Steps {
 		for k := range l.Steps[i].Blocks {
@@ -225,7 +226,7 @@ func (b *Passes) leaves(ctx context.Context, a *device.Scope, l backend.Leaves) 
 		device.Check(ctx.Err())
 		s := &l.Steps[i]
 		keys, outs := b.s.Columns(s.Step)
-		// Keys that are a tensor lack a constant.
+		// Keys that are read from a tensor lack a constant, which is subtracted from the base instead.
 		own := base(s.Table).Sub(field.FromM31(keys.Offset()))
 		device.Check(jobs.Step(keys.Integers(), outs, kernels.At[uint64](at, places), b.s.Graph.Steps[s.Step].Shape, own))
 		places += len(s.Blocks)
@@ -247,8 +248,8 @@ func (b *Passes) leaves(ctx context.Context, a *device.Scope, l backend.Leaves) 
 	return nums, dens
 }
 
-// column returns the values of a table, for as long as the scope if there is no room for
-// them beside the other fixed tensors.
+// column returns the values of a function table: the fixed tensor, or if there is no room for one more
+// fixed tensor a copy in the scope.
 func (b *Passes) column(own *device.Scope, id model.TensorID) kernels.Integers {
 	t, err := b.s.Find(id)
 	if errors.Is(err, kernels.ErrMemory) {

@@ -13,8 +13,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// A tensor that there is no room for goes through the device in pieces: ranges
-// of its first axis, one after the other.
+// A tensor for which the device has no room goes through it in pieces: ranges
+// of its first axis are uploaded and processed one after the other.
 
 // restrict restricts a tensor of the graph, in pieces if there is no room for
 // it as a whole.
@@ -28,7 +28,7 @@ func (b *Passes) restrict(r backend.Restriction) table {
 	return restrict(b.s.Dev, shape, t.Integers(), r)
 }
 
-// evalPieces is the evaluation of a tensor for which there is no room.
+// evalPieces evaluates a tensor for which there may be no room: as a restriction that binds all axes.
 func (b *Passes) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
 	bound, point := make([][]field.QM31, len(shape)), x.Point
 	for a, d := range shape {
@@ -42,10 +42,10 @@ func (b *Passes) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
 
 // restrictPieces is restrict for values in the host's memory.
 //
-// If the first axis is bound, piece k of 2^s indexes contributes
-// eq(high, k)·(the piece with the axis bound to low), where low are the last s
-// coordinates and high the others. If it is kept, and first in the result, the
-// pieces' tables come one after the other.
+// If the first axis is bound, piece k, of 2^s indexes, contributes eq(high, k) times
+// the restriction of the piece with its axis bound to low, where low are the axis's last s
+// coordinates and high the others. If the first axis is kept, and is the first axis of the
+// result, the tables of the pieces are laid one after the other. Otherwise the tensor cannot be cut.
 func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int, r backend.Restriction) table {
 	d, row := shape[0], model.Size(shape[1:])
 	vars := model.Log2Ceil(d)
@@ -54,7 +54,7 @@ func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int
 	own := backend.Restriction{Bound: append([][]field.QM31{}, r.Bound...), Keep: r.Keep}
 	point := r.Bound[0]
 	cut := vars - model.Log2Ceil(rows) // variables that number the pieces
-	tables := pieces
+	tables := pieces                   // how many tables there is room for in the result: all 2^cut if the axis is kept
 	switch {
 	case point != nil:
 		own.Bound[0] = append([]field.QM31{}, point[cut:]...)
@@ -64,9 +64,9 @@ func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int
 		device.Check(fmt.Errorf("%w: for a tensor of %d entries, which cannot be cut", kernels.ErrMemory, values.Len()))
 	}
 	var all kernels.Ptr
-	size := 0 // of each table
+	size := 0 // elements of a piece's table
 	for k := range pieces {
-		// The last piece is filled up with zeros, as the padding of its axis.
+		// The last piece is filled up with zeros, as the multilinear extension pads the axis.
 		data := values.Slice(k*rows*row, min((k+1)*rows, d)*row)
 		if n := data.Len(); n < rows*row {
 			filled := make(ints.Int32s, rows*row)

@@ -12,17 +12,17 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
-// minGroup is the size up to which adjacent bound axes are bound together: the
-// weights of a group are a table, which should stay small beside the tensor.
+// minGroup is the most indexes of adjacent bound axes that are bound together. The
+// weights of a group are one table, which should be small beside the tensor. A single axis may be longer.
 const minGroup = 1 << 10
 
 // A group is adjacent axes of a tensor, all kept or all bound together. Axes of
-// dimension 1 are in none.
+// dimension 1 are in no group.
 type group struct {
-	size  int
+	size  int // product of dims
 	bound bool
 	dims  []int
-	at    int // of a bound group: its first coordinate among all
+	at    int // of a bound group: where its coordinates begin in the list of all
 }
 
 // groups cuts a tensor's axes into groups, and returns the coordinates of the
@@ -47,7 +47,9 @@ func groups(shape []int, bound [][]field.QM31) (gs []group, coords []field.QM31)
 	return gs, coords
 }
 
-// Restrict returns the table that a restriction of a dense tensor is.
+// restrict returns the table of a restriction of a dense tensor. It binds one group of axes after the other, the largest first: that pass
+// reads the integers, and leaves elements of K for the others. If the kept axes are then not in the order or the padding of the result,
+// a last pass arranges them.
 func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Restriction) table {
 	gs, coords := groups(shape, r.Bound)
 	layout, inOrder := keptLayout(shape, r.Keep)
@@ -57,7 +59,7 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 		device.Check(kernels.ArrangeInt(dev, result.at, in, layout))
 		return result
 	}
-	// The point, and room for the weights of one group after the other.
+	// One allocation for the point, and for the weights of the group that is being bound.
 	most := 0
 	for _, g := range gs {
 		if g.bound {
@@ -67,7 +69,7 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 	points := device.NewArray[field.QM31](dev, len(coords)+most)
 	device.Check(kernels.UploadSlice(dev, points, coords))
 	weights := kernels.At[field.QM31](points, len(coords))
-	at := kernels.Ptr(0) // the elements of K so far
+	at := kernels.Ptr(0) // the result of the last pass, elements of K; 0 before the first pass
 	for next := largestBound(gs); next >= 0; next = largestBound(gs) {
 		g, b := gs[next], binding(gs, next)
 		gs = slices.Concat(gs[:next], gs[next+1:])
@@ -95,8 +97,8 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 	return result
 }
 
-// largestBound returns the bound group of the largest size, −1 for none: the
-// pass over the integers is to leave as little as it can.
+// largestBound returns the index of the largest bound group, −1 if there is none. It is bound
+// first, so that the pass over the integers leaves as few elements as possible.
 func largestBound(gs []group) int {
 	best := -1
 	for i, g := range gs {
@@ -107,7 +109,7 @@ func largestBound(gs []group) int {
 	return best
 }
 
-// binding returns what surrounds a group.
+// binding returns the sizes with which group `at` is bound: its own, and the products of those before and after it.
 func binding(gs []group, at int) kernels.Binding {
 	b := kernels.Binding{Outer: 1, N: gs[at].size, Inner: 1}
 	for i, g := range gs {
@@ -120,9 +122,9 @@ func binding(gs []group, at int) kernels.Binding {
 	return b
 }
 
-// keptLayout returns the table's axes in the dense tensor of the kept axes, and
-// whether the entries of that tensor are the first ones of the table as they
-// stand.
+// keptLayout returns how the axes of the table, in the order of keep, lie in the dense tensor
+// of the kept axes. inOrder says whether that tensor is already the beginning of the table: its axes
+// are in this order, and all but the first are powers of two.
 func keptLayout(shape, keep []int) (l kernels.Layout, inOrder bool) {
 	kept := make([]bool, len(shape))
 	for _, a := range keep {
@@ -149,23 +151,23 @@ func keptLayout(shape, keep []int) (l kernels.Layout, inOrder bool) {
 	return l, inOrder
 }
 
-// Variables, for tests.
+// Tests change these.
 var (
-	// mostSmall is how many entries a tensor may have to be restricted together with others: so few that
-	// one after the other they leave most of the device idle.
+	// mostSmall is the most entries of a tensor that is restricted in one launch with others: one after the
+	// other, such tensors would leave most of the device idle.
 	mostSmall = 1 << 20
-	// smallScratch is how many bytes the restrictions of one launch take beside their tables.
+	// smallScratch is the most bytes that the restrictions of one launch take beside their tables.
 	smallScratch = 32 << 20
 )
 
-// smallTables are restrictions of small tensors that are made together.
+// smallTables is a list of restrictions of small tensors that are made together.
 type smallTables struct {
 	jobs []kernels.Restriction
-	to   []*backend.Table
+	to   []*backend.Table // by job: where its table is stored
 }
 
-// add plans a restriction, whose table goes to the given place. It returns false, and does nothing, for one that takes
-// more than one pass over the tensor.
+// add adds a restriction, whose table make will store in *to. It returns false, and does nothing, if the restriction
+// takes more than one pass over the tensor.
 func (s *smallTables) add(to *backend.Table, shape []int, in kernels.Integers, r backend.Restriction) bool {
 	gs, coords := groups(shape, r.Bound)
 	x := kernels.Restriction{In: in, Point: coords}
@@ -183,7 +185,7 @@ func (s *smallTables) add(to *backend.Table, shape []int, in kernels.Integers, r
 	return true
 }
 
-// make makes the tables, in one area for each launch.
+// make makes the tables, as many in a launch as smallScratch allows. The tables of a launch are in one allocation.
 func (s *smallTables) make(dev *device.Scope) {
 	for len(s.jobs) > 0 {
 		n, scratch := 0, 0
@@ -203,8 +205,8 @@ func (s *smallTables) make(dev *device.Scope) {
 	}
 }
 
-// restrictProduct returns the table that a restriction of a tensor is that a product defines: made by a kernel, of one that
-// is laid out as that wants it and of which all rows are bound, and otherwise by the processor.
+// restrictProduct returns the table of a restriction of a tensor that a product defines. A kernel makes it if the product has the
+// layout of run.ChosenOf and all axes but the last two are bound. Otherwise the processor does.
 func (b *Passes) restrictProduct(ctx context.Context, r backend.Restriction) table {
 	t := &b.s.Graph.Tensors[r.Tensor]
 	rows := len(t.Shape) - 2

@@ -12,46 +12,46 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// tailVars is the number of variables from which on a sumcheck goes on in the
-// host's memory, or for a batch the number such that its instances have 2^tailVars
-// entries together: with tables so small, a round there takes less time than a
-// launch and the way back. A variable, for tests; below zero none does.
+// tailVars decides when a sumcheck moves to the host's memory: once the instances of a
+// batch have at most 2^tailVars entries together. With tables so small, a round on the host
+// takes less time than a launch and a transfer. Tests change it; below zero nothing moves.
 var tailVars = 8
 
-// Three rounds are done in one pass for threeMost instances at most, of threeFrom entries or more together: what the
-// host does with 27 sums in place of eight takes longer than what many save, and with fewer entries two rounds a
-// pass take no longer. Variables, for tests.
+// threeFrom and threeMost decide when three rounds are done in one pass: for at most threeMost instances, with at least threeFrom entries
+// together. The host has to work on 27 sums an instance in place of eight, which is too much for many instances. With fewer
+// entries two rounds a pass are as fast. Tests change them.
 var threeFrom, threeMost = 1 << 17, 8
 
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
 type batch struct {
 	device.Results
-	a      *device.Scope // of its memory, the tables included
+	a      *device.Scope // owns its memory, but for the tables
 	insts  []sumcheckInstance
-	order  []int // instances by descending number of variables
-	rounds int
-	device *kernels.SumcheckBatch // the instances, in order
+	order  []int                  // indexes of instances by descending number of variables; a rank is an index in order
+	rounds int                    // the most variables of an instance
+	device *kernels.SumcheckBatch // the instances by rank
 	// pending are the challenges that the tables have not been bound to yet.
 	pending []field.QM31
-	// next returns the sums of the next round after a challenge, where the last pass computed those of several rounds at once.
+	// next, if not nil, returns the sums of the next round for a challenge: the last pass has computed several rounds.
 	next  func(r field.QM31) []sumcheck.Sums
-	dry   bool // no rounds are the host's
-	tail  sumcheck.Tables
-	since int // the tail's first round
+	dry   bool            // only memory is counted: no rounds run on the host
+	tail  sumcheck.Tables // the instances in the host's memory, once they have moved there; else nil
+	since int             // the first round in tail
 }
 
+// sumcheckInstance is an instance with tables of 2^vars elements at a and b, and the point eq of its weights.
 type sumcheckInstance struct {
 	a, b kernels.Ptr
 	vars int
 	eq   []field.QM31
 }
 
-// mostPoints is how many points' weights are made in one launch.
+// mostPoints is the most points whose weights are made in one launch.
 const mostPoints = 1 << 12
 
-// newBatch prepares at least one instance, whose tables are in the scope. It
-// takes the scope over.
+// newBatch prepares a batch of at least one instance. The batch owns the scope and the
+// tables of the instances from then on.
 func newBatch(a *device.Scope, box kernels.ResultBuffer, insts []sumcheckInstance) *batch {
 	b := &batch{Results: device.Results{Dev: a, Box: box}, a: a, insts: insts}
 	b.order, b.device = describeBatch(a, insts)
@@ -59,8 +59,8 @@ func newBatch(a *device.Scope, box kernels.ResultBuffer, insts []sumcheckInstanc
 	return b
 }
 
-// describeBatch describes at least one instance on the device, with the weights of their points,
-// by descending number of variables: in the order that it returns.
+// describeBatch uploads the description of at least one instance, sorted by descending number of
+// variables, and makes the weights of their points. It returns the order: the index of the instance at each rank.
 func describeBatch(a *device.Scope, insts []sumcheckInstance) ([]int, *kernels.SumcheckBatch) {
 	order := make([]int, len(insts))
 	for i := range order {
@@ -82,7 +82,7 @@ func describeBatch(a *device.Scope, insts []sumcheckInstance) ([]int, *kernels.S
 			}
 		}
 	}
-	// As many at once as a grid has rows.
+	// In chunks, as a launch has a grid row for each point.
 	for some := range slices.Chunk(points, mostPoints) {
 		for _, h := range device.Get(kernels.NewEqHeapsOf(a, some)) {
 			desc[ranks[0]].Eq, ranks = h, ranks[1:]
@@ -91,8 +91,8 @@ func describeBatch(a *device.Scope, insts []sumcheckInstance) ([]int, *kernels.S
 	return order, device.Get(kernels.NewSumcheckBatch(a, desc))
 }
 
-// active returns the number of instances of at least one variable in the
-// round.
+// active returns the number of instances that take part in a round: those with variables left.
+// They are the first ones by rank.
 func (b *batch) active(round int) int {
 	return sort.Search(len(b.order), func(i int) bool { return b.insts[b.order[i]].vars < b.rounds-round })
 }
@@ -114,7 +114,7 @@ func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.
 	return device.Pass(ctx, func() []sumcheck.Sums { return b.round(round, r) })
 }
 
-// FewLeft says whether the rounds from the given one on are the host's.
+// fewLeft says whether the rounds from the given one on run on the host.
 func (b *batch) fewLeft(round int) bool {
 	entries := 0
 	for _, in := range b.insts {
@@ -123,7 +123,7 @@ func (b *batch) fewLeft(round int) bool {
 	return !b.dry && tailVars >= 0 && entries <= 1<<tailVars
 }
 
-// round returns the sums of a round on the device.
+// round returns the sums of a round on the device: those that are there from the last pass, or of a new pass of three, two or one rounds.
 func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 	if next := b.next; next != nil {
 		b.next = nil
@@ -164,7 +164,7 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 	})
 }
 
-// gridSums returns the sums of the first round of grids, with so many variables left, and has the others follow.
+// gridSums returns the sums of the first round of grids, with so many variables left, and sets next for the others.
 func (b *batch) gridSums(grids []kernels.Grid, left int) []sumcheck.Sums {
 	if len(grids[0]) > 3 {
 		b.next = func(r field.QM31) []sumcheck.Sums {
@@ -185,9 +185,9 @@ func (b *batch) gridSums(grids []kernels.Grid, left int) []sumcheck.Sums {
 	})
 }
 
-// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same and
-// few, with many entries, and what comes after that binds three variables, which is such a pass again or the
-// way to the host.
+// threeAtOnce says whether the round and the next two are done in one pass. For that the same instances, few enough,
+// must take part in all three, with many entries. Also, whatever follows must be able to bind three variables at
+// once: another such pass, or the move to the host.
 func (b *batch) threeAtOnce(round int) bool {
 	n := b.active(round)
 	if len(b.pending) < 3 && n<<(b.rounds-round) < threeFrom {
@@ -201,9 +201,9 @@ func (b *batch) threeAtOnce(round int) bool {
 	return false
 }
 
-// twoAtOnce says whether the round and the next are done in one pass: the instances are the same,
-// and where there are eq coordinates left, the terms are few, and those of the two rounds are not
-// zero (sumcheck.Sums).
+// twoAtOnce says whether the round and the next one are done in one pass. For that the same instances
+// must take part in both. If an instance has eq coordinates left, it must have few terms, and the
+// coordinates of the two rounds must not be zero (sumcheck.Sums).
 func (b *batch) twoAtOnce(round int) bool {
 	n, left := b.active(round), b.rounds-round
 	if left < 2 || n != b.active(round+1) {
@@ -219,8 +219,8 @@ func (b *batch) twoAtOnce(round int) bool {
 	return true
 }
 
-// pass launches a pass over the instances of a round, which binds the tables
-// to the pending challenges, and returns its words for each.
+// pass launches a pass over the instances of a round. It binds the tables to the pending
+// challenges and returns the sums, `words` words for each instance, by rank.
 func (b *batch) pass(round, words int, launch func(d kernels.Device, batch *kernels.SumcheckBatch, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
 	n := b.active(round)
 	raw := b.Read(n*words, func(p kernels.Post) error { return launch(b.Dev, b.device, n, logTerms, b.pending, p) })
@@ -228,8 +228,8 @@ func (b *batch) pass(round, words int, launch func(d kernels.Device, batch *kern
 	return raw
 }
 
-// inOrder returns the sums of the first n instances in descending order, by
-// instance.
+// inOrder returns sums by instance. The function sums returns those of a rank below n; other instances
+// get none.
 func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []sumcheck.Sums {
 	all := make([]sumcheck.Sums, len(b.insts))
 	for rank, i := range b.order[:n] {
@@ -238,8 +238,8 @@ func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []su
 	return all
 }
 
-// moveToHost fetches what the rounds from the given one on need, bound to the
-// pending challenges.
+// moveToHost downloads the tables as they are before the given round, bound to the pending
+// challenges, and frees them on the device. The rounds from there on are those of tail.
 func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	defer device.Catch(&err)
 	device.Check(ctx.Err())
@@ -247,15 +247,15 @@ func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	size := 1 << left
 	data := b.Elements(2*size*len(b.insts), func(p kernels.Post) error {
 		err := kernels.SumcheckRest(b.Dev, b.device, len(b.insts), left, b.pending, p)
-		b.freeTables() // what has been launched may still read them; the host waits for it anyway
+		b.freeTables() // the launch may still read them: memory is freed in the order of the queue (kernels.Device)
 		return err
 	})
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
 		in := b.insts[i]
-		pair := data[2*size*rank:][:2*size]
+		pair := data[2*size*rank:][:2*size] // tables a and b, each in the first n of `size` elements
 		n := 1 << min(in.vars, left)
-		bound := min(max(in.vars-left, 0), len(in.eq))
+		bound := min(max(in.vars-left, 0), len(in.eq)) // eq coordinates that earlier rounds have bound
 		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: pair[:n:n], B: pair[size:][:n:n]}
 	}
 	b.tail, b.since = sumcheck.NewTables(insts), round

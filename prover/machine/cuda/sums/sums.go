@@ -1,6 +1,6 @@
 // Package sums has the passes of claim reductions on a device: evaluations and restrictions of tensors, sumchecks, and
-// look-up trees. Rounds are batched: a launch does a round, or two or three, of all sums of a batch, and leaves the sums in
-// a result buffer that the host waits for. Challenges are bound with the next launch.
+// look-up trees. One launch (a pass) does one, two or three rounds of all instances of a batch, and leaves the sums in
+// a result buffer, for which the host waits. A challenge is not bound by a launch of its own but by the next pass.
 package sums
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// Passes are the passes of a proof but those of commitments and openings: evaluations, restrictions,
-// sumchecks and look-up trees. It implements that part of backend.Backend, for one goroutine at a time.
+// Passes implements the part of backend.Backend that is not commitments and openings: evaluations, restrictions,
+// sumchecks and look-up trees. It is for one goroutine at a time.
 type Passes struct {
-	*cpu.Backend // what is not for a device
+	*cpu.Backend // for what runs on the processor: small look-up trees, other product tensors, Total
 	s            *run.Stream
 }
 
-// NewPasses returns the passes through a stream, which stays the caller's.
+// NewPasses returns Passes that work through the stream s. The caller keeps s and closes it.
 func NewPasses(s *run.Stream) *Passes { return &Passes{cpu.New(s.Graph, s.Witness), s} }
 
 // table is a backend.Table: 2^vars elements of K on the device.
@@ -34,7 +34,7 @@ type table struct {
 	vars int
 }
 
-// Eval implements backend.Backend.
+// Eval implements backend.Backend. Tensors for which the device has no room are evaluated in pieces.
 func (b *Passes) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
 	return device.Pass(ctx, func() []field.QM31 {
 		values := make([]field.QM31, len(list))
@@ -57,10 +57,10 @@ func (b *Passes) Eval(ctx context.Context, list []backend.Evaluation) ([]field.Q
 	})
 }
 
-// mostEvals is how many evaluations are made in one launch.
+// mostEvals is the most evaluations that are made in one launch.
 const mostEvals = 1 << 8
 
-// evaluate makes evaluations, some at a time.
+// evaluate returns the results of evaluations, mostEvals of them a launch.
 func evaluate(to device.Results, jobs []kernels.Evaluation) (values []field.QM31) {
 	for some := range slices.Chunk(jobs, mostEvals) {
 		words := within(to, func(to device.Results, a *device.Scope) []uint64 {
@@ -74,14 +74,14 @@ func evaluate(to device.Results, jobs []kernels.Evaluation) (values []field.QM31
 	return values
 }
 
-// within calls f with a scope, and with what brings the results of launches in it.
+// within calls f with a new scope a, and with Results for launches in it. The scope is closed afterwards.
 func within[R any](to device.Results, f func(to device.Results, a *device.Scope) R) R {
 	a := device.NewScope(to.Dev)
 	defer a.Close()
 	return f(device.Results{Dev: a, Box: to.Box}, a)
 }
 
-// Restrict implements backend.Backend.
+// Restrict implements backend.Backend. Restrictions of small tensors are made together (smallTables).
 func (b *Passes) Restrict(ctx context.Context, list []backend.Restriction) ([]backend.Table, error) {
 	return device.Pass(ctx, func() []backend.Table {
 		tables := make([]backend.Table, len(list))
@@ -109,7 +109,7 @@ func (b *Passes) Upload(ctx context.Context, values []field.QM31) (backend.Table
 	return device.Pass(ctx, func() backend.Table { return table{device.NewCopy(b.s.Dev, values), model.Log2Ceil(len(values))} })
 }
 
-// Send implements backend.Sender. All values go to one area.
+// Send implements backend.Sender. All lists are uploaded together, to one allocation.
 func (b *Passes) Send(ctx context.Context, list [][]field.QM31) ([]backend.Table, error) {
 	return device.Pass(ctx, func() []backend.Table {
 		sizes, n := make([]int, len(list)), 0
@@ -150,6 +150,7 @@ func (b *Passes) Inner(ctx context.Context, list []backend.Instance) ([]field.QM
 	return device.Pass(ctx, func() []field.QM31 { return inner(b.s.Results(), instancesOf(list)) })
 }
 
+// instancesOf returns instances whose tables are on the device.
 func instancesOf(list []backend.Instance) []sumcheckInstance {
 	insts := make([]sumcheckInstance, len(list))
 	for i, in := range list {
@@ -159,7 +160,7 @@ func instancesOf(list []backend.Instance) []sumcheckInstance {
 	return insts
 }
 
-// inner returns the sums of instances.
+// inner returns the sum of each instance, Σ eq·a·b, all from one launch.
 func inner(to device.Results, insts []sumcheckInstance) []field.QM31 {
 	values := make([]field.QM31, len(insts))
 	if len(insts) == 0 {
