@@ -12,7 +12,7 @@ import (
 func (b *Builder) Output(name string, v Value) {
 	if b.extends(v) {
 		b.At("", name)
-		if x := v.v; x.node != nil && x.name == name { // which others may read
+		if x := v.v; x.node != nil && x.name == name { // other nodes may read x, so it stays, under another name
 			x.name = b.unique(name + "/value")
 		}
 		v = b.extendedOutput(v)
@@ -23,7 +23,8 @@ func (b *Builder) Output(name string, v Value) {
 	}
 }
 
-// Alike says that values are one quantity at several steps ([Graph.Alike]).
+// Alike says that the values are the same quantity at several steps of a recurrence (see
+// [Graph.Alike]).
 func (b *Builder) Alike(steps []Value) {
 	var list []*value
 	for _, v := range steps {
@@ -56,7 +57,8 @@ func (b *Builder) Graph() (*Graph, error) {
 	return g, err
 }
 
-// named returns the graph of what has been built, by the names that values have.
+// named returns the graph of what has been built, with the current names of the values.
+// It refuses names that two values share.
 func (b *Builder) named() *Graph {
 	g := &Graph{Name: b.name, Consts: map[string]*Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]DType{}}
 	owner := map[string]*value{}
@@ -118,7 +120,7 @@ func (b *Builder) nameOutputs() {
 	for i, o := range b.outputs {
 		v := o.value
 		if at := slices.IndexFunc(b.inputs, func(in *value) bool { return in.name == o.name }); at >= 0 && Size(v.shape) == 0 {
-			v, b.outputs[i].value = b.inputs[at], b.inputs[at] // not the constant that stands for it
+			v, b.outputs[i].value = b.inputs[at], b.inputs[at] // the input itself, not the empty constant that stands for it
 		}
 		switch {
 		case v.name == o.name && v.tensor == nil:
