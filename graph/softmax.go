@@ -110,7 +110,7 @@ func (LogSoftmax) eval(operands []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// Softmax is the Softmax of x along any axis, without masks.
+// Softmax is exp(x), divided by its sum along axis.
 func (b *Builder) Softmax(x Value, axis int) Value { return b.alongLast(Softmax{}, x, axis) }
 
 // MaskedSoftmax is Softmax, but scores of −∞ may mask a whole row, whose weights are then
