@@ -85,8 +85,7 @@ func (in Inputs) Data() [][]float64 {
 //   - .png, .jpg, .jpeg, .bmp, .tif, .tiff, .webp, .pgm, .ppm: a picture, resized to the input's shape and scaled as WithPictures
 //     says, or else to [0, 1]. The resulting numbers are the input.
 //
-// The path - is standard input. Its first bytes tell which format it has; .tsv and .bmp and the formats after it are not
-// recognised.
+// The path - is standard input. Its first bytes tell which format it has; of the pictures, it recognises PNG and JPEG.
 //
 // Fractions in text and NumPy files are rounded to float32, the type of a model's inputs.
 // NaN and infinities are accepted if the model has a meaning for them; in JSON they are
