@@ -118,8 +118,8 @@ func lowerBinarizer(o *op) {
 	o.result(0, o.Cast(above, graph.Float))
 }
 
-// lowerImputer replaces one number, by default NaN, by another. If it is NaN nothing is
-// replaced: the values here have no NaN.
+// lowerImputer replaces one number, by default NaN, by another. If it is NaN, the result
+// is x itself, which is right for an x without NaN.
 func lowerImputer(o *op) {
 	x := o.in(0)
 	o.shape(x)
