@@ -190,7 +190,7 @@ func lowerGridSample(o *op) {
 	o.failIf(r < 1 || r > mostSpatial || len(places) != len(in) || places[0] != in[0] || places[r+1] != r,
 		"an input of shape %v and a grid of shape %v", in, places)
 	s := sampling{
-		mode:    strings.TrimPrefix(o.wordAttr("mode", "linear", "nearest", "cubic", "bilinear", "bicubic"), "bi"), // names from before set 20 begin with bi
+		mode:    strings.TrimPrefix(o.wordAttr("mode", "linear", "nearest", "cubic", "bilinear", "bicubic"), "bi"), // bi: before set 20
 		padding: o.wordAttr("padding_mode", "zeros", "border", "reflection"), corners: o.flagAttr("align_corners", false),
 	}
 	n, q := in[0], graph.Size(places[1:r+1])
