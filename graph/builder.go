@@ -270,6 +270,8 @@ func (b *Builder) Constant(name string, t *Tensor) Value {
 // operator. Call [Builder.Room] to count its elements before making them.
 func (b *Builder) Table(t *Tensor) Value { return b.constant("", t) }
 
+// constant adds a constant. A tensor with NaN or infinities is checked as if these were 0, and
+// becomes an extended constant.
 func (b *Builder) constant(name string, t *Tensor) Value {
 	kind := b.op
 	if kind == "" {

@@ -77,6 +77,8 @@ func (Experts) infer(in []operandType) operandType {
 	return operandType{shape: []int{s[0], s[1], w[1]}, dtype: Float}
 }
 
+// eval visits the experts one by one, multiplies all rows that an expert has in its slots at once,
+// and adds the results to their slots.
 func (Experts) eval(in []operand, shape []int) operand {
 	x, w, s := in[0].float64s(), in[1], in[2].float64s()
 	experts, n, k := w.shape[0], w.shape[1], w.shape[2]

@@ -31,6 +31,7 @@ func (l LogBands) infer(in []operandType) operandType {
 	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}
 }
 
+// eval computes the power Σ x² of each bin once, and adds it, weighted, to all bands.
 func (l LogBands) eval(in []operand, shape []int) operand {
 	x, w := in[0].float64s(), in[1].float64s()
 	bins, bands := in[1].shape[0], in[1].shape[1]

@@ -46,6 +46,8 @@ func (n Norm) Count(shape []int) int {
 	return count
 }
 
+// eval computes x, less its mean if Centred is set, divided by the root of its mean square or sum
+// of squares.
 func (n Norm) eval(in []operand, shape []int) operand {
 	x := in[0].float64s()
 	rows := Reduce{Axes: n.Axes, Keep: true}.shape(shape)

@@ -45,6 +45,8 @@ func checkMask(mask operandType, shape []int, empty bool) {
 	}
 }
 
+// eval puts −∞ in the place of masked elements, and subtracts the greatest of each row before the
+// exponentials.
 func (s Softmax) eval(operands []operand, shape []int) operand {
 	in := operands[0].float64s()
 	for _, mask := range operands[1:] {

@@ -14,6 +14,8 @@ func lowerGemm(o *op) {
 	o.result(0, o.Gemm(g, o.in(0), o.in(1), o.optional(2)...))
 }
 
+// lowerConv takes the kernel's size from the weights; the attribute kernel_shape must agree with
+// it.
 func lowerConv(o *op) {
 	x, w := o.in(0), o.in(1)
 	sx, sw := o.shape(x), o.shape(w)

@@ -61,6 +61,7 @@ func (o *op) listed(attr string, input int) []int64 {
 	return o.intsOr(input, attr, o.intsAttr(attr))
 }
 
+// lowerSqueeze removes the listed axes, or all axes of dimension 1 if none are listed.
 func lowerSqueeze(o *op) {
 	x, in := o.tensor(0)
 	list := o.listed("axes", 1)

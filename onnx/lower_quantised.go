@@ -81,6 +81,8 @@ func (o *op) dequantised(x, zero graph.Value) graph.Value {
 	return x
 }
 
+// lowerQuantizeLinear takes the result's type from the zero point, else from output_dtype, else it
+// is uint8.
 func lowerQuantizeLinear(o *op) {
 	x, in := o.tensor(0)
 	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))

@@ -31,6 +31,8 @@ func lowerLinearRegressor(o *op) {
 	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
 }
 
+// lowerLinearClassifier may have a single row of coefficients for two classes: the score of the
+// second class. That of the first is its negative.
 func lowerLinearClassifier(o *op) {
 	o.ignore("multi_class")
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
@@ -95,6 +97,8 @@ func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Val
 	return graph.Value{}
 }
 
+// lowerSVMRegressor is Σ coefficient·kernel(x, vector) + rho, or without support vectors
+// coefficients·x + rho.
 func lowerSVMRegressor(o *op) {
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
 	o.ignore("n_targets")

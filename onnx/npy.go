@@ -32,6 +32,7 @@ var npyHeader = sync.OnceValue(func() *regexp.Regexp {
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 func parseNPY(data []byte) Inputs { return Inputs{npyArray(data)} }
 
+// npyArray reads an array of numbers, or of strings, in row-major or column-major order.
 func npyArray(data []byte) Input {
 	header, raw := npyParts(data)
 	refuse.If(strings.Contains(header, "'|O'"),

@@ -330,6 +330,8 @@ func (o *op) weighed(counts graph.Value, mode string, weights []float32, index [
 	return o.Mul(counts, by)
 }
 
+// stringSplit reads StringSplit, whose second output, the numbers of parts, may be an input of the
+// graph.
 func stringSplit(o *op) {
 	s := &vocabulary.Split{Delimiter: o.strAttr("delimiter", ""), Most: -1}
 	if o.attrs["maxsplit"] != nil {
@@ -491,6 +493,8 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	return out, nil
 }
 
+// mapped is Mapped for a vocabulary that takes strings or files. Arrays of numbers come first in
+// the result, unchanged.
 func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 	wanted := make([]graph.Input, len(v.Inputs))
 	for i, w := range v.Inputs {

@@ -78,6 +78,7 @@ func (o *Reshape) check() {
 	refuse.If(open > 1 || len(o.Shape) > maxRank, "shape %v", o.Shape)
 }
 
+// shapes leaves the length for −1 Unknown, if it depends on an axis of Unknown length.
 func (o *Reshape) shapes(in [][]Dim) [][]Dim {
 	out, open, rest := make([]Dim, len(o.Shape)), -1, 1
 	for i, n := range o.Shape {
@@ -283,6 +284,7 @@ type Concat struct {
 	Axis int `json:"axis"`
 }
 
+// shapes adds the lengths along the axis; along the others, known lengths must be equal.
 func (o *Concat) shapes(in [][]Dim) [][]Dim {
 	axis, out := axisOf(o.Axis, len(in[0])), slices.Clone(in[0])
 	for _, dims := range in[1:] {

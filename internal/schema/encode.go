@@ -96,6 +96,8 @@ var errMalformed = errors.New("schema: not a message of this type")
 // Decode decodes b, canonical or not, into an empty message.
 func Decode[M any](b []byte, message *M) error { return decode(b, reflect.ValueOf(message).Elem()) }
 
+// decode sets the fields of message m from their tags, in any order. It refuses numbers of fields
+// that m does not have.
 func decode(b []byte, m reflect.Value) error {
 	for len(b) > 0 {
 		n, kind, size := protowire.ConsumeTag(b)
@@ -132,6 +134,8 @@ func decode(b []byte, m reflect.Value) error {
 	return nil
 }
 
+// decodeBytes sets field v from the body of a length-delimited record: a string, a message, one
+// element of a list of messages, bytes, or packed numbers.
 func decodeBytes(body []byte, v reflect.Value) error {
 	switch {
 	case v.Kind() == reflect.String:
