@@ -36,8 +36,8 @@ func (BatchNorm) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// Statistics are the trained constants of a BatchNorm, one element a channel, and the
-// number that is added to the variance.
+// Statistics are the trained constants of a BatchNorm, with one element for each channel,
+// and the number that is added to the variance.
 type Statistics struct {
 	Scale, Bias, Mean, Variance Value
 	Epsilon                     float64

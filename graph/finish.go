@@ -109,9 +109,10 @@ func (b *Builder) named() *Graph {
 	return g
 }
 
-// nameOutputs makes each output the result of a node of its own: the value that
-// it stands for is renamed where it is free to be, and copied by an Identity where
-// it is an input under another name, a constant or another output.
+// nameOutputs gives each output a value of its own that has the output's name. A value
+// that a node computes is renamed, unless it has the name of another output. An input
+// under another name, a constant, or a value that is another output is copied by an
+// Identity.
 func (b *Builder) nameOutputs() {
 	names := map[string]bool{}
 	for _, o := range b.outputs {
@@ -126,7 +127,7 @@ func (b *Builder) nameOutputs() {
 		case v.name == o.name && v.tensor == nil:
 			continue // computed under its own name, or an input that is itself an output
 		case v.name == o.name:
-			v.name = b.unique(o.name + "/value") // a constant that is itself an output moves
+			v.name = b.unique(o.name + "/value") // a constant that has the output's name gives it up
 		case v.node != nil && !names[v.name]:
 			v.name = o.name
 			continue

@@ -102,8 +102,9 @@ var (
 		},
 	})
 
-	// Trunc is the first half of a cast to an integer type; see [Builder.Cast]. A
-	// proof applies Floor, Ceil, Round and Trunc to the operand's exact value.
+	// A cast of floats to an integer type is a Trunc and then a change of type; see
+	// [Builder.Cast]. A proof applies Floor, Ceil, Round and Trunc to the operand's exact
+	// value.
 	Trunc = define(Function{Name: "Trunc", Formula: of(func(x float64) float64 { return math.Trunc(single(x)) })})
 	Floor = define(Function{Name: "Floor", Formula: of(func(x float64) float64 { return math.Floor(single(x)) })})
 	Ceil  = define(Function{Name: "Ceil", Formula: of(func(x float64) float64 { return math.Ceil(single(x)) })})

@@ -24,13 +24,14 @@ type Graph struct {
 	// times, so it gives all values of a group one common range.
 	Alike [][]string
 
-	// Rebind, if set, makes the model for other sizes of the axes that it leaves open,
-	// given by symbol. The result shares the files of this graph, and the constants
-	// that do not depend on the sizes. It may be used until this graph is closed.
+	// Rebind, if set, makes the model for other sizes of the axes that it leaves open; sizes
+	// has these by symbol. The result shares the files of this graph, and the constants that
+	// do not depend on the sizes. It may be used until this graph is closed.
 	Rebind func(sizes map[string]int) (*Graph, error)
 
-	// Typed, if set, makes the model with the rounding of its casts to floating-point types of
-	// 16 bits, which this graph leaves out. It is for runs alone. The result shares files and
+	// Typed, if set, makes a graph that computes more closely as the file says: it rounds at
+	// the casts to floating-point types of 16 bits, and keeps doubles that float32 does not
+	// hold. This graph does neither. The result is only for float runs. It shares files and
 	// constants of this graph.
 	Typed func() (*Graph, error)
 

@@ -47,7 +47,7 @@ func (FloorMod) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: f}
 }
 
-// floorDiv is ⌊x/y⌋ for y of any sign but 0.
+// floorDiv is ⌊x/y⌋ for any y ≠ 0.
 func (b *Builder) floorDiv(x, y Value) Value {
 	if b.positive(y) {
 		return b.emit(FloorDiv{}, x, y)

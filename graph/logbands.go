@@ -12,7 +12,7 @@ import (
 // spectrum. The weights w have shape [bins, bands] and are not negative. The inner sum is along the
 // last axis of the first operand, the outer one along the axis before it (bins).
 type LogBands struct {
-	Least, Epsilon float64 // not negative, and one of them positive
+	Least, Epsilon float64 // not negative, and at least one of them positive
 }
 
 func (LogBands) takes() operands { return operands{2, 2, floats} }

@@ -514,7 +514,7 @@ func (Expand) eval(in []operand, shape []int) operand {
 	return moved(in[0], shape, broadcastTables(in[0].shape, shape), 0)
 }
 
-// Expand broadcasts x with a shape.
+// Expand repeats x so that it has the shape to which its own and the given one broadcast.
 func (b *Builder) Expand(x Value, with []int) (made Value) {
 	defer b.refused(&made)
 	b.need(x)

@@ -21,7 +21,7 @@ func (b *Builder) exponential(x, e Value) Value {
 		isNegative := b.Test(IsPositive, b.Negative(x))
 		negative := b.Cast(isNegative, Float)
 		half := b.Mul(e, b.number("half", 0.5))
-		odd := b.Sub(e, b.Mul(b.Apply(Floor, half), b.number("two", 2))) // e mod 2: 0 or 1 if e is whole
+		odd := b.Sub(e, b.Mul(b.Apply(Floor, half), b.number("two", 2))) // e mod 2, which is 0 or 1 if e is whole
 		isWhole := b.Test(IsZero, b.Sub(e, b.Apply(Floor, e)))           // where it is 0, a negative x has no power e
 		sign := b.Mul(b.Cast(isWhole, Float), b.Sub(one, b.Mul(odd, b.number("two", 2))))
 		size = b.Mul(size, b.Add(one, b.Mul(negative, b.Sub(sign, one))))

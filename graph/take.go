@@ -81,7 +81,7 @@ func (b *Builder) Take(x Value, axis int, indices Value) (made Value) {
 // possibly reshaped or converted; 0 if no Take does.
 func (g *Graph) Rows(name string) int {
 	rows := 0
-	names := []string{name} // that have its elements
+	names := []string{name} // values that have the elements of the named one
 	for _, n := range g.Nodes {
 		switch op := n.Op.(type) {
 		case Reshape, Convert, Identity:
@@ -100,7 +100,7 @@ func (g *Graph) Rows(name string) int {
 // Masks reports whether an input of the graph is a mask of a Softmax, so that its elements
 // are 0 and 1.
 func (g *Graph) Masks(name string) bool {
-	names := []string{name} // that have its elements
+	names := []string{name} // values that have the elements of the named one
 	for _, n := range g.Nodes {
 		if moves(n.Op) && slices.Contains(names, n.Inputs[0]) {
 			names = append(names, n.Output)

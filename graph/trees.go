@@ -144,7 +144,7 @@ const maxPlaces = 1 << 26
 func (f Forest) depth() int {
 	above := make([]int, len(f.Branches))
 	deepest := 0
-	for i, b := range f.Branches { // which are below earlier ones
+	for i, b := range f.Branches { // a branch comes after the one above it
 		for _, c := range []Child{b.Under, b.Over} {
 			if c >= 0 {
 				above[c] = above[i] + 1
@@ -168,7 +168,7 @@ func (f Forest) Paths() (over, under [][]int) {
 			above[c].over, above[c].under = o, u
 		}
 	}
-	for i, b := range f.Branches { // which are below earlier ones
+	for i, b := range f.Branches { // a branch comes after the one above it
 		a := above[i]
 		set(b.Under, a.over, append(slices.Clone(a.under), b.Bit))
 		set(b.Over, append(slices.Clone(a.over), b.Bit), a.under)

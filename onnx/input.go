@@ -174,8 +174,8 @@ func parseInputs(path string, data []byte, read func([]byte) Inputs) (in Inputs)
 	return in
 }
 
-// asFloats rounds decimal fractions to float32, as models do: a model's threshold of 0.1
-// is a float32 too, and 0.1 must compare as equal to it.
+// asFloats rounds fractions to float32 if the format states no type: a model's threshold
+// of 0.1 is a float32, and an input of 0.1 must compare as equal to it.
 func (in Inputs) asFloats() {
 	for _, v := range in {
 		for i, x := range v.Values {

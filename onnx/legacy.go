@@ -78,14 +78,14 @@ func (o *op) batchNormOfEach(eps float64) graph.Value {
 	return o.Add(o.Mul(x, scale), o.Sub(o.in(2), o.Mul(o.in(3), scale)))
 }
 
-// Operators that only set 1 has.
+// Operators that exist only in operator set 1.
 
 // affine is alpha·x + beta.
 func (o *op) affine(x graph.Value, alpha, beta float64) graph.Value {
 	return o.Add(o.Mul(x, o.Number(alpha)), o.Number(beta))
 }
 
-// stretched lowers alpha·f(beta·x).
+// stretched is the lowering of alpha·f(beta·x).
 func stretched(f *graph.Function) func(*op) {
 	return func(o *op) {
 		alpha := o.floatAttr("alpha", 1)

@@ -9,7 +9,7 @@ import (
 )
 
 // classical is the domain of the operators of classical models: trees, support vector
-// machines, and what prepares their features.
+// machines, and operators that prepare the features.
 const classical = "ai.onnx.ml"
 
 // classicalLowerings has the lowerings of this domain's operators.

@@ -32,8 +32,8 @@ func (o *op) numbersTensor(name string) *graph.Tensor {
 	return t
 }
 
-// lowerConstant reads the one attribute that has the value. Lists of floats may be weights, so they
-// are not Public.
+// lowerConstant reads the one attribute that has the value. Lists of more than one float may be
+// weights, so they are not Public.
 func lowerConstant(o *op) {
 	switch {
 	case o.attrs["value"] != nil:

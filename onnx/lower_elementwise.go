@@ -77,7 +77,7 @@ func lowerThresholdedRelu(o *op) {
 	o.result(0, o.Where(o.Compare(graph.Greater, x, o.Number(o.floatAttr("alpha", 1))), x, o.Number(0)))
 }
 
-// lowerFunction lowers a function of each element. Its parameters are float
+// lowerFunction is the lowering of a function of each element. Its parameters are float
 // attributes.
 func lowerFunction(o *op, f *graph.Function) {
 	params := filled(len(f.Params), func(i int) float64 { return o.floatAttr(f.Params[i].Name, f.Params[i].Default) })

@@ -123,7 +123,7 @@ func lowerSlice(o *op) {
 	steps := o.intsOr(4, "steps", slices.Repeat([]int64{1}, n))
 	o.failIf(n == 0 || len(ends) != n || len(axes) != n || len(steps) != n,
 		"starts, ends, axes and steps differ in length")
-	o.axes(axes, rank) // distinct
+	o.axes(axes, rank) // checks that they are distinct
 	from, step, count := make([]int, rank), slices.Repeat([]int{1}, rank), slices.Clone(in)
 	for i, a := range axes {
 		o.failIf(steps[i] == 0 || steps[i] == math.MinInt64, "step %d", steps[i])
@@ -202,7 +202,7 @@ func lowerPad(o *op) {
 	list := o.listed(name, 1)
 	value = o.scalarOr(2, "the padding value", value)
 	axes := o.intsOr(3, "the axes", upTo(0, int64(rank)))
-	o.axes(axes, rank) // distinct
+	o.axes(axes, rank) // checks that they are distinct
 	n := len(axes)
 	o.failIf(len(list) != 2*n, "%d pads for %d axes", len(list), n)
 	begin, end := make([]int, rank), make([]int, rank)

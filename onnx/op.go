@@ -80,7 +80,8 @@ func (o *op) tensor(i int) (graph.Value, []int) {
 	return v, o.shape(v)
 }
 
-// inputs returns the values of all inputs from one on.
+// inputs returns the values of the inputs with index from and above, all of which must be
+// present.
 func (o *op) inputs(from int) (list []graph.Value) {
 	for i := from; i < len(o.proto.Input); i++ {
 		list = append(list, o.in(i))
@@ -209,7 +210,7 @@ func (o *op) flagAttr(name string, def bool) bool {
 	return v == 1
 }
 
-// intsAttr returns nil when the attribute is absent.
+// intsAttr returns an attribute that is a list of integers; nil if it is absent.
 func (o *op) intsAttr(name string) []int64 {
 	a := o.attr(name, onnxpb.AttributeProto_INTS)
 	if a != nil && a.Ints == nil {
