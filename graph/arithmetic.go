@@ -171,7 +171,8 @@ func (b *Builder) common(x, y Value) []int {
 }
 
 // Pow is x to the power of e. A constant exponent of 2 or 3 becomes products, ½ a root,
-// and −1 a reciprocal; a computed exponent gives exp(e·log x).
+// −1 a reciprocal, and any other constant the function Pow; a computed exponent gives
+// exp(e·log x).
 func (b *Builder) Pow(x, e Value) Value {
 	if !b.valid(x, e) {
 		return Value{}

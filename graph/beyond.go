@@ -9,8 +9,9 @@ type Fragile struct {
 	Count func(values []float64) int
 }
 
-// Beyond returns the fragile values on which an output depends: results of Exp that overflow in float32, and operands of Log and
-// Reciprocal, and divisors, that underflow to 0 in float32.
+// Beyond returns the fragile values on which an output depends: results of Exp that overflow in float32; operands of Log and
+// Reciprocal, and divisors, that underflow to 0 in float32; and results of a LogSoftmax that the model computes as Log of a
+// Softmax, where the Softmax underflows to 0.
 func (g *Graph) Beyond(output string) (list []Fragile) {
 	g.follows(output, func(_ map[string]*Node, n *Node) bool {
 		s, _ := n.Op.(Scalar)

@@ -3,10 +3,10 @@ package graph
 import "math"
 
 // A model of 150 bytes can ask for any amount of memory or work: by a resize to a million
-// entries, or by a product of matrices that are one number, expanded. So the builder counts
-// what it makes itself, and the work of a run of the graph, before it makes anything. Both
-// must stay in proportion to the model's constants and inputs: for each limit there is an
-// amount that every model has (least…), and one for each element (…Per).
+// entries, or by a product of matrices each of which is one number, expanded. So the
+// builder counts what it makes itself, and the work of a run of the graph, before it makes
+// anything. Both must stay in proportion to the model's constants and inputs: for each
+// limit there is an amount that every model has (least…), and one for each element (…Per).
 const (
 	leastRoom = 1 << 24 // elements of folded constants and tables, for any model
 	roomPer   = 4       // and for each element of the model's constants

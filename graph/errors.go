@@ -11,7 +11,7 @@ import (
 // NodeError says why one node of a model cannot be used.
 type NodeError struct {
 	Op     string // the node's operator, as the source of the model calls it; may be empty
-	Name   string // the node's name in the source, or the name that names of its values begin with
+	Name   string // the node's name in the source, or that of one of its outputs if it has none
 	Reason string
 }
 

@@ -11,8 +11,7 @@ import (
 // training.
 const training = "ai.onnx.preview.training"
 
-// Set in init, because lowerGradient uses the lowerings of the nodes through which it
-// goes back.
+// init fills the table.
 func init() {
 	trainingLowerings = map[string]lowering{
 		"Adagrad": {5, many, lowerAdagrad}, "Adam": {6, many, lowerAdam}, "Momentum": {5, many, lowerMomentum}, "Gradient": {1, many, lowerGradient},
