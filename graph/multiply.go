@@ -8,7 +8,7 @@ import (
 // multiplyInto sets out = a·b for a of m×k and b of k×n, or of n×k if transposed is set.
 // Every output adds its k terms in order, however the work is split.
 func multiplyInto[W float32 | float64](out, a []float64, b []W, m, k, n int, transposed bool) {
-	if m < 4 { // few rows: not worth rearranging b
+	if m < 4 { // few rows: matmul would copy b, which is not worth it
 		vectorTimes(out, a, b, m, k, n, transposed)
 		return
 	}
