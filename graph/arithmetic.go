@@ -23,11 +23,12 @@ const (
 	Min
 	Max
 	Power
-	Mod  // the sign of the divisor, on integers
-	Fmod // the sign of the dividend
+	Mod  // remainder with the sign of the divisor, on integers
+	Fmod // remainder with the sign of the dividend
 )
 
-// arithmetic has the formulas, nil where there is none.
+// arithmetic has the formulas of each operator. A formula is nil if the operator does not
+// accept that kind of number.
 var arithmetic = [...]struct {
 	name   string
 	floats func(a, b float64) float64
@@ -57,7 +58,7 @@ func larger[T number](a, b T) T     { return max(a, b) }
 
 func (k Arithmetic) kind() string { return arithmetic[k].name }
 
-// Of is the operator on two numbers; nil if it has none.
+// Of returns the operator as a function of two floats; nil if it accepts only integers.
 func (k Arithmetic) Of() func(a, b float64) float64 { return arithmetic[k].floats }
 
 func (k Arithmetic) constantsOnly() bool { return k > Div }
@@ -91,8 +92,8 @@ func (b *Builder) Sub(x, y Value) Value { return b.emit(Sub, x, y) }
 // Mul is x·y, broadcasting.
 func (b *Builder) Mul(x, y Value) Value { return b.emit(Mul, x, y) }
 
-// Div is x/y, broadcasting: a product with the reciprocal where y is constant, and
-// rounded towards zero where both are integers.
+// Div is x/y, broadcasting. If only y is constant it becomes a product with the
+// reciprocal. If both are integers the quotient is rounded towards zero.
 func (b *Builder) Div(x, y Value) Value {
 	if !b.valid(x, y) {
 		return Value{}
@@ -108,8 +109,8 @@ func (b *Builder) Div(x, y Value) Value {
 	return b.emit(Div, x, y)
 }
 
-// Max is the larger of x and y, broadcasting: y + relu(x − y), or a Clip where one
-// of them is one constant number.
+// Max is the larger of x and y, broadcasting. It becomes y + relu(x − y), or a Clip if
+// one of them is a constant of one element.
 func (b *Builder) Max(x, y Value) Value {
 	if b.plain(x, y) {
 		return b.emit(Max, x, y)
@@ -127,7 +128,8 @@ func (b *Builder) Max(x, y Value) Value {
 	return out
 }
 
-// Min is the smaller of x and y, broadcasting: x − relu(x − y), or a Clip.
+// Min is the smaller of x and y, broadcasting. It becomes x − relu(x − y), or a Clip if
+// one of them is a constant of one element.
 func (b *Builder) Min(x, y Value) Value {
 	if b.plain(x, y) {
 		return b.emit(Min, x, y)
@@ -145,8 +147,8 @@ func (b *Builder) Min(x, y Value) Value {
 	return out
 }
 
-// byNumber returns the computed one of x and y, and the value of the other one; ok if
-// that is a constant of one element.
+// byNumber returns, if x or y is a constant of one element, the other operand and the
+// constant's number; ok is false if neither is.
 func (b *Builder) byNumber(x, y Value) (v Value, c float64, ok bool) {
 	if b.Tensor(x) != nil {
 		x, y = y, x
@@ -158,8 +160,8 @@ func (b *Builder) byNumber(x, y Value) (v Value, c float64, ok bool) {
 	return x, t.At(0), true
 }
 
-// common returns the shape that two values broadcast to; it notes the error if
-// there is none.
+// common returns the shape that two values broadcast to. If there is none, it records an
+// error.
 func (b *Builder) common(x, y Value) []int {
 	shape, err := refuse.Result(func() []int { return broadcast(b.Shape(x), b.Shape(y)) })
 	if err != nil {
@@ -168,8 +170,9 @@ func (b *Builder) common(x, y Value) []int {
 	return shape
 }
 
-// Pow is x to the power of e: products where that is constant and 2 or 3, a root or
-// reciprocal where it is ½ or −1, and exp(e·log x) where it is computed.
+// Pow is x to the power of e. A constant exponent of 2 or 3 becomes products, ½ a root,
+// −1 a reciprocal, and any other constant the function Pow; a computed exponent gives
+// exp(e·log x).
 func (b *Builder) Pow(x, e Value) Value {
 	if !b.valid(x, e) {
 		return Value{}
@@ -215,16 +218,16 @@ func (b *Builder) Pow(x, e Value) Value {
 	return b.Reshape(y, shape)
 }
 
-// maxExponents is the most different exponents of a Pow with a constant exponent for each
-// element. Each one takes a function.
+// maxExponents bounds the number of different exponents of a Pow whose exponent is a
+// constant tensor. Each exponent takes a function of its own.
 const maxExponents = 64
 
-// powers is x to the power of a constant tensor. Elements with the same exponent are
-// computed together.
+// powers is x to the power of a constant tensor. It gathers the elements that have the
+// same exponent, computes them together, and puts the results back in their places.
 func (b *Builder) powers(x Value, e *Tensor, shape []int) (made Value) {
 	defer b.refused(&made)
 	b.needRoom(2, Size(shape))
-	of := map[float64][]int{} // elements by exponent
+	of := map[float64][]int{} // indices of elements by exponent
 	var exponents []float64
 	tables := broadcastTables(e.Shape, shape)
 	walk(shape, tables, tables, func(i, j, _ int) {

@@ -59,7 +59,7 @@ func (b *Builder) Compare(c Comparison, x, y Value) (made Value) {
 	if b.plain(x, y) {
 		return b.emit(c, x, y)
 	}
-	// Compared with a constant, −10^30 gives the same result as −∞.
+	// A constant's −∞ is −10^30 here. Compared with finite numbers this gives the same results.
 	if c < And && (b.extends(x) && b.Tensor(x) == nil || b.extends(y) && b.Tensor(y) == nil) {
 		return b.compareParts(c, x, y)
 	}
@@ -87,7 +87,7 @@ func (b *Builder) Compare(c Comparison, x, y Value) (made Value) {
 	return b.Failf("%s is not supported", Kind(c))
 }
 
-// Not is the negation of a truth value.
+// Not is 1 − x for a truth value x.
 func (b *Builder) Not(x Value) (made Value) {
 	defer b.refused(&made)
 	if b.plain(x) {
@@ -97,8 +97,9 @@ func (b *Builder) Not(x Value) (made Value) {
 	return b.Sub(b.made("one", &Tensor{Shape: []int{}, DType: Bool, I64: []int64{1}}), x)
 }
 
-// Where is x where cond is 1, and y where it is 0. With a computed condition it is a sum
-// of products.
+// Where is x where cond is 1, and y where it is 0. With a computed condition it becomes
+// the sum of two products, or a mask if one of the results is a constant far below any
+// score (chosen).
 func (b *Builder) Where(cond, x, y Value) Value {
 	if !b.valid(cond, x, y) {
 		return Value{}
@@ -119,7 +120,9 @@ func (b *Builder) Where(cond, x, y Value) Value {
 	return b.chosen(cond, x, y)
 }
 
-// masks says whether a choice of constants that stand for −∞ may be a mask of a Softmax.
+// masks says whether cond may turn x or y into the mask of a Softmax: with a computed
+// condition, every constant of them that has −∞ must have it, or numbers as low as
+// masked, everywhere.
 func (b *Builder) masks(cond, x, y Value) bool {
 	for _, v := range []Value{x, y} {
 		if t := b.Tensor(v); t != nil && v.v.whole != nil && b.Tensor(cond) == nil && !below(t) {
@@ -129,7 +132,7 @@ func (b *Builder) masks(cond, x, y Value) bool {
 	return true
 }
 
-// chosen is Where of values that are finite, or have −10^30 for −∞.
+// chosen is Where for finite values, and for constants with −10^30 in place of −∞.
 func (b *Builder) chosen(cond, x, y Value) (made Value) {
 	defer b.refused(&made)
 	if b.Tensor(cond) != nil {
@@ -159,23 +162,25 @@ func (b *Builder) chosen(cond, x, y Value) (made Value) {
 	return b.Add(b.Mul(b.Cast(cond, dt), x), b.Mul(b.Cast(b.Not(cond), dt), y))
 }
 
-// maskWith adds low, which is far below any score, where cond is 0. A Softmax recognises
-// that as a mask.
+// maskWith adds the constant low, which is far below any score, to x where cond is 0. The
+// result has the form that a Softmax recognises as masked (see unmask).
 func (b *Builder) maskWith(cond, x, low Value) Value {
 	below := b.Mul(b.Sub(b.number("one", 1), b.Cast(cond, Float)), low)
-	if t := b.Tensor(x); t != nil && isZero(t) { // as a mask that is to be added
+	if t := b.Tensor(x); t != nil && isZero(t) { // the model adds the result to scores itself
 		return b.Expand(below, b.Shape(x))
 	}
 	return b.Add(x, below)
 }
 
+// isZero reports whether all elements are 0.
 func isZero(t *Tensor) bool { return t.all(func(x float64) bool { return x == 0 }) }
 
-// mostSelected is the largest constant that a computed condition may select. A larger
-// one, such as one that stands for infinity, would leave the other values no precision.
+// mostSelected is the largest magnitude of a constant that a computed condition may
+// select. The scale that a larger one needs, such as one that stands for infinity, would
+// leave the other values no precision.
 const mostSelected = 3e4
 
-// Sign is 1, 0 or −1 like x.
+// Sign is 1 where x is positive, −1 where it is negative, and 0 where it is 0.
 func (b *Builder) Sign(x Value) Value {
 	if b.Tensor(x) != nil {
 		return b.emit(Scalar{Sign, nil}, x)
@@ -188,7 +193,7 @@ func (b *Builder) Sign(x Value) Value {
 // Negative is −x.
 func (b *Builder) Negative(x Value) Value { return b.Apply(Neg, x) }
 
-// like returns a constant number of the type of x.
+// like returns the number v as a constant of shape [] with the type of x.
 func (b *Builder) like(x Value, v float64) Value {
 	if dt := b.DType(x); !dt.IsFloat() {
 		return b.made("value", &Tensor{Shape: []int{}, DType: dt, I64: []int64{int64(v)}})
@@ -196,7 +201,8 @@ func (b *Builder) like(x Value, v float64) Value {
 	return b.number("value", v)
 }
 
-// constantLike is like for a tensor, of an architecture; the numbers must be whole if x has integers.
+// constantLike is like for a tensor of the given shape. The constant is Public. If x has integers,
+// the numbers must be whole.
 func (b *Builder) constantLike(x Value, what string, shape []int, v []float64) Value {
 	if dt := b.DType(x); !dt.IsFloat() {
 		return b.made(what, &Tensor{Shape: shape, DType: dt, I64: convert[int64](v), Public: true})

@@ -36,8 +36,8 @@ func (BatchNorm) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// Statistics are the trained constants of a BatchNorm, one element a channel, and the
-// number that is added to the variance.
+// Statistics are the trained constants of a BatchNorm, with one element for each channel,
+// and the number that is added to the variance.
 type Statistics struct {
 	Scale, Bias, Mean, Variance Value
 	Epsilon                     float64
@@ -70,9 +70,9 @@ func (b *Builder) BatchNorm(x Value, s Statistics) (made Value) {
 	return b.emit(BatchNorm{}, x, b.floats("scale", []int{c}, scale), b.floats("shift", []int{c}, shift))
 }
 
-// foldChannels folds each BatchNorm, and each product or sum with one number for all
-// channels or one for each, into the weights and bias of the Conv or Gemm before it,
-// if that has constant weights and no other consumer.
+// foldChannels folds each BatchNorm, and each product or sum with a constant that is one
+// number or one number for each channel, into the weights and bias of the Conv or Gemm
+// before it, if its weights are constant and nothing else reads its result.
 func (b *Builder) foldChannels() {
 	uses := b.readers()
 	for _, out := range b.outputs {
@@ -90,8 +90,8 @@ func (b *Builder) foldChannels() {
 	b.nodes = kept
 }
 
-// perChannel is of·scale + shift along axis 1: constants of one element, or one a
-// channel. scale or shift is nil where there is none.
+// perChannel is of·scale + shift along axis 1. scale and shift have one element, or one
+// for each channel; they are nil if there is no such factor or summand.
 type perChannel struct {
 	of           *value
 	scale, shift *Tensor
@@ -122,7 +122,8 @@ func (n *node) channels() (perChannel, bool) {
 	return perChannel{}, false
 }
 
-// masks reports whether a constant has numbers as large as those that mask.
+// masks reports whether a constant has a number whose magnitude is at least that of
+// masked.
 func masks(t *Tensor) bool {
 	return slices.ContainsFunc(t.Floats(), func(x float32) bool { return math.Abs(float64(x)) >= -masked })
 }
@@ -142,8 +143,8 @@ func alongChannels(c, shape []int) bool {
 	return Size(c) == shape[1]
 }
 
-// scalable says whether n is a Conv or Gemm with weights and bias (if any)
-// that a channel's factor can go into.
+// scalable says whether n is a Conv or Gemm with constant weights, and with a bias (if
+// any) that is a constant with one element for each channel.
 func (n *node) scalable() bool {
 	switch n.op.(type) {
 	case Conv, Gemm:
@@ -160,9 +161,10 @@ func (n *node) scalable() bool {
 	return bias != nil && len(bias.Shape) > 0 && Size(bias.Shape) == n.out.shape[1] && bias.Shape[len(bias.Shape)-1] == Size(bias.Shape)
 }
 
-// foldAffine multiplies p's weights (a copy, since other nodes may share them),
-// changes p's bias, and replaces n by p. It returns false and does nothing if numbers
-// would be too large or there would be too many constants.
+// foldAffine folds n, which is a applied to the result of the Conv or Gemm p, into p. It
+// multiplies a copy of p's weights (since other nodes may share them), changes p's bias,
+// and lets p compute n's result. It returns false and does nothing if a number would
+// overflow, or if the budget does not allow the copy.
 func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 	c := p.out.shape[1]
 	scale := func(int) float64 { return 1 }
@@ -170,6 +172,7 @@ func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 		scale = func(i int) float64 { return a.scale.At(i % a.scale.Len()) }
 	}
 	weights := p.in[1]
+	// add makes a constant, named after base and n.
 	add := func(base string, t *Tensor) *value {
 		return &value{name: b.unique(base + "/" + n.name), shape: t.Shape, dtype: Float, tensor: t}
 	}
@@ -184,7 +187,7 @@ func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
 			return false
 		}
 		nw := &Tensor{Shape: w.Shape, DType: Float, F32: make([]float32, w.Len())}
-		rows := w.Len() / inner // each of one channel
+		rows := w.Len() / inner // each belongs to one channel
 		parallel.For(rows, max(1, grain/inner), func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				s := scale(r % c)

@@ -2,14 +2,16 @@ package graph
 
 import "math"
 
-// Fragile is a value of which a runtime in float32 may have other entries, whose number Count tells.
+// Fragile is a computed value some entries of which a float32 runtime may compute differently, since
+// they overflow to infinity or underflow to 0. Count returns the number of such entries.
 type Fragile struct {
 	Value string
 	Count func(values []float64) int
 }
 
-// Beyond returns such values that an output follows from: results of Exp that float32 has as an infinity, and numbers that it has
-// as 0, where something is divided by them or their logarithm is taken.
+// Beyond returns the fragile values on which an output depends: results of Exp that overflow in float32; operands of Log and
+// Reciprocal, and divisors, that underflow to 0 in float32; and results of a LogSoftmax that the model computes as Log of a
+// Softmax, where the Softmax underflows to 0.
 func (g *Graph) Beyond(output string) (list []Fragile) {
 	g.follows(output, func(_ map[string]*Node, n *Node) bool {
 		s, _ := n.Op.(Scalar)
@@ -28,6 +30,7 @@ func (g *Graph) Beyond(output string) (list []Fragile) {
 	return list
 }
 
+// countIf returns the number of values for which is returns true.
 func countIf(values []float64, is func(x float64) bool) int {
 	count := 0
 	for _, x := range values {
@@ -48,7 +51,7 @@ func tooSmall(values []float64) int {
 	return countIf(values, func(x float64) bool { return x != 0 && math.Abs(x) <= 0x1p-150 })
 }
 
-// tooUnlikely counts the logarithms of numbers that round to 0 in float32.
+// tooUnlikely counts the logarithms of probabilities that round to 0 in float32, which are those below 2^−150.
 func tooUnlikely(values []float64) int {
 	return countIf(values, func(x float64) bool { return x < -150*math.Ln2 })
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Bits is the N lowest binary digits of integers from 0 to 2^N − 1, in a new last axis, the
-// lowest first: truth values.
+// Bits splits integers from 0 to 2^N − 1 into their N binary digits, as truth values along
+// a new last axis, the lowest digit first.
 type Bits struct {
 	N int
-	// Zero is the integer of the model that 0 stands for: the input is that much smaller
-	// than the model's integers. Errors use it to print the model's integers.
+	// Zero is the model's integer that the operand has as 0: the operand is the model's
+	// integer minus Zero. Only error messages use it, to print the model's integers.
 	Zero int64
 }
 
@@ -34,18 +34,18 @@ func (t Bits) eval(in []operand, shape []int) operand {
 	return out
 }
 
-// mostBits is the most binary digits of integers that are split into bits. Integers of wider
-// types are accepted if they fit.
+// mostBits bounds the binary digits into which integers are split. Integers of wider types
+// are accepted if they fit into that many.
 const mostBits = 23
 
-// digits returns the bits of x in two's complement, and the weight of each bit. n is their
-// number: as many as the type has, but at most most.
+// digits returns the n lowest bits of x in two's complement, and the weight of each bit. n
+// is the number of bits of the type, or most if that is less.
 func (b *Builder) digits(x Value, most int) (bits, weights Value, n int) {
 	lo, _ := b.DType(x).Bounds()
 	n = min(b.DType(x).Bits(), most)
 	weights = b.weights(b.DType(x), n)
 	zero := int64(0)
-	if lo < 0 { // the highest bit of what is moved up is turned round
+	if lo < 0 { // x + 2^(n−1) is not negative; its highest bit is inverted, which is undone below
 		zero = -1 << (n - 1)
 		x = b.Add(x, b.like(x, float64(-zero)))
 	}
@@ -61,7 +61,8 @@ func (b *Builder) digits(x Value, most int) (bits, weights Value, n int) {
 	return bits, weights, n
 }
 
-// weights returns the weight of each of n bits of a type.
+// weights returns the weight of each of n bits in two's complement: 1, 2, 4, …, and a
+// negative weight for the last bit of a signed type.
 func (b *Builder) weights(dt DType, n int) Value {
 	w := filled(n, func(k int) int64 { return 1 << k })
 	if lo, _ := dt.Bounds(); lo < 0 {
@@ -70,8 +71,9 @@ func (b *Builder) weights(dt DType, n int) Value {
 	return b.made("digits", &Tensor{Shape: []int{n}, DType: dt, I64: w, Public: true})
 }
 
-// BitCast reads the bits of integers as those of another type of integers, both of one size
-// of up to 16 bits; of constants, of any types of 32 and 64 bits but doubles, whose lower bits are not kept.
+// BitCast reinterprets the bits of x as a number of another type. For a computed x both types must be
+// integers of the same size of up to 16 bits. For a constant it also supports the types of 32 and 64 bits,
+// except from Double, as a constant does not keep the lower bits of doubles.
 func (b *Builder) BitCast(x Value, to DType) Value {
 	if !b.valid(x) {
 		return x
@@ -96,8 +98,7 @@ func (b *Builder) BitCast(x Value, to DType) Value {
 	return b.weighed(b.Cast(bits, to), b.weights(to, n))
 }
 
-// Bitwise applies And, Or or Xor to each pair of bits of two values of integers, which
-// broadcast.
+// Bitwise applies And, Or or Xor to the bits of two values of integers, which broadcast.
 func (b *Builder) Bitwise(c Comparison, x, y Value) (out Value) {
 	defer b.refused(&out)
 	b.need(x, y)
@@ -115,7 +116,7 @@ func (b *Builder) Bitwise(c Comparison, x, y Value) (out Value) {
 	dt := b.DType(x)
 	bx, weights, _ := b.digits(x, mostBits)
 	by, _, _ := b.digits(y, mostBits)
-	if c == Xor { // a + b − 2ab, of which all but the product is linear
+	if c == Xor { // a + b − 2ab, which takes one product for each pair of bits
 		ix, iy := b.Cast(bx, dt), b.Cast(by, dt)
 		both := b.Mul(ix, iy)
 		return b.weighed(b.Sub(b.Add(ix, iy), b.Add(both, both)), weights)
@@ -138,7 +139,7 @@ func (b *Builder) BitwiseNot(x Value) (out Value) {
 	if dt.Bits() > mostBits {
 		refuse.If(lo == 0 && b.Tensor(x) == nil,
 			"of integers of type %v that are computed the result takes more bits than a proof has", dt)
-		if b.Tensor(x) == nil { // refused where they are not exact
+		if b.Tensor(x) == nil { // through digits, so that a run with integers of more than mostBits bits is refused
 			bits, weights, _ := b.digits(x, mostBits)
 			x = b.weighed(b.Cast(bits, dt), weights)
 		}
@@ -149,8 +150,9 @@ func (b *Builder) BitwiseNot(x Value) (out Value) {
 	return b.Sub(b.made("ones", &Tensor{Shape: []int{}, DType: dt, I64: []int64{hi}}), x)
 }
 
-// Shift moves the bits of integers up or down by constant amounts. An amount of at least the
-// type's width leaves only the sign.
+// Shift moves the bits of integers up (towards higher bits) or down by constant amounts.
+// Moving by at least the type's width, or by a negative amount, leaves 0, or −1 for a
+// negative integer moved down.
 func (b *Builder) Shift(x Value, by *Tensor, up bool) (out Value) {
 	defer b.refused(&out)
 	b.need(x)
@@ -168,7 +170,7 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) (out Value) {
 		return b.made("Shift", &Tensor{Shape: shape, DType: dt, I64: v})
 	}
 	most := mostBits
-	if up && width > mostBits { // the result has no more
+	if up && width > mostBits { // the result has at most mostBits bits, so x must have fewer
 		for _, s := range by.I64 {
 			if s > 0 && s < int64(width) {
 				most = min(most, mostBits-int(s))
@@ -180,7 +182,7 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) (out Value) {
 	}
 	bits, _, n := b.digits(x, most)
 	b.needRoom(by.Len(), n)
-	// The weight of a bit depends on the element's amount.
+	// The weight of a bit depends on the amount by which its element is moved.
 	weights := make([]int64, 0, by.Len()*n)
 	for _, s := range by.I64 {
 		if s < 0 || s > int64(width) {
@@ -193,7 +195,8 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) (out Value) {
 	return b.weighed(b.Cast(bits, dt), b.made("digits", &Tensor{Shape: append(slices.Clone(by.Shape), n), DType: dt, I64: weights, Public: by.Public}))
 }
 
-// weightOfShifted is the weight that bit j of n has in the result, once it is moved by s.
+// weightOfShifted is the weight in the result of bit j of an integer with n bits that is
+// moved by s.
 func weightOfShifted(j, s, n int, dt DType, up bool) int64 {
 	width := dt.Bits()
 	lo, _ := dt.Bounds()
@@ -203,9 +206,9 @@ func weightOfShifted(j, s, n int, dt DType, up bool) int64 {
 		to = j + s
 	}
 	switch {
-	case to >= width: // gone
+	case to >= width: // moved out at the top
 		return 0
-	case sign && !up: // which fills what is left
+	case sign && !up: // the sign fills the places that become free
 		return -1 << max(to, 0)
 	case to < 0:
 		return 0
@@ -215,7 +218,8 @@ func weightOfShifted(j, s, n int, dt DType, up bool) int64 {
 	return 1 << to
 }
 
-// shifted is an integer of a type moved by s.
+// shifted is the integer a, of a type of the given width and range, moved up or down by s
+// bits.
 func shifted(a, s int64, width int, lo, hi int64, up bool) int64 {
 	if s < 0 || s >= int64(width) {
 		if up || a >= 0 {
@@ -228,6 +232,7 @@ func shifted(a, s int64, width int, lo, hi int64, up bool) int64 {
 	}
 	a <<= s
 	if width < 64 {
+		// Keep width bits, and read them as two's complement if the type is signed.
 		if a &= 1<<width - 1; a > hi {
 			a += 2 * lo
 		}
@@ -235,7 +240,8 @@ func shifted(a, s int64, width int, lo, hi int64, up bool) int64 {
 	return a
 }
 
-// bitCast returns a constant of which the bits are read as another type; nil where that is not known.
+// bitCast returns the constant whose elements have the bits of t's, read as type to. It returns nil
+// if the types are not supported, or a result cannot be stored exactly.
 func (t *Tensor) bitCast(to DType) *Tensor {
 	from := t.DType
 	var read func(i int) uint64
@@ -259,7 +265,7 @@ func (t *Tensor) bitCast(to DType) *Tensor {
 		case Double:
 			x := math.Float64frombits(bits)
 			if x != float64(float32(x)) {
-				return nil // a constant has no more than a float
+				return nil // a constant stores float32
 			}
 			out.F32 = append(out.F32, float32(x))
 		case Int32:
@@ -270,7 +276,7 @@ func (t *Tensor) bitCast(to DType) *Tensor {
 			out.I64 = append(out.I64, int64(bits))
 		default:
 			if int64(bits) < 0 {
-				return nil // beyond what is stored
+				return nil // beyond int64
 			}
 			out.I64 = append(out.I64, int64(bits))
 		}

@@ -3,9 +3,10 @@ package graph
 import "math"
 
 // A model of 150 bytes can ask for any amount of memory or work: by a resize to a million
-// entries, or by a product of matrices that are one number, expanded. So the builder counts
-// what it makes itself, and what a run of the graph will take, before it makes anything.
-// Both have to stay in proportion to the model's constants and inputs.
+// entries, or by a product of matrices each of which is one number, expanded. So the
+// builder counts what it makes itself, and the work of a run of the graph, before it makes
+// anything. Both must stay in proportion to the model's constants and inputs: for each
+// limit there is an amount that every model has (least…), and one for each element (…Per).
 const (
 	leastRoom = 1 << 24 // elements of folded constants and tables, for any model
 	roomPer   = 4       // and for each element of the model's constants
@@ -13,24 +14,26 @@ const (
 	foldPer   = 1 << 10 // and for each element of the model's constants
 	leastWork = 1 << 36 // operations on numbers in a run, for any model
 	workPer   = 1 << 20 // and for each element of the model's constants and inputs
-	mostNodes = 1 << 18
-	// bytesPerElement is the most memory that an element of room takes at a time.
+	mostNodes = 1 << 18 // nodes of a graph
+	// bytesPerElement is the largest number of bytes that an element counted by room takes
+	// at any time.
 	bytesPerElement = 32
 )
 
-// budget is what a builder may still make and ask for.
+// budget is what a builder may still use: elements of folded constants and tables (room),
+// operations while constants are folded (fold), and operations of a run (work).
 type budget struct {
 	room, fold, work int
 }
 
-// constants adds what n elements of the model's own constants allow.
+// constants raises the budget for n elements of the model's own constants.
 func (l *budget) constants(n int) {
 	l.room = plus(l.room, times(n, roomPer))
 	l.fold = plus(l.fold, times(n, foldPer))
 	l.work = plus(l.work, times(n, workPer))
 }
 
-// take subtracts n from what is left; it returns false if there is less.
+// take subtracts n from what is left. If less than n is left, it returns false.
 func take(left *int, n int) bool {
 	if n > *left {
 		return false
@@ -39,8 +42,8 @@ func take(left *int, n int) bool {
 	return true
 }
 
-// plus and times are sum and product of numbers that are not negative, or the largest there
-// is.
+// plus and times return the sum and the product of numbers that are not negative, or MaxInt
+// if that overflows.
 func plus(a, b int) int {
 	if a > math.MaxInt-b {
 		return math.MaxInt
@@ -55,15 +58,15 @@ func times(a, b int) int {
 	return a * b
 }
 
-// Limit limits the memory of folding and tables to the given bytes, besides what the model's
-// constants take. Call it before anything is made.
+// Limit limits the memory of folded constants and tables to the given number of bytes. The
+// model's own constants do not count. Limit must be called before anything is made.
 func (b *Builder) Limit(bytes int64) {
 	b.room = min(b.room, int(bytes/bytesPerElement))
 }
 
-// Room counts the elements of a table into which an operator is expanded: the product of the
-// sizes, which are not negative. It returns false, and records an error, if that many may
-// not be made any more.
+// Room charges the elements of a table, into which an operator is expanded, to the budget.
+// Their number is the product of the sizes, which are not negative. If the budget does not
+// have that many left, Room records an error and returns false.
 func (b *Builder) Room(sizes ...int) bool {
 	n := product(sizes)
 	if !b.spend(n) {
@@ -73,7 +76,8 @@ func (b *Builder) Room(sizes ...int) bool {
 	return true
 }
 
-// spend takes n elements from what folding and tables may make, or returns false.
+// spend takes n elements from the budget for folded constants and tables, or returns
+// false.
 func (b *Builder) spend(n int) bool { return take(&b.room, n) }
 
 // work estimates the number of arithmetic operations that an operator takes.
@@ -109,11 +113,11 @@ func work(op Op, in []operandType, out []int) int {
 	return times(n, perElement)
 }
 
-// perElement is the number of multiplications of a matrix product that take as long as one
-// element of another operator.
+// perElement is the cost of an element of other operators, in multiplications of a matrix
+// product that take as long.
 const perElement = 4
 
-// product is the product of sizes that may be of any size, or the largest number there is.
+// product is the product of any sizes that are not negative, or MaxInt if that overflows.
 func product(sizes []int) int {
 	n := 1
 	for _, d := range sizes {

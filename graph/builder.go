@@ -26,23 +26,23 @@ type Builder struct {
 	inputs  []*value
 	nodes   []*node
 	outputs []output
-	alike   [][]*value // of Alike
+	alike   [][]*value // the lists that Alike got
 
-	taken map[string]struct{} // names
-	next  map[string]int      // numbers given out by unique
+	taken map[string]struct{} // names in use or reserved
+	next  map[string]int      // by base name, the last number that unique appended
 
-	op, at string // what errors are about
-	first  int    // number of values before At
-	float  DType  // Computes
-	failed bool   // since At
+	op, at string // operator and name of the current node, for errors
+	first  int    // number of values made before the last At
+	float  DType  // as set by Computes; 0 means float32
+	failed bool   // whether there was an error since the last At
 	errs   NodesError
 
-	activations int // elements of computed values so far
-	most        int // that there may be
-	largest     int // elements of a computed value
+	activations int // elements of inputs and computed values so far
+	most        int // upper bound of activations
+	largest     int // upper bound of the elements of one computed value
 	outline     bool
 	budget
-	counted map[*Tensor]struct{} // the model's constants that are in the budget
+	counted map[*Tensor]struct{} // the model's constants that have raised the budget
 }
 
 // Value is a value of one builder. The zero Value is that of a failed operation.
@@ -54,19 +54,19 @@ type value struct {
 	index   int // in Builder.values
 	shape   []int
 	dtype   DType
-	symbols []string // of an input
-	tensor  *Tensor  // of a constant
-	// Of what may not be finite (extended.go):
+	symbols []string // of an input, as in Input.Symbols
+	tensor  *Tensor  // of a constant, else nil
+	// For values that may not be finite (see extended.go):
 	numbers Numbers      // of an input
-	parts   func() parts // nil of what is finite
-	pair    bool         // it has parts alone
-	partial bool         // of what has parts: it is 0 where it is not finite
-	whole   *Tensor      // of a constant, with the numbers that are not finite
-	either  []*value     // of a truth value: it is 1 where one of these is
-	within  *value       // of a truth value: it is 1 only where this is
-	all     *value       // of a truth value: it is 1 where a row of this is nothing else
-	node    *node        // that computes it
-	named   bool         // by Name
+	parts   func() parts // makes the parts; nil if the value is finite
+	pair    bool         // the value exists only as its parts
+	partial bool         // the value has parts, and its node gives 0 where it is not finite
+	whole   *Tensor      // of a constant: all its numbers, including NaN and infinities
+	either  []*value     // of a truth value: it is 1 wherever one of these is 1
+	within  *value       // of a truth value: it is 1 only where this one is 1
+	all     *value       // of a truth value for each row of this one: it is 1 where the whole row is 1
+	node    *node        // the node that computes the value; nil for inputs and constants
+	named   bool         // the caller has given the name, so Rename keeps it
 }
 
 // node is a Node in the making.
@@ -76,17 +76,19 @@ type node struct {
 	in   []*value
 	out  *value
 
-	within bool // Node.Within
+	within bool // becomes Node.Within
 }
 
+// output is an output of the graph: its name and the value that has this name in the end.
 type output struct {
 	name  string
 	value *value
 }
 
-// NewBuilder returns a builder for a graph of that name. Folding may make a few times as
-// many elements as the constants have, and a few more for shape arithmetic and masks. The
-// work of a run of the graph must be in proportion to its constants and inputs.
+// NewBuilder returns a builder for a graph of that name. The builder limits what a
+// hostile model can ask for (see budget.go): folding may make at most a few times as many
+// elements as the constants have, plus a fixed amount for shape arithmetic and masks, and
+// the work of a run of the graph must be in proportion to the constants and inputs.
 func NewBuilder(name string) *Builder {
 	return &Builder{
 		name: name, taken: map[string]struct{}{}, next: map[string]int{}, counted: map[*Tensor]struct{}{},
@@ -94,14 +96,14 @@ func NewBuilder(name string) *Builder {
 	}
 }
 
-// Outline lifts the limits on the size of computed values, for a graph of which only the
-// shapes are needed, such as that of the longest text of a key. RunFloat returns an error if
-// they are too large to run it.
+// Outline lifts the limits on the size of computed values. It is for a graph of which only
+// the shapes are needed, such as the graph for the longest text of a key. RunFloat returns
+// an error if the values are too large for a run.
 func (b *Builder) Outline() { b.outline, b.most, b.largest = true, MaxElements, MaxElements }
 
-// Computes says which floating-point type the model's operators compute in from here on: where
-// a function jumps, such as a cast to integers, they have rounded its argument to that type. At
-// first it is float32.
+// Computes says in which floating-point type the model's operators compute from here on. It
+// matters for Trunc, Floor and Ceil, which jump: their argument is rounded to this type first.
+// The default is float32.
 func (b *Builder) Computes(dt DType) { b.float = dt }
 
 // Reserve reserves names: the builder gives them only to values for which they are
@@ -120,7 +122,7 @@ func (b *Builder) At(op, name string) {
 	b.op, b.at, b.first, b.failed = op, name, len(b.values), false
 }
 
-// Failf notes an error of the current node, unless it has one, and returns the
+// Failf records an error of the current node, unless it has one already, and returns the
 // zero Value.
 func (b *Builder) Failf(format string, args ...any) Value { return b.failf(b.op, format, args...) }
 
@@ -141,13 +143,14 @@ func (b *Builder) Valid(v Value) bool { return v.v != nil }
 // valid is Valid for all of several values.
 func (b *Builder) valid(values ...Value) bool { return !slices.Contains(values, Value{}) }
 
-// plain reports whether an operation on values needs no expansion: they are constant, or one
-// could not be made.
+// plain reports whether an operation on values needs no expansion: all of them are constant,
+// or one of them could not be made.
 func (b *Builder) plain(values ...Value) bool {
 	return !b.valid(values...) || !slices.ContainsFunc(values, func(v Value) bool { return v.v.tensor == nil })
 }
 
-// of is what a Value stands for; the zero Value stands for one of which nothing is known.
+// of returns the value that v stands for. For the zero Value it returns unknown, whose
+// fields are all zero.
 func (v Value) of() *value {
 	if v.v == nil {
 		return &unknown
@@ -163,17 +166,18 @@ func (b *Builder) Shape(v Value) []int { return v.of().shape }
 // DType returns the element type of v.
 func (b *Builder) DType(v Value) DType { return v.of().dtype }
 
-// Tensor returns the value of a constant, and nil for what depends on the inputs.
+// Tensor returns the tensor of a constant, or nil if v depends on the inputs.
 func (b *Builder) Tensor(v Value) *Tensor { return v.of().tensor }
 
-// AllNumbers is Tensor with the numbers of a constant that are not finite, if there are some.
+// AllNumbers is Tensor, but the result includes the NaN and infinities of a constant that has
+// some.
 func (b *Builder) AllNumbers(v Value) *Tensor { return cmp.Or(v.of().whole, v.of().tensor) }
 
-// Name returns what v is called so far.
+// Name returns the current name of v. Rename and Graph may still change it.
 func (b *Builder) Name(v Value) string { return v.of().name }
 
-// Depends returns the part of a message that says that v is computed, and from which inputs.
-// The user may fix these inputs if a constant is needed.
+// Depends returns a clause for a message: that v depends on the model's inputs, and on
+// which. The user may fix these inputs if a constant is needed.
 func (b *Builder) Depends(v Value) string {
 	text := Quote(b.Name(v)) + " depends on the model's input"
 	switch {
@@ -183,7 +187,7 @@ func (b *Builder) Depends(v Value) string {
 		return text
 	}
 	reached := map[*value]bool{v.v: true}
-	for _, n := range slices.Backward(b.nodes) { // which are in the order of their making
+	for _, n := range slices.Backward(b.nodes) { // nodes are in the order in which they were made
 		if reached[n.out] {
 			for _, in := range n.in {
 				reached[in] = true
@@ -249,11 +253,11 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 	return v
 }
 
-// Constant adds a constant of the model, which must not be changed afterwards. It is a
-// weight unless it says that it is Public, as is what is computed from it. If −∞ is the
-// only number in it that is not finite, it can mask scores; NaN and +∞ are accepted only by
-// operators that have a meaning for them. With an empty name it is named after the current
-// node.
+// Constant adds a constant of the model. The tensor must not be changed afterwards. The
+// constant counts as a weight, and so does what is computed from it, unless the tensor is
+// Public. A tensor whose only numbers that are not finite are −∞ can mask scores; NaN and
+// +∞ are accepted only by operators that have a meaning for them. A constant with an empty
+// name is named after the current node.
 func (b *Builder) Constant(name string, t *Tensor) Value {
 	if _, again := b.counted[t]; !again && t != nil {
 		b.counted[t] = struct{}{}
@@ -266,6 +270,8 @@ func (b *Builder) Constant(name string, t *Tensor) Value {
 // operator. Call [Builder.Room] to count its elements before making them.
 func (b *Builder) Table(t *Tensor) Value { return b.constant("", t) }
 
+// constant adds a constant. A tensor with NaN or infinities is checked as if these were 0, and
+// becomes an extended constant.
 func (b *Builder) constant(name string, t *Tensor) Value {
 	kind := b.op
 	if kind == "" {
@@ -290,6 +296,7 @@ func (b *Builder) constant(name string, t *Tensor) Value {
 	return b.add(&value{name: name, shape: t.Shape, dtype: t.DType, tensor: t, named: true})
 }
 
+// add appends v to the builder's values.
 func (b *Builder) add(v *value) Value {
 	v.index = len(b.values)
 	b.values = append(b.values, v)
@@ -332,8 +339,9 @@ func (b *Builder) number(what string, v float64) Value {
 	return b.made(what, &Tensor{Shape: []int{}, DType: Float, F32: []float32{float32(v)}, Public: true})
 }
 
-// emit adds a node and returns its value; with constant operands alone, it
-// computes the value instead.
+// emit adds a node for op and returns its value. If all operands are constant, it
+// computes the value at once and adds no node. Operands that may not be finite are
+// handled by their parts (extended.go).
 func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	if !b.valid(operands...) {
 		return Value{}
@@ -374,7 +382,7 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	if foldOnly(op) {
 		return b.failf(kind, "%s is supported on constants only, and %s", Kind(op), b.Depends(Value{computed}))
 	}
-	if Size(t.shape) == 0 { // which nothing decides on
+	if Size(t.shape) == 0 { // no elements, so nothing to compute
 		return b.made(Kind(op), none(t))
 	}
 	for _, v := range from {
@@ -388,8 +396,8 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	return b.add(b.computedBy(op, b.called(Kind(op)), t.shape, t.dtype, from...))
 }
 
-// affords counts a computed value of a shape and the operator that computes it. It notes the
-// error if they are more than the limits allow.
+// affords charges a computed value of a shape, and the operator that computes it, to the
+// limits. It records an error and returns false if a limit does not allow them.
 func (b *Builder) affords(kind string, op Op, in []operandType, shape []int) bool {
 	n := work(op, in, shape)
 	switch {
@@ -406,7 +414,7 @@ func (b *Builder) affords(kind string, op Op, in []operandType, shape []int) boo
 	return false
 }
 
-// computedBy is a value, called name, that a node of that name computes, which it adds.
+// computedBy adds a node called name and returns its result, a value of the same name.
 func (b *Builder) computedBy(op Op, name string, shape []int, dt DType, in ...*value) *value {
 	out := &value{name: name, shape: shape, dtype: dt}
 	out.node = &node{op: op, name: name, in: in, out: out}
@@ -414,7 +422,7 @@ func (b *Builder) computedBy(op Op, name string, shape []int, dt DType, in ...*v
 	return out
 }
 
-// none is the constant without elements of a type.
+// none returns a constant of the type and shape of t, which has no elements.
 func none(t operandType) *Tensor {
 	if t.dtype.IsFloat() {
 		return &Tensor{Shape: t.shape, DType: t.dtype, F32: []float32{}}
@@ -422,13 +430,14 @@ func none(t operandType) *Tensor {
 	return &Tensor{Shape: t.shape, DType: t.dtype, I64: []int64{}}
 }
 
-// folded computes a node of constants, as far as the budget allows. It notes the error.
+// folded computes a node whose operands are constant, if the budget allows it. Otherwise
+// it records an error and returns false.
 func (b *Builder) folded(kind string, op Op, in []operandType, shape []int) (out operand, ok bool) {
 	if !b.spend(Size(shape)) {
 		b.failf(kind, "the constant of shape %v that it makes is too large", shape)
 		return out, false
 	}
-	if Size(shape) == 0 { // whose other dimensions may be of any size
+	if Size(shape) == 0 { // the other dimensions may be huge, so eval is not called
 		return operand{shape: shape, f: []float64{}}, true
 	}
 	operands := make([]operand, len(in))
@@ -446,7 +455,9 @@ func (b *Builder) folded(kind string, op Op, in []operandType, shape []int) (out
 	return out, err == nil
 }
 
-// fold computes a node of constants.
+// fold computes a node whose operands are constant, and makes a constant of the result.
+// The result is Public if all operands are; it keeps Exact numbers if an operand has
+// them.
 func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Value {
 	if n := work(op, in, t.shape); !take(&b.budget.fold, n) {
 		return b.failf(kind, "it computes a constant with %d operations on numbers: that is more than a model with constants of this size may ask for", n)
@@ -485,7 +496,7 @@ func (b *Builder) Integers(shape []int, v []int64) (out Value) {
 	return b.made("value", t)
 }
 
-// Fill makes a constant with the one element of value everywhere.
+// Fill makes a constant of a shape; every element is the single element of value.
 func (b *Builder) Fill(shape []int, value *Tensor) (out Value) {
 	defer b.refused(&out)
 	if value.Len() != 1 {
@@ -506,8 +517,8 @@ func (b *Builder) Fill(shape []int, value *Tensor) (out Value) {
 	return b.made("value", t)
 }
 
-// Range makes a constant that counts from start to limit, which it does not
-// reach, by delta.
+// Range makes the constant start, start + delta, start + 2·delta, …, which ends before
+// limit.
 func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	count := math.Ceil((limit - start) / delta)
 	if delta == 0 || count-count != 0 || count > float64(b.room) {

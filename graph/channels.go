@@ -5,21 +5,24 @@ import (
 	"slices"
 )
 
-// apart is how many times the largest of some factors is the smallest for channels to be of
-// different sizes: no scale for all of them leaves the smaller ones enough digits.
+// apart is the ratio of the largest to the smallest of some factors from which on they
+// count as very different: a scale for all channels then leaves the smaller ones too few
+// digits.
 const apart = 1 << 12
 
-// channels moves factors that differ much from one entry of the last axis to the next to where they
-// meet other factors, or an input: sc·x … /sc, and max(x, 0)·W where the rows of W are of different
-// sizes. What is between has one size then. Factors pass what is homogeneous: a Relu, a sum, a mean
-// along other axes.
+// channels moves factors of the last axis that differ much from entry to entry from node n back to
+// where they meet other constant factors, or an input. There are two cases: sc·x … /sc, where they
+// cancel, and max(x, 0)·W, where the rows of W are of very different sizes. All channels of the
+// values in between are then of about the same size. Factors may pass operators that are
+// homogeneous: a Relu, a sum, a mean along other axes.
 func (b *Builder) channels(n *node) {
 	if v, ok := b.evened(n); ok {
 		n.op, n.in = Identity{}, []*value{v.v}
 	}
 }
 
-// evened is the value of a node with its factors moved away, if they are of different sizes.
+// evened returns the result of a node, computed with its factors moved away. It returns
+// false if the factors do not differ much, or cannot be moved.
 func (b *Builder) evened(n *node) (Value, bool) {
 	if len(n.in) < 2 || n.in[0].tensor != nil || n.in[0].node == nil || n.in[1].tensor == nil || !n.out.dtype.IsFloat() {
 		return Value{}, false
@@ -38,7 +41,7 @@ func (b *Builder) evened(n *node) (Value, bool) {
 	return Value{}, false
 }
 
-// evenedFactors is evened for a product with a constant.
+// evenedFactors is evened for the product of a value and a constant along the last axis.
 func (b *Builder) evenedFactors(op Arithmetic, n *node) (Value, bool) {
 	x, t := n.in[0], n.in[1].tensor
 	if op != Mul || t.Len() == 1 || !alongLastAxis(x, t) || !slices.Equal(n.out.shape, x.shape) {
@@ -50,7 +53,8 @@ func (b *Builder) evenedFactors(op Arithmetic, n *node) (Value, bool) {
 	return Value{}, false
 }
 
-// evenedRows is evened for a product with a matrix, whose rows, or columns, have factors.
+// evenedRows is evened for the product of a value and a constant matrix. The factors are
+// the sizes of the matrix's rows, or of its columns if turned is set.
 func (b *Builder) evenedRows(n *node, turned bool) (Value, bool) {
 	x, t := n.in[0], n.in[1].tensor
 	if len(t.Shape) != 2 {
@@ -61,7 +65,7 @@ func (b *Builder) evenedRows(n *node, turned bool) (Value, bool) {
 		rows = t.Shape[1]
 	}
 	m := &factors{b: b, by: make([]float64, rows)}
-	if !m.reach(x) { // else weights are not read
+	if !m.reach(x) { // checked first, as reading the weights takes longer
 		return Value{}, false
 	}
 	if m.by = rowSizes(t, turned, rows); !differ(m.by) {
@@ -75,22 +79,25 @@ func (b *Builder) evenedRows(n *node, turned bool) (Value, bool) {
 	return b.emit(n.op, in...), true
 }
 
-// channelDepth is how many operators factors are moved past.
+// channelDepth is the largest number of operators past which factors are moved.
 const channelDepth = 8
 
-// factors are one for each entry of the last axis, and what they have met on the way.
+// factors has a factor for each entry of the last axis, and what moves found on the way
+// back.
 type factors struct {
 	b           *Builder
 	by          []float64
-	met, passed bool // other factors or an input; an operator that is no product with a constant or sum with one
+	met, passed bool // met: other factors or an input; passed: an operator other than a product or sum with a constant
 }
 
-// reach reports whether a value times the factors is one of another graph in which they have met
-// others, everywhere.
+// reach reports whether the factors can be moved back from x, past at least one operator, and
+// meet other factors or an input on every path.
 func (f *factors) reach(x *value) bool {
 	return f.moves(x, channelDepth) && f.met && f.passed
 }
 
+// moves reports whether the factors can be moved from x to where they meet others. It passes at
+// most depth operators, and sets met and passed.
 func (f *factors) moves(x *value, depth int) bool {
 	if len(x.shape) == 0 || x.shape[len(x.shape)-1] != len(f.by) || x.whole != nil || x.parts != nil || !x.dtype.IsFloat() {
 		return false
@@ -116,7 +123,7 @@ func (f *factors) moves(x *value, depth int) bool {
 	return false
 }
 
-// movesPast is moves for the value of a sum or a product.
+// movesPast is moves for the result of n, whose operator op is an Arithmetic.
 func (f *factors) movesPast(op Arithmetic, n *node, depth int) bool {
 	x, y := n.in[0], n.in[1]
 	switch {
@@ -136,7 +143,7 @@ func (f *factors) movesPast(op Arithmetic, n *node, depth int) bool {
 	return f.moves(x, depth-1) && f.moves(y, depth-1)
 }
 
-// times is a value times the factors, which have somewhere to go.
+// times returns x times the factors, multiplied in where moves found that they can go.
 func (f *factors) times(x *value) Value {
 	b, n := f.b, x.node
 	if n == nil {
@@ -166,12 +173,13 @@ func (f *factors) times(x *value) Value {
 	return Value{}
 }
 
+// constant makes a constant of shape [len(c)].
 func (f *factors) constant(c []float64) Value {
 	return f.b.floats("factors", []int{len(c)}, convert[float32](c))
 }
 
-// alongLastAxis reports whether a constant broadcasts with a value, and is the same along all axes but
-// the last.
+// alongLastAxis reports whether a constant has one element, or one for each entry of x's last axis, so
+// that it does not vary along other axes.
 func alongLastAxis(x *value, t *Tensor) bool {
 	if len(x.shape) == 0 || len(t.Shape) > len(x.shape) || t.Len() == 0 {
 		return false
@@ -180,12 +188,14 @@ func alongLastAxis(x *value, t *Tensor) bool {
 	return t.Len() == 1 || t.Len() == last && t.Shape[len(t.Shape)-1] == last
 }
 
-// lastAxis is such a constant by entry of the last axis.
+// lastAxis returns the number that a constant (see alongLastAxis) has for each entry of
+// x's last axis.
 func lastAxis(x *value, t *Tensor) []float64 {
 	return filled(lastOf(x.shape), func(i int) float64 { return t.At(i % t.Len()) })
 }
 
-// row is the row of element i of a matrix, or its column.
+// row is the index of the row of element i of a matrix, or of its column if turned is
+// set.
 func row(t *Tensor, turned bool, i int) int {
 	if turned {
 		return i % t.Shape[1]
@@ -193,7 +203,8 @@ func row(t *Tensor, turned bool, i int) int {
 	return i / t.Shape[1]
 }
 
-// rowSizes are powers of two near the largest of each row of a matrix, or column; 1 where that is 0.
+// rowSizes returns, for each row of a matrix, or each column if turned is set, the power of two just
+// above the largest magnitude in it; 1 for a row of zeros.
 func rowSizes(t *Tensor, turned bool, rows int) []float64 {
 	by := make([]float64, rows)
 	for i := range t.Len() {
@@ -209,7 +220,8 @@ func rowSizes(t *Tensor, turned bool, rows int) []float64 {
 	return by
 }
 
-// differ reports whether factors are positive, and of different sizes.
+// differ reports whether the factors are positive and finite, and the largest is at least
+// apart times the smallest.
 func differ(by []float64) bool {
 	lo, hi := slices.Min(by), slices.Max(by)
 	return lo > 0 && !math.IsInf(hi, 0) && hi >= apart*lo

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// Choice returns the scores of which an output says what is greatest: the value whose greatest
-// entry along an axis an ArgMax has found, where the output is the index, or a label for it, and
-// has an entry for each row of scores. It returns false for other outputs.
+// Choice recognises an output that is the index of the greatest score (an ArgMax), or a label
+// that is looked up by the index. It returns the name of the scores, and the axis along which
+// the greatest one is taken. The output must have one entry for each row of scores along this
+// axis. Choice returns false for other outputs.
 func (g *Graph) Choice(output string) (scores string, axis int, ok bool) {
 	by := g.Makers()
 	seen := map[string]bool{}
-	var follow func(name string) bool // whether all that it is made of is one choice
+	var follow func(name string) bool // whether a value depends on one choice and on constants only
 	follow = func(name string) bool {
 		if seen[name] || g.Consts[name] != nil {
 			return true
@@ -44,7 +45,8 @@ func (g *Graph) Choice(output string) (scores string, axis int, ok bool) {
 	return scores, axis, Size(shape) > 0 && Size(g.Shapes[output])*shape[axis] == Size(shape)
 }
 
-// greatestOf reports whether a node tells which entries of a value are its greatest along an axis.
+// greatestOf reports whether a node is [x − max x ≥ 0], which is 1 for the greatest entries of x
+// along an axis, as Builder.ArgMax makes it.
 func greatestOf(by map[string]*Node, n *Node) (x string, axis int, ok bool) {
 	if d := by[n.Inputs[0]]; n.Op == Op(IsNotNegative) && d != nil && d.Op == Op(Sub) {
 		if top := by[d.Inputs[1]]; top != nil && top.Inputs[0] == d.Inputs[0] {
@@ -56,7 +58,7 @@ func greatestOf(by map[string]*Node, n *Node) (x string, axis int, ok bool) {
 	return "", 0, false
 }
 
-// wide reports whether a shape has two axes along which there is more than one entry.
+// wide reports whether a shape has at least two axes with more than one entry.
 func wide(shape []int) bool {
 	n := 0
 	for _, d := range shape {
@@ -67,9 +69,10 @@ func wide(shape []int) bool {
 	return n > 1
 }
 
+// ascending reports whether perm is 0, 1, 2, …
 func ascending(perm []int) bool { return slices.Equal(perm, index(len(perm), 1)) }
 
-// extentOf is the extent of the range of some numbers, 0 included.
+// extentOf is the width of the smallest interval that contains 0 and all values.
 func extentOf(values []float64) float64 {
 	lo, hi := 0.0, 0.0
 	for _, x := range values {
@@ -78,8 +81,8 @@ func extentOf(values []float64) float64 {
 	return hi - lo
 }
 
-// Margins are, by row of scores along an axis, how far the greatest is ahead of the next, in units of
-// the range of all scores, 0 included.
+// Margins returns, for each row of scores along an axis, the difference between the greatest and the
+// second greatest score, divided by the range of all scores (see extentOf).
 func Margins(scores []float64, shape []int, axis int) []float64 {
 	extent := extentOf(scores)
 	n, inner := shape[axis], Size(shape[axis+1:])

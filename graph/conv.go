@@ -37,13 +37,14 @@ func (c Conv) infer(in []operandType) operandType {
 	return operandType{shape: append([]int{x[0], w[0]}, out...), dtype: Float}
 }
 
-// reach is the length of input, padding included, that outs outputs see along a
-// spatial axis.
+// reach is the length of input, padding included, that the windows of outs outputs cover
+// along a spatial axis.
 func (w Window) reach(axis, outs int) int {
 	return (outs-1)*w.Strides[axis] + (w.Kernel[axis]-1)*w.Dilations[axis] + 1
 }
 
-// eval convolves over two spatial axes; one is taken as two.
+// eval convolves over two spatial axes. A single axis is treated as two (see
+// Window.plane).
 func (c Conv) eval(in []operand, shape []int) operand {
 	if in[1].w != nil {
 		return operand{shape: shape, f: convolve(c, in, in[1].w, shape)}
@@ -51,8 +52,9 @@ func (c Conv) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: convolve(c, in, in[1].float64s(), shape)}
 }
 
-// convolve multiplies the weights of each group with the windows of its
-// channels, which are read from the padded input.
+// convolve computes, for each image and group, a matrix product of the group's weights
+// and its windows. The windows are not copied out of the padded input: tables of offsets
+// say where their elements are.
 func convolve[W float32 | float64](c Conv, in []operand, w []W, shape []int) []float64 {
 	g := c.Window.plane()
 	oh, ow := plane(shape)
@@ -93,8 +95,8 @@ func convolve[W float32 | float64](c Conv, in []operand, w []W, shape []int) []f
 	return out
 }
 
-// padded returns the planes of x with the zeros around them that the windows of
-// oh·ow outputs reach, and their height and width. The window has two axes.
+// padded returns the planes of x, surrounded by the zeros that the windows of oh×ow
+// outputs cover, and the height and width of the result. The window has two axes.
 func (w Window) padded(x operand, oh, ow int) (data []float64, ph, pw int) {
 	ih, iw := plane(x.shape)
 	ph, pw = max(w.Begin[0]+ih, w.reach(0, oh)), max(w.Begin[1]+iw, w.reach(1, ow))

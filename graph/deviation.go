@@ -2,10 +2,11 @@ package graph
 
 import "slices"
 
-// deviations replaces the squares of an input's distances from constants, divided by variances, (x − θ)²·r, as in a
-// Gaussian likelihood, by squares of quotients, (z·√r/m + (μ − θ)·√r)² of z = (x − μ)·m: μ and m are the means of θ and
-// √r for each feature. A feature's variance may be a millionth of another's, and so no scale holds their squares
-// beside each other. The quotients are of one size, and z is what a table's model begins with.
+// deviations replaces an input's squared distances from constants, divided by variances: (x − θ)²·r, as in a Gaussian
+// likelihood. In their place it puts squares of quotients, (z·√r/m + (μ − θ)·√r)² with z = (x − μ)·m, where μ and m are
+// the means of θ and √r for each feature. The variance of one feature may be a millionth of another's, so that no scale
+// holds the squares of both. The quotients are all of about one size, and z has the form of the standardised input with
+// which models of tables begin.
 func (b *Builder) deviations() {
 	readers := b.readers()
 	b.rewrite(func(n *node) {
@@ -18,8 +19,8 @@ func (b *Builder) deviations() {
 	})
 }
 
-// deviation returns the parts where n is (x − θ)²·r with constants θ and r > 0, and x is an input, or what a Reshape makes
-// of one, that has features along its last axis.
+// deviation returns x, θ and r if n is (x − θ)²·r with constants θ and r > 0. x must be an input that has features along
+// its last axis; a Reshape may come between the input and the subtraction.
 func deviation(n *node) (x, theta, r *value, ok bool) {
 	d := operation(squared(n.in[0]), Sub)
 	if n.op != Mul || !n.out.dtype.IsFloat() || d == nil || d.in[1].tensor == nil || n.in[1].tensor == nil ||
@@ -45,7 +46,7 @@ func lastOf(shape []int) int {
 	return shape[len(shape)-1]
 }
 
-// quotients returns z·√r/m + (μ − θ)·√r of an input, where n has the squares.
+// quotients returns z·√r/m + (μ − θ)·√r for an input x, where n is (x − θ)²·r.
 func (b *Builder) quotients(x *value, n *node, theta, r *value) Value {
 	root := b.Apply(Sqrt, Value{r})
 	mean := func(v Value) Value { return b.Reduce(Mean, v, index(len(b.Shape(v))-1, 1), false) }

@@ -37,7 +37,7 @@ const (
 	Int2           DType = 26
 )
 
-// dtypes gives name and bits per element.
+// dtypes gives the name of each type, and the bits per element.
 var dtypes = map[DType]struct {
 	name string
 	bits int
@@ -71,14 +71,15 @@ func (d DType) Small() bool {
 // Known says whether d is one of the types above.
 func (d DType) Known() bool { _, ok := dtypes[d]; return ok }
 
-// Bits returns the size of an element in a file; those of less than 8 bits are
-// packed, the first in the lowest bits.
+// Bits returns the size of an element in a file, in bits. Elements of less than 8 bits
+// are packed, the first in the lowest bits of a byte.
 func (d DType) Bits() int { return dtypes[d].bits }
 
-// Bytes returns the size of n elements in a file.
+// Bytes returns the size of n elements in a file, in bytes.
 func (d DType) Bytes(n int) int { return (n*d.Bits() + 7) / 8 }
 
-// Bounds returns the values that integer type d holds, as far as int64 does.
+// Bounds returns the least and the greatest value of integer type d. For Uint64 hi is the
+// greatest int64.
 func (d DType) Bounds() (lo, hi int64) {
 	switch d {
 	case Bool:
@@ -94,8 +95,8 @@ func (d DType) Bounds() (lo, hi int64) {
 	return -half, half - 1
 }
 
-// fits says whether integer type to holds all that integer type d does. No computed integer
-// has more than 32 bits.
+// fits says whether integer type to holds all values of integer type d. For Int32, only
+// values within its own range count, since no computed integer has more than 32 bits.
 func (d DType) fits(to DType) bool {
 	lo, hi := d.Bounds()
 	if to == Int32 {

@@ -6,7 +6,7 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// grain is the least number of elements worth a goroutine.
+// grain is the least number of elements for which another goroutine is worth its cost.
 const grain = 1 << 13
 
 // apply maps f over a.
@@ -38,7 +38,9 @@ func zipWith[T number](a, b []T, sa, sb, shape []int, f func(a, b T) T) []T {
 	return out
 }
 
-// broadcastTables maps shape to a tensor that broadcasts to it.
+// broadcastTables returns tables that map an index in shape to a position in a tensor of
+// shape from, which broadcasts to shape: index (i_1, …, i_r) is at position Σ_k
+// table_k[i_k].
 func broadcastTables(from, shape []int) [][]int {
 	st := Strides(from)
 	off := len(shape) - len(from)
@@ -55,18 +57,19 @@ func broadcastTables(from, shape []int) [][]int {
 	return tables
 }
 
-// walk calls f for each index of shape in order, with its position in two
-// tables. There must be no negative entries.
+// walk calls f for each index of shape in row-major order, with its position i in shape,
+// and its positions ja and jb by the tables ta and tb (see broadcastTables). No entry of
+// the tables may be negative.
 func walk(shape []int, ta, tb [][]int, f func(i, ja, jb int)) {
 	walkRows(shape, ta, tb, 0, rowsIn(shape), f)
 }
 
-// rowsIn is the number of rows along the last axis; a scalar is one.
+// rowsIn is the number of rows along the last axis of shape. A scalar is one row.
 func rowsIn(shape []int) int {
 	return Size(shape[:max(len(shape)-1, 0)])
 }
 
-// eachRow has f called for all rows of shape, some at a time, in parallel.
+// eachRow calls f with ranges [from, to) that make up all rows of shape, in parallel.
 func eachRow(shape []int, f func(from, to int)) {
 	n := rowsIn(shape)
 	parallel.For(n, grain/max(1, Size(shape)/max(1, n)), f)
@@ -98,7 +101,7 @@ func walkRows(shape []int, ta, tb [][]int, from, to int, f func(i, ja, jb int)) 
 	}
 }
 
-// indexOf is the index of a row-major position in shape.
+// indexOf converts a row-major position in shape to an index.
 func indexOf(at int, shape []int) []int {
 	idx := make([]int, len(shape))
 	for k := len(shape) - 1; k >= 0; k-- {
@@ -107,7 +110,8 @@ func indexOf(at int, shape []int) []int {
 	return idx
 }
 
-// increment steps idx through the leading axes of shape.
+// increment moves idx to the next index of shape's leading len(idx) axes, in row-major
+// order.
 func increment(idx, shape []int) {
 	for k := len(idx) - 1; k >= 0; k-- {
 		if idx[k]++; idx[k] < shape[k] {

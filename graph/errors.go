@@ -10,8 +10,8 @@ import (
 
 // NodeError says why one node of a model cannot be used.
 type NodeError struct {
-	Op     string // its operator, as the source of the model calls it; may be empty
-	Name   string // its name there, or what it is called after
+	Op     string // the node's operator, as the source of the model calls it; may be empty
+	Name   string // the node's name in the source, or that of one of its outputs if it has none
 	Reason string
 }
 
@@ -22,7 +22,7 @@ func (e NodeError) Error() string {
 	return fmt.Sprintf("%s %s: %s", Quote(e.Op), Quote(e.Name), e.Reason)
 }
 
-// NodesError is every node of a model that cannot be used, in topological order.
+// NodesError lists every node of a model that cannot be used, in topological order.
 type NodesError []NodeError
 
 // Error lists the nodes by operator and reason, the commonest first.
@@ -31,8 +31,8 @@ func (e NodesError) Error() string {
 		return "a node cannot be used: " + e[0].Error()
 	}
 	type group struct {
-		NodeError          // the first
-		names     []string // of all
+		NodeError          // the first of the group
+		names     []string // of all nodes of the group
 	}
 	index := map[NodeError]int{}
 	var groups []group
@@ -64,5 +64,5 @@ func (e NodesError) Error() string {
 	return b.String()
 }
 
-// Quote puts a string of the model in quotes for a message, shortened.
+// Quote returns a string of the model in quotes for a message, shortened if it is long.
 func Quote(s string) string { return quote.Name(s) }

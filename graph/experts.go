@@ -7,12 +7,13 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Layers of experts: each row of a text, such as a token, uses a few matrices of many, those of the experts with the
-// greatest scores. Which they are is told by slots: row t has Count of them, and slot c is an expert.
+// Mixtures of experts: each row, such as a token of a text, uses the matrices of a few experts only, those with the
+// greatest scores. Slots say which: every row t has Count slots, and each slot c of the row holds one expert.
 
-// Slots says which experts every row uses: its operand has their scores, of shape [rows, experts], and the result, of shape
-// [rows, Count, experts], is 1 where an expert has the c-th greatest score of the row, and 0 elsewhere. Of equal scores the
-// first comes first. So every slot is one expert, and every row's are different.
+// Slots assigns experts to the slots of each row. The operand has the experts' scores, of shape [rows, experts]. The
+// result, of shape [rows, Count, experts], is 1 at [t, c, e] if expert e has the c-th greatest score of row t, and 0
+// elsewhere. Of equal scores the first comes first. So every slot holds exactly one expert, and the experts of a row are
+// distinct.
 type Slots struct{ Count int }
 
 func (s Slots) infer(in []operandType) operandType {
@@ -37,8 +38,9 @@ func (s Slots) eval(in []operand, shape []int) operand {
 	return out
 }
 
-// InSlots is what the experts of slots have: x[t, e] for the expert e that is slot c of row t, of shape [rows, Count].
-// The operands are x, of shape [rows, experts], and slots.
+// InSlots gives, for each slot, the entry of x that belongs to the slot's expert: the result at [t, c], of shape
+// [rows, Count], is x[t, e] for the expert e in slot c of row t. The operands are x, of shape [rows, experts], and
+// slots.
 type InSlots struct{}
 
 func (InSlots) takes() operands { return operands{2, 2, floats} }
@@ -61,8 +63,9 @@ func (InSlots) eval(in []operand, shape []int) operand {
 }
 
 // Experts multiplies rows by the matrices of the experts in their slots: out[t, c, j] = Σ_k w[e, j, k]·x[t, k], or
-// ·x[t, c, k], for the expert e that is slot c of row t. The operands are x, of shape [rows, inputs] or [rows, Count,
-// inputs], the constant w, of shape [experts, outputs, inputs], and slots. Other matrices are not read.
+// Σ_k w[e, j, k]·x[t, c, k], for the expert e in slot c of row t. The operands are x, of shape [rows, inputs] or
+// [rows, Count, inputs], the constant w, of shape [experts, outputs, inputs], and slots. Matrices of experts in no
+// slot are not read.
 type Experts struct{}
 
 func (Experts) takes() operands { return operands{3, 3, floats} }
@@ -74,10 +77,12 @@ func (Experts) infer(in []operandType) operandType {
 	return operandType{shape: []int{s[0], s[1], w[1]}, dtype: Float}
 }
 
+// eval visits the experts one by one, multiplies all rows that an expert has in its slots at once,
+// and adds the results to their slots.
 func (Experts) eval(in []operand, shape []int) operand {
 	x, w, s := in[0].float64s(), in[1], in[2].float64s()
 	experts, n, k := w.shape[0], w.shape[1], w.shape[2]
-	each := shape[0] * shape[1] * k / len(x) // slots that read one row of x
+	each := shape[0] * shape[1] * k / len(x) // number of slots that read the same row of x
 	if w.stored == nil && w.w == nil {
 		w.f = w.float64s()
 	}
@@ -109,8 +114,8 @@ func (Experts) eval(in []operand, shape []int) operand {
 	return out
 }
 
-// MixSlots adds up what slots have, times weights: out[t, j] = Σ_c x[t, c, j]·w[t, c]. The operands are x, of shape
-// [rows, Count, outputs], and w, of shape [rows, Count].
+// MixSlots is the weighted sum over the slots of each row: out[t, j] = Σ_c x[t, c, j]·w[t, c]. The operands are x,
+// of shape [rows, Count, outputs], and w, of shape [rows, Count].
 type MixSlots struct{}
 
 func (MixSlots) takes() operands { return operands{2, 2, floats} }
@@ -131,8 +136,8 @@ func (MixSlots) eval(in []operand, shape []int) operand {
 	return out
 }
 
-// Slots returns the k greatest of every row of x, of shape [rows, experts], as slots: the greatest is the first, and
-// of equal ones the first comes first.
+// Slots returns the slots for scores x, of shape [rows, experts]: the k greatest of every row in descending order.
+// Of equal scores the first comes first.
 func (b *Builder) Slots(x Value, k int) (made Value) {
 	defer b.refused(&made)
 	b.need(x)
@@ -143,10 +148,12 @@ func (b *Builder) Slots(x Value, k int) (made Value) {
 	return b.emit(Slots{k}, x)
 }
 
-// InSlots returns what the experts in slots have of x, of shape [rows, experts].
+// InSlots returns the entries of x, of shape [rows, experts], that belong to the experts
+// in slots.
 func (b *Builder) InSlots(x, slots Value) Value { return b.emit(InSlots{}, x, slots) }
 
-// Experts multiplies rows of x by the matrices w, a constant, of the experts in their slots.
+// Experts multiplies rows of x by the matrices of the experts in their slots; w, a constant,
+// has the matrices.
 func (b *Builder) Experts(x, w, slots Value) Value {
 	if b.valid(x, w, slots) && (b.Tensor(w) == nil || b.Tensor(x) != nil || b.Tensor(slots) != nil) {
 		return b.Failf("the matrices of experts are constants, and nothing else is")
@@ -154,5 +161,5 @@ func (b *Builder) Experts(x, w, slots Value) Value {
 	return b.emit(Experts{}, x, w, slots)
 }
 
-// MixSlots returns the sum over slots of what they have of x, times weights w.
+// MixSlots returns the sum over each row's slots of their entries in x, times weights w.
 func (b *Builder) MixSlots(x, w Value) Value { return b.emit(MixSlots{}, x, w) }

@@ -15,11 +15,11 @@ import (
 //
 // There are three kinds of such values. A pair has only parts. A masking value is also a
 // node or a constant in which −10^30 stands for −∞; [Builder.Graph] recognises it as the
-// mask of a Softmax. A partial value, of a function that is not defined everywhere, is also
-// a node that is 0 where the value is not finite; operators that have no meaning for such
-// numbers use that. The parts of a masking or partial value are made only if another
-// operator reads them, or if a mask is not recognised, so that they do not change other
-// graphs.
+// mask of a Softmax. A partial value is the result of a function that is not defined
+// everywhere. It is also a node that is 0 where the value is not finite; operators that
+// have no meaning for NaN and infinities read this node. The parts of a masking or partial
+// value are made only if another operator reads them, or if a mask is not recognised, so
+// that they do not change other graphs.
 
 // Numbers says what numbers an input may have.
 type Numbers uint8
@@ -27,7 +27,7 @@ type Numbers uint8
 const (
 	// FiniteNumbers are all numbers that are finite.
 	FiniteNumbers Numbers = iota
-	// AllNumbers are NaN and infinities as well.
+	// AllNumbers are finite numbers, NaN and both infinities.
 	AllNumbers
 	// MaskingNumbers are finite ones and −∞, with which models mask scores.
 	MaskingNumbers
@@ -47,7 +47,7 @@ func NumbersOf(values []float64) Numbers {
 	return n
 }
 
-// Union returns the smallest kind that includes both.
+// Union returns the smallest kind that includes n and o.
 func (n Numbers) Union(o Numbers) Numbers {
 	if n == AllNumbers || o == FiniteNumbers {
 		return n
@@ -55,11 +55,13 @@ func (n Numbers) Union(o Numbers) Numbers {
 	return o
 }
 
-// parts are the parts of a value. A truth value that is the zero Value is 0 everywhere.
-// Where one truth value is 1 the others are 0, and fin may be any number.
+// parts are the parts of a value: the finite number fin, and truth values that say where
+// the value is NaN, +∞ or −∞ instead. A truth value that is the zero Value is 0
+// everywhere. At each place at most one truth value is 1; where one is, fin may be any
+// number.
 type parts struct{ fin, nan, pos, neg Value }
 
-// class is what a number is if it is not finite.
+// class is one of the three classes of numbers that are not finite.
 type class uint8
 
 const (
@@ -70,6 +72,7 @@ const (
 
 var classNames = [...]string{"IsNaN", "IsPosInf", "IsNegInf"}
 
+// of reports whether x is in class c.
 func (c class) of(x float64) bool {
 	switch c {
 	case isNaN:
@@ -81,8 +84,9 @@ func (c class) of(x float64) bool {
 }
 
 // Finite is an extended input with 0 in place of numbers that are not finite. If Reach is
-// set, its readers treat all numbers above Reach alike, and all below −Reach, so that each
-// of these may be replaced by another.
+// set, the readers of the result do not distinguish numbers above Reach from each other,
+// nor those below −Reach, so that a circuit may replace each of them by another one beyond
+// Reach.
 type Finite struct{ Reach float64 }
 
 func (Finite) takes() operands { return operands{1, 1, floats} }
@@ -101,8 +105,8 @@ func (Finite) eval(in []operand, shape []int) operand {
 	})}
 }
 
-// Class is 1 where an extended input is NaN, or +∞, or −∞: one of [ClassNaN],
-// [ClassPosInf] and [ClassNegInf].
+// Class is 1 where an extended input is in one class of numbers that are not finite, and
+// 0 elsewhere. It is one of [ClassNaN], [ClassPosInf] and [ClassNegInf].
 type Class struct{ class class }
 
 // The classes of numbers that are not finite.
@@ -125,11 +129,10 @@ func (c Class) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: f}
 }
 
-// Extend is an output of the graph that may have numbers that are not finite. Its first
-// operand is finite. It is followed by an operand of truth values for each of Classes,
-// which say where NaN, +∞ or −∞ replaces the finite number. All have one shape. At each
-// place at most one truth value is 1, and the first operand is 0 there. They may all be
-// constants.
+// Extend is an output of the graph that may have NaN and infinities. Its first operand is
+// finite. For each of Classes an operand of truth values follows, which says where NaN,
+// +∞ or −∞ replaces the finite number. All have one shape. At each place at most one
+// truth value is 1, and the first operand is 0 there. All operands may be constants.
 type Extend struct{ Classes []Class }
 
 func (Extend) takes() operands { return operands{2, 4, nil} }
@@ -156,8 +159,8 @@ func (e Extend) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// Extended says whether numbers of a value may not be finite: inputs and outputs of the
-// graph.
+// Extended says whether a value of the graph may have NaN or infinities. Only inputs and
+// outputs of the graph may.
 func (g *Graph) Extended(name string) bool {
 	if i := slices.IndexFunc(g.Inputs, func(in Input) bool { return in.Name == name }); i >= 0 {
 		return g.Inputs[i].Numbers != FiniteNumbers
@@ -168,7 +171,8 @@ func (g *Graph) Extended(name string) bool {
 	})
 }
 
-// ExtendedInput is [Builder.Input] for an input of floats that may not be finite.
+// ExtendedInput is [Builder.Input] for an input of floats that may have the given
+// numbers.
 func (b *Builder) ExtendedInput(name string, dt DType, numbers Numbers, shape []int, symbols ...string) Value {
 	if !dt.IsFloat() || Size(shape) == 0 || numbers == FiniteNumbers {
 		return b.Input(name, dt, shape, symbols...)
@@ -187,8 +191,8 @@ func (b *Builder) ExtendedInput(name string, dt DType, numbers Numbers, shape []
 	return v
 }
 
-// pair makes a value that has only parts; it returns the finite part if no truth value can
-// be 1.
+// pair makes a value that has only parts. If p shows that all numbers are finite, it
+// returns the finite part.
 func (b *Builder) pair(dt DType, p parts) Value {
 	for _, v := range []*Value{&p.nan, &p.pos, &p.neg} {
 		if !b.sometimes(*v) {
@@ -201,7 +205,8 @@ func (b *Builder) pair(dt DType, p parts) Value {
 	return b.add(&value{name: b.called("value"), shape: b.Shape(p.fin), dtype: dt, pair: true, parts: func() parts { return p }})
 }
 
-// extendedConstant makes a constant of a tensor that has numbers which are not finite.
+// extendedConstant makes a constant of a tensor that has NaN or infinities. If −∞ is the
+// only kind of them, the constant is a masking value, else a pair.
 func (b *Builder) extendedConstant(name string, t *Tensor) Value {
 	v := b.add(&value{name: name, shape: t.Shape, dtype: t.DType, whole: t})
 	if bounded := t.bounded(); FirstNonFinite(bounded.F32) < 0 {
@@ -238,17 +243,17 @@ func (b *Builder) extends(values ...Value) bool {
 	return slices.ContainsFunc(values, func(v Value) bool { return v.of().parts != nil })
 }
 
-// NotFinite reports whether v may have numbers that are not finite and that are not
-// replaced by 0.
+// NotFinite reports whether v may have NaN or infinities, and no node gives 0 in place of
+// them.
 func (b *Builder) NotFinite(v Value) bool { return b.extends(v) && !b.partial(v) }
 
-// partial reports whether some of the values may have numbers that are not finite, and all
-// of these are replaced by 0.
+// partial reports whether at least one of the values may have NaN or infinities, and all
+// that may are partial.
 func (b *Builder) partial(values ...Value) bool {
 	return b.extends(values...) && !slices.ContainsFunc(values, func(v Value) bool { return v.of().parts != nil && !v.v.partial })
 }
 
-// pairs reports whether one of the values has only parts.
+// pairs reports whether at least one of the values has only parts.
 func (b *Builder) pairs(values ...Value) bool {
 	return slices.ContainsFunc(values, func(v Value) bool { return v.of().pair })
 }
@@ -261,7 +266,8 @@ func (b *Builder) parts(v Value) parts {
 	return v.v.parts()
 }
 
-// masking records the parts of a value in which −10^30 stands for −∞.
+// masking records f, which makes the parts of a value in which −10^30 stands for −∞. It
+// keeps parts that v has already.
 func (b *Builder) masking(v Value, f func() parts) Value {
 	if v.v != nil && v.v.parts == nil {
 		v.v.parts = sync.OnceValue(f)
@@ -269,7 +275,8 @@ func (b *Builder) masking(v Value, f func() parts) Value {
 	return v
 }
 
-// follow records how the parts of v follow from those of other values.
+// follow records f, which makes the parts of v from those of the values from. v is
+// partial if they are.
 func (b *Builder) follow(v Value, f func() parts, from ...Value) Value {
 	if v.v == nil || v.v.tensor != nil || slices.Contains(from, v) {
 		return v
@@ -278,7 +285,8 @@ func (b *Builder) follow(v Value, f func() parts, from ...Value) Value {
 	return v
 }
 
-// undefined records where v, a node that is 0 there, is NaN or +∞ instead.
+// undefined makes v a partial value: v is 0 where it is not defined, and nan and pos
+// return truth values that say where it is NaN or +∞ there. Either function may be nil.
 func (b *Builder) undefined(v Value, nan, pos func() Value) Value {
 	if v.v == nil || v.v.tensor != nil || nan == nil && pos == nil {
 		return v
@@ -286,7 +294,7 @@ func (b *Builder) undefined(v Value, nan, pos func() Value) Value {
 	v.v.partial = true
 	return b.masking(v, func() parts {
 		shape := b.Shape(v)
-		p := parts{fin: b.emit(Reshape{shape}, v)} // a view without parts
+		p := parts{fin: b.emit(Reshape{shape}, v)} // a copy of v without parts
 		if b.valid(p.fin) {
 			p.fin.v.parts, p.fin.v.partial = nil, false
 		}
@@ -300,7 +308,7 @@ func (b *Builder) undefined(v Value, nan, pos func() Value) Value {
 	})
 }
 
-// emitPair is emit for operands one of which has only parts.
+// emitPair is emit for operands of which at least one has only parts.
 func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
 	constant := true
 	for _, v := range operands {
@@ -325,8 +333,8 @@ func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
 	return b.pair(t.dtype.computed(), f())
 }
 
-// foldExtended computes a node whose operands are constants, some with numbers that are not
-// finite.
+// foldExtended computes a node whose operands are constants, some of which have NaN or
+// infinities.
 func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
 	in := b.operandTypes(operands...)
 	for i, v := range operands {
@@ -390,14 +398,15 @@ func (b *Builder) partsOf(op Op, operands []Value) func() parts {
 	return nil
 }
 
-// reduceParts is the greatest element along axes, or the least: NaN where one is.
+// reduceParts is the greatest or the least element along axes. It is NaN where one of the
+// elements is.
 func (b *Builder) reduceParts(op Reduce, x Value) parts {
 	p := b.parts(x)
 	if op.Func == MinOf {
 		p.pos, p.neg = p.neg, p.pos
 	}
 	out := parts{nan: b.ReduceMax(p.nan, op.Axes, op.Keep), pos: b.ReduceMax(p.pos, op.Axes, op.Keep)}
-	if b.valid(p.neg) { // what is far below is no more than all others
+	if b.valid(p.neg) { // an element of −∞ (+∞ for MinOf) gets a finite part that cannot win
 		out.neg = b.ReduceMin(p.neg, op.Axes, op.Keep)
 		if last := len(b.Shape(x)) - 1; op.Keep && op.Func == MaxOf && slices.Equal(op.Axes, []int{last}) && b.valid(out.neg) {
 			out.neg.v.all = unrepeated(p.neg.v)
@@ -420,6 +429,7 @@ func (b *Builder) never(shape []int) Value {
 	return b.Fill(shape, &Tensor{Shape: []int{}, DType: Bool, I64: []int64{0}})
 }
 
+// concatParts joins the parts of values along an axis.
 func (b *Builder) concatParts(axis int, operands []Value) parts {
 	all := each(operands, b.parts)
 	join := func(of func(p parts) Value) Value {
@@ -443,7 +453,7 @@ func (b *Builder) concatParts(axis int, operands []Value) parts {
 	}
 }
 
-// addParts is x + y or x − y: NaN where one is, and of +∞ and −∞.
+// addParts is x + y or x − y. It is NaN where x or y is, and where +∞ and −∞ are added.
 func (b *Builder) addParts(op Arithmetic, x, y Value) parts {
 	shape := b.common(x, y)
 	p, q := b.parts(x), b.parts(y)
@@ -455,13 +465,13 @@ func (b *Builder) addParts(op Arithmetic, x, y Value) parts {
 	return b.apart(out, shape)
 }
 
-// apart returns the parts expanded to a shape, with +∞ and −∞ set to 0 where NaN is 1.
+// apart expands the parts to a shape, and makes +∞ and −∞ 0 where NaN is 1.
 func (b *Builder) apart(p parts, shape []int) parts {
 	p.pos, p.neg = b.butNot(p.pos, p.nan), b.butNot(p.neg, p.nan)
 	return parts{b.Expand(p.fin, shape), b.Expand(p.nan, shape), b.Expand(p.pos, shape), b.Expand(p.neg, shape)}
 }
 
-// or is [x or y] of truth values; the zero Value is 0.
+// or is 1 where x or y is 1. The zero Value stands for 0 everywhere.
 func (b *Builder) or(x, y Value) Value {
 	switch {
 	case !b.valid(x):
@@ -480,19 +490,20 @@ func (b *Builder) or(x, y Value) Value {
 	return z
 }
 
-// always says whether x is a constant that is 1 everywhere.
+// always says whether truth values are a constant that is 1 everywhere.
 func (b *Builder) always(x Value) bool {
 	t := b.Tensor(x)
 	return t != nil && !slices.Contains(t.I64, 0)
 }
 
-// sometimes says whether truth values are not a constant that is 0 everywhere.
+// sometimes says whether truth values may be 1 somewhere: unless they are a constant of
+// zeros.
 func (b *Builder) sometimes(x Value) bool {
 	t := b.Tensor(x)
 	return t == nil || !isZero(t)
 }
 
-// both is [x and y]; the zero Value is 0.
+// both is 1 where x and y are both 1. The zero Value stands for 0 everywhere.
 func (b *Builder) both(x, y Value) Value {
 	switch {
 	case !b.valid(x, y):
@@ -509,7 +520,7 @@ func (b *Builder) both(x, y Value) Value {
 	return z
 }
 
-// butNot is [x and not y]; the zero Value is 0.
+// butNot is 1 where x is 1 and y is 0. The zero Value stands for 0 everywhere.
 func (b *Builder) butNot(x, y Value) Value {
 	switch {
 	case !b.valid(x, y):
@@ -526,7 +537,7 @@ func implied(x, y *value) bool {
 	return x == y || x.within != nil && implied(x.within, y) || slices.ContainsFunc(y.either, func(z *value) bool { return implied(x, z) })
 }
 
-// special says where a value is not finite; the zero Value is nowhere.
+// special is 1 where the value is not finite. The zero Value stands for 0 everywhere.
 func (p parts) special(b *Builder) Value { return b.or(b.or(p.nan, p.pos), p.neg) }
 
 // IsNaN says where x is NaN.
@@ -552,7 +563,7 @@ func (b *Builder) IsInf(x Value, positive, negative bool) Value {
 	return b.where(b.or(p.pos, p.neg), b.Shape(x))
 }
 
-// where is a truth value of a shape; the zero Value is 0 everywhere.
+// where expands truth values to a shape. The zero Value becomes zeros.
 func (b *Builder) where(v Value, shape []int) Value {
 	if !b.valid(v) {
 		return b.never(slices.Clone(shape))
@@ -571,7 +582,7 @@ func (b *Builder) compareParts(c Comparison, x, y Value) Value {
 	if b.Failed() {
 		return Value{}
 	}
-	var beyond, alike Value // greater, equal, of which one is not finite
+	var beyond, alike Value // where x is greater than y, or equal to it, and at least one is infinite
 	if c != Equal {
 		beyond = b.or(b.butNot(b.where(p.pos, shape), q.pos), b.butNot(b.where(q.neg, shape), p.neg))
 	}
@@ -586,7 +597,7 @@ func (b *Builder) compareParts(c Comparison, x, y Value) Value {
 	return b.where(out, shape)
 }
 
-// whereParts is x where cond is 1, and y where it is 0.
+// whereParts is the parts of: x where cond is 1, and y where it is 0.
 func (b *Builder) whereParts(cond, x, y Value) parts {
 	shape, ok := Broadcast(b.common(x, y), b.Shape(cond))
 	if !ok {
@@ -601,7 +612,8 @@ func (b *Builder) whereParts(cond, x, y Value) parts {
 	return b.apart(parts{fin, choose(p.nan, q.nan), choose(p.pos, q.pos), choose(p.neg, q.neg)}, shape)
 }
 
-// greatestParts is the greater of x and y, or the less: NaN where one is.
+// greatestParts is the greater of x and y, or the lesser if least is set. It is NaN where
+// one of them is.
 func (b *Builder) greatestParts(x, y Value, least bool) parts {
 	shape := b.common(x, y)
 	p, q := b.parts(x), b.parts(y)
@@ -648,8 +660,9 @@ func (b *Builder) extendedOutput(v Value) Value {
 	return b.add(b.computedBy(op, b.called(Kind(op)), shape, Float, in...))
 }
 
-// modParts is Mod with the sign of the divisor. x mod ±∞ is x if the signs agree, and the
-// infinity otherwise. It is NaN for an infinite x and for a divisor of 0.
+// modParts is Mod with the sign of the divisor. x mod ±∞ is x if x is 0 or has the sign
+// of the divisor, and the infinity otherwise. The result is NaN for an infinite x and for
+// a divisor of 0.
 func (b *Builder) modParts(x, y Value) parts {
 	shape := b.common(x, y)
 	p, q := b.parts(x), b.parts(y)
@@ -668,7 +681,8 @@ func (b *Builder) modParts(x, y Value) parts {
 	return b.apart(out, shape)
 }
 
-// unrepeated returns the value that v repeats along leading axes.
+// unrepeated returns the value that v repeats along leading axes by Expand and Reshape; v
+// if there is none.
 func unrepeated(v *value) *value {
 	for v.node != nil {
 		in := v.node.in[0]
@@ -694,8 +708,8 @@ func trimmed(shape []int) []int {
 	return shape
 }
 
-// guards reports whether cond is 1 only in rows of x, the weights of a Softmax, that are
-// masked altogether, where the weights are 0.
+// guards reports whether x is the weights of a Softmax and cond is 1 only in rows that
+// are masked altogether, so that all weights are 0 there.
 func guards(cond, x *value) bool {
 	if cond.all == nil || x.node == nil || x.node.op != (Softmax{Empty: true}) || len(x.node.in) != 2 {
 		return false
@@ -704,8 +718,8 @@ func guards(cond, x *value) bool {
 	return not != nil && isOne(not.in[0].tensor) && unrepeated(not.in[1]) == cond.all
 }
 
-// exceedsParts computes splits for rows of x. +∞ is above all thresholds; −∞ and NaN are
-// above none.
+// exceedsParts computes splits for rows of x that may not be finite. +∞ is above every
+// threshold; −∞ and NaN are above none.
 func (b *Builder) exceedsParts(x Value, splits []Split) Value {
 	p := b.parts(x)
 	features := each(splits, func(s Split) int { return s.Feature })

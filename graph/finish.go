@@ -12,7 +12,7 @@ import (
 func (b *Builder) Output(name string, v Value) {
 	if b.extends(v) {
 		b.At("", name)
-		if x := v.v; x.node != nil && x.name == name { // which others may read
+		if x := v.v; x.node != nil && x.name == name { // other nodes may read x, so it stays, under another name
 			x.name = b.unique(name + "/value")
 		}
 		v = b.extendedOutput(v)
@@ -23,7 +23,8 @@ func (b *Builder) Output(name string, v Value) {
 	}
 }
 
-// Alike says that values are one quantity at several steps ([Graph.Alike]).
+// Alike says that the values are the same quantity at several steps of a recurrence (see
+// [Graph.Alike]).
 func (b *Builder) Alike(steps []Value) {
 	var list []*value
 	for _, v := range steps {
@@ -56,7 +57,8 @@ func (b *Builder) Graph() (*Graph, error) {
 	return g, err
 }
 
-// named returns the graph of what has been built, by the names that values have.
+// named returns the graph of what has been built, with the current names of the values.
+// It refuses names that two values share.
 func (b *Builder) named() *Graph {
 	g := &Graph{Name: b.name, Consts: map[string]*Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]DType{}}
 	owner := map[string]*value{}
@@ -107,9 +109,10 @@ func (b *Builder) named() *Graph {
 	return g
 }
 
-// nameOutputs makes each output the result of a node of its own: the value that
-// it stands for is renamed where it is free to be, and copied by an Identity where
-// it is an input under another name, a constant or another output.
+// nameOutputs gives each output a value of its own that has the output's name. A value
+// that a node computes is renamed, unless it has the name of another output. An input
+// under another name, a constant, or a value that is another output is copied by an
+// Identity.
 func (b *Builder) nameOutputs() {
 	names := map[string]bool{}
 	for _, o := range b.outputs {
@@ -118,13 +121,13 @@ func (b *Builder) nameOutputs() {
 	for i, o := range b.outputs {
 		v := o.value
 		if at := slices.IndexFunc(b.inputs, func(in *value) bool { return in.name == o.name }); at >= 0 && Size(v.shape) == 0 {
-			v, b.outputs[i].value = b.inputs[at], b.inputs[at] // not the constant that stands for it
+			v, b.outputs[i].value = b.inputs[at], b.inputs[at] // the input itself, not the empty constant that stands for it
 		}
 		switch {
 		case v.name == o.name && v.tensor == nil:
 			continue // computed under its own name, or an input that is itself an output
 		case v.name == o.name:
-			v.name = b.unique(o.name + "/value") // a constant that is itself an output moves
+			v.name = b.unique(o.name + "/value") // a constant that has the output's name gives it up
 		case v.node != nil && !names[v.name]:
 			v.name = o.name
 			continue

@@ -6,16 +6,17 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// of is a formula without parameters.
+// of makes the Formula of a function that has no parameters.
 func of(f func(float64) float64) func(x float64, p []float64) float64 {
 	return func(x float64, _ []float64) float64 { return f(x) }
 }
 
-// The functions of one number. A function needs nothing but its entry; a test
-// checks that docs/operators.md names it. Formulas give the same bits on every
-// machine: they take functions that math does not define exactly from package
-// elementary, and convert products that are added to something (float64(a*b)+c),
-// without which a compiler may fuse the two. Tests and scripts/lint.sh see to it.
+// The functions of one number. A function needs nothing but its entry; a test checks that
+// docs/operators.md names it. Formulas give the same bits on every machine. So they take
+// functions for which package math does not guarantee the same bits from package
+// elementary, and they convert products before adding (float64(a*b)+c); without the
+// conversion a compiler may fuse the multiplication and the addition. Tests and
+// scripts/lint.sh check this.
 var (
 	Relu = define(Function{Name: "Relu", Clamp: func([]float64) Clamp { return Clamp{Lo: 0, Hi: math.Inf(1)} }})
 	Abs  = define(Function{Name: "Abs", Clamp: func([]float64) Clamp { return Clamp{Abs: true, Lo: 0, Hi: math.Inf(1)} }})
@@ -101,13 +102,14 @@ var (
 		},
 	})
 
-	// Trunc is the first half of a cast to an integer type; see [Builder.Cast]. A
-	// proof applies Floor, Ceil, Round and Trunc to the operand's exact value.
+	// A cast of floats to an integer type is a Trunc and then a change of type; see
+	// [Builder.Cast]. A proof applies Floor, Ceil, Round and Trunc to the operand's exact
+	// value.
 	Trunc = define(Function{Name: "Trunc", Formula: of(func(x float64) float64 { return math.Trunc(single(x)) })})
 	Floor = define(Function{Name: "Floor", Formula: of(func(x float64) float64 { return math.Floor(single(x)) })})
 	Ceil  = define(Function{Name: "Ceil", Formula: of(func(x float64) float64 { return math.Ceil(single(x)) })})
 	Round = define(Function{Name: "Round", Formula: of(math.RoundToEven)})
-	// Sign is for constants; see [Builder.Sign].
+	// Sign serves constants only; see [Builder.Sign].
 	Sign = define(Function{
 		Name: "Sign", Formula: of(sign), Jumps: true,
 		Ints: func(a int64) int64 { return int64(sign(float64(a))) },
@@ -135,13 +137,14 @@ func sign(x float64) float64 {
 	return 0
 }
 
-// jumpsIn are these functions where a model computes in another type than float32 (see
-// [Builder.Computes]).
+// jumpsIn has, for each type other than float32 that a model may compute in (see
+// [Builder.Computes]), the functions that replace Trunc, Floor and Ceil.
 var jumpsIn = map[DType]map[*Function]*Function{
 	Double: jumping(func(x float64) float64 { return x }), Float16: jumping(halves[Float16].narrow), BFloat16: jumping(halves[BFloat16].narrow),
 }
 
-// jumping are the functions that round their argument first.
+// jumping returns variants of Trunc, Floor and Ceil that first round their argument by
+// round.
 func jumping(round func(float64) float64) map[*Function]*Function {
 	all := map[*Function]*Function{}
 	for f, whole := range map[*Function]func(float64) float64{Trunc: math.Trunc, Floor: math.Floor, Ceil: math.Ceil} {
@@ -150,8 +153,8 @@ func jumping(round func(float64) float64) map[*Function]*Function {
 	return all
 }
 
-// Single returns the function on float32 that f stands for: f rounds its operand to a narrower type
-// first if it was made for one. Any other function is returned as it is.
+// Single returns the function of which f is a variant for another type (see jumpsIn). Any other
+// function is returned as it is.
 func (f *Function) Single() *Function {
 	for _, all := range jumpsIn {
 		for single, other := range all {
@@ -163,8 +166,9 @@ func (f *Function) Single() *Function {
 	return f
 }
 
-// single is x as a model's float32 has it before a jump: tanh(10) is 1 there. Large numbers,
-// which integers are, stay as they are.
+// single is x rounded to float32, as the model computes it, before a function that jumps. In
+// float32 tanh(10) is 1, for example, so its Floor is 1 and not 0. Numbers of at least 2^23
+// stay as they are: they are whole, and may be integers that float32 does not hold.
 func single(x float64) float64 {
 	if math.Abs(x) >= 1<<23 {
 		return x

@@ -20,26 +20,27 @@ type Graph struct {
 	Shapes  map[string][]int   // of inputs, constants and node outputs
 	DTypes  map[string]DType   // likewise; computed values of any float type are Float
 
-	// Alike lists values that are one quantity at several steps of a recurrence. Calibration, which meets each step a few times, gives all
-	// values of a list one range.
+	// Alike lists groups of values that are the same quantity at several steps of a recurrence. Calibration sees each step only a few
+	// times, so it gives all values of a group one common range.
 	Alike [][]string
 
-	// Rebind, if set, makes the model for other sizes of the axes that it leaves open,
-	// given by symbol. The result shares the files of this graph, and the constants
-	// that do not depend on the sizes. It may be used until this graph is closed.
+	// Rebind, if set, makes the model for other sizes of the axes that it leaves open; sizes
+	// has these by symbol. The result shares the files of this graph, and the constants that
+	// do not depend on the sizes. It may be used until this graph is closed.
 	Rebind func(sizes map[string]int) (*Graph, error)
 
-	// Typed, if set, makes the model with the rounding of its casts to floating-point types of
-	// 16 bits, which this graph leaves out. It is for runs alone. The result shares files and
+	// Typed, if set, makes a graph that computes more closely as the file says: it rounds at
+	// the casts to floating-point types of 16 bits, and keeps doubles that float32 does not
+	// hold. This graph does neither. The result is only for float runs. It shares files and
 	// constants of this graph.
 	Typed func() (*Graph, error)
 
-	// Vocabulary is what the model says of strings: how those that it takes become inputs of the graph, and which its outputs
-	// stand for; nil if it says nothing of them.
+	// Vocabulary says how strings that the model takes become inputs of the graph, and which strings its outputs stand for.
+	// It is nil if the model has no strings.
 	Vocabulary *vocabulary.Vocabulary
 
-	// Files are those that the graph was read from, the model's own first. Consts
-	// may point into them, until Close.
+	// Files are the files that the graph was read from, the model file first. Consts may
+	// point into them, until Close.
 	Files []File
 }
 
@@ -52,13 +53,13 @@ type File interface {
 // Input is an input of the graph.
 type Input struct {
 	Name  string
-	Shape []int // at the binding that the graph was made for
+	Shape []int // with the sizes of open axes for which the graph was made
 	// Symbols names the axes whose size the model leaves open, such as
 	// "batch"; axes of fixed size have "". It is nil if all are fixed.
 	Symbols []string
 	DType   DType
-	// Numbers are what it may have. If some are not finite, [Finite] and [Class] alone
-	// read it.
+	// Numbers says which numbers the input may have. If some may be NaN or infinite, only
+	// the operators [Finite] and [Class] read the input.
 	Numbers Numbers
 }
 
@@ -66,15 +67,16 @@ type Input struct {
 type Node struct {
 	Op     Op
 	Name   string   // unique in the graph, for messages
-	Inputs []string // values
-	Output string   // the value that it computes
-	// Within says that the value has an integer type of 32 or 64 bits, which the model's
-	// arithmetic may leave. The model wraps there, and neither a float run nor a circuit
-	// does: RunNode refuses values that the type does not hold.
+	Inputs []string // names of values
+	Output string   // name of the value that the node computes
+	// Within says that the output has an integer type of 32 or 64 bits, and that the model's
+	// arithmetic may overflow this type. The model would wrap around there. Neither a float
+	// run nor a circuit wraps: RunNode returns an error for values outside of the type's
+	// range.
 	Within bool
 }
 
-// Makers returns the nodes by the values that they compute.
+// Makers maps the name of each node's output to the node.
 func (g *Graph) Makers() map[string]*Node {
 	by := make(map[string]*Node, len(g.Nodes))
 	for _, n := range g.Nodes {
@@ -83,7 +85,7 @@ func (g *Graph) Makers() map[string]*Node {
 	return by
 }
 
-// Digests returns the SHA-256 of every file, which it reads whole. There is none
+// Digests returns the SHA-256 of each of Files, which it reads whole. The list is empty
 // for a graph made in memory.
 func (g *Graph) Digests() [][sha256.Size]byte {
 	digests := make([][sha256.Size]byte, len(g.Files))

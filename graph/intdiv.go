@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// FloorDiv is ⌊x/y⌋ for y > 0, broadcasting. The quotient is a whole number. 0 by 0 is 0;
-// for any other y ≤ 0 the result is arbitrary.
+// FloorDiv is ⌊x/y⌋ for y > 0, broadcasting: a whole number. 0/0 is 0. For other y ≤ 0
+// the result is arbitrary.
 type FloorDiv struct{ division }
 
 // division has the shape rule of a quotient or remainder.
@@ -47,7 +47,7 @@ func (FloorMod) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: f}
 }
 
-// floorDiv is ⌊x/y⌋ for y of any sign but 0.
+// floorDiv is ⌊x/y⌋ for any y ≠ 0.
 func (b *Builder) floorDiv(x, y Value) Value {
 	if b.positive(y) {
 		return b.emit(FloorDiv{}, x, y)
@@ -56,7 +56,8 @@ func (b *Builder) floorDiv(x, y Value) Value {
 	return b.emit(FloorDiv{}, b.Mul(x, sign), b.Mul(y, sign))
 }
 
-// positive says whether y is positive by its value, or not negative by its type.
+// positive reports whether y is a constant whose elements are all above 0, or has an
+// unsigned integer type.
 func (b *Builder) positive(y Value) bool {
 	if t := b.Tensor(y); t != nil {
 		return t.positive()
@@ -71,8 +72,8 @@ func (b *Builder) signs(y Value) Value {
 	return b.Sub(b.Mul(sign, b.like(y, 2)), b.like(y, 1))
 }
 
-// divideInts is x/y on integers, rounded towards zero: the quotient of the magnitudes, and
-// the signs.
+// divideInts is x/y for integers, rounded towards zero: the quotient of the magnitudes,
+// times the signs of x and y.
 func (b *Builder) divideInts(x, y Value) Value {
 	x, signX := b.size(x)
 	y, signY := b.size(y)
@@ -95,7 +96,8 @@ func (b *Builder) size(x Value) (size, signs Value) {
 	return b.Mul(x, signs), signs
 }
 
-// Mod is the remainder with the sign of the divisor, or with fmod of the dividend.
+// Mod is the remainder of x/y. It has the sign of the divisor, or of the dividend if fmod
+// is set.
 func (b *Builder) Mod(x, y Value, fmod bool) Value {
 	if b.extends(x, y) && !b.partial(x, y) && !fmod && b.valid(x, y) {
 		return b.pair(Float, b.modParts(x, y))
@@ -125,9 +127,9 @@ func (b *Builder) Mod(x, y Value, fmod bool) Value {
 	return b.Mul(sign, b.emit(FloorMod{}, b.Mul(x, sign), b.Mul(y, sign)))
 }
 
-// RoundDiv is the whole number nearest to times·x/y, the greater one of two equally near,
-// for floats y > 0 and a whole number times. Only x and y are rounded, to their own
-// scales.
+// RoundDiv is the whole number nearest to times·x/y, and the greater one of two equally
+// near, for floats x and y > 0 and a whole number times. It is ⌊(2·times·x + y)/(2·y)⌋:
+// only x and y are rounded, each to its own scale.
 func (b *Builder) RoundDiv(x, y Value, times int) Value {
 	num := b.Add(b.Mul(x, b.number("times", float64(2*times))), y)
 	return b.emit(FloorDiv{}, num, b.Mul(y, b.number("two", 2)))

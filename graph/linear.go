@@ -7,9 +7,9 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Gemm is Alpha·A'·B' + Beta·C, where A' is A, transposed with TransA, and so on.
-// A and B have two axes; the optional C broadcasts to the result. In a graph Alpha and
-// Beta are 1, and C is a constant beside a constant A or B.
+// Gemm is Alpha·A'·B' + Beta·C. A' is A, or its transpose if TransA is set, and B'
+// likewise. A and B have two axes; the optional C broadcasts to the result. In a graph
+// Alpha and Beta are 1, and if there is a C, it and at least one of A and B are constant.
 type Gemm struct {
 	TransA, TransB bool
 	Alpha, Beta    float64
@@ -58,8 +58,9 @@ func (g Gemm) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// Gemm applies g to x, y and, if there is one, z. The factors Alpha and Beta are multiplied into what is
-// constant of x, y and z, or what they go with; a z that is no bias of weights is added to their product.
+// Gemm applies g to x, y and, if there is one, z. Alpha is multiplied into x or y if one of them is
+// constant, else into their product; Beta is multiplied into z. If z is not constant, or neither x nor y
+// is, it is added to the product by an Add.
 func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) (made Value) {
 	defer b.refused(&made)
 	in := append([]Value{x, y}, z...)
@@ -94,7 +95,8 @@ func (b *Builder) scaled(v Value, factor float64) Value {
 	return b.Mul(v, b.number("factor", factor))
 }
 
-// MatMul multiplies the matrices of the last two axes; the others broadcast.
+// MatMul multiplies matrices, which are along the last two axes of its operands. The
+// other axes broadcast.
 type MatMul struct{}
 
 func (MatMul) takes() operands { return operands{2, 2, floats} }
@@ -131,8 +133,9 @@ func (MatMul) eval(in []operand, shape []int) operand {
 	return out
 }
 
-// MatMul is the matrix product of NumPy: leading axes broadcast, and a vector is
-// a row on the left and a column on the right.
+// MatMul is the matrix product of NumPy: leading axes broadcast. An operand with one axis
+// is taken as a row on the left and as a column on the right, and the result does not
+// have this axis.
 func (b *Builder) MatMul(x, y Value) (made Value) {
 	defer b.refused(&made)
 	b.need(x, y)

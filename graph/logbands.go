@@ -8,11 +8,11 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// LogBands is log(max(Σ w·Σ x², Least) + Epsilon), with weights w of [bins, bands] that are not
-// negative: the logarithm of the power in bands of a spectrum. The inner sum is along the last axis
-// of the first operand, the outer one along the axis before it.
+// LogBands is log(max(Σ w·Σ x², Least) + Epsilon), the logarithm of the power in bands of a
+// spectrum. The weights w have shape [bins, bands] and are not negative. The inner sum is along the
+// last axis of the first operand, the outer one along the axis before it (bins).
 type LogBands struct {
-	Least, Epsilon float64 // not negative, and one of them positive
+	Least, Epsilon float64 // not negative, and at least one of them positive
 }
 
 func (LogBands) takes() operands { return operands{2, 2, floats} }
@@ -31,6 +31,7 @@ func (l LogBands) infer(in []operandType) operandType {
 	return operandType{shape: append(slices.Clone(x[:last-1]), w[1]), dtype: in[0].dtype}
 }
 
+// eval computes the power Σ x² of each bin once, and adds it, weighted, to all bands.
 func (l LogBands) eval(in []operand, shape []int) operand {
 	x, w := in[0].float64s(), in[1].float64s()
 	bins, bands := in[1].shape[0], in[1].shape[1]
@@ -54,13 +55,15 @@ func (l LogBands) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// floorPart is which part of the least value of a sum LogBands has for its own, where a Clip of
-// the logarithm follows: so what is below shows as that.
+// floorPart is the fraction of the model's lower bound that a LogBands made of it uses as its
+// Least. A Clip of the logarithm at the model's bound follows, so sums below the bound give
+// exactly the bound.
 const floorPart = 1.0 / 16
 
-// logOfBands is the logarithm of max(s, c) or s + c as a LogBands, if s is a product of powers with
-// a constant matrix that has no negative entries. A sum of squares may have twice the digits of
-// what is squared, and the smallest sums count as much as the largest.
+// logOfBands returns the logarithm of s as a LogBands, if s is max(p, c) or p + c and p is the
+// product of powers (sums of a few squares) with a constant matrix that has no negative entries. If
+// the sum were a value of its own in fixed point, it would need twice the digits of the numbers
+// that are squared, and in the logarithm the smallest sums matter as much as the largest.
 func (b *Builder) logOfBands(s *value) (Value, bool) {
 	var op LogBands
 	if add := operation(s, Add); add != nil {
@@ -106,9 +109,10 @@ func lastTwo(rank int) []int {
 	return perm
 }
 
-// bands is LogBands of rows with the columns of a matrix, or its rows. The weights of each band are
-// multiplied by a power of two that brings the largest near 1, so that all bands have equally
-// precise ones, and its logarithm is taken from the result.
+// bands applies op to rows and a constant matrix t, whose columns, or rows if turned is set, are
+// the weights of the bands. If op has no Epsilon, the weights of each band are multiplied by a
+// power of two that brings the largest near 1, so that those of all bands are equally precise, and
+// the logarithm of this power is subtracted from the result.
 func (b *Builder) bands(op LogBands, rows Value, t *Tensor, turned bool) Value {
 	bins, bands := t.Shape[0], t.Shape[1]
 	at := func(bin, band int) float64 { return t.At(bin*bands + band) }

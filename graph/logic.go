@@ -61,7 +61,7 @@ func bools(in ...operandType) {
 	}
 }
 
-// Not is 1 − x for x of 0 and 1. It serves constants only, as Comparison does.
+// Not is 1 − x for a truth value x. It serves constants only, as Comparison does.
 type Not struct{}
 
 func (Not) constantsOnly() bool { return true }
@@ -76,8 +76,8 @@ func (Not) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, i: apply(in[0].i, func(v int64) int64 { return 1 - min(v, 1) })}
 }
 
-// Where takes from its second operand where the first, a constant of 0 and 1, is
-// 1, and from the third elsewhere. All three broadcast.
+// Where takes elements of its second operand where the first, a constant condition, is 1,
+// and of the third where it is 0. All three broadcast.
 type Where struct{}
 
 func (Where) takes() operands { return operands{3, 3, nil} }
@@ -108,6 +108,8 @@ func (Where) eval(in []operand, shape []int) operand {
 	return out
 }
 
+// choose sets dst, of the given shape, to elements of a where pick is true and of b elsewhere. ta
+// and tb are the tables (see broadcastTables) of a and b.
 func choose[T number](dst, a, b []T, pick []bool, shape []int, ta, tb [][]int) {
 	walk(shape, ta, tb, func(i, ja, jb int) {
 		if pick[i] {

@@ -8,8 +8,8 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// LogPower is log(Σ x² + Epsilon), the sum along the last axis, which the result does not
-// have: the logarithm of a spectrum's power.
+// LogPower is log(Σ x² + Epsilon), such as the logarithm of a spectrum's power. The sum
+// is along the last axis, which the result does not have.
 type LogPower struct {
 	Epsilon float64 // not negative
 }
@@ -37,11 +37,11 @@ func (p LogPower) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// LogPower is the logarithm of the sums of the squares along the last axis and op's
-// epsilon.
+// LogPower is the logarithm of op's epsilon plus the sum of the squares of x along the
+// last axis.
 func (b *Builder) LogPower(op LogPower, x Value) Value { return b.emit(op, x) }
 
-// logarithm replaces n, if it is the logarithm of a value for which of has another one.
+// logarithm replaces n if it is log s and of(s) returns another value for this logarithm.
 func (b *Builder) logarithm(n *node, of func(s *value) (Value, bool)) {
 	s, _ := function(n.out, Log)
 	if s == nil || !n.out.dtype.IsFloat() {
@@ -53,9 +53,9 @@ func (b *Builder) logarithm(n *node, of func(s *value) (Value, bool)) {
 	}
 }
 
-// logPower is the logarithm of v = s + ε as a LogPower, if s is a sum of a few squares or the
-// square of such a sum's root. No scale can hold powers as small as ε and large ones at once;
-// the numbers that are squared need only half as many digits.
+// logPower returns the logarithm of v = s + ε as a LogPower, if s is a sum of a few squares,
+// or the square of the root of such a sum. No scale holds both powers as small as ε and large
+// ones; the numbers that are squared need only half as many digits.
 func (b *Builder) logPower(v *value) (Value, bool) {
 	epsilon := 0.0
 	if add := operation(v, Add); add != nil {
@@ -79,8 +79,9 @@ func (b *Builder) logPower(v *value) (Value, bool) {
 	return b.moved(b.LogPower(LogPower{epsilon}, rows), moves), true
 }
 
-// squareRoots returns a value such that v is the sum of its squares along its last axis, which v
-// does not have: of one square, of a few, or of the root of a few squares' sum, squared.
+// squareRoots returns a value with one axis more than v, such that v is the sum of its squares
+// along the last axis. It succeeds if v is one square, a sum of a few, or the square of the root
+// of such a sum.
 func (b *Builder) squareRoots(v *value) (Value, bool) {
 	v, moves := unmoved(v)
 	var rows Value
@@ -113,7 +114,7 @@ func (b *Builder) squareRoots(v *value) (Value, bool) {
 	return rows, b.valid(rows)
 }
 
-// moved applies the moves that unmoved returns.
+// moved applies to v the moves that unmoved returns.
 func (b *Builder) moved(v Value, moves []Op) Value {
 	for _, move := range slices.Backward(moves) {
 		v = b.emit(move, v)

@@ -2,13 +2,15 @@ package graph
 
 import "slices"
 
-// MaxComponents is the most components of a magnitude, √Σx². The sum of squares of a longer row is
-// seldom much smaller than others, and computing its magnitude exactly costs more.
+// MaxComponents bounds the number of components of a magnitude √Σx² that is computed exactly. Sums
+// of squares of longer rows are seldom much smaller than others, and computing their magnitude
+// exactly costs more.
 const MaxComponents = 8
 
-// magnitudes replaces roots of sums of a few squares, such as of a spectrum's real and imaginary
-// parts, by x·(x/|x|). On a fixed scale the root of a small rounded sum is wrong by up to the root
-// of a unit. A norm has a small relative error for rows of any size, and so has the product.
+// magnitudes replaces the root of a sum of a few squares, such as the magnitude of a spectrum's
+// real and imaginary parts, by the inner product x·(x/|x|). In fixed point a small sum is rounded
+// to a multiple of a unit, and its root is then wrong by up to the root of a unit. The Norm x/|x|
+// has a small relative error for rows of any size, and so has the product.
 func (b *Builder) magnitudes(n *node) {
 	s, _ := function(n.out, Sqrt)
 	if s == nil || !n.out.dtype.IsFloat() {
@@ -28,7 +30,7 @@ func (b *Builder) magnitudes(n *node) {
 // components returns a value such that s is the sum of its squares along the last axis.
 func (b *Builder) components(s *value) (Value, bool) {
 	var parts []*value
-	axis := -1 // that is summed
+	axis := -1 // the axis that is summed; −1 if parts are added
 	if of, r := reduction(s); of != nil && r.Func == Sum && len(r.Axes) == 1 {
 		x := squared(of)
 		if x == nil || x.shape[r.Axes[0]] > MaxComponents {
@@ -65,8 +67,8 @@ func squared(v *value) *value {
 	return nil
 }
 
-// squares returns the values such that v is the sum of their squares, at most most of them; nil if
-// v is no such sum.
+// squares returns values whose squares add up to v, at most most of them. It returns nil if v is
+// not such a sum.
 func squares(v *value, most int) []*value {
 	if x := squared(v); x != nil {
 		return []*value{x}

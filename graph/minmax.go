@@ -19,8 +19,8 @@ func (b *Builder) ReduceMin(x Value, axes []int, keep bool) Value {
 	return b.Negative(b.Reduce(MaxOf, b.Negative(x), axes, keep))
 }
 
-// ReduceProd is the product of the elements along ascending axes, computed as
-// products of halves.
+// ReduceProd is the product of the elements along ascending axes. For computed values
+// each axis is halved repeatedly: its first half is multiplied by its second half.
 func (b *Builder) ReduceProd(x Value, axes []int, keep bool) (made Value) {
 	defer b.refused(&made)
 	if b.Tensor(x) != nil || !b.valid(x) {
@@ -29,7 +29,7 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) (made Value) {
 	b.needAxes(x, axes...)
 	in := b.Shape(x)
 	for _, a := range axes {
-		var odd []Value // which are not joined to the products, whose scale is another
+		var odd []Value // last elements of odd lengths, multiplied in at the end, as the products have another scale
 		for n := b.Shape(x)[a]; n > 1; n = b.Shape(x)[a] {
 			half := n / 2
 			if n%2 == 1 {
@@ -46,8 +46,8 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) (made Value) {
 	return b.Reshape(x, Reduce{Axes: axes, Keep: keep}.shape(in))
 }
 
-// ReduceLogSumExp is the logarithm of the sum of exponentials; the greatest element
-// is subtracted first.
+// ReduceLogSumExp is the logarithm of the sum of exponentials along axes. The greatest
+// element is subtracted before the exponentials and added to the result.
 func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
 	shape := Reduce{Axes: axes, Keep: keep}.shape(b.Shape(x))
 	top := b.ReduceMax(x, axes, true)
@@ -55,8 +55,8 @@ func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
 	return b.Reshape(b.Add(b.Apply(Log, sum), top), shape)
 }
 
-// logSum recognises the logarithm of a sum of exponentials. The sum itself may have
-// a far larger range than any scale can hold.
+// logSum returns the logarithm of sum as a ReduceLogSumExp, if sum is a sum of
+// exponentials. The range of the sum itself may be far larger than any scale can hold.
 func (b *Builder) logSum(sum Value) (Value, bool) {
 	of, r := reduction(sum.v)
 	x, _ := function(of, Exp)
@@ -65,17 +65,18 @@ func (b *Builder) logSum(sum Value) (Value, bool) {
 	}
 	if a := operation(x, Sub); a != nil {
 		if from, m := reduction(a.in[1]); from != nil && m.Func == MaxOf {
-			return Value{}, false // the greatest is taken out already
+			return Value{}, false // the model subtracts the greatest element itself
 		}
 	}
 	return b.ReduceLogSumExp(Value{x}, r.Axes, r.Keep), true
 }
 
-// ArgMax is the index along an axis of the greatest element, the first or the last
-// of several. The axis stays with dimension 1.
+// ArgMax is the index of the greatest element along an axis, and the first or the last
+// such index if several elements are equal to it. The axis stays, with dimension 1.
 //
-// The index among those that equal the greatest is found as another maximum: of n −
-// i for the first, of i + 1 for the last.
+// For computed values: every element i that equals the greatest gets the number n − i if
+// the first one is wanted, or i + 1 if the last one is, and all others get 0. The maximum
+// of these numbers gives the index.
 func (b *Builder) ArgMax(x Value, axis int, last bool) (made Value) {
 	defer b.refused(&made)
 	b.needAxes(x, axis)
@@ -90,7 +91,7 @@ func (b *Builder) ArgMax(x Value, axis int, last bool) (made Value) {
 			rank[i] = int64(i + 1)
 		}
 	}
-	shape := slices.Repeat([]int{1}, len(in)-axis) // of an axis alone
+	shape := slices.Repeat([]int{1}, len(in)-axis) // n along axis, 1 along those after it
 	shape[0] = n
 	places := b.Mul(b.Cast(greatest, Int64), b.Integers(shape, rank))
 	best := b.ReduceMax(places, []int{axis}, true)
@@ -108,8 +109,8 @@ func (b *Builder) Hardmax(x Value, axis int) Value {
 	return b.Cast(b.OneHot(b.ArgMax(x, axis, false), axis, b.Shape(x)[axis]), b.DType(x))
 }
 
-// OneHot replaces an axis of dimension 1, which has an index, by n truth values that
-// say which index it is. For an index outside of [0, n) all are 0.
+// OneHot replaces an axis of dimension 1, which holds an index, by n truth values: the
+// one at the index is 1. For an index outside of [0, n) all are 0.
 func (b *Builder) OneHot(of Value, axis, n int) (made Value) {
 	defer b.refused(&made)
 	b.need(of)
@@ -119,12 +120,13 @@ func (b *Builder) OneHot(of Value, axis, n int) (made Value) {
 	return b.Compare(Equal, of, b.constantLike(of, "indices", shape, index(n, 1.0)))
 }
 
-// TopK returns the k greatest elements along the last axis in descending order, or
-// the least in ascending order, and their indices: of equal ones the first comes
-// first.
+// TopK returns the k greatest elements along the last axis in descending order, or if
+// least is set the k least in ascending order, and their indices. Equal elements keep
+// their order.
 //
-// An element's place is the number of elements that come before it, counted over all
-// pairs. The results are selected by place.
+// The place of an element is the number of elements that come before it in this order,
+// which is counted over all pairs (see place). The result at position k is the sum over
+// all elements of the element times [its place is k].
 func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 	if !b.valid(x) {
 		return x, x
@@ -145,9 +147,10 @@ func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 	return values, indices
 }
 
-// place returns for every element of x, which becomes one of a new last axis, how
-// many elements come before it along the last axis in descending order, or in
-// ascending order: of equal ones the first comes first.
+// place returns, for every element of x, the number of elements of its row (along the
+// last axis) that come before it in descending order, or in ascending order if least is
+// set. Of equal elements the first comes first. The shape is that of x with a last axis
+// of dimension 1 added.
 func (b *Builder) place(x Value, least bool) (out Value) {
 	defer b.refused(&out)
 	in := b.Shape(x)
@@ -164,7 +167,7 @@ func (b *Builder) place(x Value, least bool) (out Value) {
 	// c − a at (i, j): how much j is greater than i. Ties go to the smaller index.
 	diff := b.Sub(c, a)
 	b.needRoom(n, n)
-	before := make([]int64, n*n) // j < i
+	before := make([]int64, n*n) // 1 where j < i
 	for i := range n {
 		for j := range i {
 			before[i*n+j] = 1
@@ -175,16 +178,16 @@ func (b *Builder) place(x Value, least bool) (out Value) {
 	return b.Reduce(Sum, b.Add(greater, b.Mul(equal, mask)), []int{r}, true) // (…, i, 1)
 }
 
-// Among is 1 where x is among the k greatest along the last axis, and 0 elsewhere: k
-// of them, of equal ones the first.
+// Among is 1 for the k greatest elements along the last axis, and 0 for the others. Of
+// equal elements the first are chosen.
 func (b *Builder) Among(x Value, k int) Value {
 	return b.Reshape(b.Cast(b.among(x, k), b.DType(x)), b.Shape(x))
 }
 
-// Chosen is Among in truth values.
+// Chosen is Among with results of type bool.
 func (b *Builder) Chosen(x Value, k int) Value { return b.Reshape(b.among(x, k), b.Shape(x)) }
 
-// among is Chosen in the shape of places.
+// among is Chosen in the shape that place returns.
 func (b *Builder) among(x Value, k int) (made Value) {
 	defer b.refused(&made)
 	b.need(x)

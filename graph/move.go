@@ -19,13 +19,13 @@ func (r Reshape) infer(in []operandType) operandType {
 
 func (Reshape) eval(in []operand, shape []int) operand { return in[0].as(shape) }
 
-// as returns the same elements in another shape.
+// as returns an operand with the same elements and another shape.
 func (o operand) as(shape []int) operand {
 	o.shape = shape
 	return o
 }
 
-// Reshape gives x another shape of as many elements.
+// Reshape gives x another shape with the same number of elements.
 func (b *Builder) Reshape(x Value, shape []int) Value {
 	if b.valid(x) && slices.Equal(b.Shape(x), shape) {
 		return x
@@ -33,8 +33,8 @@ func (b *Builder) Reshape(x Value, shape []int) Value {
 	return b.emit(Reshape{shape}, x)
 }
 
-// Convert keeps the numbers and changes the element type. They must be whole if that is
-// an integer type, and of that type.
+// Convert keeps the numbers and changes the element type. If To is an integer type, the
+// numbers must be whole and in its range.
 type Convert struct{ To DType }
 
 func (c Convert) infer(in []operandType) operandType {
@@ -45,8 +45,8 @@ func (Convert) eval(in []operand, shape []int) operand { return in[0].as(shape) 
 
 // Cast converts x to another element type. Floats become integers by truncation; numbers
 // that do not fit an integer type of up to 16 bits wrap around. Float types of more than
-// 8 bits are not distinguished. In a smaller one a number that is too large becomes the
-// largest number.
+// 8 bits are all treated as Float. In a float type of 8 bits or fewer a number that is
+// too large becomes the largest number.
 func (b *Builder) Cast(x Value, to DType) Value { return b.CastTo(x, to, true) }
 
 // CastTo is Cast. If saturate is false, numbers that are too large for a floating-point
@@ -91,7 +91,8 @@ func (b *Builder) castConstant(t *Tensor, to DType) (out Value) {
 	return b.made("Cast", must.Get(t.cast(to)))
 }
 
-// Whole returns x, which has whole numbers that fit the integer type to, with that type.
+// Whole returns x with the integer type to. The numbers of x must be whole and fit that
+// type.
 func (b *Builder) Whole(x Value, to DType) Value {
 	if b.Tensor(x) != nil {
 		return b.Cast(x, to)
@@ -99,10 +100,10 @@ func (b *Builder) Whole(x Value, to DType) Value {
 	return b.emit(Convert{to}, x)
 }
 
-// InType brings integers that arithmetic made into the range of their type, as a
-// processor does: those of at most 16 bits, and constants, modulo 2 to the bits of the
-// type. Longer ones are as they are, since a circuit holds none of more than 30 bits; a
-// run in which one leaves the type is refused by the name of the node that made it (see
+// InType brings the integers that an arithmetic operation made into the range of their
+// type. Those of at most 16 bits, and constants, wrap around as in a processor. Longer
+// computed ones stay as they are, since a circuit holds none of more than 30 bits; a run
+// in which one leaves the range of its type fails with an error that names the node (see
 // [Node.Within]).
 func (b *Builder) InType(x Value) Value {
 	if !b.valid(x) || b.DType(x).IsFloat() {
@@ -127,15 +128,16 @@ func (b *Builder) InType(x Value) Value {
 	return x
 }
 
-// Within has runs refused in which x, integers of 32 or 64 bits that the current node
-// computes, leaves its type (see [Node.Within]).
+// Within marks the node of x, integers of 32 or 64 bits that the current node of the
+// source computes, so that a run in which they leave the range of their type fails (see
+// [Node.Within]).
 func (b *Builder) Within(x Value) {
 	if b.valid(x) && x.v.node != nil && x.v.index >= b.first && !x.v.dtype.IsFloat() && x.v.dtype.Bits() > wrapped {
 		x.v.node.within = true
 	}
 }
 
-// wrapped is the most bits of integers that wrap around in a circuit.
+// wrapped is the largest number of bits of integer types that wrap around in a circuit.
 const wrapped = 16
 
 // Wraparound takes whole numbers modulo 2 to the bits of an integer type of at most 16 bits, into
@@ -166,12 +168,13 @@ func (Identity) infer(in []operandType) operandType {
 
 func (Identity) eval(in []operand, shape []int) operand { return in[0].as(shape) }
 
-// The operators below move elements. Each maps the index of every output axis on
-// its own: output (i_1, …, i_r) reads input Σ_k table_k[i_k], or is padding where
-// an entry is negative.
+// The operators below move elements. Each of them treats every output axis separately:
+// output (i_1, …, i_r) reads the input at position Σ_k table_k[i_k], or is padding if one
+// of the entries is negative.
 
-// axisTables makes these tables; at gives, for index i along output axis k, the
-// input axis and the index along it, which is negative for padding.
+// axisTables makes these tables for an input of shape in and an output of the given
+// shape. at returns, for index i along output axis k, the input axis and the index along
+// it, which is negative for padding.
 func axisTables(in, shape []int, at func(k, i int) (axis, index int)) [][]int {
 	st := Strides(in)
 	tables := make([][]int, len(shape))
@@ -189,7 +192,7 @@ func axisTables(in, shape []int, at func(k, i int) (axis, index int)) [][]int {
 	return tables
 }
 
-// moved computes an operator that moves elements.
+// moved computes the result of an operator that moves elements; fill is the padding.
 func moved(x operand, shape []int, tables [][]int, fill float64) operand {
 	out := operand{shape: shape}
 	switch {
@@ -203,6 +206,7 @@ func moved(x operand, shape []int, tables [][]int, fill float64) operand {
 	return out
 }
 
+// move is moved for elements of one type.
 func move[T number](src []T, tables [][]int, shape []int, fill T) []T {
 	out := make([]T, Size(shape))
 	r := len(shape)
@@ -214,7 +218,7 @@ func move[T number](src []T, tables [][]int, shape []int, fill T) []T {
 		return out
 	}
 	last := tables[r-1]
-	run := slices.Min(last) >= 0 // the last axis is copied in one piece
+	run := slices.Min(last) >= 0 // whether each row of the last axis is copied in one piece
 	for i, v := range last {
 		run = run && v == last[0]+i
 	}
@@ -290,7 +294,7 @@ func (s Slice) infer(in []operandType) operandType {
 	}
 	for i, d := range shape {
 		start, step, count := s.Starts[i], s.Steps[i], s.Counts[i]
-		room := d - 1 - start // beyond the first, in the direction of the steps
+		room := d - 1 - start // elements after the first, in the direction of the steps
 		if step < 0 {
 			room, step = start, -step
 		}
@@ -333,8 +337,8 @@ func (b *Builder) SliceAxis(x Value, axis, start, step, count int) (made Value) 
 	return b.Slice(x, starts, steps, counts)
 }
 
-// Gather picks elements along an axis: index i of the result reads Indices[i], or is
-// 0 where that is −1. The rank stays.
+// Gather picks elements along an axis: the result at index i is the element at
+// Indices[i], or 0 if that is −1. The number of axes stays.
 type Gather struct {
 	Axis    int
 	Indices []int
@@ -361,8 +365,8 @@ func (g Gather) eval(in []operand, shape []int) operand {
 	}), 0)
 }
 
-// Gather returns x with index i along axis reading indices[i], 0 where that is −1: a
-// Slice where these are evenly spaced.
+// Gather returns the elements of x at indices along axis, with 0 for an index of −1. It
+// becomes a Slice if the indices are evenly spaced.
 func (b *Builder) Gather(x Value, axis int, indices []int) Value {
 	if n := len(indices); n > 0 && slices.Min(indices) >= 0 {
 		step := 1
@@ -437,7 +441,8 @@ func (b *Builder) Pad(x Value, begin, end []int, value float64) (made Value) {
 	return b.emit(p, x)
 }
 
-// padParts pads the parts: with 0, or, if the padding value stands for −∞, with that.
+// padParts returns the parts of the padded x. The truth values are padded with 0; but if
+// the padding value stands for −∞, fin is padded with 0 and neg with 1.
 func (b *Builder) padParts(p Pad, x Value) parts {
 	out, value := b.parts(x), p.Value
 	p.Value = 0
@@ -458,15 +463,15 @@ func (b *Builder) padParts(p Pad, x Value) parts {
 // PadMode is a way to pad a tensor with elements of itself.
 type PadMode uint8
 
-// The modes, for an axis of a, b, c: reflect … c b | a b c | b a …, edge
-// … a a | a b c | c c …, wrap … b c | a b c | a b …
+// The modes. For an axis with the elements a, b, c they give: Reflect … c b | a b c | b a
+// …, Edge … a a | a b c | c c …, Wrap … b c | a b c | a b …
 const (
 	Reflect PadMode = iota
 	Edge
 	Wrap
 )
 
-// PadWithin pads one axis of x with elements of it; negative amounts cut.
+// PadWithin pads one axis of x with elements of x; negative amounts cut.
 func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) (made Value) {
 	defer b.refused(&made)
 	b.needAxes(x, axis)
@@ -509,7 +514,7 @@ func (Expand) eval(in []operand, shape []int) operand {
 	return moved(in[0], shape, broadcastTables(in[0].shape, shape), 0)
 }
 
-// Expand broadcasts x with a shape.
+// Expand repeats x so that it has the shape to which its own and the given one broadcast.
 func (b *Builder) Expand(x Value, with []int) (made Value) {
 	defer b.refused(&made)
 	b.need(x)
@@ -596,7 +601,7 @@ func (c Concat) eval(in []operand, shape []int) operand {
 func (b *Builder) Concat(axis int, parts ...Value) (made Value) {
 	defer b.refused(&made)
 	b.need(parts...)
-	inferred(Concat{axis}, b.operandTypes(parts...)) // of all, the empty ones included
+	inferred(Concat{axis}, b.operandTypes(parts...)) // checks all parts, the empty ones included
 	kept := slices.DeleteFunc(slices.Clone(parts), func(v Value) bool { return Size(b.Shape(v)) == 0 })
 	if len(kept) == 0 {
 		kept = parts[:1]

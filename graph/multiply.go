@@ -5,11 +5,10 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/matmul"
 )
 
-// multiplyInto sets out = a·b for a of m×k and b of k×n, or n×k when
-// transposed. Every output is one sum in the order of k, however the work is
-// split.
+// multiplyInto sets out = a·b for a of m×k and b of k×n, or of n×k if transposed is set.
+// Every output adds its k terms in order, however the work is split.
 func multiplyInto[W float32 | float64](out, a []float64, b []W, m, k, n int, transposed bool) {
-	if m < 4 { // a vector or so: b is read once
+	if m < 4 { // few rows: matmul would copy b, which is not worth it
 		vectorTimes(out, a, b, m, k, n, transposed)
 		return
 	}
@@ -23,8 +22,8 @@ func multiplyInto[W float32 | float64](out, a []float64, b []W, m, k, n int, tra
 	}, columns)
 }
 
-// storedPart is about how many stored numbers are decoded and multiplied at a time. They stay
-// in the second-level cache.
+// storedPart is about how many stored numbers are decoded and multiplied at a time, few
+// enough to stay in the second-level cache.
 const storedPart = 1 << 16
 
 // multiplyStored is multiplyInto for a stored b, n×k, which is read in parts.
@@ -33,6 +32,7 @@ func multiplyStored(out, a []float64, b *Stored, m, k, n int) {
 		matmul.Streamed(out, a, m, k, n, b.Read)
 		return
 	}
+	// width is the number of rows of b in a part, a multiple of 8.
 	width := max(8, storedPart/k&^7)
 	parallel.For((n+width-1)/width, 1, func(lo, hi int) {
 		part := make([]float32, width*k)
@@ -48,7 +48,7 @@ func multiplyStored(out, a []float64, b *Stored, m, k, n int) {
 	})
 }
 
-// vectorTimes is multiplyInto for few rows.
+// vectorTimes is multiplyInto for an a of few rows.
 func vectorTimes[W float32 | float64](out, a []float64, b []W, m, k, n int, transposed bool) {
 	const block = 256 // columns at a time
 	blocks := (n + block - 1) / block
@@ -72,7 +72,7 @@ func vectorTimes[W float32 | float64](out, a []float64, b []W, m, k, n int, tran
 // dotProducts sets out[j] = Σ_i a[i]·b[j·len(a)+i].
 func dotProducts[W float32 | float64](out, a []float64, b []W) {
 	k, j := len(a), 0
-	// Four sums at a time, as each waits for its last addition.
+	// Four independent sums at a time, as each addition to a sum waits for the one before.
 	for ; j+4 <= len(out); j += 4 {
 		b0, b1, b2, b3 := b[j*k:][:k], b[(j+1)*k:][:k], b[(j+2)*k:][:k], b[(j+3)*k:][:k]
 		var s0, s1, s2, s3 float64
@@ -107,7 +107,8 @@ func axpy[W float32 | float64](dst []float64, x []W, s float64) {
 	}
 }
 
-// multiply is matmul for an operand of either type.
+// multiply is multiplyInto for a b of float32 or float64 that begins at element from of
+// its operand.
 func multiply(out, a []float64, b operand, from, m, k, n int, transposed bool) {
 	if b.w != nil {
 		multiplyInto(out, a, b.w[from:from+k*n], m, k, n, transposed)
@@ -116,7 +117,7 @@ func multiply(out, a []float64, b operand, from, m, k, n int, transposed bool) {
 	}
 }
 
-// index returns 0, step, 2·step, … of length n.
+// index returns the n numbers 0, step, 2·step, …
 func index[T int | int64 | float64](n int, step T) []T {
 	return filled(n, func(i int) T { return T(i) * step })
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Norm divides by the root of the mean square along axes:
-// x/√(mean(x²) + Epsilon), as RMSNorm does; with Centred set, of x less its mean,
-// as LayerNorm does; with Sum set, by the root of the sum of squares, the L2 norm.
-// A row of zeros stays one, even without an epsilon.
+// Norm divides x by the root of its mean square along axes: x/√(mean(x²) + Epsilon), as
+// RMSNorm does. If Centred is set, the mean is subtracted from x first, as LayerNorm
+// does. If Sum is set, it divides by the root of the sum of squares, the L2 norm. A row
+// of zeros gives zeros, even without an epsilon.
 type Norm struct {
 	Axes         []int // ascending
 	Centred, Sum bool
@@ -36,7 +36,8 @@ func (n Norm) infer(in []operandType) operandType {
 	return in[0]
 }
 
-// Count returns the number of elements of a row of an operand of a shape.
+// Count returns the number of elements of a row (the elements that share one norm) of an
+// operand of the given shape.
 func (n Norm) Count(shape []int) int {
 	count := 1
 	for _, a := range n.Axes {
@@ -45,6 +46,8 @@ func (n Norm) Count(shape []int) int {
 	return count
 }
 
+// eval computes x, less its mean if Centred is set, divided by the root of its mean square or sum
+// of squares.
 func (n Norm) eval(in []operand, shape []int) operand {
 	x := in[0].float64s()
 	rows := Reduce{Axes: n.Axes, Keep: true}.shape(shape)
@@ -66,11 +69,11 @@ func (n Norm) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: zipWith(x, root, shape, rows, shape, func(a, b float64) float64 { return a / b })}
 }
 
-// Norm normalises x as op says.
+// Norm applies op to x.
 func (b *Builder) Norm(op Norm, x Value) Value { return b.emit(op, x) }
 
-// LayerNorm is (x − mean)/√(variance + eps) over the axes from the given one on,
-// times scale and plus bias, if there is one.
+// LayerNorm is (x − mean)/√(variance + eps) over the axes from axis on, times scale, plus
+// bias if there is one.
 func (b *Builder) LayerNorm(x Value, axis int, eps float64, scale Value, bias ...Value) (made Value) {
 	defer b.refused(&made)
 	b.needAxes(x, axis)

@@ -1,8 +1,8 @@
 package graph
 
-// operand is a value during evaluation. One field is set: f for computed values and for
-// values that depend on them, w for float constants in float32, i for integer constants,
-// or stored for a constant that is read in parts (partly).
+// operand is a value during evaluation. Besides shape, one field is set: f for computed
+// values and for float64 results of folding, w for float constants in float32, i for
+// integer constants, or stored for a constant that is read in parts (see partly).
 type operand struct {
 	shape  []int
 	f      []float64
@@ -11,8 +11,8 @@ type operand struct {
 	stored *Stored
 }
 
-// partly reports whether an operator can read a constant operand in parts, so that it is
-// never in memory as float32 as a whole.
+// partly reports whether op can read its operand with the given index in parts, if that
+// is a Stored constant. Such a constant is never in memory as float32 as a whole.
 func partly(op Op, operand int) bool {
 	switch op := op.(type) {
 	case Gemm:
@@ -25,7 +25,7 @@ func partly(op Op, operand int) bool {
 	return false
 }
 
-// float64s returns the elements as float64, without a copy where they are.
+// float64s returns the elements as float64, without a copy if they are float64 already.
 func (o operand) float64s() []float64 {
 	if o.f != nil {
 		return o.f
@@ -39,6 +39,7 @@ func (o operand) float64s() []float64 {
 // number is the constraint for elements of tensors.
 type number interface{ float32 | float64 | int64 }
 
+// convert converts each number of a list to another type, as Go does.
 func convert[D, S number](src []S) []D {
 	out := make([]D, len(src))
 	for i, v := range src {
@@ -47,12 +48,12 @@ func convert[D, S number](src []S) []D {
 	return out
 }
 
-// each lists what f makes of the elements of a list.
+// each returns f(x) for each x of a list.
 func each[A, B any](list []A, f func(A) B) []B {
 	return filled(len(list), func(i int) B { return f(list[i]) })
 }
 
-// filled lists what f gives for each of n places.
+// filled returns f(0), …, f(n−1).
 func filled[T any](n int, f func(i int) T) []T {
 	out := make([]T, n)
 	for i := range out {

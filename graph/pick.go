@@ -12,11 +12,11 @@ import (
 // vectors.
 const directRows = 64
 
-// mostPicked is the most entries of all these vectors together.
+// mostPicked bounds the entries of all these vectors of one Take together.
 const mostPicked = 1 << 24
 
-// given reports whether a value is an input of integers, possibly in another shape or
-// type, so that indices in it are public.
+// given reports whether a value is an integer input of the graph, possibly in another
+// shape or type. Indices in it are public.
 func given(v *value) bool {
 	for v.node != nil {
 		switch v.node.op.(type) {
@@ -29,8 +29,8 @@ func given(v *value) bool {
 	return v.tensor == nil && !v.dtype.IsFloat()
 }
 
-// pick is Take at computed indices. They may count from the end. An index without a row
-// gives zeros.
+// pick is Take at computed indices, of which negative ones count from the end. An index
+// without a row gives zeros.
 func (b *Builder) pick(x Value, axis int, indices Value) (made Value) {
 	defer b.refused(&made)
 	in, at, dtype := b.Shape(x), b.Shape(indices), b.DType(x)
@@ -67,8 +67,8 @@ func (b *Builder) pick(x Value, axis int, indices Value) (made Value) {
 	return b.Transpose(y, slices.Concat(before, order[:len(at)], after))
 }
 
-// hot returns, for each of the indices, whether it is row 0, 1, … (n, rows): 0 and 1 of
-// their type, or truth values.
+// hot returns, for each of n indices, its one-hot vector: shape (n, rows), 1 at the row
+// with that index and 0 elsewhere. The type is bool, or that of the indices.
 func (b *Builder) hot(indices Value, rows int) Value {
 	n := Size(b.Shape(indices))
 	i := b.Reshape(indices, []int{n, 1})
@@ -79,6 +79,7 @@ func (b *Builder) hot(indices Value, rows int) Value {
 	if rows <= directRows {
 		return b.OneHot(i, 1, rows)
 	}
+	// Split the index as high·step + low, with a step of about the root of rows.
 	step := 1
 	for step*step < rows {
 		step *= 2

@@ -8,11 +8,12 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// MaxPool is the greatest element of each window. Padding never wins.
+// MaxPool is the greatest element of each window. Padding does not count.
 type MaxPool struct{ Window }
 
 func (p MaxPool) infer(in []operandType) operandType {
 	t := p.Window.infer(in)
+	// Every window must contain an element of the input.
 	for i, n := range t.shape[2:] {
 		for j := range n {
 			refuse.If(p.overlap(i, j, 0, in[0].shape[2+i]) == 0,
@@ -30,8 +31,8 @@ func (p MaxPool) eval(in []operand, shape []int) operand {
 // MaxPool is the greatest element of each window of x, of shape (N, C, [H,] W).
 func (b *Builder) MaxPool(x Value, w Window) Value { return b.emit(MaxPool{w}, x) }
 
-// AveragePool is the sum of each window, padding included, over the number of
-// kernel positions.
+// AveragePool is the sum of each window, padding (zeros) included, divided by the number
+// of kernel positions.
 type AveragePool struct{ Window }
 
 func (p AveragePool) eval(in []operand, shape []int) operand {
@@ -53,7 +54,8 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) (result Value) {
 	out := b.Shape(y)[2:]
 	refuse.If(len(lo) != len(out) || len(hi) != len(out), "bounds %v and %v for %d spatial axes", lo, hi, len(out))
 	b.needRoom(out...)
-	// The divisor is a product over the axes, and so is the correction.
+	// The number of positions that count is a product over the axes, and so is the factor
+	// that corrects AveragePool, which divides by the size of the kernel.
 	factors := make([][]float64, len(out))
 	uniform := true
 	for i, n := range out {
@@ -86,7 +88,7 @@ func (w Window) infer(in []operandType) operandType {
 	return operandType{shape: append(slices.Clone(s[:2]), w.outputs(s[2:])...), dtype: Float}
 }
 
-// pool combines each window of each channel, from start on.
+// pool combines the elements of each window of each channel by step, starting from start.
 func (w Window) pool(x operand, shape []int, start float64, step func(a, b float64) float64) []float64 {
 	in := x.float64s()
 	w = w.plane()

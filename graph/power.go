@@ -1,8 +1,8 @@
 package graph
 
-// exponential is x to the power of a computed e: exp(e·log |x|) with the sign of odd powers
-// where x is negative. It is partial: +∞ where x is 0 and e negative, NaN where x is negative
-// and e not whole. x⁰ is 1.
+// exponential is x to the power of a computed e: exp(e·log |x|), with the sign of odd powers
+// where x is negative. x⁰ is 1. The result is a partial value: it is +∞ where x is 0 and e is
+// negative, and NaN where x is negative and e is not whole.
 func (b *Builder) exponential(x, e Value) Value {
 	if !b.DType(x).IsFloat() {
 		return b.Failf("its exponent must be constant, since its base is integers, but %s", b.Depends(e))
@@ -21,8 +21,8 @@ func (b *Builder) exponential(x, e Value) Value {
 		isNegative := b.Test(IsPositive, b.Negative(x))
 		negative := b.Cast(isNegative, Float)
 		half := b.Mul(e, b.number("half", 0.5))
-		odd := b.Sub(e, b.Mul(b.Apply(Floor, half), b.number("two", 2))) // of a whole number, 0 or 1
-		isWhole := b.Test(IsZero, b.Sub(e, b.Apply(Floor, e)))           // 0: no such power
+		odd := b.Sub(e, b.Mul(b.Apply(Floor, half), b.number("two", 2))) // e mod 2, which is 0 or 1 if e is whole
+		isWhole := b.Test(IsZero, b.Sub(e, b.Apply(Floor, e)))           // where it is 0, a negative x has no power e
 		sign := b.Mul(b.Cast(isWhole, Float), b.Sub(one, b.Mul(odd, b.number("two", 2))))
 		size = b.Mul(size, b.Add(one, b.Mul(negative, b.Sub(sign, one))))
 		if !whole && b.sometimes(isNegative) {
@@ -32,7 +32,7 @@ func (b *Builder) exponential(x, e Value) Value {
 	if signed && !b.aboveZero(x) && b.sometimes(atZero) {
 		pos = func() Value { return b.both(atZero, b.Test(IsPositive, b.Negative(e))) }
 	}
-	none := b.Cast(b.Test(IsZero, e), Float) // 0⁰ = 1
+	none := b.Cast(b.Test(IsZero, e), Float) // the result where x is 0: 0⁰ = 1, else 0
 	return b.undefined(b.Add(b.Mul(size, b.Sub(one, zero)), b.Mul(zero, none)), nan, pos)
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// recognise finds groups of small operators that compute a norm, a Softmax or its
-// logarithm, the mask of one, a magnitude, the logarithm of a magnitude's square or of sums of such
-// squares with weights, or squares of deviations, and factors of channels that even each other out.
-// It replaces each group by one operator or a few that lose less. Nodes that are not needed any
-// more are removed. Values change only by rounding, except that all numbers of a mask become
-// infinite.
+// recognise finds groups of small operators that compute one of the following, and replaces each
+// group by one operator or a few that lose less precision: a norm; a Softmax or its logarithm; the
+// mask of a Softmax; a magnitude; the logarithm of a magnitude's square, or of weighted sums of
+// such squares; squares of deviations; factors of channels that cancel each other. It removes nodes
+// that are not needed any more. Values change only by rounding, except that all numbers of a mask
+// become infinite.
 func (b *Builder) recognise() error {
 	var refused NodesError
 	b.rewrite(func(n *node) {
@@ -46,14 +46,14 @@ func (b *Builder) recognise() error {
 	}
 	b.rewrite(func(n *node) { b.logarithm(n, b.logPower) })
 	b.rewrite(func(n *node) { b.logarithm(n, b.logOfBands) })
-	b.rewrite(b.magnitudes) // of which norms and logarithms have no need
+	b.rewrite(b.magnitudes) // only the roots that norms and logarithms have left
 	b.rewrite(b.channels)
 	b.deviations()
 	return nil
 }
 
-// rewrite has change called with every node, which may add nodes that come before it. Nodes
-// that are not needed any more are removed.
+// rewrite calls change with every node, in order. change may alter the node, and add nodes,
+// which then come before it. Nodes that are not needed afterwards are removed.
 func (b *Builder) rewrite(change func(n *node)) {
 	nodes := b.nodes
 	b.nodes = make([]*node, 0, len(nodes))
@@ -75,9 +75,9 @@ func (b *Builder) readers() map[*value]int {
 	return count
 }
 
-// Of nil, which stands for no value, the following return nil.
+// The functions below accept nil, for no value, and return nil for it.
 
-// operator returns the operator that computes v, nil of what no node computes.
+// operator returns the operator that computes v; nil for an input or a constant.
 func operator(v *value) Op {
 	if v == nil || v.node == nil {
 		return nil
@@ -93,7 +93,7 @@ func operation(v *value, op Op) *node {
 	return nil
 }
 
-// function returns the operand and the parameters if v is the function f of a value.
+// function returns x and the parameters if v is f(x), and nil otherwise.
 func function(v *value, f *Function) (*value, []float64) {
 	if s, ok := operator(v).(Scalar); ok && s.Func == f {
 		return v.node.in[0], s.Params
@@ -101,7 +101,8 @@ func function(v *value, f *Function) (*value, []float64) {
 	return nil, nil
 }
 
-// reduction returns the operand and the operator if v is a Reduce of a value.
+// reduction returns the operand and the operator if v is the result of a Reduce, and nil
+// otherwise.
 func reduction(v *value) (*value, Reduce) {
 	if r, ok := operator(v).(Reduce); ok {
 		return v.node.in[0], r
@@ -109,7 +110,8 @@ func reduction(v *value) (*value, Reduce) {
 	return nil, Reduce{}
 }
 
-// same reports whether two values are computed alike.
+// same reports whether two values are the same, or computed by the same operators from
+// the same values at most depth operators before.
 func same(u, v *value, depth int) bool {
 	if u == v {
 		return true
@@ -125,7 +127,8 @@ func same(u, v *value, depth int) bool {
 	return true
 }
 
-// constant returns the number that all elements of a constant have, if they are equal.
+// constant returns the number that all elements of a constant equal. It returns false if
+// they differ, or v is not a constant.
 func constant(v *value) (float64, bool) {
 	if v.tensor == nil || v.tensor.Len() == 0 {
 		return 0, false
@@ -133,8 +136,8 @@ func constant(v *value) (float64, bool) {
 	return v.tensor.Uniform()
 }
 
-// split returns the computed operand of a node with two operands, and the number that
-// the other one is.
+// split returns the operands of a node if one is computed, and the other is a constant
+// whose elements all equal one number: the computed operand and this number.
 func split(n *node) (*value, float64, bool) {
 	for i, v := range n.in {
 		if c, ok := constant(v); ok && n.in[1-i].tensor == nil {
@@ -144,8 +147,8 @@ func split(n *node) (*value, float64, bool) {
 	return nil, 0, false
 }
 
-// normOf returns the norm whose last node n is, and its operand: n is x/√s, or x times
-// 1/√s.
+// normOf returns the norm that ends in node n, and the norm's operand. The node is x/√s,
+// or x times 1/√s.
 func normOf(n *node) (Norm, *value, bool) {
 	switch n.op {
 	case Div:
@@ -164,7 +167,7 @@ func normOf(n *node) (Norm, *value, bool) {
 	return Norm{}, nil, false
 }
 
-// repeated returns what v is an Expand of, or v.
+// repeated returns u if v is an Expand of u with as many axes, and else v itself.
 func repeated(v *value) *value {
 	if _, ok := operator(v).(Expand); ok && len(v.shape) == len(v.node.in[0].shape) {
 		return v.node.in[0]
@@ -172,7 +175,8 @@ func repeated(v *value) *value {
 	return v
 }
 
-// tiny is the largest lower bound of a norm that only guards against division by zero.
+// tiny is the largest lower bound of a root that counts as a mere guard against division
+// by zero.
 const tiny = 1e-6
 
 // rootOf returns s where v is √s, or max(√s, least) with a tiny least.
@@ -204,7 +208,8 @@ func inverseRootOf(v *value) (*value, bool) {
 	return nil, false
 }
 
-// norm returns the norm that n is if it is x/√s with a norm from below.
+// norm returns the norm that n is, and its operand, if n is x/max(√s, least) and s is the
+// mean or sum of x², possibly plus an epsilon. least² counts as an epsilon.
 func norm(n *node, x, s *value, least float64) (Norm, *value, bool) {
 	op := Norm{Epsilon: least * least}
 	if add := operation(s, Add); add != nil && least == 0 {
@@ -223,7 +228,7 @@ func norm(n *node, x, s *value, least float64) (Norm, *value, bool) {
 		return Norm{}, nil, false
 	}
 	op.Axes, op.Sum = axes, sum
-	// Of x less its mean it is a LayerNorm.
+	// If x is itself u − mean(u), it is a LayerNorm of u.
 	if sub := operation(x, Sub); sub != nil && !sum {
 		mean, over, sum, ok := reduced(repeated(sub.in[1]))
 		if ok && !sum && mean == sub.in[0] && slices.Equal(over, axes) {
@@ -234,8 +239,8 @@ func norm(n *node, x, s *value, least float64) (Norm, *value, bool) {
 	return op, x, true
 }
 
-// reduced returns x and axes if v is the mean or the sum of x along axes that it keeps
-// with dimension 1.
+// reduced returns x and axes if v is the mean of x along axes, or the sum (then sum is
+// set), and the axes are kept with dimension 1. A sum times 1/count is a mean.
 func reduced(v *value) (x *value, axes []int, sum, ok bool) {
 	scale, shape := 1.0, v.shape
 	if n := operation(v, Mul); n != nil {
@@ -263,13 +268,14 @@ func reduced(v *value) (x *value, axes []int, sum, ok bool) {
 	return nil, nil, false, false
 }
 
-// masked is the largest number that masks a score when it is added to it.
+// masked is the largest number that counts as a mask when it is added to a score or
+// replaces one.
 const masked = -1e4
 
-// unmask removes the masks from the scores of a Softmax, and gives the node a mask of
-// 0 and 1 instead. A mask is a constant with entries of at most masked that is added
-// to the scores, or that a Where puts in their place. Masks computed from truth values
-// are removed as well, one by one.
+// unmask removes the masks from the scores of a Softmax n, and gives the node a mask of 0
+// and 1 instead. A mask is a constant with entries of at most masked that is added to the
+// scores, or from which a Where takes entries in place of scores. Masks computed from
+// truth values (openMaskOf) are removed as well, and become one operand each.
 func (b *Builder) unmask(n *node) {
 	scores, mask := n.in[0], (*Tensor)(nil)
 	var open []*value
@@ -286,7 +292,7 @@ func (b *Builder) unmask(n *node) {
 			m = both(mask, m)
 		}
 		scores, mask = x, m
-		if rest != nil { // what the constant adds elsewhere
+		if rest != nil { // the numbers that the constant adds to the scores that it does not mask
 			c := &value{name: b.unique(n.name + "/bias"), shape: rest.Shape, dtype: Float, tensor: rest}
 			scores = b.computedBy(Add, b.unique(n.name+"/scores"), x.shape, x.dtype, x, c)
 			break
@@ -294,7 +300,7 @@ func (b *Builder) unmask(n *node) {
 	}
 	n.in = append([]*value{scores}, open...)
 	empty := n.op.(Softmax).Empty
-	if len(open) > 0 { // which may leave nothing of a row
+	if len(open) > 0 { // computed masks may mask a whole row
 		n.op = Softmax{Empty: true}
 	}
 	if mask == nil {
@@ -327,13 +333,13 @@ func openMaskOf(v *value) (x, mask *value) {
 	return nil, nil
 }
 
-// isOne reports whether t is there and all of its elements are 1.
+// isOne reports whether t is not nil and all of its elements are 1.
 func isOne(t *Tensor) bool {
 	return t != nil && t.all(func(x float64) bool { return x == 1 })
 }
 
-// truth reports whether v is computed and has only 0 and 1, provided that inputs of
-// integers that the model uses as masks have only 0 and 1.
+// truth reports whether v is not constant and has only 0 and 1. It assumes that an
+// integer input that the model uses as a mask has only 0 and 1.
 func truth(v *value) bool {
 	switch {
 	case v.tensor != nil:
@@ -364,8 +370,9 @@ func both(x, y *Tensor) *Tensor {
 	return &Tensor{Shape: shape, DType: Bool, I64: zipWith(x.I64, y.I64, x.Shape, y.Shape, shape, func(a, b int64) int64 { return a * b })}
 }
 
-// maskOf returns the scores that v masks, the mask, and the numbers that v adds
-// besides (nil if they are all 0). x is nil if v masks nothing.
+// maskOf returns the scores x of which v is a masked version, the mask (1 where a score
+// counts), and the numbers that v adds to the scores besides (nil if they are all 0). x
+// is nil if v masks nothing.
 func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
 	if n := operation(v, Add); n != nil {
 		for i, c := range n.in {
@@ -403,8 +410,8 @@ func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
 	return nil, nil, nil
 }
 
-// maskOfPart is maskOf of scores beside others along the last axis, as sinks of attention are: the
-// mask is 1 for these.
+// maskOfPart is maskOf for scores that a Concat joins with others along the last axis, such as
+// attention sinks. The mask is 1 for the others.
 func (b *Builder) maskOfPart(v *value) (x *value, mask *Tensor) {
 	from, all := 0, v.shape[len(v.shape)-1]
 	for i, part := range v.node.in {
@@ -432,7 +439,7 @@ func (b *Builder) maskOfPart(v *value) (x *value, mask *Tensor) {
 	return nil, nil
 }
 
-// below reports whether all elements are at most masked.
+// below reports whether all elements are at most masked, or NaN.
 func below(c *Tensor) bool {
 	return c.all(func(x float64) bool { return !(x > masked) })
 }

@@ -14,7 +14,7 @@ type Reduce struct {
 	Keep bool  // keeps the axes, with dimension 1
 }
 
-// Reduction is how elements are combined.
+// Reduction says how Reduce combines elements.
 type Reduction uint8
 
 // The reductions.
@@ -28,18 +28,18 @@ const (
 	Product
 )
 
-// reducer combines elements: a start value, a step, and a final operation on the
-// result for n elements.
+// reducer combines elements: from start on it applies step to the result so far and each
+// element, and at the end it applies end to the result and the number of elements.
 type reducer[T number] struct {
 	start T
 	step  func(a, b T) T
-	end   func(a T, n int) T // nil for none
+	end   func(a T, n int) T // nil: the result stays as it is
 }
 
 var reductions = [...]struct {
 	name   string
 	floats reducer[float64]
-	ints   reducer[int64] // the zero one where there is none
+	ints   reducer[int64] // zero if the reduction does not accept integers
 }{
 	Sum:     {"ReduceSum", reducer[float64]{0, sum[float64], nil}, reducer[int64]{0, sum[int64], nil}},
 	Mean:    {"ReduceMean", reducer[float64]{0, sum[float64], func(a float64, n int) float64 { return a / float64(n) }}, reducer[int64]{}},
@@ -82,9 +82,10 @@ func (r Reduce) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, i: combine(in[0].i, in[0].shape, shape, r.Axes, f.ints)}
 }
 
-// combine reduces x along axes.
+// combine reduces x, of shape in, along axes. shape is that of the result.
 func combine[T number](x []T, in, shape, axes []int, r reducer[T]) []T {
-	// The index of an element in the result: reduced axes contribute nothing.
+	// The table of each axis gives its part of the position in the result. Reduced axes
+	// contribute nothing.
 	to := make([][]int, len(in))
 	stride, count := 1, 1
 	for a := len(in) - 1; a >= 0; a-- {
@@ -108,7 +109,7 @@ func combine[T number](x []T, in, shape, axes []int, r reducer[T]) []T {
 	return out
 }
 
-// Reduce combines the elements of x along ascending axes; keep keeps these with
+// Reduce combines the elements of x along ascending axes. If keep is set these stay, with
 // dimension 1.
 func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) (made Value) {
 	defer b.refused(&made)
@@ -117,7 +118,7 @@ func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) (made Valu
 	r := Reduce{f, axes, keep}
 	n := Norm{Axes: axes}.Count(in)
 	if dt := b.DType(x); n == 0 && (f == MaxOf || f == MinOf) && !dt.IsFloat() {
-		lo, hi := dt.Bounds() // of nothing: the type's own
+		lo, hi := dt.Bounds() // of no elements: the least or greatest number of the type
 		if f == MinOf {
 			lo = hi
 		}

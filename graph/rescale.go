@@ -7,8 +7,8 @@ import (
 )
 
 // Rescale is x·Factor, rounded to the nearest whole number, for whole numbers x.
-// Quantised models rescale sums of products so. A proof uses a fraction that is far
-// closer to the factor than a coefficient of a few bits could be.
+// Quantised models rescale sums of products in this way. A proof replaces the factor by a
+// fraction that is far closer to it than a coefficient of a few bits could be.
 type Rescale struct{ Factor float64 }
 
 func (Rescale) takes() operands { return operands{1, 1, floats} }

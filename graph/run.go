@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// RunFloat runs the graph in float64 and returns every graph input and node
-// output by name, row-major. inputs are in the order of g.Inputs. It is the
-// reference for accuracy: weights are those of the model in float32. All values
-// together may have MaxActivations elements.
+// RunFloat runs the graph in float64 and returns every graph input and node output by
+// name, row-major. inputs are in the order of g.Inputs. It is the reference for accuracy:
+// weights are the float32 weights of the model. All values together may have at most
+// MaxActivations elements.
 func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 	if n := g.activations(); n > MaxActivations {
 		return nil, fmt.Errorf("a run computes %d elements, and may have %d", n, MaxActivations)
@@ -24,8 +24,8 @@ func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 
 // VisitFloat is RunFloat, but keeps a value only until its last reader. It calls visit
 // with the name and the elements of every graph input and node output, in the order in
-// which they are computed. The values that are in memory at a time may have
-// MaxActivations elements.
+// which they are computed. The values that are in memory at the same time may have at
+// most MaxActivations elements.
 func (g *Graph) VisitFloat(inputs [][]float64, visit func(name string, values []float64)) error {
 	last := g.lastReaders()
 	if n, _ := g.peak(last); n > MaxActivations {
@@ -34,7 +34,8 @@ func (g *Graph) VisitFloat(inputs [][]float64, visit func(name string, values []
 	return g.run(inputs, make(map[string][]float64), visit, last)
 }
 
-// run computes all values. If last is given, it drops each value after its last reader.
+// run computes all values into values, and calls visit for each. If last is not nil (see
+// lastReaders), it deletes each value after its last reader.
 func (g *Graph) run(inputs [][]float64, values map[string][]float64, visit func(string, []float64), last [][]string) error {
 	if len(inputs) != len(g.Inputs) {
 		return fmt.Errorf("the model takes %d inputs, but %d are given", len(g.Inputs), len(inputs))
@@ -65,7 +66,7 @@ func (g *Graph) run(inputs [][]float64, values map[string][]float64, visit func(
 	return nil
 }
 
-// lastReaders lists, for each node, the values that no later node reads. A node's own
+// lastReaders lists, for each node, the values that no later node reads. The node's
 // result is among them if no node reads it.
 func (g *Graph) lastReaders() [][]string {
 	last := make([][]string, len(g.Nodes))
@@ -82,16 +83,18 @@ func (g *Graph) lastReaders() [][]string {
 	return last
 }
 
-// Alive is the most elements of computed values that VisitFloat has in memory at a time.
+// Alive returns the largest number of elements of computed values that VisitFloat has in
+// memory at the same time.
 func (g *Graph) Alive() int {
 	n, _ := g.Peak()
 	return n
 }
 
-// Peak returns Alive, and the node after which that many elements are in memory; nil if
-// there are no nodes.
+// Peak returns the same number as Alive, and the node after which that many elements are
+// in memory; the node is nil if there are none.
 func (g *Graph) Peak() (elements int, at *Node) { return g.peak(g.lastReaders()) }
 
+// peak is Peak for the lists that lastReaders returns.
 func (g *Graph) peak(last [][]string) (elements int, at *Node) {
 	computed := make(map[string]int, len(g.Nodes))
 	now := 0
@@ -117,8 +120,8 @@ func (g *Graph) activations() int {
 	return n
 }
 
-// RunNode computes the value of a node of the graph in float64, row-major, from
-// those of its inputs that are not constants.
+// RunNode computes the result of a node of the graph in float64, row-major. values has
+// the node's operands by name, constants excepted.
 func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error) {
 	if Size(g.Shapes[n.Output]) == 0 {
 		return []float64{}, nil
@@ -134,7 +137,7 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 				in[i].f = t.Exact
 			case t.I64 == nil:
 				in[i].w = t.Floats()
-			default: // at run time all numbers are float64
+			default: // integers: at run time all numbers are float64
 				in[i].f = t.Float64s()
 				if err := exact(in[i].f, t.DType); err != nil {
 					return nil, NodeError{Op: Kind(n.Op), Name: n.Name, Reason: fmt.Sprintf("constant %s: %v", Quote(name), err)}
@@ -156,8 +159,8 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 	return made, nil
 }
 
-// exact says which of the numbers of an integer type is none, or none that float64s are exact
-// for.
+// exact returns an error, for an integer type dt, if one of the values is not finite or
+// beyond ±2^53, where float64 no longer holds every integer. For other types it returns nil.
 func exact(values []float64, dt DType) error {
 	if dt.IsFloat() || !dt.Known() {
 		return nil
@@ -173,7 +176,8 @@ func exact(values []float64, dt DType) error {
 	return nil
 }
 
-// within says which of some whole numbers an integer type does not hold.
+// within returns an error if one of the whole numbers is outside of the range of integer
+// type dt.
 func within(values []float64, dt DType) error {
 	lo, hi := dt.Bounds()
 	for i, v := range values {

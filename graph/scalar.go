@@ -12,41 +12,40 @@ type Scalar struct {
 	Params []float64 // one for each of Func.Params
 }
 
-// Function is a function of one number. The functions there are, one entry
-// each, are the variables of type *Function of this package; a new one needs
-// nothing but its entry: the ONNX reader finds it by its name, the float model
-// runs its formula, and the quantiser makes a table of it.
+// Function is a function of one number. The functions that exist are the variables of
+// type *Function of this package, with one entry each. A new one needs nothing but its
+// entry: the ONNX reader finds it by its name, the float model runs its formula, and the
+// quantiser makes a table of it.
 type Function struct {
 	Name   string // as in ONNX
 	Params []Param
 	// Formula is the function with its parameters. Exactly one of Formula and
 	// Clamp is set.
 	Formula func(x float64, params []float64) float64
-	// Clamp is the function where that is a clamp, which a proof does without a
-	// table of its own.
+	// Clamp returns the function, if it is a clamp. A proof computes a clamp without a table
+	// of its own.
 	Clamp func(params []float64) Clamp
-	// Domain is where the formula is defined, and what replaces it elsewhere. The
-	// zero Domain is the whole line; if the formula gives NaN all the same, 0
-	// replaces it.
+	// Domain says where the formula is defined, and what replaces it elsewhere. The zero
+	// Domain is the whole line. If the formula gives NaN even in the domain, 0 replaces it.
 	Domain Domain
 	// Ints is the function on integers. If it is nil, the function accepts only
 	// floats. (A clamp accepts both.)
 	Ints func(int64) int64
-	// Jumps marks a function that is discontinuous at many points. A small rounding
-	// error before it could become large, so it serves constants only.
+	// Jumps marks a function that is discontinuous. A small rounding error of its argument
+	// could change the result much, so the function serves only to fold constants.
 	Jumps bool
 }
 
-// Param is a parameter of a function: the name of its attribute in ONNX, and
-// its value where that is absent.
+// Param is a parameter of a function: the name of its attribute in ONNX, and the value
+// that it has if the attribute is absent.
 type Param struct {
 	Name    string
 	Default float64
 }
 
-// Domain is a closed interval. Outside of it the float model gives NaN, and
-// Quantise refuses samples that lead there. A proved run has a defined value there,
-// and counts it.
+// Domain is the closed interval [Lo, Hi], or the whole line if both are equal. Outside of
+// it the float model gives NaN, and Quantise refuses samples that lead there. A proved
+// run has a defined value there, and counts such elements.
 type Domain struct {
 	Lo, Hi float64
 	Beyond Beyond
@@ -56,16 +55,16 @@ type Domain struct {
 type Beyond uint8
 
 const (
-	// Hold takes the argument to be the nearer end of the domain.
+	// Hold replaces the argument by the nearer end of the domain.
 	Hold Beyond = iota
-	// Zero is 0.
+	// Zero replaces the result by 0.
 	Zero
 )
 
 // Contains says whether x is in the domain.
 func (d Domain) Contains(x float64) bool { return d.Lo == d.Hi || x >= d.Lo && x <= d.Hi }
 
-// Clamp is the function min(max(x, Lo), Hi), with |x| for x if Abs is set.
+// Clamp is the function min(max(x, Lo), Hi), or min(max(|x|, Lo), Hi) if Abs is set.
 type Clamp struct {
 	Abs    bool
 	Lo, Hi float64 // may be infinite
@@ -79,7 +78,7 @@ func (c Clamp) At(x float64) float64 {
 	return min(max(x, c.Lo), c.Hi)
 }
 
-// ints is At for an integer; the ends are rounded towards zero.
+// ints is At for an integer. Lo and Hi are rounded towards zero.
 func (c Clamp) ints(a int64) int64 {
 	if c.Abs {
 		a = max(a, -a)
@@ -93,8 +92,9 @@ func (c Clamp) ints(a int64) int64 {
 	return a
 }
 
-// whole is x rounded towards zero and clamped to the range of int64. The result of
-// a plain conversion of numbers beyond that range depends on the machine.
+// whole returns x rounded towards zero and clamped to the range of int64, and 0 for NaN.
+// A plain conversion of numbers beyond that range gives results that depend on the
+// machine.
 func whole(x float64) int64 {
 	switch {
 	case x >= 1<<63:
@@ -107,7 +107,7 @@ func whole(x float64) int64 {
 	return 0 // NaN
 }
 
-// functions are the entries by name.
+// functions has all functions by name.
 var functions = map[string]*Function{}
 
 // define registers a function.
@@ -126,8 +126,8 @@ func FunctionNamed(name string) *Function { return functions[name] }
 // process.
 func (f *Function) GoString() string { return "graph." + f.Name }
 
-// Of returns the function that s applies. It gives NaN or an infinity where that
-// is not defined.
+// Of returns the function that s applies, parameters included. The function gives NaN or
+// an infinity where it is not defined.
 func (s Scalar) Of() func(float64) float64 {
 	if s.Func.Clamp != nil {
 		return s.Func.Clamp(s.Params).At
@@ -178,8 +178,8 @@ func (b *Builder) Apply(f *Function, x Value, params ...float64) Value {
 	return b.emit(Scalar{f, params}, x)
 }
 
-// Clip is min(max(x, lo), hi), with infinite bounds where a side is open: hi where
-// lo is above it.
+// Clip is min(max(x, lo), hi). An infinite bound leaves its side open. If lo is above hi,
+// the result is hi.
 func (b *Builder) Clip(x Value, lo, hi float64) Value {
 	lo = min(lo, hi)
 	switch {

@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// Selection is what an output follows from that is the first K of a row of scores in their order, such as nearest neighbours.
+// Selection says that an output depends on the first K entries of each row of scores in sorted order, such as the nearest
+// neighbours.
 type Selection struct {
-	Scores string // in rows along the last axis
+	Scores string // name of the scores; their rows are along the last axis
 	K      int
-	Least  bool // the least are first, or the greatest
+	Least  bool // whether the least scores come first, or the greatest
 }
 
-// Selection returns on which selection an output depends, if on one alone, and the output has as many rows, along its first axis,
-// as there are rows of scores. It returns false for other outputs.
+// Selection returns the selection on which an output depends. It returns false if the output depends on none or on several, or if
+// the first axis of the output does not have an entry for each row of scores.
 func (g *Graph) Selection(output string) (Selection, bool) {
 	var found []Selection
 	g.follows(output, func(by map[string]*Node, n *Node) bool {
@@ -32,8 +33,9 @@ func (g *Graph) Selection(output string) (Selection, bool) {
 	return found[0], len(out) > 0 && out[0] == rows && rows > 0
 }
 
-// selects reports whether a node says which entries of a row have the first places, as Builder.TopK builds it: place − i = 0, place
-// being how many entries come before one, by the differences of all pairs.
+// selects reports whether a node says which entry of a row has which of the first places, as Builder.TopK makes it: [place − i =
+// 0], where the place of an entry is the number of entries that come before it, counted by the signs of the differences of all
+// pairs.
 func (g *Graph) selects(by map[string]*Node, n *Node) (Selection, bool) {
 	none := Selection{}
 	if n.Op != IsZero || by[n.Inputs[0]] == nil || by[n.Inputs[0]].Op != Sub {
@@ -46,7 +48,7 @@ func (g *Graph) selects(by map[string]*Node, n *Node) (Selection, bool) {
 	if r, ok := place.Op.(Reduce); !ok || r.Func != Sum || !r.Keep {
 		return none, false
 	}
-	for node := place; ; { // down to the differences
+	for node := place; ; { // back from the place to the differences
 		if node = by[node.Inputs[0]]; node == nil {
 			return none, false
 		}
@@ -61,18 +63,21 @@ func (g *Graph) selects(by map[string]*Node, n *Node) (Selection, bool) {
 		if len(shape) < 2 || len(g.Shapes[x]) != len(shape)-1 {
 			return none, false
 		}
+		// TopK subtracts rows (…, n, 1) from columns (…, 1, n), and the other way round for the least.
 		return Selection{x, list.Shape[1], shape[len(shape)-1] == 1 && shape[len(shape)-2] != 1}, true
 	}
 }
 
-// Boundary is the last entry of a row of scores that is selected and the first that is not, by their places in the row, and how far
-// they are apart in units of the range of all scores, 0 included.
+// Boundary describes where the selection ends in a row of scores. In and Out are the places in the row of the last entry that is
+// selected and of the first one that is not. Margin is the difference of their scores, divided by the range of all scores (see
+// extentOf).
 type Boundary struct {
 	In, Out int
 	Margin  float64
 }
 
-// Boundaries returns the boundary of each row of scores; of rows all of which is selected the margin is infinite.
+// Boundaries returns the boundary of each row of n scores. The margin is infinite if all of a row is selected, or
+// nothing.
 func (s Selection) Boundaries(scores []float64, n int) []Boundary {
 	extent := extentOf(scores)
 	edges := make([]Boundary, len(scores)/n)

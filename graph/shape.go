@@ -12,19 +12,20 @@ import (
 const (
 	MaxRank     = 16
 	MaxElements = 1 << 36
-	// MaxActivations bounds the elements of a computed value, and of those that are in
-	// memory at a time.
+	// MaxActivations bounds the elements of one computed value, and the elements of all
+	// computed values that are in memory at a time.
 	MaxActivations = 1 << 29
-	// MaxInput bounds the elements of an input: inputs and outputs are public, and a proof has
-	// no more.
+	// MaxInput bounds the elements of an input. Inputs and outputs are public, and a proof has
+	// no more public elements.
 	MaxInput = 1 << 24
 	// MaxComputed bounds the elements of all computed values together, so that a small
 	// hostile model cannot ask for much work and memory later. ViT-H/14 at 224² has 2^29.7.
 	MaxComputed = 1 << 32
 )
 
-// CheckShape turns dims into a shape whose product is within the limits. Zero
-// dimensions are allowed, as constants may be empty.
+// CheckShape turns dims into a shape. It returns an error if the rank or the product is
+// above the limits, or a dimension is negative. Zero dimensions are allowed, as constants
+// may be empty.
 func CheckShape[T int | int64](dims []T) ([]int, error) {
 	if len(dims) > MaxRank {
 		return nil, fmt.Errorf("%d axes, more than %d", len(dims), MaxRank)
@@ -80,7 +81,7 @@ func Broadcast(a, b []int) ([]int, bool) {
 	return out, true
 }
 
-// broadcast is Broadcast of shapes that have to.
+// broadcast is Broadcast, but refuses shapes that do not broadcast.
 func broadcast(a, b []int) []int {
 	s, ok := Broadcast(a, b)
 	refuse.If(!ok, "shapes %v and %v do not broadcast", a, b)
@@ -93,7 +94,8 @@ func spreads(from, to []int) bool {
 	return ok && slices.Equal(s, to)
 }
 
-// checkAxes checks that axes are ascending axes of a tensor of the given rank.
+// checkAxes refuses axes that are not strictly ascending axes of a tensor of the given
+// rank.
 func checkAxes(axes []int, rank int) {
 	for i, a := range axes {
 		refuse.If(a < 0 || a >= rank, "axis %d of a tensor with %d axes", a, rank)
@@ -101,7 +103,7 @@ func checkAxes(axes []int, rank int) {
 	}
 }
 
-// Strides returns how far apart neighbours along each axis are.
+// Strides returns, for each axis, the distance of neighbours along it in row-major order.
 func Strides(shape []int) []int {
 	out := make([]int, len(shape))
 	s := 1

@@ -6,23 +6,26 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// smallFormat describes a floating-point type of 8 bits or fewer. Its numbers have
-// mantissa binary digits after the first one and exponents from least on; smaller numbers
-// are on the scale of exponent least. The largest number is most.
+// smallFormat describes a floating-point type of few bits (8 or fewer, or those of
+// halves). Its numbers have mantissa binary digits after the first one, and exponents of
+// at least least. Numbers below 2^least are subnormal: multiples of 2^(least−mantissa).
+// The largest finite number is most.
 type smallFormat struct {
 	mantissa, least int
 	most            float64
-	infinite        bool // it has infinities
+	infinite        bool // the type has infinities
 }
 
-// smallFormats are the types of https://onnx.ai/onnx/technical/float8.html and
-// float4.html but for Float8E8M0, whose numbers, from 2^−127 to 2^127, no one scale holds.
+// smallFormats has the types of https://onnx.ai/onnx/technical/float8.html and
+// float4.html, except Float8E8M0: its numbers range from 2^−127 to 2^127, and no single
+// scale holds them.
 var smallFormats = map[DType]smallFormat{
 	Float8E4M3FN: {3, -6, 448, false}, Float8E4M3FNUZ: {3, -7, 240, false},
 	Float8E5M2: {2, -14, 57344, true}, Float8E5M2FNUZ: {2, -15, 57344, false}, Float4E2M1: {1, 0, 6, false},
 }
 
-// Number is the number of a floating-point type of 8 bits or fewer that has these bits.
+// Number decodes bits as a number of d, which is a floating-point type of 8 bits or
+// fewer.
 func (d DType) Number(bits byte) float32 {
 	if d == Float8E8M0 { // a power of two, without a sign
 		if bits == 0xff {
@@ -42,7 +45,7 @@ func (d DType) Number(bits byte) float32 {
 	switch {
 	case v > f.most && f.infinite && fraction == 0:
 		v = math.Inf(1)
-	case v > f.most, bits == sign && (d == Float8E4M3FNUZ || d == Float8E5M2FNUZ): // which have no −0
+	case v > f.most, bits == sign && (d == Float8E4M3FNUZ || d == Float8E5M2FNUZ): // these two have NaN in place of −0
 		return float32(math.NaN())
 	}
 	if bits&sign != 0 {
@@ -51,8 +54,9 @@ func (d DType) Number(bits byte) float32 {
 	return float32(v)
 }
 
-// at returns the number of the type that is nearest to x, of two equally near the one
-// whose last digit is even, and the largest number if x is larger.
+// at returns the number of the type that is nearest to x; of two equally near, the one
+// whose last digit is even. Beyond the largest number it returns the largest, with the
+// sign of x.
 func (f smallFormat) at(x float64) float64 {
 	unit := math.Ldexp(1, f.least-f.mantissa)
 	if a := math.Abs(x); a > 0 {
@@ -62,19 +66,20 @@ func (f smallFormat) at(x float64) float64 {
 	return min(max(math.RoundToEven(x/unit)*unit, -f.most), f.most)
 }
 
-// beyond returns the limit from which on numbers are too large for the type, and whether
-// the limit itself is too large. The limit is half a unit above the largest number; it
-// rounds to whichever neighbour has an even last digit.
+// beyond returns the limit above which numbers are too large for the type, and whether
+// the limit itself is too large as well. The limit is half a unit in the last place above
+// the largest number. It rounds up, and so is too large, if the last digit of the largest
+// number is odd.
 func (f smallFormat) beyond() (limit float64, itself bool) {
 	_, e := math.Frexp(f.most)
 	unit := math.Ldexp(1, e-1-f.mantissa)
 	return f.most + float64(unit/2), math.Mod(f.most/unit, 2) == 1
 }
 
-// toSmall rounds floats to a type of 8 bits or fewer, on the scale that the type has for
-// numbers of their size. A computed value is rounded on every scale, and the result is
-// selected by its size. Without saturation a number that is too large becomes infinite, or
-// NaN.
+// toSmall rounds floats to a type of 8 bits or fewer. The unit of the rounding depends on
+// the size of a number. So a computed value is rounded for every exponent of the type, and
+// the result for its own exponent is selected. Without saturation a number that is too
+// large becomes infinite, or NaN if the type has no infinities.
 func (b *Builder) toSmall(x Value, to DType, saturate bool) Value {
 	f, ok := smallFormats[to]
 	switch {
@@ -92,7 +97,7 @@ func (b *Builder) toSmall(x Value, to DType, saturate bool) Value {
 	}
 	x = b.Clip(x, -f.most, f.most)
 	size := b.Apply(Abs, x)
-	on := func(e int) Value { // for exponent e
+	on := func(e int) Value { // x rounded for exponent e
 		unit := math.Ldexp(1, e-f.mantissa)
 		return b.Mul(b.Apply(Round, b.Mul(x, b.number("scale", 1/unit))), b.number("unit", unit))
 	}
@@ -104,7 +109,7 @@ func (b *Builder) toSmall(x Value, to DType, saturate bool) Value {
 	return y
 }
 
-// beyondSmall is a finite x in a type of 8 bits, of which numbers that are too large are
+// beyondSmall rounds a finite x to a type of 8 bits. Numbers that are too large become
 // infinite, or NaN if the type has no infinity.
 func (b *Builder) beyondSmall(x Value, to DType, f smallFormat) parts {
 	limit, itself := f.beyond()
@@ -120,8 +125,8 @@ func (b *Builder) beyondSmall(x Value, to DType, f smallFormat) parts {
 	return p
 }
 
-// castParts casts a value that may have numbers that are not finite. Cast to bool such a
-// number is 1; it has no integer.
+// castParts casts a value that may have NaN or infinities. As bool they are 1; they
+// cannot be cast to an integer type.
 func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 	p := func() parts { return b.parts(x) }
 	f, small := smallFormats[to]
@@ -131,7 +136,7 @@ func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 	case !to.IsFloat():
 		return b.Failf("%s may be NaN or infinite here, and no integer stands for that", Quote(b.Name(x)))
 	case to.Small() && !small:
-		return b.toSmall(x, to, saturate) // which says why not
+		return b.toSmall(x, to, saturate) // returns the error
 	case !small && b.Tensor(x) != nil: // a constant of another type
 		t := x.v.tensor
 		return b.masking(b.made("Cast", &Tensor{Shape: t.Shape, DType: Float, F32: t.F32, Public: t.Public}), p)
@@ -151,7 +156,7 @@ func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 	if special := of.special(b); b.valid(special) {
 		fin = b.Where(special, b.number("zero", 0), b.Clip(fin, -f.most, f.most))
 	}
-	most := func(is Value) Value { // in two factors, neither of which is one of a mask
+	most := func(is Value) Value { // most where is holds; as two factors, as one as large as most may count as a mask's
 		const part = 1 << 8
 		return b.Mul(b.Mul(b.Cast(is, Float), b.number("part", part)), b.number("largest", f.most/part))
 	}
@@ -162,14 +167,15 @@ func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
 		fin = b.Sub(fin, most(of.neg))
 	}
 	fin = b.toSmall(fin, to, true)
-	if to == Float4E2M1 { // which has no NaN: ONNX's reference has 0 for it
+	if to == Float4E2M1 { // it has no NaN, and ONNX's reference gives 0 instead
 		return fin
 	}
 	return b.pair(Float, parts{fin: fin, nan: of.nan})
 }
 
-// within returns a finite value that is only rounded to a small type. Numbers of an input
-// beyond the type's largest one need not be distinguished.
+// within returns x, which is rounded to the small type next. If x is the Finite of an
+// input, it sets Reach a little above the type's largest number, as larger numbers need
+// not be distinguished.
 func (b *Builder) within(x Value, f smallFormat) Value {
 	if operator(x.v) != Op(Finite{}) {
 		return x
@@ -178,14 +184,14 @@ func (b *Builder) within(x Value, f smallFormat) Value {
 	return b.emit(Finite{Reach: 1.125 * limit}, Value{x.v.node.in[0]})
 }
 
-// halves are the floating-point types of 16 bits.
+// halves has the floating-point types of 16 bits.
 var halves = map[DType]smallFormat{Float16: {10, -14, 65504, true}, BFloat16: {7, -126, 0x1.fep127, true}}
 
 // IsHalf says whether d is a floating-point type of 16 bits.
 func (d DType) IsHalf() bool { _, is := halves[d]; return is }
 
-// Narrow rounds floats to a type of 16 bits, in which a number that is too large is infinite.
-// Only float runs compute it (see [Graph.Typed]).
+// Narrow rounds floats to a type of 16 bits. Numbers that are too large become infinite. Only
+// float runs compute it (see [Graph.Typed]).
 type Narrow struct{ To DType }
 
 func (Narrow) takes() operands { return operands{1, 1, floats} }
@@ -199,9 +205,10 @@ func (n Narrow) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, f: apply(in[0].float64s(), halves[n.To].narrow)}
 }
 
-// narrow rounds a number to a type of 16 bits. What stands for −∞ stays as it is.
+// narrow rounds a number to a type of 16 bits. Numbers as low as those that stand for −∞
+// stay as they are.
 func (f smallFormat) narrow(x float64) float64 {
-	limit, _ := f.beyond() // which rounds to an even digit: beyond
+	limit, _ := f.beyond() // too large itself, as the largest number of both types ends in an odd digit
 	switch {
 	case x <= leastFloat/2 || x != x:
 		return x

@@ -8,12 +8,13 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Softmax is exp(x), normalised to the sum 1 along the last axis. Further operands are
-// masks of 0 and 1 that broadcast to x. Where a mask is 0 the element does not count and
-// the result is 0. At least one element of every row must count, unless Empty is set.
+// Softmax is exp(x), divided by its sum along the last axis. Further operands are masks
+// of 0 and 1 that broadcast to x. Where a mask is 0 the element does not count and the
+// result is 0. At least one element of every row must count, unless Empty is set; then
+// the results of a row without such elements are all 0.
 type Softmax struct{ Empty bool }
 
-// mostMasks is the most masks that one Softmax may have.
+// mostMasks bounds the number of masks of one Softmax.
 const mostMasks = 7
 
 func (Softmax) takes() operands { return operands{1, 1 + mostMasks, nil} }
@@ -27,8 +28,8 @@ func (s Softmax) infer(in []operandType) operandType {
 	return in[0]
 }
 
-// checkMask checks that a mask fits scores of a shape and, if it is constant and rows may
-// not be empty, leaves something of every row.
+// checkMask refuses a mask that does not fit scores of the given shape, or that is
+// constant and masks a whole row, unless empty allows this.
 func checkMask(mask operandType, shape []int, empty bool) {
 	refuse.If(mask.value != nil && mask.dtype != Bool, "its mask is a constant of another type than bool")
 	refuse.If(!spreads(mask.shape, shape), "its mask of shape %v does not broadcast to %v", mask.shape, shape)
@@ -44,6 +45,8 @@ func checkMask(mask operandType, shape []int, empty bool) {
 	}
 }
 
+// eval puts −∞ in the place of masked elements, and subtracts the greatest of each row before the
+// exponentials.
 func (s Softmax) eval(operands []operand, shape []int) operand {
 	in := operands[0].float64s()
 	for _, mask := range operands[1:] {
@@ -83,8 +86,8 @@ func (s Softmax) eval(operands []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// LogSoftmax is the logarithm of Softmax. OfSoftmax says that the model has it as that, with a Softmax that float32 has as 0 far below
-// the greatest entry.
+// LogSoftmax is the logarithm of Softmax along the last axis. OfSoftmax says that the model computes it as Log of a Softmax. In
+// float32 this Softmax underflows to 0 for entries far below the greatest.
 type LogSoftmax struct{ OfSoftmax bool }
 
 func (LogSoftmax) infer(in []operandType) operandType {
@@ -109,10 +112,11 @@ func (LogSoftmax) eval(operands []operand, shape []int) operand {
 	return operand{shape: shape, f: out}
 }
 
-// Softmax normalises along an axis, which is moved to the end and back.
+// Softmax is exp(x), divided by its sum along axis.
 func (b *Builder) Softmax(x Value, axis int) Value { return b.alongLast(Softmax{}, x, axis) }
 
-// MaskedSoftmax is Softmax, but masks may mask a whole row, whose weights are then 0.
+// MaskedSoftmax is Softmax, but scores of −∞ may mask a whole row, whose weights are then
+// 0.
 func (b *Builder) MaskedSoftmax(x Value, axis int) Value {
 	return b.alongLast(Softmax{Empty: true}, x, axis)
 }
@@ -120,7 +124,8 @@ func (b *Builder) MaskedSoftmax(x Value, axis int) Value {
 // LogSoftmax is the logarithm of Softmax along an axis.
 func (b *Builder) LogSoftmax(x Value, axis int) Value { return b.alongLast(LogSoftmax{}, x, axis) }
 
-// lessGreatest returns u if v is u less its greatest entries along an axis, or nil.
+// lessGreatest returns u if v is u − max(u), the maximum being taken along an axis, and
+// nil otherwise.
 func lessGreatest(v *value, axis int) *value {
 	if n := operation(v, Sub); n != nil {
 		if x, r := reduction(n.in[1]); x == n.in[0] && r.Func == MaxOf && r.Keep && slices.Equal(r.Axes, []int{axis}) {
@@ -130,13 +135,14 @@ func lessGreatest(v *value, axis int) *value {
 	return nil
 }
 
-// alongLast applies an operator on the last axis along another one.
+// alongLast applies op, which works along the last axis, along any axis: it moves this
+// axis to the end, and back afterwards.
 func (b *Builder) alongLast(op Op, x Value, axis int) (made Value) {
 	defer b.refused(&made)
 	b.needAxes(x, axis)
 	rank := len(b.Shape(x))
 	if from := lessGreatest(x.v, axis); from != nil && b.NotFinite(x) {
-		x = Value{from} // of which the weights are the same, and −∞ a mask
+		x = Value{from} // it has the same Softmax, and its −∞ can become a mask
 	}
 	perm := index(rank, 1) // swaps axis and the last; its own inverse
 	perm[axis], perm[rank-1] = rank-1, axis
@@ -147,8 +153,8 @@ func (b *Builder) alongLast(op Op, x Value, axis int) (made Value) {
 	return b.Transpose(b.emit(op, x), perm)
 }
 
-// leavesMasks says whether scores have −∞ that [Builder.Graph] will not recognise as
-// masks, or rows of nothing else.
+// leavesMasks says whether scores may have −∞ that [Builder.Graph] will not recognise as
+// a mask, or rows that consist of −∞.
 func (b *Builder) leavesMasks(x Value) bool {
 	v, all := x.v, (*Tensor)(nil)
 	for {
@@ -169,15 +175,15 @@ func (b *Builder) leavesMasks(x Value) bool {
 		if refuse.Caught(func() { checkMask(operandType{shape: all.Shape, dtype: Bool, value: all}, x.v.shape, false) }) != nil {
 			return true
 		}
-		if v = s; rest != nil { // what follows it is not looked at
+		if v = s; rest != nil { // unmask stops here as well
 			return v.parts != nil && !v.partial
 		}
 	}
 }
 
 // softmaxParts is Softmax of scores some of which are −∞, which masks them. In a row that
-// is masked altogether the weights are 0. If constants mask it, they are NaN, unless rows
-// may be empty.
+// is masked altogether, the weights are NaN if the mask is constant and op does not allow
+// empty rows; otherwise they are 0.
 func (b *Builder) softmaxParts(op Op, x Value) Value {
 	p := b.parts(x)
 	if b.valid(p.nan) || b.valid(p.pos) {

@@ -7,8 +7,8 @@ import (
 )
 
 // Take selects elements along an axis at computed indices, such as tokens. The second
-// operand has the indices, whole numbers that may count from the end. Its axes replace the
-// axis.
+// operand has the indices, whole numbers; negative ones count from the end. In the result
+// its axes replace the axis.
 type Take struct{ Axis int }
 
 func (Take) takes() operands { return operands{2, 2, nil} }
@@ -48,9 +48,9 @@ func (t Take) eval(in []operand, shape []int) operand {
 
 // Take returns the elements of x at indices along an axis, which is replaced by the axes
 // of indices. Constant and computed indices may count from the end. A computed index
-// without an element gives 0. The number of computed indices times the length of the axis
+// without an element gives 0. There, the number of indices times the length of the axis
 // is at most 2^24, and the result is rounded as products are. Indices that are an input
-// are public.
+// of the graph are public, and have none of these limits.
 func (b *Builder) Take(x Value, axis int, indices Value) (made Value) {
 	defer b.refused(&made)
 	b.need(x, indices)
@@ -77,11 +77,11 @@ func (b *Builder) Take(x Value, axis int, indices Value) (made Value) {
 	return b.Reshape(b.Gather(x, axis, at), slices.Concat(in[:axis], t.Shape, in[axis+1:]))
 }
 
-// Rows returns the length of the shortest axis into which a Take uses the named value,
-// perhaps reshaped, as indices; 0 if no Take does.
+// Rows returns the length of the shortest axis that a Take indexes by the named value,
+// possibly reshaped or converted; 0 if no Take does.
 func (g *Graph) Rows(name string) int {
 	rows := 0
-	names := []string{name} // that have its elements
+	names := []string{name} // values that have the elements of the named one
 	for _, n := range g.Nodes {
 		switch op := n.Op.(type) {
 		case Reshape, Convert, Identity:
@@ -100,7 +100,7 @@ func (g *Graph) Rows(name string) int {
 // Masks reports whether an input of the graph is a mask of a Softmax, so that its elements
 // are 0 and 1.
 func (g *Graph) Masks(name string) bool {
-	names := []string{name} // that have its elements
+	names := []string{name} // values that have the elements of the named one
 	for _, n := range g.Nodes {
 		if moves(n.Op) && slices.Contains(names, n.Inputs[0]) {
 			names = append(names, n.Output)

@@ -17,11 +17,12 @@ type Tensor struct {
 	F32    []float32 // may be a read-only view of the model file
 	I64    []int64
 	Stored *Stored
-	// Public says that the numbers are part of the architecture: that whoever knows what
-	// operators the model has may know them. A circuit that hides weights hides those of
-	// all other constants.
+	// Public says that the numbers are part of the architecture: whoever knows the operators
+	// of the model may know them. A circuit that hides weights hides the numbers of all
+	// other constants.
 	Public bool
-	// Exact, if not nil, has the numbers of doubles that floats do not hold, for runs of the float model alone (Graph.Typed).
+	// Exact, if not nil, has the elements in float64, for doubles that float32 does not hold exactly. Only runs of the float
+	// model use it (Graph.Typed).
 	Exact []float64
 }
 
@@ -36,7 +37,8 @@ func (t *Tensor) Len() int {
 	return len(t.F32)
 }
 
-// Floats returns the elements of a float type, which must not be changed; nil of others.
+// Floats returns the elements of a tensor of a float type, which must not be changed; nil
+// for other types.
 func (t *Tensor) Floats() []float32 {
 	if t.Stored != nil {
 		return t.Stored.floats()
@@ -44,7 +46,7 @@ func (t *Tensor) Floats() []float32 {
 	return t.F32
 }
 
-// Read sets dst to the elements of a float type from the given one on.
+// Read sets dst to the elements from index from on, for a tensor of a float type.
 func (t *Tensor) Read(dst []float32, from int) {
 	if t.Stored != nil {
 		t.Stored.Read(dst, from)
@@ -85,8 +87,8 @@ func (t *Tensor) all(holds func(x float64) bool) bool {
 	return true
 }
 
-// Uniform returns the number that all elements are, of which there is one at least; false if they
-// differ.
+// Uniform returns the number that all elements equal, or false if they differ. The tensor must
+// have at least one element.
 func (t *Tensor) Uniform() (float64, bool) {
 	first := t.At(0)
 	if !t.all(func(x float64) bool { return x == first }) {
@@ -95,7 +97,7 @@ func (t *Tensor) Uniform() (float64, bool) {
 	return first, true
 }
 
-// check refuses a tensor that a caller made malformed.
+// check refuses a malformed tensor, which a caller may have passed.
 func (t *Tensor) check() {
 	refuse.If(!t.DType.Known(), "%v is not supported", t.DType)
 	must.OK(checkInts(t.Shape))
@@ -108,13 +110,15 @@ func (t *Tensor) check() {
 	}
 }
 
-// leastFloat stands for −∞ in constants. Sums of several of it are still finite.
+// leastFloat stands for −∞ in constants. The sum of several such numbers is still finite
+// in float32.
 const leastFloat = -1e30
 
-// bounded returns the tensor with −10^30 for −∞, a copy if there is one.
+// bounded returns the tensor with −10^30 in place of −∞: t itself if it has no −∞, else a
+// copy.
 func (t *Tensor) bounded() *Tensor {
 	inf := float32(math.Inf(-1))
-	at := slices.Index(t.F32, inf) // what is stored is finite
+	at := slices.Index(t.F32, inf) // Stored constants are finite
 	if at < 0 {
 		return t
 	}
@@ -137,8 +141,8 @@ func FirstNonFinite(v []float32) int {
 	return -1
 }
 
-// cast converts a constant to type dt as the Cast operator does. What does not
-// fit an integer type is an error.
+// cast converts a constant to type dt as the Cast operator does. It returns an error if
+// an element does not fit an integer type.
 func (t *Tensor) cast(dt DType) (*Tensor, error) {
 	if dt.IsFloat() {
 		if t.I64 == nil {

@@ -50,20 +50,20 @@ func (e Exceeds) eval(in []operand, shape []int) operand {
 	return operand{shape: shape, i: out}
 }
 
-// Forest adds up the results of decision trees. Its operands are truth values of
-// shape [rows, bits], by which the trees branch, and constant weights of shape
-// [leaves, targets]. For each row the result is Base plus the weights of the leaves
-// in which the row ends, one for each tree.
+// Forest adds up the results of decision trees. Its first operand has truth values of
+// shape [rows, bits], by which the trees branch. The second one has constant weights of
+// shape [leaves, targets]. In every tree each row ends in one leaf; the result for the
+// row is Base plus the weights of these leaves. It has shape [rows, targets].
 type Forest struct {
-	Roots    []Child // of the trees
+	Roots    []Child // the root of each tree
 	Branches []Branch
-	Base     []float64 // of the targets; nil: 0
+	Base     []float64 // for each target; nil means 0
 }
 
 // Branch is an inner node of a tree.
 type Branch struct {
-	Bit         int   // of the operand
-	Under, Over Child // where a row goes for which the bit is 0, or 1
+	Bit         int   // index of the operand's bit that decides
+	Under, Over Child // the next node if the bit is 0 (Under) or 1 (Over)
 }
 
 // Child is a node below another one: branch number c, or leaf number ^c if c is
@@ -88,8 +88,8 @@ func (f Forest) infer(in []operandType) operandType {
 	return operandType{shape: []int{bits.shape[0], w.shape[1]}, dtype: Float}
 }
 
-// checkTrees checks that each branch and leaf is below exactly one node, and a branch below
-// an earlier one. So these are trees.
+// checkTrees refuses a forest unless each branch and leaf is a root or below exactly one
+// branch, and each branch comes after the one above it. So there are no cycles.
 func (f Forest) checkTrees(bits, leaves int) {
 	seen := map[Child]bool{}
 	below := func(above int, children ...Child) {
@@ -140,11 +140,11 @@ func (f Forest) eval(in []operand, shape []int) operand {
 // maxPlaces bounds the leaves of a forest times its depth.
 const maxPlaces = 1 << 26
 
-// depth is the most branches above a leaf.
+// depth is the number of branches on the longest path from a root to a leaf.
 func (f Forest) depth() int {
 	above := make([]int, len(f.Branches))
 	deepest := 0
-	for i, b := range f.Branches { // which are below earlier ones
+	for i, b := range f.Branches { // a branch comes after the one above it
 		for _, c := range []Child{b.Under, b.Over} {
 			if c >= 0 {
 				above[c] = above[i] + 1
@@ -155,11 +155,11 @@ func (f Forest) depth() int {
 	return deepest
 }
 
-// Paths returns for every leaf the bits that are 1 and those that are 0 in rows that
-// end there, from the root on.
+// Paths returns, for every leaf, the bits that a row must have as 1 (over) and as 0
+// (under) to end in the leaf, each in the order from the root to the leaf.
 func (f Forest) Paths() (over, under [][]int) {
 	above := make([]struct{ over, under []int }, len(f.Branches))
-	leaves := len(f.Roots) + len(f.Branches) // as each branch and leaf is a root, or below one branch, and a branch has two below it
+	leaves := len(f.Roots) + len(f.Branches) // a branch has two children, so leaves + branches = roots + 2·branches
 	over, under = make([][]int, leaves), make([][]int, leaves)
 	set := func(c Child, o, u []int) {
 		if leaf, is := c.Leaf(); is {
@@ -168,7 +168,7 @@ func (f Forest) Paths() (over, under [][]int) {
 			above[c].over, above[c].under = o, u
 		}
 	}
-	for i, b := range f.Branches { // which are below earlier ones
+	for i, b := range f.Branches { // a branch comes after the one above it
 		a := above[i]
 		set(b.Under, a.over, append(slices.Clone(a.under), b.Bit))
 		set(b.Over, append(slices.Clone(a.over), b.Bit), a.under)
@@ -177,9 +177,9 @@ func (f Forest) Paths() (over, under [][]int) {
 }
 
 // Exceeds computes splits for each row of x. If a feature is an element of an earlier
-// value, moved or scaled by constants, that value is compared instead, at the
-// threshold that gives the same result for every float32. So nothing is rounded
-// before it is compared.
+// value, moved to another place or scaled by constants, Exceeds compares that value
+// instead, with a threshold that gives the same result for every float32. So nothing is
+// rounded before the comparison.
 func (b *Builder) Exceeds(x Value, splits []Split) (made Value) {
 	defer b.refused(&made)
 	b.need(x)
@@ -190,14 +190,14 @@ func (b *Builder) Exceeds(x Value, splits []Split) (made Value) {
 		return b.exceedsParts(x, splits)
 	}
 	inferred(Exceeds{splits}, b.operandTypes(x))
-	// The splits by the value that they are about, each split once.
+	// Group the splits by the value that they compare, without duplicates.
 	var sources []*value
 	asked := map[*value][]Split{}
 	type question struct {
 		of *value
 		Split
 	}
-	place := map[question]int{} // among those of its value
+	place := map[question]int{} // index of a split in asked[its value]
 	questions := make([]question, len(splits))
 	for i, s := range splits {
 		v, s := source(x.v, s)
@@ -223,12 +223,13 @@ func (b *Builder) Exceeds(x Value, splits []Split) (made Value) {
 	return b.Gather(b.Concat(1, parts...), 1, order)
 }
 
-// source follows a feature of v, which has shape [rows, features], to where it comes
-// from.
+// source follows the feature of s, a column of v of shape [rows, features], back through
+// operators that move or scale it. It returns the earliest value that has the feature,
+// and the split of that value that is equivalent to s.
 func source(v *value, s Split) (*value, Split) {
 	for v.node != nil {
 		n := v.node
-		in, before := n.in[0], s // what is asked of in, if it can be
+		in, before := n.in[0], s // before becomes the split of in that is equivalent to s
 		switch op := n.op.(type) {
 		case Convert:
 			if in.dtype == Bool || !op.To.IsFloat() {
@@ -272,8 +273,9 @@ func source(v *value, s Split) (*value, Split) {
 	return v, s
 }
 
-// monotone returns the function that a sum or product with a constant applies to a
-// feature in float32, if it is increasing.
+// monotone returns the function of a feature that the sum or product with a constant
+// computes in float32. It returns false if the function is not increasing, or in[1] is
+// not such a constant.
 func monotone(op Arithmetic, in []*value, feature int) (func(float32) float32, bool) {
 	c := in[1].tensor
 	if c == nil || !in[0].dtype.IsFloat() || len(in[0].shape) != 2 || c.Len() != 1 && (c.Len() != in[0].shape[1] || c.Shape[len(c.Shape)-1] != c.Len()) {
@@ -294,7 +296,8 @@ func monotone(op Arithmetic, in []*value, feature int) (func(float32) float32, b
 // before returns the split of x that gives the same result as s for f(x), for an
 // increasing f and every float32.
 func (s Split) before(f func(float32) float32) Split {
-	// The least x that exceeds, by the order of floats as integers.
+	// Search for the least x for which s holds for f(x). at maps integers to float32 in
+	// ascending order.
 	at := func(i int64) float32 {
 		if i < 0 {
 			return -math.Float32frombits(uint32(-i))
@@ -316,12 +319,13 @@ func (s Split) before(f func(float32) float32) Split {
 	return Split{s.Feature, at(max(lo-1, -int64(math.Float32bits(math.MaxFloat32)))), false}
 }
 
-// Forest adds up the weights of the leaves that each row of bits ends in.
+// Forest adds up the weights of the leaves in which each row of bits ends.
 func (b *Builder) Forest(f Forest, bits, weights Value) Value { return b.emit(f, bits, weights) }
 
-// Trees returns the leaves of each tree; leaves is their number in the whole forest.
+// Trees returns the numbers of the leaves of each tree; leaves is the number of leaves in
+// the whole forest.
 func (f Forest) Trees(leaves int) [][]int {
-	tree := make([]int, len(f.Branches)) // of each branch
+	tree := make([]int, len(f.Branches)) // the tree of each branch
 	trees := make([][]int, len(f.Roots))
 	take := func(c Child, of int) {
 		if leaf, is := c.Leaf(); is {

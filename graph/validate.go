@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Validate checks that g is in normal form, and that shapes and types are those
-// that the operators' rules give. What a [Builder] returns is valid.
+// Validate checks that g is in normal form, and that its shapes and types are those that
+// the operators' rules give. A graph that a [Builder] returns is valid.
 func (g *Graph) Validate() error {
 	v := validation{Graph: g, types: map[string]operandType{}, used: map[string]bool{}}
 	return refuse.Caught(func() {
@@ -19,14 +19,15 @@ func (g *Graph) Validate() error {
 	})
 }
 
-// validation has what [Graph.Validate] has read. Its methods refuse what is not valid.
+// validation is the state of [Graph.Validate]. Its methods refuse (package refuse) a
+// graph that is not valid.
 type validation struct {
 	*Graph
-	types map[string]operandType // of the values that are defined
-	used  map[string]bool
+	types map[string]operandType // of the values that are defined so far
+	used  map[string]bool        // the values that a node reads, inputs and outputs
 }
 
-// define notes a value, which is constant if t is not nil.
+// define records that a value is defined; t is its tensor if it is constant, else nil.
 func (v validation) define(name string, t *Tensor) {
 	_, ok := v.types[name]
 	refuse.If(ok, "%s is defined twice", Quote(name))
@@ -78,8 +79,8 @@ func (v validation) outputs() {
 	}
 }
 
-// allUsed checks that there is no value that nothing reads, and no shape or type of a
-// value that is not there.
+// allUsed checks that every value is read or is an input or output, and that Shapes and
+// DTypes have entries for defined values only.
 func (v validation) allUsed() {
 	for name := range v.types {
 		refuse.If(!v.used[name], "nothing uses %s", Quote(name))
@@ -121,14 +122,15 @@ func (v validation) node(n *Node) {
 		"gives shape %v and type %v, not %v and %v", t.shape, want, v.Shapes[n.Output], v.DTypes[n.Output])
 }
 
-// scaledApart reports whether an operator is a Gemm with factors, or with a C that is not constant beside a constant matrix.
+// scaledApart reports whether an operator is a Gemm that the normal form excludes: one whose Alpha or Beta is not 1, or
+// whose third operand is not constant, or has two computed matrices beside it.
 func scaledApart(op Op, in []operandType) bool {
 	g, ok := op.(Gemm)
 	return ok && (g.Alpha != 1 || g.Beta != 1 || len(in) > 2 && (in[2].value == nil || in[0].value == nil && in[1].value == nil))
 }
 
-// numbers checks that operators which ask for numbers that are not finite read inputs that
-// may have them, and that no others do.
+// numbers checks an operand of op. Finite and Class must read an input that may have the
+// numbers they ask about; other operators must not read a value that may not be finite.
 func (v validation) numbers(op Op, name string) {
 	switch op.(type) {
 	case Finite, Class:

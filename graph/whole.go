@@ -2,13 +2,14 @@ package graph
 
 import "math"
 
-// wholeMargin is how near a computed value is to a whole number that float32 may round to either side of it, in units of
-// that number: four steps of float32 below a power of two.
+// wholeMargin is the largest distance of a computed value to a whole number, relative to that number, at which float32
+// arithmetic may have it on the other side of the number. It is four times the distance of float32 numbers just below a
+// power of two.
 const wholeMargin = 0x1p-22
 
-// Wholes returns the values, computed and of floats, whose whole parts an output follows from: what casts to integers
-// read, and Floor and Ceil that are outputs. Inputs, and their entries in other places, are not among them: every
-// runtime has these exactly.
+// Wholes returns the computed float values on whose whole parts an output depends: the operands of casts to integers,
+// and those of a Floor or Ceil that is the output itself. Inputs, also reshaped or sliced ones, are not among them,
+// since every runtime has their exact values.
 func (g *Graph) Wholes(output string) []string {
 	var found []string
 	g.follows(output, func(by map[string]*Node, n *Node) bool {
@@ -21,8 +22,8 @@ func (g *Graph) Wholes(output string) []string {
 	return found
 }
 
-// follows shows visit the nodes that an output follows from, and all nodes by what they compute. It goes on to what a node reads if
-// visit says so.
+// follows calls visit with the nodes on which an output depends, starting at the output itself; by has all nodes by the name of
+// their result. It goes on to the operands of a node if visit returns true.
 func (g *Graph) follows(output string, visit func(by map[string]*Node, n *Node) bool) {
 	by := g.Makers()
 	seen := map[string]bool{}
@@ -41,7 +42,7 @@ func (g *Graph) follows(output string, visit func(by map[string]*Node, n *Node) 
 	}
 }
 
-// computed says whether a value's entries are neither an input's, in other places maybe, nor constant.
+// computed says whether a value is more than entries of an input or a constant in other places.
 func computed(by map[string]*Node, name string) bool {
 	for by[name] != nil {
 		switch by[name].Op.(type) {
@@ -54,7 +55,8 @@ func computed(by map[string]*Node, name string) bool {
 	return false
 }
 
-// NearWhole counts the values that are no whole number, but as near to one, other than 0, as float32 may be off.
+// NearWhole counts the values that float32 arithmetic may have on the other side of a whole number: those that
+// are not whole, but within wholeMargin of a whole number other than 0.
 func NearWhole(values []float64) int {
 	return countIf(values, func(x float64) bool {
 		whole := math.Round(x)

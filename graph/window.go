@@ -2,9 +2,9 @@ package graph
 
 import "github.com/prove-model/prove-model/internal/refuse"
 
-// Window is how a kernel moves over one or two spatial axes; every list has one
-// entry an axis. Output j of an axis sees the inputs j·stride + t·dilation − begin
-// for t < kernel; those beyond the input are padding.
+// Window says how a kernel moves over one or two spatial axes; every list has one entry
+// for each axis. Output j of an axis reads the inputs j·stride + t·dilation − begin for 0
+// ≤ t < kernel; those beyond the input are padding.
 type Window struct {
 	Kernel, Strides, Dilations []int // at least 1
 	Begin, End                 []int // padding before and after, not negative
@@ -35,8 +35,8 @@ func (w Window) outputs(in []int) []int {
 	return out
 }
 
-// overlap returns how many of the kernel's positions on axis i, at output
-// index j, fall into [lo, hi) of the input's index.
+// overlap returns how many of the kernel's positions at output j of axis i have an input
+// index in [lo, hi).
 func (w Window) overlap(i, j, lo, hi int) int {
 	first := j*w.Strides[i] - w.Begin[i]
 	// Positions are first + t·dilation; count t with lo ≤ position < hi.
@@ -63,7 +63,8 @@ func plane(shape []int) (h, w int) {
 	return shape[2], shape[3]
 }
 
-// plane is the window over two axes.
+// plane returns the window over two axes: one over a single axis gets a first axis with a
+// kernel of 1.
 func (w Window) plane() Window {
 	if len(w.Kernel) == 2 {
 		return w
@@ -72,8 +73,8 @@ func (w Window) plane() Window {
 	return Window{two(1, w.Kernel), two(1, w.Strides), two(1, w.Dilations), two(0, w.Begin), two(0, w.End)}
 }
 
-// span returns the outputs j of axis a, from ≤ j < to, whose kernel position
-// tap falls into an input of length n.
+// span returns the range from ≤ j < to of the outputs, of outs, along axis a whose kernel
+// position tap reads an element of an input of length n, not padding.
 func (w Window) span(a, tap, n, outs int) (from, to int) {
 	off := tap*w.Dilations[a] - w.Begin[a] // input index is j·stride + off
 	from = max(ceilDiv(-off, w.Strides[a]), 0)
@@ -81,9 +82,10 @@ func (w Window) span(a, tap, n, outs int) (from, to int) {
 	return from, max(to, from)
 }
 
-// eachTap calls f for each kernel position and each output row that it reaches,
-// with the run of outputs (oy, ox…ox+count) and the input (iy, ix) of the first.
-// The window has two axes.
+// eachTap calls f for each kernel position and each output row in which the position
+// reads elements of the input. The outputs (oy, ox), …, (oy, ox+count−1) do; (iy, ix) is
+// the input that the first of them reads. ih×iw and oh×ow are the sizes of input and
+// output. The window has two axes.
 func (w Window) eachTap(ih, iw, oh, ow int, f func(oy, iy, ox, ix, count int)) {
 	for ky := range w.Kernel[0] {
 		y0, y1 := w.span(0, ky, ih, oh)

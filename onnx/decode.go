@@ -12,8 +12,8 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// decode reads a tensor, which may have NaN and infinities. external fetches its bytes
-// when another file has them.
+// decode reads a tensor, which may have NaN and infinities. external returns its bytes if
+// they are in another file.
 func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) []byte) *graph.Tensor {
 	dt := graph.DType(t.GetDataType())
 	refuse.If(!dt.Known(), "%v is not a numeric type that can be read", dt)
@@ -30,7 +30,7 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) []byte) *g
 	return out
 }
 
-// setRaw decodes little-endian bytes.
+// setRaw sets the elements of t from little-endian bytes.
 func setRaw(t *graph.Tensor, raw []byte) {
 	n, dt := graph.Size(t.Shape), t.DType
 	want := dt.Bytes(n)
@@ -45,7 +45,8 @@ func setRaw(t *graph.Tensor, raw []byte) {
 	}
 }
 
-// bitsOf returns element i of little-endian elements of so many bits.
+// bitsOf returns the bits of element i of little-endian elements of the given number of
+// bits.
 func bitsOf(raw []byte, i, bits int) uint64 {
 	switch bits {
 	case 64:
@@ -64,7 +65,8 @@ func pattern(raw []byte, i, bits int) byte {
 	return raw[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
-// floatOf returns the number that the bits of element i stand for.
+// floatOf returns the number of floating-point type dt with these bits. i is the index of
+// the element, for errors.
 func floatOf(dt graph.DType, i int, bits uint64) float32 {
 	switch dt {
 	case graph.Double:
@@ -77,7 +79,8 @@ func floatOf(dt graph.DType, i int, bits uint64) float32 {
 	return dt.Number(byte(bits))
 }
 
-// integerOf returns the integer that the bits of element i stand for.
+// integerOf returns the integer of type dt with these bits. i is the index of the
+// element, for errors.
 func integerOf(dt graph.DType, i int, bits uint64) int64 {
 	lo, hi := dt.Bounds()
 	switch {
@@ -102,8 +105,9 @@ func narrowed(i int, x float64) float32 {
 	return v
 }
 
-// setFields decodes the typed fields, which hold one entry an element, or a byte an entry
-// of the smallest types.
+// setFields sets the elements of t from the typed fields of p. These have one entry for
+// each element; for types of 8 bits or fewer, other than integers of 8 bits and bool,
+// each entry is one byte of the packed elements.
 func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 	n, dt := graph.Size(t.Shape), t.DType
 	if dt.Small() || dt.Bits() < 8 {
@@ -140,7 +144,7 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) {
 	refuse.If(t.Len() != n, "%d elements of data, but shape %v has %d", t.Len(), t.Shape, n)
 }
 
-// within returns element i if the type holds it.
+// within returns v, element i, and refuses it if type dt does not hold it.
 func within[T int32 | uint64](dt graph.DType, i int, v T) int64 {
 	lo, hi := dt.Bounds()
 	if int64(v) < lo || v > 0 && uint64(v) > uint64(hi) {

@@ -12,12 +12,14 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// dim is one declared dimension: a size, or a symbol where size is 0.
+// dim is one dimension as the file declares it: a size, or a symbol if size is 0 (an open
+// dimension).
 type dim struct {
-	size   int // declaredEmpty if it is declared to be 0
+	size   int // declaredEmpty if the file says 0
 	symbol string
 }
 
+// declaredEmpty is the size of a dimension that is declared to be 0.
 const declaredEmpty = -1
 
 // inputValues determines the shapes of the graph inputs. A dimension that the file leaves
@@ -39,8 +41,8 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) []graph.Input {
 	return values
 }
 
-// withData adds to the options what the given inputs and the samples say of the declared
-// inputs.
+// withData adds to the options what the given inputs and the samples reveal about the
+// declared inputs: shapes, counts and kinds of numbers.
 func (o Options) withData(declared []graph.Input) Options {
 	o.given, o.Samples = o.given.ofTexts(declared), o.Samples.ofTexts(declared)
 	if o.given != nil {
@@ -51,7 +53,7 @@ func (o Options) withData(declared []graph.Input) Options {
 	if o.Samples != nil {
 		o = o.sampledBy(Options{}.describe(o.Samples.assign(declared)))
 	}
-	for i, w := range declared { // before a size is taken from the count of the numbers
+	for i, w := range declared { // checked here, before bind infers sizes from the counts
 		checkInputs((Input{Shape: inputShape(o, i)}).fits(w))
 	}
 	return o
@@ -82,10 +84,11 @@ func declarations(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input,
 	return values, declared
 }
 
-// sizes are the sizes of the open dimensions, by their symbols.
+// sizes maps the symbols of open dimensions to their sizes. A symbol is absent while its
+// size is unknown.
 type sizes map[string]int
 
-// namedSizes are the sizes that the user gives.
+// namedSizes returns the sizes that the user gives by name.
 func namedSizes(dims map[string]int) sizes {
 	s := sizes{}
 	for _, name := range slices.Sorted(maps.Keys(dims)) { // so that errors are the same every time
@@ -95,7 +98,7 @@ func namedSizes(dims map[string]int) sizes {
 	return s
 }
 
-// of returns the size of a dimension, 0 while it is open.
+// of returns the size of a dimension; 0 if it is not known yet.
 func (s sizes) of(d dim) int {
 	if d.size != 0 {
 		return d.size
@@ -103,8 +106,9 @@ func (s sizes) of(d dim) int {
 	return s[d.symbol]
 }
 
-// bind gives every open dimension a size: from whole shapes first, then from counts, then
-// 1 to leading ones. Each may fix symbols that other inputs share.
+// bind gives every open dimension a size: first from whole shapes, then from numbers of
+// pictures, then from element counts; leading dimensions that are still open become 1. A
+// size that one input determines holds for all dimensions with the same symbol.
 func (s sizes) bind(declared [][]dim, opts Options) {
 	for i := range declared {
 		s.bindShape(declared[i], inputShape(opts, i))
@@ -153,7 +157,7 @@ func (s sizes) shape(in *graph.Input, dims []dim) {
 	})
 }
 
-// describes fails if the given input i has another shape or count than in.
+// describes refuses the data given for input i if its shape or count is not that of in.
 func (o Options) describes(i int, in graph.Input) {
 	checkInputs((Input{Shape: inputShape(o, i)}).fits(graph.Input{Name: in.Name, Shape: in.Shape}))
 	if n := graph.Size(in.Shape); i < len(o.InputLens) && o.InputLens[i] > 0 && o.InputLens[i] != n {
@@ -161,8 +165,7 @@ func (o Options) describes(i int, in graph.Input) {
 	}
 }
 
-// sampledBy adds what calibration samples say about the inputs: whether they have numbers
-// that are not finite.
+// sampledBy adds to InputNumbers the NaN and infinities that calibration samples have.
 func (o Options) sampledBy(samples Options) Options {
 	all := make([]graph.Numbers, max(len(o.InputNumbers), len(samples.InputNumbers)))
 	copy(all, o.InputNumbers)
@@ -214,9 +217,10 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) []dim {
 	return dims
 }
 
-// declaredDim is one of them; the symbol is empty where the file has none.
+// declaredDim returns one dimension as the file declares it. The symbol is empty if the
+// file gives none.
 func declaredDim(d *onnxpb.TensorShapeProto_Dimension) (out dim) {
-	if out.symbol = d.GetDimParam(); out.symbol == "?" { // each its own
+	if out.symbol = d.GetDimParam(); out.symbol == "?" { // two such dimensions need not be equal
 		out.symbol = ""
 	}
 	if v, ok := d.Value.(*onnxpb.TensorShapeProto_Dimension_DimValue); ok {
@@ -229,8 +233,8 @@ func declaredDim(d *onnxpb.TensorShapeProto_Dimension) (out dim) {
 	return out
 }
 
-// bindShape determines open dimensions from a shape of the same rank, or of one rank less
-// (without the batch), if all other dimensions agree.
+// bindShape determines open dimensions from a given shape, if it has as many axes, or one
+// fewer (a sample without the batch axis), and all known dimensions agree.
 func (s sizes) bindShape(dims []dim, shape []int) {
 	if len(shape) > 0 && len(shape) == len(dims)-1 {
 		shape = append([]int{1}, shape...)
@@ -253,9 +257,9 @@ func (s sizes) bindShape(dims []dim, shape []int) {
 	}
 }
 
-// bindCount determines open dimensions from the number of elements. A single open
-// dimension follows by division. If several are open and the leading one is among them,
-// the leading one is taken to be 1 first.
+// bindCount determines open dimensions from the number of elements. If one dimension is
+// open, its size is the count divided by the known sizes. If two are open and one of them
+// is the leading one, that one is taken to be 1.
 func (s sizes) bindCount(dims []dim, count int) {
 	known := 1
 	var open []int
@@ -282,7 +286,7 @@ func (s sizes) bindCount(dims []dim, count int) {
 	}
 }
 
-// list writes the keys of a set for a message.
+// list returns the keys of a set, quoted and sorted, for a message.
 func list(set map[string]bool) string {
 	delete(set, "")
 	if len(set) == 0 {

@@ -13,14 +13,14 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// source finds the bytes of external tensors.
+// source reads external tensors, and keeps the files that they are in.
 type source struct {
-	dir   string // the model's folder; empty when the model is in memory
-	files map[string]*mapped.File
+	dir   string                  // the model's folder; empty when the model is in memory
+	files map[string]*mapped.File // by their path in dir; "" is the model file
 }
 
-// external returns the bytes of a tensor that another file holds. The file
-// must lie in the model's folder or below, links included.
+// external returns the bytes of a tensor that is in another file. The file must lie in
+// the model's folder or below; links must not lead out of it.
 func (s *source) external(t *onnxpb.TensorProto) []byte {
 	var location string
 	var offset int64
@@ -52,7 +52,7 @@ func (s *source) external(t *onnxpb.TensorProto) []byte {
 	return f.Bytes()[offset : offset+length]
 }
 
-// open maps a file of the model's folder once.
+// open maps a file of the model's folder, if it is not mapped already.
 func (s *source) open(name string) *mapped.File {
 	if f := s.files[name]; f != nil {
 		return f

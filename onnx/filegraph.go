@@ -11,26 +11,26 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// fileGraph is the graph as the file has it, after the checks that make its
-// names mean something: every value has one definition, every use has one, no
-// cycles. Nodes and initializers that no output needs are left out.
+// fileGraph is the graph as the file has it. It has been checked: every value that is
+// read has exactly one definition, and there are no cycles. Nodes and initializers that
+// no output needs are left out.
 type fileGraph struct {
 	name         string
-	nodes        []*onnxpb.NodeProto // topologically ordered, needed
+	nodes        []*onnxpb.NodeProto // those that the outputs need, topologically ordered
 	initializers map[string]*onnxpb.TensorProto
-	inputs       []*onnxpb.ValueInfoProto // without those that an initializer fixes
+	inputs       []*onnxpb.ValueInfoProto // without those that have an initializer
 	outputs      []string
-	uses         map[string]int // consumers of each value, graph outputs included
-	functions    map[[2]string]bool
+	uses         map[string]int     // how often nodes and graph outputs use each value
+	functions    map[[2]string]bool // domain and name of the model's functions
 	source       *source
 	constants    map[string]*graph.Tensor // the initializers, once they are decoded
-	fixed        map[string]*graph.Tensor // inputs that are constants
-	pictures     map[string][]int         // shapes of what is decoded from files
+	fixed        map[string]*graph.Tensor // inputs that the user makes constants
+	pictures     map[string][]int         // shapes of the results of ImageDecoder nodes, by name
 	inner        *inner
 }
 
-// newFileGraph checks the graph of m, whose outputs are the chosen values unless that is
-// nil.
+// newFileGraph checks the graph of m. The outputs are the chosen values, or the file's
+// own if chosen is nil.
 func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) *fileGraph {
 	p := m.Graph
 	f := &fileGraph{
@@ -82,8 +82,9 @@ func (f *fileGraph) readSources(p *onnxpb.GraphProto) map[string]bool {
 	return defined
 }
 
-// producers returns which node computes each value, and adds these values to those that
-// are defined. It fails if a node reads one that is not.
+// producers returns the index of the node that computes each value, and adds these values
+// to defined. It fails if a value is defined twice, or if a node reads one that nothing
+// defines.
 func producers(nodes []*onnxpb.NodeProto, defined map[string]bool) map[string]int {
 	producer := map[string]int{}
 	for i, n := range nodes {
@@ -130,8 +131,8 @@ func (f *fileGraph) choose(names []string, defined map[string]bool) {
 	f.outputs = slices.Clone(names)
 }
 
-// sortNodes returns the nodes' indexes in topological order, that of the file
-// where it already is one.
+// sortNodes returns the indexes of the nodes in topological order. If the order of the
+// file is topological it is kept.
 func sortNodes(nodes []*onnxpb.NodeProto, producer map[string]int) ([]int, error) {
 	waiting := make([]int, len(nodes)) // inputs whose producer has not been placed
 	consumers := make([][]int, len(nodes))
@@ -177,8 +178,8 @@ func sortNodes(nodes []*onnxpb.NodeProto, producer map[string]int) ([]int, error
 	return order, nil
 }
 
-// neededNodes returns the nodes, in order, that outputs depend on, and how often these and the
-// outputs use each value.
+// neededNodes returns the nodes on which outputs depend, in the given order, and how often
+// these nodes and the outputs use each value.
 func neededNodes(nodes []*onnxpb.NodeProto, order []int, producer map[string]int, outputs []string) (kept []*onnxpb.NodeProto, uses map[string]int) {
 	needed := make([]bool, len(nodes))
 	uses = map[string]int{}
@@ -204,7 +205,8 @@ func neededNodes(nodes []*onnxpb.NodeProto, order []int, producer map[string]int
 	return kept, uses
 }
 
-// nodeName returns what to call a node in messages.
+// nodeName returns the name by which messages call a node: its own, or that of its first
+// output.
 func nodeName(n *onnxpb.NodeProto) string {
 	if n.GetName() != "" {
 		return n.GetName()

@@ -13,7 +13,7 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// fix turns inputs of the file into constants of the model.
+// fix turns the inputs of the file that are given into constants of the model.
 func (f *fileGraph) fix(given Inputs) {
 	for _, v := range given {
 		at := slices.IndexFunc(f.inputs, func(in *onnxpb.ValueInfoProto) bool { return in.GetName() == v.Name })
@@ -30,8 +30,8 @@ func (f *fileGraph) fix(given Inputs) {
 	}
 }
 
-// takeShape refuses a shape that is not the one that the file declares: unlike an input of a run, what is fixed is
-// no batch of samples. Values without a shape get the declared one, if it is known and has as many.
+// takeShape refuses a shape that is not the declared one: unlike an input of a run, a fixed input is no batch of
+// samples. Values without a shape get the declared one, if it is fully known and has as many elements.
 func (in *Input) takeShape(declared *onnxpb.ValueInfoProto) {
 	if declared.GetType().GetTensorType().GetShape() == nil {
 		return
@@ -57,7 +57,7 @@ func (in *Input) takeShape(declared *onnxpb.ValueInfoProto) {
 	refuse.If(!fits, "the array has shape %v, and the model declares %v", in.Shape, names)
 }
 
-// tensor returns an input's values as a constant of the type that the model says.
+// tensor returns an input's values as a constant of type dt, which the model declares.
 func (in Input) tensor(dt graph.DType) *graph.Tensor {
 	shape := in.Shape
 	if shape == nil {
@@ -84,7 +84,8 @@ type memory []byte
 func (m memory) Bytes() []byte { return m }
 func (m memory) Close() error  { return nil }
 
-// file returns the file that stands for fixed inputs.
+// file returns the pseudo-file for fixed inputs: a digest of their names, shapes and
+// values.
 func (in Inputs) file() memory {
 	h := sha256.New()
 	for _, v := range slices.SortedFunc(slices.Values(in), func(a, b Input) int { return strings.Compare(a.Name, b.Name) }) {

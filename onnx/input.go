@@ -22,33 +22,33 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// maxInputFile bounds an input file, and what it unpacks to: its numbers are
-// kept as float64.
+// maxInputFile bounds the bytes of an input file, also after it is unpacked: its numbers
+// are kept as float64.
 const maxInputFile = 1 << 28
 
-// Input is one model input, row-major. A picture or a table gets its values only when the
-// model's input is known (For).
+// Input is the array for one model input, row-major. A picture or a table gets its values
+// only when the model's input is known ([Inputs.For]).
 type Input struct {
-	Name    string      // as in the file or as given, which must be an input's; empty when neither says
+	Name    string      // the name of the model's input, from the file or as given; empty when neither says
 	Shape   []int       // nil when the file gives a flat list without a shape
 	DType   graph.DType // 0 when the format does not say
 	Values  []float64
-	Strings []string      // nil unless the file has strings; Values are nil then, if these are no numbers
-	Numbers graph.Numbers // what the values are among: a model is opened for these
-	Note    string        // what of the file was passed over
+	Strings []string      // nil unless the file has strings; then Values is nil, unless all of them stand for numbers
+	Numbers graph.Numbers // the kind of numbers that Values has; a model is opened for it
+	Note    string        // which part of the file was ignored, for the user
 
-	numbered bool // the name is one that NumPy gives by position: it counts if it is an input's
+	numbered bool // NumPy gave the name by position (arr_0): it counts only if an input has this name
 	table    *table
 	pictures []image.Image
-	files    []string // what these were read from
-	scale    Pictures
+	files    []string // the contents of the files of pictures
+	scale    Pictures // how pictures become numbers
 }
 
 // Inputs are the inputs of one run.
 type Inputs []Input
 
-// Options returns options with the shapes and counts of the inputs, and with dims for
-// dimensions that these leave open.
+// Options returns options for a model with these inputs: their shapes and counts
+// determine its open dimensions, and dims gives sizes to those that they leave open.
 func (in Inputs) Options(dims map[string]int) Options {
 	return Options{Dims: dims, given: in}
 }
@@ -81,12 +81,12 @@ func (in Inputs) Data() [][]float64 {
 //     which "input_shapes" may give their shapes and other keys are passed over
 //   - .npy: one array; .npz: one array for each input, by name or in the archive's order
 //   - .pb: one ONNX TensorProto
-//   - .csv, .tsv: a table whose first line names the columns: one input, or an input for
-//     each column of its name
-//   - .png, .jpg, .jpeg, .bmp, .tif, .tiff, .webp, .pgm, .ppm: a picture, resized to the input's shape and scaled (WithPictures;
-//     to [0, 1] without it). The numbers that this gives are the input.
+//   - .csv, .tsv: a table whose first line names the columns: one input, or for each input
+//     the column of its name
+//   - .png, .jpg, .jpeg, .bmp, .tif, .tiff, .webp, .pgm, .ppm: a picture, resized to the input's shape and scaled as WithPictures
+//     says, or else to [0, 1]. The resulting numbers are the input.
 //
-// The path - is standard input, whose first bytes tell which of these it has.
+// The path - is standard input. Its first bytes tell which format it has; of the pictures, it recognises PNG and JPEG.
 //
 // Fractions in text and NumPy files are rounded to float32, the type of a model's inputs.
 // NaN and infinities are accepted if the model has a meaning for them; in JSON they are
@@ -115,7 +115,7 @@ func nameOf(file string) (name, path string) {
 	return name, path
 }
 
-// formats are the readers by extension.
+// formats has the functions that read files, by extension.
 var formats = map[string]func([]byte) Inputs{
 	".json": parseJSON, ".npy": parseNPY, ".npz": parseNPZ, ".pb": parseTensor,
 	".csv": parseTable, ".tsv": parseTable, ".png": parsePicture, ".jpg": parsePicture, ".jpeg": parsePicture,
@@ -134,14 +134,14 @@ func readFile(path string) Inputs {
 	}
 	read, ok := formats[strings.ToLower(filepath.Ext(path))]
 	if !ok {
-		must.Get(regular.Open(path)).Close() // a file that is missing, or a folder, is the greater mistake
+		must.Get(regular.Open(path)).Close() // report a missing file, or a folder, first
 		refuse.With("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png, .jpg, .bmp, .tiff, .webp, .pgm and .ppm files", path)
 	}
 	return parseInputs(path, must.Get(regular.Read(path, maxInputFile)), read)
 }
 
-// extensionOf is that of a file with this content: JSON begins with a bracket, a table is text, and what nothing else
-// is, a tensor.
+// extensionOf returns the extension for a file with this content, by its first bytes: JSON begins with a bracket, a
+// table has a first line of text, and anything else is taken for a tensor.
 func extensionOf(data []byte) string {
 	for begin, ext := range map[string]string{
 		"\x93NUMPY": ".npy", "PK\x03\x04": ".npz", "\x89PNG": ".png", "\xff\xd8\xff": ".jpg", "II*\x00": ".tiff", "MM\x00*": ".tiff",
@@ -180,8 +180,8 @@ func parseInputs(path string, data []byte, read func([]byte) Inputs) (in Inputs)
 	return in
 }
 
-// asFloats rounds decimal fractions to float32, as models do: a model's threshold of 0.1
-// is a float32 too, and 0.1 must compare as equal to it.
+// asFloats rounds fractions to float32 if the format states no type: a model's threshold
+// of 0.1 is a float32, and an input of 0.1 must compare as equal to it.
 func (in Inputs) asFloats() {
 	for _, v := range in {
 		for i, x := range v.Values {
@@ -192,7 +192,7 @@ func (in Inputs) asFloats() {
 	}
 }
 
-// check refuses inputs that no model takes.
+// check refuses empty inputs, and sets Numbers.
 func (in Inputs) check() {
 	refuse.If(len(in) == 0, "holds no inputs")
 	for i := range in {
@@ -218,13 +218,13 @@ func parseTensor(data []byte) Inputs {
 	}
 	t := decode(p, (&source{}).external)
 	in := Input{Name: p.GetName(), Shape: t.Shape, DType: t.DType, Values: t.Float64s()}
-	if in.DType == graph.Double { // which a constant has as a float
+	if in.DType == graph.Double { // decode has rounded them to float32
 		in.Values = doubles(p)
 	}
 	return Inputs{in}
 }
 
-// doubles returns the elements of a tensor of that type, which has been decoded.
+// doubles returns the elements of a tensor of type double that decode has accepted.
 func doubles(p *onnxpb.TensorProto) []float64 {
 	if len(p.RawData) == 0 {
 		return slices.Clone(p.DoubleData)

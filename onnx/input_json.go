@@ -23,7 +23,7 @@ func parseJSON(data []byte) Inputs {
 	return Inputs{parseNested(trimmed)}
 }
 
-// parseNested reads one input. A number or a flat list says nothing about axes.
+// parseNested reads one input. A number or a flat list has no shape.
 func parseNested(raw []byte) Input {
 	in := parseList(raw)
 	if len(in.Shape) <= 1 {
@@ -95,8 +95,9 @@ func parseData(data []byte) Inputs {
 	return in
 }
 
-// parseList flattens nested lists of numbers (true and false are 1 and 0), or of strings, which have
-// a shape then. Strings that all stand for numbers are both.
+// parseList flattens nested lists of numbers (true and false are 1 and 0), or of strings, and finds
+// their shape. Strings that all stand for numbers ("NaN" and the infinities) are returned as strings
+// and as numbers.
 func parseList(raw []byte) Input {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -110,17 +111,18 @@ func parseList(raw []byte) Input {
 	}
 }
 
-// nestedLists are lists of numbers while they are read.
+// nestedLists is the state of parseList.
 type nestedLists struct {
 	values []float64
-	texts  []string // of the leaves that are strings
-	odd    string   // the first of them that stands for no number
-	some   bool     // there is such a one
-	counts []int    // elements so far of the lists that are open
-	closed []int    // elements of the closed lists at each depth; −1 if none is closed yet
-	leaves int      // depth of the numbers; −1 if there is none yet
+	texts  []string // the strings
+	odd    string   // the first string that does not stand for a number
+	some   bool     // whether there is such a string
+	counts []int    // for each list that is open, its number of elements so far
+	closed []int    // at each depth, the number of elements of the lists there; −1 if none is closed yet
+	leaves int      // depth of the numbers and strings; −1 if there was none yet
 }
 
+// add reads the next token.
 func (l *nestedLists) add(tok json.Token) {
 	switch tok {
 	case json.Delim('['):
@@ -192,7 +194,7 @@ func noNumber(s string) error {
 	return fmt.Errorf("holds %s where numbers are expected", graph.Quote(s))
 }
 
-// jsonNumber returns the number that a token is.
+// jsonNumber returns the number that a token stands for; true and false are 1 and 0.
 func jsonNumber(tok json.Token) float64 {
 	switch tok := tok.(type) {
 	case json.Number:
@@ -210,5 +212,5 @@ func jsonNumber(tok json.Token) float64 {
 	return 0
 }
 
-// notFinite are the strings for numbers that JSON cannot write.
+// notFinite has the strings that stand for numbers which JSON cannot write.
 var notFinite = map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}

@@ -10,20 +10,20 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// InputsError says that arrays do not fit the inputs of a model.
+// InputsError is the error that given arrays do not fit the inputs of a model.
 type InputsError struct{ Reason error }
 
 // Error says which array, and what the model takes.
 func (e *InputsError) Error() string { return e.Reason.Error() }
 
-// checkInputs refuses arrays that do not fit, if there is an error.
+// checkInputs refuses the arrays with an [InputsError], if err is not nil.
 func checkInputs(err error) {
 	if err != nil {
 		must.OK(&InputsError{err})
 	}
 }
 
-// merge joins arrays that were given for one input: samples, end to end.
+// merge joins arrays that were given for the same input, end to end: they are samples.
 func (in Inputs) merge() Inputs {
 	var out Inputs
 	index := map[string]int{}
@@ -60,13 +60,13 @@ func (in Inputs) merge() Inputs {
 // to the inputs for which no name is given. An array may hold several samples, one after the
 // other.
 //
-// It is an error if a name is no input's, or if a shape is not that of its input: see fits.
-// Of an input's axes those with a symbol, and those of size 0, may have any size.
+// It is an error if an array has a name that no input has, or a shape that does not fit its
+// input (see fits). Axes of an input that have a symbol, or size 0, may have any size.
 func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
 	return refuse.Result(func() Inputs {
 		out := slices.Clone(in.assign(wanted))
 		for i, v := range out {
-			if len(out) != len(wanted) { // whoever counts them says so
+			if len(out) != len(wanted) { // the caller reports a wrong number of arrays
 				break
 			}
 			must.OK(v.fits(wanted[i]))
@@ -78,12 +78,12 @@ func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
 	})
 }
 
-// fits checks that an array is samples of an input, one or several end to end. Its shape must
-// be the input's, but for the first axis, the batch, which may be longer. The array may lack
-// the batch axis if it is one sample. If the model has no batch axis, because the size of its
-// first axis is fixed, the array may have one in front.
+// fits returns an error unless an array is one or several samples of an input, end to end.
+// Its shape must be that of the input; only the first axis, the batch, may be longer. The
+// array may lack the batch axis if it is one sample. If the model has no batch axis, because
+// the size of its first axis is fixed, the array may have one in front.
 func (v Input) fits(w graph.Input) error {
-	if v.Shape == nil || w.Shape == nil { // the count of the numbers is all that is known
+	if v.Shape == nil || w.Shape == nil { // only the number of elements is known
 		return nil
 	}
 	free := func(axis int) bool { return w.Shape[axis] == 0 || axis < len(w.Symbols) && w.Symbols[axis] != "" }
@@ -111,7 +111,8 @@ func (v Input) fits(w graph.Input) error {
 		graph.Quote(w.Name), v.Shape, shapeOf(w, free))
 }
 
-// shapeOf writes an input's shape, with a symbol or a question mark for what is free.
+// shapeOf returns an input's shape as text, with the symbol of an open axis, or a
+// question mark if it has none.
 func shapeOf(w graph.Input, free func(axis int) bool) string {
 	dims := make([]string, len(w.Shape))
 	for i, n := range w.Shape {
@@ -132,7 +133,7 @@ func shapeOf(w graph.Input, free func(axis int) bool) string {
 func (v Input) isNamed() bool { return v.Name != "" && !v.numbered }
 
 // assign puts arrays in the order of the model's inputs, and cuts tables into columns. A
-// dimension of 0 is open.
+// dimension of 0 in wanted is open.
 func (in Inputs) assign(wanted []graph.Input) Inputs {
 	named := map[string]Input{}
 	var rest Inputs
@@ -152,7 +153,7 @@ func (in Inputs) assign(wanted []graph.Input) Inputs {
 		refuse.If(twice, "input %s is given twice", graph.Quote(v.Name))
 		named[v.Name] = v
 	}
-	var open []graph.Input // that nothing names
+	var open []graph.Input // inputs for which no array is named
 	for _, w := range wanted {
 		if _, ok := named[w.Name]; !ok {
 			open = append(open, w)
@@ -179,7 +180,9 @@ func (in Inputs) assign(wanted []graph.Input) Inputs {
 	return out
 }
 
-// asWanted makes what a file has as strings and as numbers what an input takes.
+// asWanted keeps the strings or the numbers of an array that has both, as input w
+// requires, and turns pictures into the bytes of their files for an input of files. It
+// refuses strings for an input of numbers.
 func (v *Input) asWanted(w graph.Input) {
 	switch {
 	case w.DType == fileType:
@@ -194,8 +197,8 @@ func (v *Input) asWanted(w graph.Input) {
 	}
 }
 
-// split cuts a table into columns for the inputs that have no other array, and joins several
-// pictures if one input is left.
+// split turns arrays without names into arrays for the open inputs: it cuts a table into
+// columns, and joins several pictures if only one input is open.
 func (in Inputs) split(open []graph.Input) Inputs {
 	at := slices.IndexFunc(in, func(v Input) bool { return v.table != nil })
 	refuse.If(at >= 0 && len(in) > 1,
@@ -221,7 +224,7 @@ func inputNames(inputs []graph.Input) string {
 	return several(each(inputs, func(v graph.Input) string { return v.Name }))
 }
 
-// WithPictures returns the inputs with pictures scaled in that way.
+// WithPictures returns the inputs, with pictures to be scaled as p says.
 func (in Inputs) WithPictures(p Pictures) Inputs {
 	out := slices.Clone(in)
 	for i := range out {

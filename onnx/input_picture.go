@@ -20,18 +20,19 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// maxPixels is the most pixels of a picture. A file of a few bytes may claim any number.
+// maxPixels bounds the pixels of a picture. A file of a few bytes may claim any number of
+// them.
 const maxPixels = 1 << 26
 
-// Pictures says how a picture becomes the numbers of an input. A channel of a pixel is p,
-// 0 to 255; its number is (p/255 − mean)/deviation, rounded to float32.
+// Pictures says how a picture becomes the numbers of an input. A channel of a pixel has a
+// value p from 0 to 255; it becomes (p/255 − mean)/deviation, rounded to float32.
 type Pictures struct {
-	Mean, Deviation [3]float64 // of red, green and blue; a grey input takes the first
-	BGR             bool       // blue comes first
-	Crop            bool       // what does not fit the input's proportions is cut off, at both sides; else it is stretched
+	Mean, Deviation [3]float64 // for red, green and blue; a grey input uses the first
+	BGR             bool       // the input's channels are in the order blue, green, red
+	Crop            bool       // cut off both sides of a picture that has other proportions than the input, instead of stretching it
 }
 
-// whole are pictures in [0, 1].
+// wholePictures scales pixels to [0, 1] and stretches pictures.
 var wholePictures = Pictures{Deviation: [3]float64{1, 1, 1}}
 
 // ParsePictures reads words separated by commas. One may be a range: "0..1" (the
@@ -108,7 +109,7 @@ func parsePicture(data []byte) Inputs {
 	return Inputs{{pictures: []image.Image{m}, files: []string{string(data)}}}
 }
 
-// parseOther reads a picture of another format.
+// parseOther reads a picture in one of the formats of package picture.
 func parseOther(data []byte) Inputs {
 	height, width, pixels, err := picture.Decode(data, picture.RGB)
 	must.OK(err)
@@ -121,13 +122,14 @@ func parseOther(data []byte) Inputs {
 
 // layout says which axes of an input's shape are channels, height and width.
 type layout struct {
-	height, width, channels int // sizes
-	last                    bool
-	count                   int // pictures
+	height, width, channels int  // sizes
+	last                    bool // the channels are the last axis
+	count                   int  // number of pictures
 }
 
-// layoutOf finds the axes by their sizes: channels, 1 or 3, stand before or after height
-// and width. Three axes may also be grey pictures.
+// layoutOf finds the axes by their sizes: the channels, of which there are 1 or 3, come
+// before or after height and width. A shape of three axes is one picture, and one of two
+// is a grey one; a first axis of four counts pictures.
 func layoutOf(shape []int) layout {
 	isChannels := func(n int) bool { return n == 1 || n == 3 }
 	n := len(shape)
@@ -156,7 +158,7 @@ func layoutOf(shape []int) layout {
 	return l
 }
 
-// numbers returns the pictures as an input of that shape takes them, end to end.
+// numbers returns the numbers of pictures for the input in, one picture after the other.
 func (p Pictures) numbers(pictures []image.Image, in graph.Input) []float64 {
 	l, err := refuse.Result(func() layout { return layoutOf(in.Shape) })
 	refuse.If(err != nil,
@@ -166,9 +168,10 @@ func (p Pictures) numbers(pictures []image.Image, in graph.Input) []float64 {
 	return slices.Concat(each(pictures, func(m image.Image) []float64 { return p.pixels(l.resize(m, p.Crop), l) })...)
 }
 
-// resize scales a picture to the layout's height and width. Each pixel is a weighted mean
-// of the pixels around its place; the weights fall linearly over the area that it stands
-// for. Transparency is ignored. A picture that has this size already is not changed.
+// resize scales a picture to the layout's height and width, bilinearly. When it shrinks a
+// picture, each pixel is a mean of all pixels in the area that it stands for, with
+// weights that fall linearly from its centre. Transparency is ignored. A picture that has
+// this size already is not changed.
 func (l layout) resize(m image.Image, crop bool) *image.RGBA {
 	b := m.Bounds()
 	from := b

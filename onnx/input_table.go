@@ -16,14 +16,14 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// A table has rows of numbers or strings in named columns. The model decides whether the table is one
-// input or each column is an input, and which of both a column is.
+// table has rows of numbers or strings in named columns. The model decides whether the whole table is
+// one input or each column is an input of its own, and whether a column has numbers or strings.
 type table struct {
 	columns []string
-	at      map[string]int // of a column among them
-	rows    [][]float64
-	cells   [][]string
-	odd     []error // by column, about the first cell that is no number
+	at      map[string]int // index of a column by its name
+	rows    [][]float64    // cells as numbers, 0 for those in odd columns that are none
+	cells   [][]string     // cells as strings
+	odd     []error        // for each column, the error about the first cell that is not a number
 }
 
 // parseTable reads values separated by commas (RFC 4180), semicolons or tabs. The first line
@@ -74,10 +74,10 @@ func parseTable(data []byte) Inputs {
 	return Inputs{{table: t}}
 }
 
-// maxColumns is the most columns, which bounds the cost of finding names among them.
+// maxColumns bounds the columns, and with them the cost of finding names among them.
 const maxColumns = 1 << 16
 
-// number reads a cell: a decimal number, or a truth value as 1 or 0. A fraction is rounded to
+// number reads a cell: a decimal number, or true or false as 1 or 0. A fraction is rounded to
 // float32.
 func number(cell string) (float64, error) {
 	switch {
@@ -103,7 +103,8 @@ func number(cell string) (float64, error) {
 	return x, nil
 }
 
-// whole returns the table as that input, whose shape is known in part: rows by columns.
+// whole returns the table as the array for input w: rows by columns. Sizes of 0 in w's
+// shape are open.
 func (t *table) whole(w graph.Input) Input {
 	name, shape := w.Name, w.Shape
 	in := Input{Name: name, Shape: t.shapeFor(shape, len(t.columns))}
@@ -124,9 +125,9 @@ func (t *table) whole(w graph.Input) Input {
 	return in
 }
 
-// shapeFor returns the shape of the table as an input of the given shape. The cells of a row
-// fill the input's axes after the first one, if their sizes are known; each row has the given
-// number of cells.
+// shapeFor returns the shape of an array for an input of the given shape, from a table of
+// which each row has the given number of cells. If the sizes of the input's axes after the
+// first one are known, the cells of a row fill these axes.
 func (t *table) shapeFor(shape []int, cells int) []int {
 	rows := len(t.rows)
 	switch {
@@ -140,7 +141,8 @@ func (t *table) shapeFor(shape []int, cells int) []int {
 	return []int{rows, cells}
 }
 
-// column returns the column at a place as an input of one feature.
+// column returns the column with index at as the array for input w, which takes one
+// feature.
 func (t *table) column(at int, w graph.Input) (Input, error) {
 	in := Input{Name: w.Name, Shape: t.shapeFor(w.Shape, 1)}
 	if w.DType == stringType {
@@ -151,9 +153,9 @@ func (t *table) column(at int, w graph.Input) (Input, error) {
 	return in, t.odd[at]
 }
 
-// inputs returns the table as the wanted inputs: a column for each, by name, if the names
-// match; further columns, such as the answer, are ignored. Otherwise the whole table is the
-// only input.
+// inputs returns the arrays for the wanted inputs: for each the column of its name, if
+// there is one; columns of other names, such as the answer, are ignored. Otherwise, if a
+// single input is wanted, it is the whole table.
 func (t *table) inputs(wanted []graph.Input) Inputs {
 	var in Inputs
 	var missing []string
@@ -181,7 +183,7 @@ func (t *table) inputs(wanted []graph.Input) Inputs {
 	return nil
 }
 
-// several lists a few names for a message.
+// several lists at most 12 names for a message, and the number of the others.
 func several(names []string) string {
 	const most = 12
 	s := strings.Join(each(names[:min(most, len(names))], graph.Quote), ", ")

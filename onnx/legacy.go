@@ -6,7 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// modernise reads the attributes that only operator sets before 7 have.
+// modernise drops attributes that only operator sets before 7 have and that do not
+// matter.
 func (o *op) modernise() {
 	o.ignore("consumed_inputs")
 	switch o.proto.GetOpType() {
@@ -15,12 +16,12 @@ func (o *op) modernise() {
 	case "Gemm":
 		o.ignore("broadcast")
 	case "RNN", "GRU", "LSTM":
-		o.ignore("output_sequence") // outputs that nothing reads cost nothing
+		o.ignore("output_sequence") // all outputs are there; those that nothing reads cost nothing
 	}
 }
 
-// second returns the second of two operands. Before operator set 7 attributes say from
-// which axis of the first operand on it broadcasts.
+// second returns the second operand of a node whose first one is x. Before operator set
+// 7, attributes say from which axis of the first operand on the second one broadcasts.
 func (o *op) second(x graph.Value) graph.Value {
 	y := o.in(1)
 	if o.opset >= 7 {
@@ -45,7 +46,7 @@ func (o *op) second(x graph.Value) graph.Value {
 	return y
 }
 
-// tile repeats the one axis that Tile names before operator set 6.
+// tile is Tile before operator set 6, which repeats one axis.
 func (o *op) tile() graph.Value {
 	o.failIf(!o.has(2), "has no axis")
 	x := o.in(0)
@@ -57,14 +58,15 @@ func (o *op) tile() graph.Value {
 	return o.Tile(x, repeats)
 }
 
-// upsampleScales are those of Upsample before operator set 7, which is about pictures.
+// upsampleScales returns the scales of Upsample before operator set 7, whose input is a
+// batch of pictures.
 func (o *op) upsampleScales(rank int) []float64 {
 	o.failIf(rank != 4, "its input has %d axes, not 4", rank)
 	return []float64{1, 1, o.floatAttr("height_scale", 0), o.floatAttr("width_scale", 0)}
 }
 
-// batchNormOfEach is BatchNormalization with spatial = 0, of operator sets before 9:
-// statistics for each element of a sample.
+// batchNormOfEach is BatchNormalization with spatial = 0, in operator sets before 9: it
+// has statistics for each element of a sample.
 func (o *op) batchNormOfEach(eps float64) graph.Value {
 	x, in := o.tensor(0)
 	for i := 1; i < 5; i++ {
@@ -76,14 +78,14 @@ func (o *op) batchNormOfEach(eps float64) graph.Value {
 	return o.Add(o.Mul(x, scale), o.Sub(o.in(2), o.Mul(o.in(3), scale)))
 }
 
-// Operators that only set 1 has.
+// Operators that exist only in operator set 1.
 
 // affine is alpha·x + beta.
 func (o *op) affine(x graph.Value, alpha, beta float64) graph.Value {
 	return o.Add(o.Mul(x, o.Number(alpha)), o.Number(beta))
 }
 
-// stretched lowers alpha·f(beta·x).
+// stretched is the lowering of alpha·f(beta·x).
 func stretched(f *graph.Function) func(*op) {
 	return func(o *op) {
 		alpha := o.floatAttr("alpha", 1)

@@ -1,11 +1,11 @@
 package onnx
 
-// each lists what f makes of the elements of a list.
+// each returns f(x) for each x of a list.
 func each[A, B any](list []A, f func(A) B) []B {
 	return filled(len(list), func(i int) B { return f(list[i]) })
 }
 
-// filled lists what f gives for each of n places.
+// filled returns f(0), …, f(n−1).
 func filled[T any](n int, f func(i int) T) []T {
 	out := make([]T, n)
 	for i := range out {
@@ -14,7 +14,7 @@ func filled[T any](n int, f func(i int) T) []T {
 	return out
 }
 
-// converted lists numbers as those of another type.
+// converted converts each number of a list to another type.
 func converted[B, A numeric](list []A) []B {
 	return each(list, func(v A) B { return B(v) })
 }
@@ -23,7 +23,7 @@ type numeric interface {
 	int | int32 | int64 | uint8 | float32 | float64
 }
 
-// upTo lists whole numbers from one on, such as axes.
+// upTo returns the whole numbers from, from + 1, …, to − 1, such as axes.
 func upTo[T int | int64](from, to T) (list []T) {
 	for i := from; i < to; i++ {
 		list = append(list, i)
@@ -31,7 +31,7 @@ func upTo[T int | int64](from, to T) (list []T) {
 	return list
 }
 
-// truth is 1 for what is true, and 0 for what is not.
+// truth returns 1 for true and 0 for false.
 func truth(is bool) int64 {
 	if is {
 		return 1

@@ -28,28 +28,30 @@ type Options struct {
 	InputShapes [][]int
 	// InputLens are the element counts of these inputs; 0 is unknown.
 	InputLens []int
-	// InputNumbers says whether these inputs have NaN or infinities.
+	// InputNumbers says for each of these inputs which numbers it has: finite ones only, or
+	// also NaN or infinities.
 	InputNumbers []graph.Numbers
-	// Fixed are inputs, by name, that become part of the model: the graph has their
-	// values as constants and not the inputs. The other options are about the rest.
+	// Fixed are inputs, by name, that become part of the model: the graph has their values
+	// as constants, and does not have these inputs. The other options are about the
+	// remaining inputs.
 	Fixed Inputs
 	// Outputs are the names of the graph's outputs, in order: any values that the file
 	// computes. Nil means the file's own outputs. Inputs that these outputs do not need
 	// are left out.
 	Outputs []string
 
-	// Memory is the most bytes that folding constants and expanding operators may take,
-	// besides the file's own constants. 0 means the default limit.
+	// Memory bounds the bytes that folded constants and tables of expanded operators may
+	// take, besides the file's own constants. 0 means the default limit.
 	Memory int64
 
 	// Samples are calibration samples. If they have NaN or infinities, the inputs may
 	// have them too.
 	Samples Inputs
 
-	typed    bool   // see graph.Graph.Typed
-	again    bool   // for another graph of the same file
-	given    Inputs // whose order and shapes are known with the model's inputs
-	pictures []int  // how many are given for an input
+	typed    bool   // makes the graph of graph.Graph.Typed
+	again    bool   // this is a rebinding of another graph of the same file
+	given    Inputs // the given inputs; their order and shapes follow once the model's inputs are known
+	pictures []int  // for each input, the number of pictures given
 }
 
 // Range of operator sets whose meaning Load knows.
@@ -58,7 +60,7 @@ const (
 	maxOpset = 28
 )
 
-// maxDepth is the deepest nesting of messages. The deepest that a model without
+// maxDepth bounds the nesting of protobuf messages. The deepest that a model without
 // subgraphs needs is a type in a value in a graph in the model.
 const maxDepth = 32
 
@@ -78,7 +80,7 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 		src.close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(src.files)) { // the model's own has the empty name
+	for _, name := range slices.Sorted(maps.Keys(src.files)) { // the model file has the empty name, so it comes first
 		g.Files = append(g.Files, src.files[name])
 	}
 	if len(opts.Fixed) > 0 {
@@ -93,7 +95,8 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 	return g, nil
 }
 
-// extended names the inputs that may have numbers which are not finite.
+// extended lists the inputs that may have NaN or infinities, each with its kind of
+// numbers.
 func extended(g *graph.Graph) []string {
 	var names []string
 	for _, in := range g.Inputs {
@@ -160,7 +163,7 @@ func unmarshal(data []byte) *onnxpb.ModelProto {
 	} else {
 		err = proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}.Unmarshal(data, m)
 	}
-	if err != nil { // in whose text the kind of a space is random
+	if err != nil { // protobuf randomly puts a no-break space into its error texts
 		refuse.With("%s: %s", notModel, strings.ReplaceAll(err.Error(), "\u00a0", " "))
 	}
 	refuse.If(m.Graph == nil, "%s: it has no graph", notModel)
@@ -176,9 +179,9 @@ func operatorSet(m *onnxpb.ModelProto) int {
 		}
 	}
 	if !named && len(m.OpsetImport) > 0 {
-		return maxOpset // operators of other domains alone
+		return maxOpset // the model uses operators of other domains only
 	}
-	if !named && m.GetIrVersion() > 0 && m.GetIrVersion() < 3 { // files of that time do not name sets; this one was all there was
+	if !named && m.GetIrVersion() > 0 && m.GetIrVersion() < 3 { // such files do not name operator sets; they use the first one
 		return minOpset
 	}
 	refuse.If(version == 0, "the model does not say which ONNX operator set it uses")

@@ -12,18 +12,19 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// reader turns the graph of a file into one in normal form, node by node in
-// topological order.
+// reader turns the graph of a file into one in normal form, node by node in topological
+// order. Another reader reads the body of a node (see inline).
 type reader struct {
 	*graph.Builder
 	file    *fileGraph
 	opset   int
-	values  map[string]graph.Value // of the file; zero Values of nodes that failed
-	nested  bool                   // in the body of a node, whose names are its own
-	types   map[string]graph.DType // of values that floats are computed from, as the file states them
+	values  map[string]graph.Value // by their names in the file; results of failed nodes are absent or zero
+	nested  bool                   // this is the body of a node, whose names hold only there
+	types   map[string]graph.DType // the types that the file states for values; the graph itself has no narrower floats
 	narrows *narrows
 	texts   *texts // nil in the body of a node
-	// sequences has the names that are lists of values; such a name is not in values.
+	// sequences has the values of the file that are lists of tensors. Their names are not in
+	// values.
 	sequences map[string]*sequence
 }
 
@@ -104,7 +105,8 @@ func (r *reader) reserveNames() {
 	}
 }
 
-// decodeInitializers makes the constants, which all graphs of a file share.
+// decodeInitializers adds the initializers and fixed inputs as constants. It decodes them
+// once; all graphs of a file share the tensors.
 func (r *reader) decodeInitializers() {
 	if r.file.constants == nil {
 		r.file.constants = map[string]*graph.Tensor{}
@@ -128,7 +130,7 @@ func (r *reader) decodeInitializers() {
 	}
 }
 
-// eachInitializer reads the initializers, by their names.
+// eachInitializer calls read for each initializer, in the order of their names.
 func (f *fileGraph) eachInitializer(read func(name string, p *onnxpb.TensorProto)) {
 	for _, name := range slices.Sorted(maps.Keys(f.initializers)) {
 		refuse.Within("initializer "+graph.Quote(name), func() { read(name, f.initializers[name]) })
@@ -146,6 +148,7 @@ func unknownOperators(f *fileGraph) graph.NodesError {
 	return errs
 }
 
+// unknownOperator says why a node's operator is not understood; it returns "" if it is.
 func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
 	if f.functions[[2]string{n.GetDomain(), n.GetOpType()}] {
 		return "is a function of the model; inline functions before export"
@@ -196,18 +199,19 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 	}
 }
 
-// lowering is how the reader understands an operator: the least and most inputs that a node has,
-// and the function that builds what it computes.
+// lowering says how the reader understands an operator: how many inputs a node may have, and the
+// function that builds its operations.
 type lowering struct {
 	least, most int
 	build       func(*op)
 }
 
-// many is the most inputs of an operator that takes any number of them.
+// many is the value of most for an operator that takes any number of inputs.
 const many = math.MaxInt
 
-// loweringOf returns the lowering of a node's operator, which has no build if there is none. A
-// function of one number needs no entry in the table: it is found by its name in package graph.
+// loweringOf returns the lowering of a node's operator. Its build is nil if the operator is not
+// understood. A function of one number needs no entry in the table: it is found by its name in
+// package graph.
 func loweringOf(n *onnxpb.NodeProto) lowering {
 	operator := n.GetOpType()
 	switch n.GetDomain() {
@@ -226,21 +230,21 @@ func loweringOf(n *onnxpb.NodeProto) lowering {
 	if l, ok := lowerings[operator]; ok {
 		return l
 	}
-	if f := graph.FunctionNamed(operator); f != nil && f != graph.Trunc { // which is no operator of ONNX
+	if f := graph.FunctionNamed(operator); f != nil && f != graph.Trunc { // ONNX has no operator Trunc
 		return lowering{1, 1, func(o *op) { lowerFunction(o, f) }}
 	}
 	return lowering{}
 }
 
-// arithmetic are the operators whose results on integers may leave the type that their
-// operands have. (A quotient does so in one case, −2^(n−1)/−1.)
+// arithmetic has the operators whose integer results may exceed the range of their
+// operands' type. (A quotient does so in one case, −2^(n−1)/−1.)
 var arithmetic = map[string]bool{
 	"Add": true, "Sub": true, "Mul": true, "Div": true, "Pow": true, "Sum": true, "Neg": true, "Abs": true,
 	"MatMul": true, "Gemm": true, "Einsum": true, "MatMulInteger": true, "ConvInteger": true, "Conv": true, "Det": true,
 	"CumSum": true, "CumProd": true, "ReduceSum": true, "ReduceProd": true, "ReduceSumSquare": true, "ReduceL1": true,
 }
 
-// preview is the domain of operators that may become part of ONNX.
+// preview is the domain of operators that may become part of the ONNX standard.
 const preview = "ai.onnx.preview"
 
 // lowerings has the operators that are not functions of one number, or that have

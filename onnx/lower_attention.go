@@ -12,16 +12,17 @@ import (
 // neighbouring query heads share a head of k and v.
 type attention struct {
 	q, k, v graph.Value
-	scale   float64 // 0: 1/√d
-	cap     float64 // c·tanh(x/c); 0: none
+	scale   float64 // 0 means 1/√d
+	cap     float64 // c, if scores x become c·tanh(x/c); 0 means no such cap
 	// window reports whether a query attends to a key that comes the given number of
 	// places after its own. Nil means that it attends to all.
 	window func(after int) bool
-	past   int           // keys before that of the first query
-	bias   []graph.Value // added to the scores, with −∞ where they are masked
-	allow  []graph.Value // truth values, false where the scores are masked
-	scores func(stage int, x graph.Value)
-	// changeScores and changeWeights transform scores and weights; nil leaves them.
+	past   int                            // number of keys before that of the first query
+	bias   []graph.Value                  // added to the scores, with −∞ where they are masked
+	allow  []graph.Value                  // truth values, false where the scores are masked
+	scores func(stage int, x graph.Value) // gets the scores at each stage; may be nil
+	// changeScores and changeWeights transform the masked scores and the weights; nil leaves
+	// them unchanged.
 	changeScores, changeWeights func(x graph.Value) graph.Value
 }
 
@@ -36,7 +37,8 @@ const (
 // causal is the window of causal attention: no query attends to a later key.
 func causal(after int) bool { return after <= 0 }
 
-// attend builds the attention; the result is of shape [batch, heads, n, d of v].
+// attend builds the attention. The result has shape [batch, heads, n, entries of a
+// value].
 func (o *op) attend(a attention) graph.Value {
 	q, k, v := o.shape(a.q), o.shape(a.k), o.shape(a.v)
 	o.failIf(len(q) != 4 || len(k) != 4 || len(v) != 4 || k[1] == 0 || q[1]%k[1] != 0 || q[0] != k[0] || q[3] != k[3] ||
@@ -53,7 +55,7 @@ func (o *op) attend(a attention) graph.Value {
 		value = o.Reshape(value, []int{v[0], v[1], 1, v[2], v[3]})
 	}
 	x := o.Mul(o.MatMul(query, o.transposeLast(key)), o.Number(a.scale))
-	o.shape(x) // masks are no larger
+	o.shape(x) // stops if the scores are too large, before masks are made
 	if shared {
 		x = o.Reshape(x, heads)
 	}
@@ -102,6 +104,7 @@ func (o *op) weights(a *attention, x graph.Value) graph.Value {
 	return x
 }
 
+// lowest is a constant of −∞, which masks scores.
 func lowest() *graph.Tensor {
 	return &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{float32(math.Inf(-1))}, Public: true}
 }
@@ -112,8 +115,8 @@ func (o *op) seen(window func(after int) bool, queries, keys, past int) graph.Va
 	return o.truths([]int{queries, keys}, func(at int) bool { return window(at%keys - past - at/keys) })
 }
 
-// wide extends a mask along its last axis to the given number of keys; the new ones are
-// masked.
+// wide extends a mask along its last axis to the given number of keys, with fill for the
+// new ones; a computed mask is extended with 0.
 func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 	shape := o.shape(mask)
 	if len(shape) == 0 || shape[len(shape)-1] == keys {
@@ -123,7 +126,7 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 	n := shape[len(shape)-1]
 	o.failIf(n > keys, "its mask has shape %v for %d keys", shape, keys)
 	o.room(graph.Size(shape[:len(shape)-1]), keys)
-	if t == nil { // 0, which is false, for the keys that it lacks
+	if t == nil { // Gather gives 0, which is false, for an index of −1
 		index := slices.Repeat([]int{-1}, keys)
 		copy(index, upTo(0, n))
 		return o.Gather(mask, len(shape)-1, index)
@@ -133,7 +136,7 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 	return o.Table(out)
 }
 
-// widened makes rows of n numbers rows of so many.
+// widened extends each row of n numbers to many numbers, with fill.
 func widened[T any](list []T, n, many int, fill T) (out []T) {
 	for ; len(list) > 0; list = list[n:] {
 		out = append(append(out, list[:n]...), slices.Repeat([]T{fill}, many-n)...)
@@ -164,8 +167,8 @@ func (o *op) joinHeads(x graph.Value) graph.Value {
 	return o.Reshape(o.Transpose(x, []int{0, 2, 1, 3}), []int{s[0], s[2], s[1] * s[3]})
 }
 
-// lowerAttention reads the Attention of ONNX itself: queries, keys, values, a mask, and
-// keys and values of an earlier run.
+// lowerAttention reads the Attention of the ONNX standard: queries, keys, values, a mask,
+// and keys and values of an earlier run.
 func lowerAttention(o *op) {
 	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0), cap: o.floatAttr("softcap", 0)}
 	flat := len(o.shape(a.q)) == 3
@@ -217,7 +220,8 @@ func (o *op) putPast(a *attention) {
 	a.k, a.v = o.Concat(2, o.in(4), a.k), o.Concat(2, o.in(5), a.v)
 }
 
-// lowerFlexAttention is attention with bodies that change scores and weights.
+// lowerFlexAttention is attention with bodies (graphs) that transform the scores and the
+// weights.
 func lowerFlexAttention(o *op) {
 	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0)}
 	o.ignore("softmax_precision")
@@ -237,15 +241,16 @@ func lowerFlexAttention(o *op) {
 	o.result(0, o.attend(a))
 }
 
-// lengths masks, for each sample, the keys from its length on, and those outside of a
-// query's window. The last query's own key is the last one before the length.
+// lengths masks, for each sample, the keys at places from the sample's length on, and
+// those outside of a query's window. The key that belongs to the last query is the last
+// one before the length.
 func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right int64) {
 	q, k := o.shape(a.q), o.shape(a.k)
 	s := o.shape(lengths)
 	o.failIf(len(q) != 4 || len(k) != 4 || graph.Size(s) != q[0], "lengths of shape %v for queries of shape %v", s, q)
 	n := o.Reshape(o.Cast(lengths, graph.Int64), []int{q[0], 1, 1, 1})
 	o.room(q[2]+1, k[2])
-	// How far a key is after its query's, and n more.
+	// Key j comes n places less than this after the key of query i, where n is the length of the sample.
 	after := filled(q[2]*k[2], func(at int) int64 { return int64(at%k[2] - at/k[2] + q[2]) })
 	whole := func(shape []int, v []int64) graph.Value {
 		return o.Table(&graph.Tensor{Shape: shape, DType: graph.Int64, I64: v, Public: true})
@@ -263,7 +268,8 @@ func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right
 	}
 }
 
-// lowerTrilu keeps what is above or below a diagonal.
+// lowerTrilu keeps the entries on and above a diagonal, or on and below it, and makes the
+// others 0.
 func lowerTrilu(o *op) {
 	x, s := o.ranked(0, 2)
 	upper := o.flagAttr("upper", true)
@@ -314,9 +320,10 @@ func (o *op) rotated(x, cos, sin graph.Value, r int, interleaved bool) graph.Val
 	return o.Concat(3, parts...)
 }
 
-// rotary rotates the elements of x by angles from the tables cos and sin. Each token
-// uses the table row of its position, or, without positions, of its place. x has heads
-// as an axis, or side by side along the last axis.
+// rotary rotates the elements of x by angles whose cosines and sines are in the tables
+// cos and sin. Each token uses the table row given by its position or, if there are no
+// positions, by its place. x has the heads as an axis, or side by side along the last
+// axis.
 func (o *op) rotary(x, cos, sin graph.Value, positions []graph.Value, heads int64, interleaved bool) graph.Value {
 	flat := len(o.shape(x)) == 3
 	if flat {
@@ -346,7 +353,7 @@ func (o *op) rotary(x, cos, sin graph.Value, positions []graph.Value, heads int6
 	return y
 }
 
-// lowerRotary reads the RotaryEmbedding of ONNX itself.
+// lowerRotary reads the RotaryEmbedding of the ONNX standard.
 func lowerRotary(o *op) {
 	o.result(0, o.rotary(o.in(0), o.in(1), o.in(2), o.optional(3), o.intAttr("num_heads", 0), o.flagAttr("interleaved", false)))
 }

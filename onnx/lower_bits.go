@@ -2,7 +2,7 @@ package onnx
 
 import "github.com/prove-model/prove-model/graph"
 
-// bitwise lowers an operator on the bits of integers.
+// bitwise is the lowering of an operator on the bits of integers.
 func bitwise(c graph.Comparison) func(*op) {
 	return twoInputs(func(b *graph.Builder, x, y graph.Value) graph.Value { return b.Bitwise(c, x, y) })
 }
@@ -13,7 +13,7 @@ func lowerBitShift(o *op) {
 	o.result(0, o.Shift(o.in(0), o.constantInput(1, "the amount"), left))
 }
 
-// lowerDet expands determinants along their first rows.
+// lowerDet computes determinants by Laplace expansion along their first rows.
 func lowerDet(o *op) {
 	x, in := o.tensor(0)
 	r := len(in)

@@ -9,10 +9,10 @@ import (
 )
 
 // classical is the domain of the operators of classical models: trees, support vector
-// machines, and what prepares their features.
+// machines, and operators that prepare the features.
 const classical = "ai.onnx.ml"
 
-// classicalLowerings are the operators of this domain that are understood.
+// classicalLowerings has the lowerings of this domain's operators.
 var classicalLowerings = map[string]lowering{
 	"TreeEnsembleRegressor": {1, 1, lowerTreeRegressor}, "TreeEnsembleClassifier": {1, 1, lowerTreeClassifier}, "TreeEnsemble": {1, 1, lowerTreeEnsemble},
 	"LinearRegressor": {1, 1, lowerLinearRegressor}, "LinearClassifier": {1, 1, lowerLinearClassifier},
@@ -42,8 +42,7 @@ func (o *op) numbersAttr(name string) []float32 {
 	return list
 }
 
-// sets returns the sets of numbers in a tensor attribute, in which each set is
-// followed by NaN.
+// sets returns the sets of numbers in a tensor attribute. A NaN ends each set.
 func (o *op) sets(name string) [][]float32 {
 	t := o.tensorAttr(name)
 	if t == nil {
@@ -74,8 +73,8 @@ func (o *op) floatFeatures(i int) graph.Value {
 	return o.Cast(x, graph.Float)
 }
 
-// features returns a list with one number for each feature of x, or one for all, as a
-// constant; nil if the list is empty.
+// features returns a list as a constant; it must have one number for each feature of x,
+// or one for all. It returns nil if the list is empty.
 func (o *op) features(x graph.Value, name string, list []float32) []graph.Value {
 	in := o.shape(x)
 	if len(list) == 0 {
@@ -119,7 +118,8 @@ func lowerBinarizer(o *op) {
 	o.result(0, o.Cast(above, graph.Float))
 }
 
-// lowerImputer replaces one number by another. That may be NaN, which an input has only if its samples have it.
+// lowerImputer replaces one number, 0 unless the node says which, by another. If it is NaN, and the samples of the input have none, the
+// result is x itself.
 func lowerImputer(o *op) {
 	x := o.in(0)
 	o.shape(x)
@@ -165,8 +165,8 @@ func lowerFeatureVectorizer(o *op) {
 	o.result(0, o.Concat(1, parts...))
 }
 
-// lowerFeatureExtractor selects elements along the last axis: of a value at constant
-// indices, or of a constant at computed indices.
+// lowerFeatureExtractor selects elements along the last axis, either at constant indices,
+// or at computed indices from a constant.
 func lowerFeatureExtractor(o *op) {
 	x, in := o.ranked(0, 1)
 	last := len(in) - 1
@@ -199,8 +199,8 @@ func lowerFeatureExtractor(o *op) {
 	o.result(0, y)
 }
 
-// typed returns the attribute of a LabelEncoder that is present among name_int64s,
-// name_floats and name_tensor.
+// typed returns the attribute of a LabelEncoder that is present among name_tensor,
+// name_int64s and name_floats, as a tensor.
 func (o *op) typed(name string) *graph.Tensor {
 	if t := o.numbersTensor(name + "_tensor"); t != nil {
 		return t
@@ -215,7 +215,8 @@ func (o *op) typed(name string) *graph.Tensor {
 	return nil
 }
 
-// defaultNumber is what a LabelEncoder with values of that type makes of other keys.
+// defaultNumber returns the number to which a LabelEncoder with values of type dt maps
+// unknown keys.
 func (o *op) defaultNumber(dt graph.DType) float64 {
 	defer o.ignore("default_string", "default_float", "default_int64")
 	switch t := o.numbersTensor("default_tensor"); {
@@ -227,8 +228,8 @@ func (o *op) defaultNumber(dt graph.DType) float64 {
 	return float64(o.intAttr("default_int64", -1))
 }
 
-// lowerLabelEncoder maps keys to values. Strings are numbers of labels: as keys those of the operand's, as values those of a
-// list without repetitions.
+// lowerLabelEncoder maps keys to values. Strings are represented by numbers of labels: string keys by those of the operand's
+// labels, string values by indices into a list without repetitions, which are the labels of the result.
 func lowerLabelEncoder(o *op) {
 	x := o.in(0)
 	var keys *graph.Tensor
@@ -260,15 +261,16 @@ func lowerLabelEncoder(o *op) {
 	o.said = true // the results are numbers
 }
 
-// onceEach lists strings once each, and which of the list each is.
+// onceEach returns the distinct strings of a list, and for each element of the list its
+// index among them.
 func onceEach(strings []string) (list []string, at []int64) {
 	var d distinct[string]
 	at = each(strings, func(s string) int64 { return int64(d.place(s)) })
 	return d.list, at
 }
 
-// relabelled are the values of a LabelEncoder for each of the labels of its operand, from those for its keys; the values
-// themselves if it has no labels.
+// relabelled returns the value that a LabelEncoder has for each of its operand's labels: values[k] for the label
+// keys[k], and def for a label that is no key. If the operand has no labels it returns values.
 func relabelled(labels, keys []string, values *graph.Tensor, def float64) *graph.Tensor {
 	if labels == nil || len(keys) != values.Len() {
 		return values
@@ -288,7 +290,8 @@ func relabelled(labels, keys []string, values *graph.Tensor, def float64) *graph
 	return out
 }
 
-// lowerCategoryMapper maps numbers of categories to their strings; strings to numbers are what a vocabulary maps.
+// lowerCategoryMapper maps numbers of categories to strings, which are labels. The vocabulary handles the
+// opposite direction.
 func lowerCategoryMapper(o *op) {
 	numbers, names := o.intsAttr("cats_int64s"), o.strings("cats_strings")
 	list, at := onceEach(append(slices.Clone(names), o.strAttr("default_string", "_Unused")))
@@ -298,8 +301,8 @@ func lowerCategoryMapper(o *op) {
 	o.labelled(0, list)
 }
 
-// encode maps numbers. The result is the default plus, for each key, [x = key] times the difference of its value from the
-// default.
+// encode makes output 0 the values for the keys in x, and def for other numbers. It is def plus, for each key, [x = key]
+// times the value less def.
 func (o *op) encode(x graph.Value, keys, values *graph.Tensor, def float64) {
 	in := o.shape(x)
 	n := keys.Len()
@@ -325,7 +328,8 @@ func (o *op) encode(x graph.Value, keys, values *graph.Tensor, def float64) {
 	o.result(0, y)
 }
 
-// weightedBits is the sum of weights along the last axis where truth values are 1.
+// weightedBits is the sum, along the last axis, of the weights of those truth values that
+// are 1.
 func (o *op) weightedBits(is, weights graph.Value, dt graph.DType) graph.Value {
 	return o.Reduce(graph.Sum, o.Mul(o.Cast(is, dt), weights), []int{len(o.shape(is)) - 1}, false)
 }
@@ -343,8 +347,8 @@ func lowerOneHotEncoder(o *op) {
 	o.result(0, o.Cast(is, graph.Float))
 }
 
-// lowerZipMap returns the values of the maps as a tensor of shape [rows, classes].
-// Keys that are strings are the names of its columns.
+// lowerZipMap returns the values of the maps as a tensor of shape [rows, classes]. If the
+// keys are strings, they become the names of its columns.
 func lowerZipMap(o *op) {
 	names := o.strings("classlabels_strings")
 	o.ignore("classlabels_int64s")

@@ -17,11 +17,11 @@ func (o *op) tensorAttr(name string) *graph.Tensor {
 	o.failIf(a.T == nil, "attribute %s is empty", name)
 	var t *graph.Tensor
 	refuse.Within("attribute "+name, func() { t = o.narrows.exact(decode(a.T, o.file.source.external), a.T) })
-	t.Public = t.Len() == 1 // as attributes are; files may have weights in longer ones
+	t.Public = t.Len() == 1 // attributes are part of the architecture, but longer tensors may be weights
 	return t
 }
 
-// numbersTensor is tensorAttr for finite numbers.
+// numbersTensor is tensorAttr for a tensor whose numbers must be finite.
 func (o *op) numbersTensor(name string) *graph.Tensor {
 	t := o.tensorAttr(name)
 	if t != nil {
@@ -32,6 +32,8 @@ func (o *op) numbersTensor(name string) *graph.Tensor {
 	return t
 }
 
+// lowerConstant reads the one attribute that has the value. Lists of more than one float may be
+// weights, so they are not Public.
 func lowerConstant(o *op) {
 	switch {
 	case o.attrs["value"] != nil:
@@ -98,7 +100,7 @@ func lowerShape(o *op) {
 	o.result(0, o.integers(in[start:max(start, end)]))
 }
 
-// lowerRandom refuses what draws numbers.
+// lowerRandom refuses operators that draw random numbers.
 func lowerRandom(o *op) {
 	o.failf("what it draws is random, and a proof is of one result: draw the numbers outside of the model, and give them as an input")
 }

@@ -9,30 +9,30 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// inner is the state for graphs that are attributes of nodes: the bodies of If, Loop and
-// Scan, which are expanded in place.
+// inner is what a file's readers share about bodies: graphs that are attributes of If,
+// Loop and Scan nodes, and are expanded in place.
 type inner struct {
-	constants map[*onnxpb.TensorProto]*graph.Tensor
-	written   int // nodes so far
+	constants map[*onnxpb.TensorProto]*graph.Tensor // decoded initializers of bodies
+	written   int                                   // number of nodes of bodies expanded so far
 }
 
 // Limits on expanded bodies.
 const (
-	maxWritten = 1 << 14 // nodes of bodies, counted each time
-	maxTrips   = 1 << 12 // of one loop
+	maxWritten = 1 << 14 // nodes of all bodies, counted each time that a body is expanded
+	maxTrips   = 1 << 12 // trips of one loop
 )
 
-// Added in init, because these lowerings refer to the table themselves.
+// Added in init, because these lowerings use the table to lower their bodies.
 func init() {
 	lowerings["If"], lowerings["Loop"], lowerings["Scan"] = lowering{1, 1, lowerIf}, lowering{2, many, lowerLoop}, lowering{0, many, lowerScan}
 }
 
-// reads lists the values that a node depends on: its inputs, and the values of the
-// enclosing graph that its bodies read.
+// reads lists the values that a node depends on: its inputs, the values of the enclosing
+// graph that its bodies read, and the value whose gradient a Gradient computes.
 func reads(n *onnxpb.NodeProto) []string {
 	list := n.Input
 	for _, a := range n.Attribute {
-		if n.GetDomain() == training && a.GetName() == "y" { // of what a gradient is
+		if n.GetDomain() == training && a.GetName() == "y" { // the value whose gradient is computed
 			list = append(slices.Clone(list), string(a.GetS()))
 		}
 		if a.G != nil {
@@ -42,11 +42,11 @@ func reads(n *onnxpb.NodeProto) []string {
 	return list
 }
 
-// captured lists the values that a body reads and does not define.
+// captured lists the values that a body reads but does not define, each once.
 func captured(g *onnxpb.GraphProto) []string {
 	own := map[string]bool{"": true}
 	var list []string
-	// take lists the names that are new.
+	// take adds names to own, and returns those that it did not have.
 	take := func(names []string) (list []string) {
 		for _, name := range names {
 			if !own[name] {
@@ -67,7 +67,7 @@ func captured(g *onnxpb.GraphProto) []string {
 	return append(list, take(each(g.Output, (*onnxpb.ValueInfoProto).GetName))...)
 }
 
-// body returns an attribute that is a graph.
+// body returns an attribute that must be a graph.
 func (o *op) body(name string) *onnxpb.GraphProto {
 	a := o.attr(name, onnxpb.AttributeProto_GRAPH)
 	o.failIf(a == nil || a.G == nil, "has no %s", name)
@@ -75,7 +75,7 @@ func (o *op) body(name string) *onnxpb.GraphProto {
 	return a.G
 }
 
-// inline expands a body and returns its outputs.
+// inline expands a body with the given values as its inputs, and returns its outputs.
 func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	o.failIf(len(inputs) != len(g.Input), "its body has %d inputs, and %d are given", len(g.Input), len(inputs))
 	if o.file.inner.written += len(g.Node); o.file.inner.written > maxWritten {
@@ -119,7 +119,7 @@ func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
 	for i, name := range outputs {
 		o.failIf(in.sequences[name] != nil, "its body gives %s, a sequence: a body gives tensors", graph.Quote(name))
 		out[i] = in.values[name]
-		o.shape(out[i]) // of a node of the body
+		o.shape(out[i]) // stops if a node of the body failed
 	}
 	return out
 }
@@ -152,7 +152,7 @@ func lowerIf(o *op) {
 	o.results(a)
 }
 
-// results makes the values the outputs of the node, skipping outputs without a name.
+// results makes the values the outputs of the node. It skips zero Values.
 func (o *op) results(list []graph.Value) {
 	o.failIf(len(list) < len(o.proto.Output), "has %d outputs, and its body gives %d", len(o.proto.Output), len(list))
 	for i := range o.proto.Output {
@@ -162,7 +162,9 @@ func (o *op) results(list []graph.Value) {
 	}
 }
 
-// lowerLoop unrolls the loop. The number of trips must be constant.
+// lowerLoop unrolls the loop. The number of trips must be constant, and so must be the
+// condition after each trip. The results are the last carried values, and the other
+// outputs of all trips, stacked.
 func lowerLoop(o *op) {
 	body := o.body("body")
 	trips, on := int64(o.scalarOr(0, "the number of trips", maxTrips+1)), o.scalarOr(1, "the condition", 1) != 0
@@ -193,13 +195,13 @@ func lowerLoop(o *op) {
 		case o.wanted(at):
 			o.failf("makes no trip, so its output %d is empty", at)
 		default:
-			list = append(list, graph.Value{}) // which nothing reads
+			list = append(list, graph.Value{}) // nothing reads this output
 		}
 	}
 	o.results(list)
 }
 
-// stacked joins values of one shape along a new axis.
+// stacked joins values of the same shape along a new axis.
 func (o *op) stacked(list []graph.Value, axis int64) graph.Value {
 	in := o.shape(list[0])
 	at := o.axis(axis, len(in)+1)
@@ -212,7 +214,8 @@ func (o *op) stacked(list []graph.Value, axis int64) graph.Value {
 	return o.Concat(at, rows...)
 }
 
-// lowerScan unrolls a loop over the elements along axes of its last inputs.
+// lowerScan unrolls a loop over the elements of the node's last inputs along given axes.
+// If the body treats all elements alike, it computes them at once instead (see mapped).
 func lowerScan(o *op) {
 	if o.opset < 9 {
 		o.scanBatch()
@@ -256,7 +259,7 @@ func (o *op) scanBatch() {
 	o.results(each(all, func(list []graph.Value) graph.Value { return o.stacked(list, 0) }))
 }
 
-// entry is x at one place of an axis, which the result does not have.
+// entry returns the part of x at one index of an axis. The result does not have the axis.
 func (o *op) entry(x graph.Value, axis, at int) graph.Value {
 	return o.Reshape(o.SliceAxis(x, axis, at, 1, 1), without(o.shape(x), axis))
 }
@@ -265,12 +268,13 @@ func (o *op) entry(x graph.Value, axis, at int) graph.Value {
 type scan struct {
 	*op
 	body                   *onnxpb.GraphProto
-	states, scans, outputs int     // numbers of states, of what is scanned, and of what is collected
-	inAxes, outAxes        []int64 // that are scanned, and along which results are stacked
-	inBack, outBack        []int64 // from the end if not 0
+	states, scans, outputs int     // numbers of states, of scanned inputs, and of outputs that are collected over the trips
+	inAxes, outAxes        []int64 // the scanned axis of each input, and the axis along which each output is stacked
+	inBack, outBack        []int64 // for each of them, not 0 if it goes from the end to the beginning
 }
 
-// scan reads a Scan whose states and scanned values are inputs first to count−1.
+// scan reads a Scan whose states and scanned values are the inputs from first to count −
+// 1.
 func (o *op) scan(first, count int) scan {
 	s := scan{op: o, body: o.body("body"), scans: int(o.intAttr("num_scan_inputs", 0))}
 	o.failIf(s.scans < 1 || s.scans > count-first, "scans %d of its %d inputs", s.scans, count-first)
@@ -280,7 +284,8 @@ func (o *op) scan(first, count int) scan {
 	return s
 }
 
-// scanList is an attribute with a number for each of so many values, 0 if it is absent.
+// scanList returns an attribute that has the given number of entries, or zeros if it is
+// absent.
 func (o *op) scanList(name string, length int) []int64 {
 	l := o.intsAttr(name)
 	if l == nil {
@@ -290,8 +295,8 @@ func (o *op) scanList(name string, length int) []int64 {
 	return l
 }
 
-// run unrolls the loop. in has the states and then the scanned values. run returns the last
-// states and the stacked results.
+// run unrolls the loop. in has the initial states and then the scanned values. run returns
+// the final states and the stacked outputs.
 func (s scan) run(in []graph.Value) []graph.Value {
 	state, scanned := in[:s.states], in[s.states:]
 	trips := -1

@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// term is an operand of an einsum: a value with a letter for each axis. Axes of
-// an ellipsis have letters beyond those of the alphabet.
+// einTerm is an operand of an einsum: a value with a letter for each axis. The axes of an
+// ellipsis have letters beyond those of the alphabet.
 type einTerm struct {
 	v       graph.Value
 	letters []rune
@@ -24,7 +24,7 @@ func lowerEinsum(o *op) {
 		"equation %s has %d operands, and there are %d", graph.Quote(equation), len(parts), len(o.proto.Input))
 	terms := make([]einTerm, len(parts))
 	counts := map[rune]int{}
-	most := 0 // axes of ellipses
+	most := 0 // the largest number of axes of an ellipsis
 	for i, p := range parts {
 		rank := len(o.shape(o.in(i)))
 		named := len(strings.Replace(p, "...", "", 1))
@@ -65,8 +65,9 @@ func lowerEinsum(o *op) {
 	o.result(0, o.Transpose(t.v, perm))
 }
 
-// letters are those of a term, with so many for the axes of its ellipsis, if it has one.
-// These end at the same one in every term, since ellipses are aligned at their last axes.
+// letters returns the letters of a term. If the term has an ellipsis, the given number of
+// letters stand for its axes. The last of these is the same in every term, since ellipses
+// are aligned at their last axes.
 func letters(term string, ellipsis int) []rune {
 	const endEllipsis = 0x1000
 	before, after, dots := strings.Cut(term, "...")
@@ -79,7 +80,8 @@ func letters(term string, ellipsis int) []rune {
 	return append(list, []rune(after)...)
 }
 
-// diagonal takes the entries where axes of one letter have one index.
+// diagonal merges axes that have the same letter: it takes the entries whose indices
+// along these axes are equal.
 func (o *op) diagonal(t einTerm) einTerm {
 	for i := 0; i < len(t.letters); i++ {
 		j := slices.Index(t.letters[i+1:], t.letters[i]) + i + 1
@@ -110,7 +112,7 @@ func (o *op) diagonal(t einTerm) einTerm {
 	return t
 }
 
-// summed sums the axes whose letters are not among those to keep.
+// summed sums along the axes whose letters are not in keep.
 func (o *op) summed(t einTerm, keep []rune) einTerm {
 	var axes []int
 	var letters []rune
@@ -157,7 +159,8 @@ func (o *op) contract(a, b einTerm, keep []rune) einTerm {
 	}
 	dim := func(c rune) int { return dims[c] }
 	size := func(letters []rune) int { return graph.Size(each(letters, dim)) }
-	// matrix arranges the axes of a term, of full length, as batches of matrices.
+	// matrix returns a term, broadcast to the full lengths of its axes, as a batch of
+	// matrices.
 	matrix := func(t einTerm, rows, columns []rune) graph.Value {
 		order := slices.Concat(batch, rows, columns)
 		perm := each(order, func(c rune) int { return slices.Index(t.letters, c) })

@@ -7,7 +7,7 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// computed lowers an operator of one output.
+// computed is the lowering of an operator with one output, which output builds.
 func computed(output func(o *op) graph.Value) func(*op) {
 	return func(o *op) { o.result(0, output(o)) }
 }
@@ -15,12 +15,12 @@ func computed(output func(o *op) graph.Value) func(*op) {
 // first is the first input.
 func first(o *op) graph.Value { return o.in(0) }
 
-// oneInput lowers an operator of one input.
+// oneInput is the lowering of an operator with one input.
 func oneInput(build func(b *graph.Builder, x graph.Value) graph.Value) func(*op) {
 	return func(o *op) { o.result(0, build(o.Builder, o.in(0))) }
 }
 
-// twoInputs lowers an operator of two inputs.
+// twoInputs is the lowering of an operator with two inputs.
 func twoInputs(build func(b *graph.Builder, x, y graph.Value) graph.Value) func(*op) {
 	return func(o *op) {
 		x := o.in(0)
@@ -28,7 +28,7 @@ func twoInputs(build func(b *graph.Builder, x, y graph.Value) graph.Value) func(
 	}
 }
 
-// chained lowers an operator that combines all inputs from left to right.
+// chained is the lowering of an operator that combines all inputs from left to right.
 func chained(combine func(b *graph.Builder, x, y graph.Value) graph.Value) func(*op) {
 	return computed(func(o *op) graph.Value {
 		v := o.in(0)
@@ -50,14 +50,14 @@ func lowerMean(o *op) {
 	o.result(0, sum)
 }
 
-// lowerClip reads its bounds from attributes, before operator set 11, or from
-// constant inputs.
+// lowerClip reads its bounds from constant inputs, or before operator set 11 from
+// attributes.
 func lowerClip(o *op) {
 	lo, hi := o.floatAttr("min", math.Inf(-1)), o.floatAttr("max", math.Inf(1))
 	o.result(0, o.Clip(o.in(0), o.boundOr(1, "min", lo), o.boundOr(2, "max", hi)))
 }
 
-// comparison lowers an operator whose result is bool.
+// comparison is the lowering of an operator whose result is bool.
 func comparison(c graph.Comparison) func(*op) {
 	return twoInputs(func(b *graph.Builder, x, y graph.Value) graph.Value { return b.Compare(c, x, y) })
 }
@@ -77,7 +77,7 @@ func lowerThresholdedRelu(o *op) {
 	o.result(0, o.Where(o.Compare(graph.Greater, x, o.Number(o.floatAttr("alpha", 1))), x, o.Number(0)))
 }
 
-// lowerFunction lowers a function of each element. Its parameters are float
+// lowerFunction is the lowering of a function of each element. Its parameters are float
 // attributes.
 func lowerFunction(o *op, f *graph.Function) {
 	params := filled(len(f.Params), func(i int) float64 { return o.floatAttr(f.Params[i].Name, f.Params[i].Default) })
@@ -90,7 +90,7 @@ func lowerGelu(o *op) {
 }
 
 func lowerCast(o *op) {
-	o.ignore("round_mode") // of Float8E8M0
+	o.ignore("round_mode") // matters only for Float8E8M0
 	if a := o.attrs["to"]; o.opset < 6 && a.GetType() == onnxpb.AttributeProto_STRING {
 		o.result(0, o.Cast(o.in(0), typeNames[o.strAttr("to", "")]))
 		return
@@ -105,7 +105,7 @@ func lowerCastLike(o *op) {
 	o.result(0, o.CastTo(o.in(0), o.DType(o.in(1)), o.flagAttr("saturate", true)))
 }
 
-// typeNames are the element types as Cast named them before operator set 6.
+// typeNames has the element types by the names that Cast uses before operator set 6.
 var typeNames = map[string]graph.DType{
 	"FLOAT": graph.Float, "DOUBLE": graph.Double, "FLOAT16": graph.Float16, "BOOL": graph.Bool, "UINT8": graph.Uint8, "INT8": graph.Int8,
 	"UINT16": graph.Uint16, "INT16": graph.Int16, "UINT32": graph.Uint32, "INT32": graph.Int32, "UINT64": graph.Uint64, "INT64": graph.Int64,

@@ -11,14 +11,14 @@ import (
 // maxFourier bounds the entries of the matrix of a transform.
 const maxFourier = 1 << 24
 
-// A fourier is a discrete Fourier transform, a product with a constant matrix.
+// fourier is a discrete Fourier transform, computed as a product with a constant matrix.
 type fourier struct {
-	length   int  // of the transform: what is shorter is filled up with zeros, what is longer cut off
-	inverse  bool // divides by the length
-	oneSided bool // half of a spectrum, that of real numbers: of what comes out, or with inverse of what goes in
+	length   int  // number of points of the transform; a shorter signal is filled up with zeros, a longer one cut off
+	inverse  bool // the inverse transform, which divides by the length
+	oneSided bool // the spectrum is that of real numbers, of which one half is enough: the result, or the input if inverse is set
 }
 
-// bins is how many numbers of the spectrum there are.
+// bins returns the number of entries of the spectrum.
 func (f fourier) bins() int {
 	if f.oneSided {
 		return f.length/2 + 1
@@ -26,9 +26,10 @@ func (f fourier) bins() int {
 	return f.length
 }
 
-// matrix returns the matrix of the transform, with a window's weights multiplied in.
-// Each point has the given number of parts: 1 if real, 2 if complex. Rows are parts of
-// points, columns are parts of results.
+// matrix returns the matrix of the transform, with a window's weights multiplied in, and
+// the number of results and of their parts. Each of the given points has 1 part if it is
+// real, or 2 if it is complex. Rows are the parts of the points, columns are the parts of
+// the results.
 func (f fourier) matrix(points, parts int, weights []float64) (m []float32, results, resultParts int) {
 	results, resultParts = f.bins(), 2
 	if f.inverse {
@@ -41,7 +42,7 @@ func (f fourier) matrix(points, parts int, weights []float64) (m []float32, resu
 		scale := 1.0
 		if f.inverse {
 			scale = 1 / float64(f.length)
-			if f.oneSided && t > 0 && 2*t != f.length { // stands for its mirror image too
+			if f.oneSided && t > 0 && 2*t != f.length { // it also stands for its complex conjugate, entry length − t
 				scale *= 2
 			}
 		}
@@ -61,7 +62,7 @@ func (f fourier) matrix(points, parts int, weights []float64) (m []float32, resu
 			}
 			set(0, 0, re)
 			set(0, 1, im)
-			if parts == 2 { // times i
+			if parts == 2 { // the imaginary part: times i
 				set(1, 0, -im)
 				set(1, 1, re)
 			}
@@ -70,7 +71,7 @@ func (f fourier) matrix(points, parts int, weights []float64) (m []float32, resu
 	return m, results, resultParts
 }
 
-// transform applies f to the last two axes of x: points and their parts.
+// transform applies f to the last two axes of x, which are the points and their parts.
 func (o *op) transform(f fourier, x graph.Value, weights []float64) graph.Value {
 	in := o.shape(x)
 	n := len(in)
@@ -94,7 +95,7 @@ func (o *op) transform(f fourier, x graph.Value, weights []float64) graph.Value 
 	return o.Reshape(y, append(slices.Clone(in[:n-2]), results, resultParts))
 }
 
-// lowerDFT transforms along an axis, an attribute before operator set 20.
+// lowerDFT transforms along an axis, which is an attribute before operator set 20.
 func lowerDFT(o *op) {
 	x, in := o.ranked(0, 2)
 	at := int64(-2)
@@ -110,7 +111,7 @@ func lowerDFT(o *op) {
 		f.length = 2 * (in[axis] - 1)
 	}
 	f.length = int(o.scalarOr(1, "the length", float64(f.length)))
-	perm := append(toLast(len(in)-1, axis), len(in)-1) // twice is none
+	perm := append(toLast(len(in)-1, axis), len(in)-1) // its own inverse
 	o.result(0, o.Transpose(o.transform(f, o.Transpose(x, perm), nil), perm))
 }
 

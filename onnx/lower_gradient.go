@@ -9,8 +9,8 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// lowerGradient computes how a number of the model depends on others: it goes back through the nodes in between, each of which has a
-// rule. Attributes name the number and the others.
+// lowerGradient computes the gradient of a value y of one element with respect to values xs of the model. It goes back through the
+// nodes between them, each of which has a rule (backRules). Attributes name y and xs.
 func lowerGradient(o *op) {
 	xs, y, zs := o.stringsAttr("xs"), o.strAttr("y", ""), o.stringsAttr("zs")
 	if len(xs) == 0 || !slices.Equal(o.proto.Input, slices.Concat(xs, zs)) {
@@ -18,7 +18,7 @@ func lowerGradient(o *op) {
 	}
 	o.failIf(graph.Size(o.shape(o.values[y])) != 1,
 		"%s has shape %v; a gradient is of one number", graph.Quote(y), o.shape(o.values[y]))
-	by := map[string]bool{} // what depends on xs
+	by := map[string]bool{} // values that depend on xs
 	for _, x := range xs {
 		by[x] = true
 	}
@@ -65,8 +65,8 @@ func lowerGradient(o *op) {
 	}
 }
 
-// backRules have, for the operators that a gradient goes back through, what each input's gradient is for that of the output. They may
-// have the shape of the output.
+// backRules has, for each operator that a gradient goes back through, a function that returns the gradients of its inputs, from the
+// gradient g of its output, the output y and the inputs. They may have the shape of the output (see summedTo).
 var backRules = map[string]func(o *op, g, y graph.Value, in []graph.Value) []graph.Value{
 	"Identity": func(o *op, g, _ graph.Value, _ []graph.Value) []graph.Value { return []graph.Value{g} },
 	"Neg":      func(o *op, g, _ graph.Value, _ []graph.Value) []graph.Value { return []graph.Value{o.Negative(g)} },
@@ -101,7 +101,7 @@ var backRules = map[string]func(o *op, g, y graph.Value, in []graph.Value) []gra
 	},
 }
 
-// back returns the gradients of a node's inputs for that of its output.
+// back returns the gradients of a node's inputs, from the gradient g of its output.
 func (o *op) back(n *onnxpb.NodeProto, g graph.Value) []graph.Value {
 	rule := backRules[n.GetOpType()]
 	if rule == nil || !standardDomain(n.GetDomain()) || len(n.Attribute) > 0 || len(n.Output) != 1 {
@@ -115,7 +115,8 @@ func (o *op) back(n *onnxpb.NodeProto, g graph.Value) []graph.Value {
 	return rule(o, g, o.values[n.Output[0]], in)
 }
 
-// summedTo adds up what broadcasting has repeated.
+// summedTo sums a gradient along the axes along which a value of the given shape was
+// broadcast.
 func (o *op) summedTo(x graph.Value, shape []int) graph.Value {
 	from := o.shape(x)
 	var axes []int

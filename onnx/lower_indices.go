@@ -6,10 +6,11 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// maxPoolIndices returns each window's greatest element y, and its index in the tensor,
-// the first one of equal elements. Among the elements that equal y, the least index i is
-// found as the maximum of size − i; padding counts as 0. y is the maximum of the same
-// values that it is compared with, whether rounded or not.
+// maxPoolIndices returns the greatest element y of each window, and its index in the
+// tensor: that of the first of several equal elements. Among the elements that equal y,
+// the least index i is found as the maximum of size − i, where size is the number of
+// elements of a channel; padding counts as 0. y is computed from the same values with
+// which it is then compared, so rounding does not matter.
 func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y, index graph.Value) {
 	in := o.shape(x)
 	spatial := in[2:]
@@ -49,8 +50,8 @@ func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y
 	return y, o.Add(index, o.Integers(append([]int{in[0], in[1]}, slices.Repeat([]int{1}, len(spatial))...), base))
 }
 
-// patchIndices returns, for every window, the indices of its elements in a channel, −1
-// for padding. The shape is (outputs…, window).
+// patchIndices returns, for every window, the indices of its elements within a channel,
+// and −1 for padding. The shape is (outputs…, window).
 func (o *op) patchIndices(out, in []int, w graph.Window) []int64 {
 	counts := append(slices.Clone(out), w.Kernel...)
 	strides := graph.Strides(counts)

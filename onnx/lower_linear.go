@@ -14,6 +14,8 @@ func lowerGemm(o *op) {
 	o.result(0, o.Gemm(g, o.in(0), o.in(1), o.optional(2)...))
 }
 
+// lowerConv takes the kernel's size from the weights; the attribute kernel_shape must agree with
+// it.
 func lowerConv(o *op) {
 	x, w := o.in(0), o.in(1)
 	sx, sw := o.shape(x), o.shape(w)
@@ -44,7 +46,7 @@ func lowerBatchNorm(o *op) {
 		return
 	}
 	for i := 1; i < 5; i++ {
-		if o.Tensor(o.in(i)) == nil { // given with the input: an affine map
+		if o.Tensor(o.in(i)) == nil { // computed statistics: an affine map with computed factors
 			x, _ := o.ranked(0, 2)
 			scale := o.Mul(o.in(1), o.Apply(graph.Pow, o.Add(o.in(4), o.Number(eps)), -0.5))
 			o.result(0, o.perChannel(x, scale, o.Sub(o.in(2), o.Mul(o.in(3), scale))))
@@ -56,8 +58,9 @@ func lowerBatchNorm(o *op) {
 	}))
 }
 
-// batchNormOfBatch is BatchNormalization in training mode: it normalises by the statistics
-// of the batch, and also returns the running statistics that these update.
+// batchNormOfBatch is BatchNormalization in training mode: it normalises by the mean and
+// variance of the batch. Its other outputs are the running statistics, updated by those of
+// the batch.
 func (o *op) batchNormOfBatch(eps, momentum float64) {
 	x, in := o.ranked(0, 2)
 	axes := append([]int{0}, upTo(2, len(in))...)
@@ -73,8 +76,8 @@ func (o *op) batchNormOfBatch(eps, momentum float64) {
 	}
 }
 
-// softmax lowers an operator like Softmax. Before operator set 13 everything from
-// the axis on is one axis.
+// softmax is the lowering of an operator like Softmax. Before operator set 13 it works
+// along all axes from the attribute axis on, merged into one.
 func softmax(build func(b *graph.Builder, x graph.Value, axis int) graph.Value) func(*op) {
 	return func(o *op) {
 		x, in := o.tensor(0)
@@ -102,7 +105,8 @@ func lowerRMSNorm(o *op) {
 	o.result(0, o.Mul(o.Norm(graph.Norm{Axes: axes, Epsilon: o.floatAttr("epsilon", 1e-5)}, x), o.in(1)))
 }
 
-// lowerLayerNorm also returns the mean and the inverse deviation, if they are used.
+// lowerLayerNorm also returns the mean and the inverse deviation, if the node has these
+// outputs and something reads them.
 func lowerLayerNorm(o *op) {
 	x := o.in(0)
 	rank := len(o.shape(x))

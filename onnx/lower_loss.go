@@ -7,7 +7,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// lowerCrossEntropy is the loss of LogSoftmax, which is its second output.
+// lowerCrossEntropy is the loss of the LogSoftmax of the scores. The LogSoftmax is its
+// second output.
 func lowerCrossEntropy(o *op) {
 	x, _ := o.ranked(0, 2)
 	log := o.LogSoftmax(x, 1)
@@ -17,8 +18,9 @@ func lowerCrossEntropy(o *op) {
 	}
 }
 
-// loss is −Σ w·x: it selects the entries of x, of shape (N, C, …), at the targets, of shape (N,
-// …), which name classes.
+// loss is NegativeLogLikelihoodLoss: −w·x for the selected entries of x, or their sum or
+// weighted mean. x has shape (N, C, …), and the targets, of shape (N, …), select a class of C
+// at each place.
 func (o *op) loss(x graph.Value) graph.Value {
 	in := o.shape(x)
 	target := o.in(1)
@@ -29,7 +31,7 @@ func (o *op) loss(x graph.Value) graph.Value {
 	o.failIf(graph.Size(st) != graph.Size(shape), "targets of shape %v for an input of shape %v", st, in)
 	target = o.Reshape(target, shape)
 	hot := o.Cast(o.OneHot(target, 1, classes), graph.Float)
-	counts := false // whether some entries do not count
+	counts := false // whether the mean divides by a sum of weights, not by the number of entries
 	if o.attrs["ignore_index"] != nil {
 		ignored := o.intAttr("ignore_index", math.MaxInt64)
 		if ignored >= 0 && ignored < int64(classes) {
@@ -62,7 +64,7 @@ func (o *op) loss(x graph.Value) graph.Value {
 	return o.Mul(sum, o.Number(1/float64(graph.Size(st))))
 }
 
-// perClass is the shape of a number for each class.
+// perClass is the shape in which one number for each class broadcasts to in, (N, C, …).
 func (o *op) perClass(in []int) []int {
 	return slices.Concat(in[1:2], slices.Repeat([]int{1}, len(in)-2))
 }

@@ -7,21 +7,24 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// mapping computes the body of a Scan for all that it scans at once, where its states stay what they are: distances of rows to
-// each of a list, as scikit-learn's neighbours and kernels are exported, are one tensor then, and not a tensor for each.
+// mapping computes the body of a Scan for all scanned elements at once, if the body leaves its states unchanged.
+// scikit-learn's neighbours and kernels are exported as such Scans, which compute the distances of rows to each row of a list.
+// These become one tensor instead of one for each row.
 type mapping struct {
 	scan
 	trips  int
-	values map[string]mappedValue // of the body
+	values map[string]mappedValue // of the body, by name
 }
 
-// mappedValue is a value of the body. If it is of all trips, these are its first axis.
+// mappedValue is a value of the body. If all is set it has the values of all trips, along
+// its first axis; otherwise it is the same in all trips.
 type mappedValue struct {
 	graph.Value
 	all bool
 }
 
-// mapped returns the results of a Scan that is such a mapping; false if it is none, or has operators that a mapping is not made of.
+// mapped returns the results of a Scan computed as a mapping. It returns false if the body changes a state, or has an operator that
+// a mapping does not support.
 func (s scan) mapped(in []graph.Value) ([]graph.Value, bool) {
 	odd := slices.ContainsFunc(slices.Concat(s.inAxes, s.outAxes, s.inBack, s.outBack), func(v int64) bool { return v != 0 })
 	if odd || len(s.body.Input) != len(in) || len(s.body.Initializer) > 0 {
@@ -57,19 +60,20 @@ func (s scan) mapped(in []graph.Value) ([]graph.Value, bool) {
 	return out, true
 }
 
-// binary are operators of two operands that a mapping may have, unary those of one, reducing those that sum along axes.
+// The operators that a mapping supports: those of two operands, of one operand, and those that reduce along axes.
 var (
 	mappedBinary = map[string]func(*graph.Builder, graph.Value, graph.Value) graph.Value{
 		"Add": (*graph.Builder).Add, "Sub": (*graph.Builder).Sub, "Mul": (*graph.Builder).Mul, "Div": (*graph.Builder).Div,
 	}
 	mappedUnary   = map[string]bool{"Abs": true, "Neg": true, "Sqrt": true, "Exp": true}
-	mappedReduced = map[string]reduction{ // without axes that are an operand
+	mappedReduced = map[string]reduction{ // with axes as an attribute, not as an operand
 		"ReduceSum": summed(nil, nil), "ReduceSumSquare": summed(squared, nil), "ReduceL1": summed(absolute, nil),
 		"ReduceMax": (*graph.Builder).ReduceMax,
 	}
 )
 
-// possible says whether a mapping may have all nodes of the body, before any is built.
+// possible says whether a mapping supports all nodes of the body. It is asked before any
+// of them is built.
 func (m *mapping) possible() bool {
 	for _, n := range m.body.Node {
 		op, operands := n.GetOpType(), 0
@@ -86,7 +90,7 @@ func (m *mapping) possible() bool {
 	return true
 }
 
-// node computes a node of the body for all trips.
+// node computes a node of the body for all trips, or returns false if it cannot.
 func (m *mapping) node(n *onnxpb.NodeProto) bool {
 	var in []mappedValue
 	all, rank := false, 0
@@ -123,7 +127,8 @@ func (m *mapping) node(n *onnxpb.NodeProto) bool {
 	return m.Valid(out.Value)
 }
 
-// ranked gives a value of all trips as many axes behind these as the result has, so that others are repeated for each trip.
+// ranked gives a value of all trips rank axes after the first one, the number of axes that the result has in a trip. So
+// broadcasting aligns the axes of each trip, and repeats other values for each trip.
 func (m *mapping) ranked(v mappedValue, rank int) graph.Value {
 	shape := m.shape(v.Value)
 	if missing := rank + 1 - len(shape); v.all && missing > 0 {
@@ -132,7 +137,8 @@ func (m *mapping) ranked(v mappedValue, rank int) graph.Value {
 	return v.Value
 }
 
-// mappedAxes are the axes of an operator that reduces values of so many axes, those of a value of all trips being one further.
+// mappedAxes returns the axes along which n reduces values that have rank axes in a trip. In a value of all trips, each is one
+// further back.
 func mappedAxes(n *onnxpb.NodeProto, rank int, all bool) (axes []int, keep, ok bool) {
 	keep = true
 	for _, a := range n.Attribute {

@@ -11,7 +11,7 @@ import (
 // transformers.
 const microsoft = "com.microsoft"
 
-// microsoftLowerings are the operators of this domain that are understood.
+// microsoftLowerings has the lowerings of this domain's operators.
 var microsoftLowerings = map[string]lowering{
 	"Tokenizer": {1, 1, ofStrings}, "Gelu": {1, 1, lowerGelu}, "QuickGelu": {1, 1, lowerQuickGelu},
 	"BiasGelu":    {2, 2, computed(func(o *op) graph.Value { return o.Apply(graph.Gelu, o.sum(0, 1), 0) })},
@@ -33,7 +33,7 @@ func lowerFusedMatMul(o *op) {
 	x, y := o.in(0), o.in(1)
 	o.failIf(o.flagAttr("transBatchA", false) || o.flagAttr("transBatchB", false),
 		"transBatchA and transBatchB are not supported")
-	if o.flagAttr("transA", false) && len(o.shape(x)) > 1 { // which vectors ignore
+	if o.flagAttr("transA", false) && len(o.shape(x)) > 1 { // ignored for vectors
 		x = o.transposeLast(x)
 	}
 	if o.flagAttr("transB", false) && len(o.shape(y)) > 1 {
@@ -42,7 +42,7 @@ func lowerFusedMatMul(o *op) {
 	o.result(0, o.Mul(o.MatMul(x, y), o.Number(o.floatAttr("alpha", 1))))
 }
 
-// sum adds those of the given inputs that are present. The first one must be.
+// sum adds those of the given inputs that are present. The first of them must be present.
 func (o *op) sum(inputs ...int) graph.Value {
 	x := o.in(inputs[0])
 	for _, i := range inputs[1:] {
@@ -75,8 +75,8 @@ func (o *op) alsoResult(i int, v graph.Value) {
 	}
 }
 
-// lowerEmbedLayerNorm is the LayerNorm of a sum of rows: at tokens, at positions, and at
-// segments.
+// lowerEmbedLayerNorm is the LayerNorm of the sum of three rows for each token, of tables
+// for the token, its position, and its segment.
 func lowerEmbedLayerNorm(o *op) {
 	ids, s := o.tensor(0)
 	o.failIf(len(s) != 2, "tokens of shape %v", s)
@@ -97,11 +97,11 @@ func lowerEmbedLayerNorm(o *op) {
 	o.alsoResult(2, x)
 }
 
-// heads reads the attributes that both kinds of attention have.
+// heads reads the attributes that this domain's two attention operators share.
 func (o *op) heads() (heads int64, a attention) {
 	heads = o.intAttr("num_heads", 0)
 	a.scale = o.floatAttr("scale", 0)
-	o.ignore("mask_filter_value") // −10^4 stands for −∞
+	o.ignore("mask_filter_value") // −10^4 by default, which stands for −∞
 	if o.flagAttr("unidirectional", false) {
 		a.window = causal
 	}
@@ -109,14 +109,15 @@ func (o *op) heads() (heads int64, a attention) {
 	return heads, a
 }
 
-// without fails if one of these inputs is present.
+// without fails if one of the given inputs is present; what says what they are.
 func (o *op) without(what string, inputs ...int) {
 	for _, i := range inputs {
 		o.failIf(o.has(i), "%s (input %d) is not supported", what, i)
 	}
 }
 
-// lowerPackedAttention reads weights of queries, keys and values side by side.
+// lowerPackedAttention reads an Attention whose input is multiplied by one matrix: the
+// weights of queries, keys and values side by side.
 func lowerPackedAttention(o *op) {
 	heads, a := o.heads()
 	o.failIf(o.flagAttr("do_rotary", false), "do_rotary is not supported")
@@ -146,8 +147,8 @@ func lowerPackedAttention(o *op) {
 	o.result(0, o.joinHeads(o.attend(a)))
 }
 
-// lowerMultiHeadAttention reads queries, keys and values of [batch, n, heads·d], or keys
-// and values that are heads already.
+// lowerMultiHeadAttention reads queries, keys and values of shape [batch, n, heads·d], or
+// keys and values that have the heads as an axis already.
 func lowerMultiHeadAttention(o *op) {
 	heads, a := o.heads()
 	o.without("a mask of lengths", 4)
@@ -172,7 +173,8 @@ func lowerMultiHeadAttention(o *op) {
 	o.result(0, o.joinHeads(o.attend(a)))
 }
 
-// lowerMicrosoftRotary reads positions, or the first of them, before the tables.
+// lowerMicrosoftRotary reads a RotaryEmbedding whose input 1, before the tables, has the
+// positions or only the first one.
 func lowerMicrosoftRotary(o *op) {
 	scale := o.floatAttr("scale", 1)
 	o.failIf(math.Abs(scale-1) > 0, "scale = %v is not supported", scale)
@@ -188,7 +190,7 @@ func lowerMicrosoftRotary(o *op) {
 		positions = o.Reshape(o.Range(first, first+float64(n), 1, graph.Int64), []int{1, n})
 	}
 	heads := o.intAttr("num_heads", 0)
-	if c := o.shape(cos); heads == 0 && len(c) == 2 && c[1] > 0 { // all of a head is turned
+	if c := o.shape(cos); heads == 0 && len(c) == 2 && c[1] > 0 { // each head is rotated as a whole
 		heads = int64(s[len(s)-1] / (2 * c[1]))
 	}
 	o.result(0, o.rotary(x, cos, sin, []graph.Value{positions}, heads, o.flagAttr("interleaved", false)))

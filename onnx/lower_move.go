@@ -7,7 +7,9 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// lowerReshape resolves 0 (as in the input, unless allowzero) and −1 (the rest).
+// lowerReshape resolves the special sizes of the new shape: 0 is the size of the same
+// axis of the input (unless allowzero is set), and −1 is the size that the number of
+// elements requires.
 func lowerReshape(o *op) {
 	x, in := o.tensor(0)
 	var target []int64
@@ -53,12 +55,13 @@ func lowerFlatten(o *op) {
 	o.result(0, o.Reshape(x, []int{graph.Size(in[:a]), graph.Size(in[a:])}))
 }
 
-// listed returns integers of an input or, where that is absent, an attribute, which older
-// operator sets have instead; nil when neither is given.
+// listed returns the integers of an input or, if that is absent, of an attribute, which
+// older operator sets have instead. It returns nil if both are absent.
 func (o *op) listed(attr string, input int) []int64 {
 	return o.intsOr(input, attr, o.intsAttr(attr))
 }
 
+// lowerSqueeze removes the listed axes, or all axes of dimension 1 if none are listed.
 func lowerSqueeze(o *op) {
 	x, in := o.tensor(0)
 	list := o.listed("axes", 1)
@@ -103,11 +106,11 @@ func lowerTranspose(o *op) {
 		slices.Reverse(list)
 	}
 	o.failIf(len(list) != rank, "permutation %v of a tensor of shape %v", list, o.shape(x))
-	o.axes(list, rank) // distinct
+	o.axes(list, rank) // checks that they are distinct
 	o.result(0, o.Transpose(x, o.eachAxis(list, rank)))
 }
 
-// lowerSlice reads bounds from attributes, before operator set 10, or inputs.
+// lowerSlice reads its bounds from inputs, or before operator set 10 from attributes.
 func lowerSlice(o *op) {
 	x, in := o.tensor(0)
 	rank := len(in)
@@ -120,7 +123,7 @@ func lowerSlice(o *op) {
 	steps := o.intsOr(4, "steps", slices.Repeat([]int64{1}, n))
 	o.failIf(n == 0 || len(ends) != n || len(axes) != n || len(steps) != n,
 		"starts, ends, axes and steps differ in length")
-	o.axes(axes, rank) // distinct
+	o.axes(axes, rank) // checks that they are distinct
 	from, step, count := make([]int, rank), slices.Repeat([]int{1}, rank), slices.Clone(in)
 	for i, a := range axes {
 		o.failIf(steps[i] == 0 || steps[i] == math.MinInt64, "step %d", steps[i])
@@ -168,7 +171,8 @@ func lowerSplit(o *op) {
 	o.cut(x, axis, sizes, o.result)
 }
 
-// cut gives take the parts of x along an axis, which are of these sizes.
+// cut splits x along an axis into parts of these sizes, and calls take with each part and
+// its index.
 func (o *op) cut(x graph.Value, axis int, sizes []int64, take func(i int, part graph.Value)) {
 	n, at := int64(o.shape(x)[axis]), int64(0)
 	for i, s := range sizes {
@@ -184,8 +188,8 @@ func lowerGather(o *op) {
 	o.result(0, o.Take(x, o.axis(o.intAttr("axis", 0), len(in)), o.in(1)))
 }
 
-// lowerPad reads its amounts from attributes, before operator set 11, or
-// inputs. Negative amounts cut; the reflecting modes become Gather.
+// lowerPad reads its amounts from inputs, or before operator set 11 from attributes.
+// Negative amounts cut; the modes other than constant become Gathers.
 func lowerPad(o *op) {
 	x := o.in(0)
 	rank := len(o.shape(x))
@@ -198,7 +202,7 @@ func lowerPad(o *op) {
 	list := o.listed(name, 1)
 	value = o.scalarOr(2, "the padding value", value)
 	axes := o.intsOr(3, "the axes", upTo(0, int64(rank)))
-	o.axes(axes, rank) // distinct
+	o.axes(axes, rank) // checks that they are distinct
 	n := len(axes)
 	o.failIf(len(list) != 2*n, "%d pads for %d axes", len(list), n)
 	begin, end := make([]int, rank), make([]int, rank)
@@ -221,7 +225,7 @@ func lowerPad(o *op) {
 }
 
 func lowerConcat(o *op) {
-	first := int64(math.MinInt64) // which is refused
+	first := int64(math.MinInt64) // refused, as the attribute is required
 	if o.opset < 4 {
 		first = 1
 	}
@@ -229,7 +233,7 @@ func lowerConcat(o *op) {
 	o.result(0, o.Concat(axis, o.inputs(0)...))
 }
 
-// toShape turns a constant input into a shape.
+// toShape returns a constant input as a shape.
 func (o *op) toShape(input int, what string) []int {
 	list := o.intsInput(input, what)
 	shape, err := graph.CheckShape(list)
@@ -246,7 +250,7 @@ func lowerTile(o *op) {
 	o.result(0, o.Tile(o.in(0), o.toShape(1, "the repeats")))
 }
 
-// lowerDropout is the identity at inference, and keeps every element.
+// lowerDropout is the identity, as at inference. Its mask, output 1, keeps every element.
 func lowerDropout(o *op) {
 	o.ignore("ratio", "seed")
 	o.failIf(o.has(2) && o.scalarInput(2, "training_mode") != 0 && (!o.has(1) || o.scalarInput(1, "the ratio") != 0),

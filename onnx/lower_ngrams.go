@@ -6,15 +6,16 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// ngrams is a TfIdfVectorizer of integers: how often each of some runs of tokens occurs in a row, of neighbours, and of tokens that are a
-// few others apart.
+// ngrams is a TfIdfVectorizer of integers. It counts how often each n-gram of a list occurs in a row of tokens: as neighbouring tokens,
+// and as tokens with up to skips others between each two.
 type ngrams struct {
 	*op
 	least, most, skips int
-	columns            []int64 // of each n-gram, in order
+	columns            []int64 // the result's column for each n-gram of the list
 }
 
-// lowerNgrams compares every token with the tokens of the n-grams; an n-gram is there where all of its tokens are.
+// lowerNgrams compares every token with the tokens of the n-grams. An n-gram occurs at a place if all of its
+// tokens are equal there.
 func lowerNgrams(o *op) {
 	x, in := o.tensor(0)
 	o.failIf(o.DType(x).IsFloat() || len(in) < 1 || len(in) > 2, "tokens of shape %v and type %v", in, o.DType(x))
@@ -24,7 +25,7 @@ func lowerNgrams(o *op) {
 	length := in[len(in)-1]
 	o.failIf(n.least < 1 || n.most < n.least || n.most > len(starts) || n.skips < 0 || n.most > 64 || length == 0,
 		"n-grams of %d to %d, up to %d apart, in rows of %d", n.least, n.most, n.skips, length)
-	// More apart than a row is long there are none.
+	// No tokens of a row are further apart than its length.
 	n.skips = min(n.skips, length)
 	o.failIf(n.skips > maxTrips/n.most, "n-grams of up to %d, up to %d apart, are too many to compare", n.most, n.skips)
 	rows := graph.Size(in) / length
@@ -50,8 +51,8 @@ func lowerNgrams(o *op) {
 	o.result(0, o.Reshape(n.weighed(y, mode, weights, width), append(slices.Clone(in[:len(in)-1]), width)))
 }
 
-// bySize returns the counts of the n-grams of each size that is counted, and the columns that these have in the result. starts are the
-// places in the pool at which the n-grams of each size begin.
+// bySize returns the counts of the n-grams of each size from least to most, and the columns of these n-grams in the result. The
+// n-grams of size i + 1 begin at index starts[i] of the pool.
 func (n ngrams) bySize(x graph.Value, pool, starts []int64) (parts []graph.Value, columns []int64) {
 	first := 0
 	for i := range starts {
@@ -74,7 +75,7 @@ func (n ngrams) bySize(x graph.Value, pool, starts []int64) (parts []graph.Value
 	return parts, columns
 }
 
-// counts returns how often each n-gram of a size occurs, of shape [rows, n-grams]. x has shape [rows, tokens, 1].
+// counts returns how often each n-gram of a size occurs, in shape [rows, n-grams]. x has shape [rows, tokens, 1].
 func (n ngrams) counts(x graph.Value, grams []int64, size int) graph.Value {
 	in := n.shape(x)
 	count, skips := len(grams)/size, n.skips
@@ -110,7 +111,7 @@ func (n ngrams) counts(x graph.Value, grams []int64, size int) graph.Value {
 	return sum
 }
 
-// weighed applies the weights of a mode to counts, of shape [rows, width].
+// weighed applies the weights to counts, of shape [rows, width], as the mode says.
 func (n ngrams) weighed(y graph.Value, mode string, weights []float64, width int) graph.Value {
 	n.failIf(mode != "TF" && mode != "IDF" && mode != "TFIDF", "mode = %s is not known", graph.Quote(mode))
 	n.failIf(weights != nil && len(weights) != len(n.columns),

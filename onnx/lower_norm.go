@@ -6,14 +6,14 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// lowerInstanceNorm normalises each channel of each image.
+// lowerInstanceNorm normalises each channel of each sample.
 func lowerInstanceNorm(o *op) {
 	x, in := o.ranked(0, 3)
 	y := o.Norm(graph.Norm{Axes: upTo(2, len(in)), Centred: true, Epsilon: o.floatAttr("epsilon", 1e-5)}, x)
 	o.result(0, o.perChannel(y, o.in(1), o.in(2)))
 }
 
-// perChannel is x·scale + bias, with one of each for a channel.
+// perChannel is x·scale + bias, with one number of each for every channel.
 func (o *op) perChannel(x, scale, bias graph.Value) graph.Value {
 	in := o.shape(x)
 	shape := slices.Repeat([]int{1}, len(in)-1)
@@ -24,8 +24,8 @@ func (o *op) perChannel(x, scale, bias graph.Value) graph.Value {
 	return o.Add(o.Mul(x, o.Reshape(scale, shape)), o.Reshape(bias, shape))
 }
 
-// lowerGroupNorm normalises groups of channels. Before operator set 21 scale and bias
-// have an entry a group.
+// lowerGroupNorm normalises groups of channels. Before operator set 21, scale and bias
+// have one entry for each group.
 func lowerGroupNorm(o *op) {
 	x, in := o.tensor(0)
 	groups := int(o.intAttr("num_groups", 0))

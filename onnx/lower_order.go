@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
+// argMax is the lowering of ArgMax for x, and of ArgMin for −x.
 func (o *op) argMax(x graph.Value) {
 	in := o.shape(x)
 	axis := o.axis(o.intAttr("axis", 0), len(in))
@@ -17,12 +18,12 @@ func (o *op) argMax(x graph.Value) {
 	o.result(0, y)
 }
 
-// without is a shape without one axis.
+// without returns a shape without one of its axes.
 func without(shape []int, axis int) []int {
 	return slices.Delete(slices.Clone(shape), axis, axis+1)
 }
 
-// lowerTopK always sorts the results; sorted = 0 allows any order.
+// lowerTopK always sorts the results. The attribute sorted = 0 allows any order.
 func lowerTopK(o *op) {
 	x, in := o.tensor(0)
 	k := o.intAttr("k", -1)
@@ -41,14 +42,15 @@ func lowerTopK(o *op) {
 	}
 }
 
-// toLast swaps an axis and the last: a permutation that is its own inverse.
+// toLast returns the permutation that swaps an axis and the last one. It is its own
+// inverse.
 func toLast(rank, axis int) []int {
 	perm := upTo(0, rank)
 	perm[axis], perm[rank-1] = rank-1, axis
 	return perm
 }
 
-// lowerOneHot counts negative indices from the end.
+// lowerOneHot also accepts negative indices, which count from the end.
 func lowerOneHot(o *op) {
 	index, in := o.tensor(0)
 	depth := o.scalarInput(1, "the depth")
@@ -67,13 +69,14 @@ func lowerOneHot(o *op) {
 	o.result(0, o.Where(hot, on, off))
 }
 
-// fromStart adds n, the length of an axis, to computed indices that count from its end.
+// fromStart adds n, the length of an axis, to the negative ones of computed indices,
+// which count from its end.
 func (o *op) fromStart(index graph.Value, n int) graph.Value {
 	negative := o.Cast(o.Compare(graph.Less, index, o.whole(index, 0)), o.DType(index))
 	return o.Add(index, o.Mul(negative, o.whole(index, n)))
 }
 
-// whole is a number of the type of x, which is of integers.
+// whole is the number n as a constant of x's type, an integer type.
 func (o *op) whole(x graph.Value, n int) graph.Value {
 	return o.Cast(o.Integers([]int{}, []int64{int64(n)}), o.DType(x))
 }

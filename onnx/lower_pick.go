@@ -6,22 +6,22 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// pick returns a tensor of the given shape whose entries are those of x at the
-// flat indices, and 0 where an index is −1.
+// pick returns a tensor of the given shape whose entries are the entries of x at the flat
+// indices, and 0 for an index of −1.
 func (o *op) pick(x graph.Value, shape, index []int) graph.Value {
 	flat := o.Reshape(x, []int{graph.Size(o.shape(x))})
 	return o.Reshape(o.Gather(flat, 0, index), shape)
 }
 
-// constantIndices returns the elements of integer input i, of any shape.
+// constantIndices returns input i, which must be a constant of integers, of any shape.
 func (o *op) constantIndices(i int) *graph.Tensor {
 	t := o.constantInput(i, "its indices")
 	o.failIf(t.I64 == nil, "its indices have type %v", t.DType)
 	return t
 }
 
-// elements returns, for each entry of indices along an axis, the flat index of
-// the entry of a tensor of shape in that it names.
+// elements returns, for each entry of indices along an axis (as in GatherElements), the
+// flat index of the entry to which it refers in a tensor of shape in.
 func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
 	o.failIf(len(indices.Shape) != len(in), "indices of shape %v for shape %v", indices.Shape, in)
 	for i, d := range indices.Shape {
@@ -42,8 +42,8 @@ func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
 	return out
 }
 
-// lowerGatherElements is wiring if the indices are constant. Otherwise each index is
-// compared with all entries of the axis.
+// lowerGatherElements only moves entries if the indices are constant. Otherwise each
+// index becomes a one-hot vector along the axis.
 func lowerGatherElements(o *op) {
 	x, index := o.in(0), o.in(1)
 	in := o.shape(x)
@@ -61,7 +61,7 @@ func lowerGatherElements(o *op) {
 	for i := range in {
 		o.failIf(counts[i] > in[i], "indices of shape %v for shape %v", si, in)
 	}
-	// hot (…, i, …, n) of the index; x with the axis last and 1 in its place.
+	// hot has shape (…, i, …, n); x gets the axis last, with a dimension of 1 in its old place.
 	n, rank := in[axis], len(in)
 	hot := o.OneHot(o.Reshape(o.fromStart(index, n), append(slices.Clone(si), 1)), rank, n)
 	x = o.Slice(x, starts, steps, counts)
@@ -71,8 +71,8 @@ func lowerGatherElements(o *op) {
 	o.result(0, o.Reduce(graph.Sum, o.Mul(o.Cast(hot, o.DType(x)), o.Reshape(x, append(wide, n))), []int{rank}, false))
 }
 
-// lowerGatherND is wiring if the indices are constant. Otherwise the computed indices are
-// combined into flat indices of a Take.
+// lowerGatherND only moves entries if the indices are constant. Otherwise the computed
+// indices are combined into flat indices of a Take.
 func lowerGatherND(o *op) {
 	x, in := o.tensor(0)
 	index, si := o.tensor(1)
@@ -88,9 +88,9 @@ func lowerGatherND(o *op) {
 	o.result(0, o.takeND(x, index, batch))
 }
 
-// slicesAt returns the flat indices of the slices of a tensor of shape in that constant
-// indices name: those of one along the last axis of t are of axes from batch on, the axes
-// before that being those of t.
+// slicesAt returns the flat indices of the slices, of a tensor of shape in, that t
+// selects (as in GatherND). t has along its last axis indices into the axes of in from
+// batch on; the first batch axes of t and in are the same, and select themselves.
 func (o *op) slicesAt(in []int, t *graph.Tensor, batch int) []int {
 	last := t.Shape[len(t.Shape)-1]
 	st := graph.Strides(in)
@@ -118,7 +118,7 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	span := si[last]
 	rows, st := graph.Size(in[:batch+span]), graph.Strides(in[:batch+span])
 	o.room(si[:batch]...)
-	// Where each element of the batch begins.
+	// The position at which each element of the batch begins.
 	begin := filled(graph.Size(si[:batch]), func(i int) int64 { return int64(i * graph.Size(in[batch:batch+span])) })
 	shape := slices.Concat(si[:batch], slices.Repeat([]int{1}, last-batch))
 	at := o.Cast(o.Integers(shape, begin), o.DType(index))
@@ -129,8 +129,8 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 	return o.Take(o.Reshape(x, slices.Concat([]int{rows}, in[batch+span:])), 0, at)
 }
 
-// scatter writes updates, in order, to their targets, which are flat indices. An update
-// replaces the entry that is there, or is combined with it.
+// scatter writes each update, in order, to the flat index in targets. With reduction
+// "none" it replaces the entry there, else it is combined with it.
 func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) graph.Value {
 	in := o.shape(x)
 	n := graph.Size(in)
@@ -152,7 +152,7 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 		rounds[round][t] = u
 	}
 	for _, from := range rounds {
-		rest := upTo(0, n) // what is not touched
+		rest := upTo(0, n) // the entries that this round does not change
 		for i, u := range from {
 			if u >= 0 {
 				rest[i] = -1
@@ -197,7 +197,7 @@ func lowerScatterND(o *op) {
 	o.result(0, o.scatter(x, o.in(2), o.slicesAt(in, t, 0), o.wordAttr("reduction", "none", "add", "mul", "max", "min")))
 }
 
-// lowerCompress takes a constant condition.
+// lowerCompress selects entries by a condition, which must be constant.
 func lowerCompress(o *op) {
 	x, in := o.tensor(0)
 	t := o.constantInput(1, "its condition")
@@ -213,7 +213,8 @@ func lowerCompress(o *op) {
 	o.result(0, o.Gather(x, o.axis(o.intAttr("axis", 0), len(in)), index))
 }
 
-// lowerReverseSequence takes constant lengths.
+// lowerReverseSequence reverses the beginnings of sequences, whose lengths must be
+// constant.
 func lowerReverseSequence(o *op) {
 	x, in := o.tensor(0)
 	lens := o.intsInput(1, "the lengths")

@@ -11,8 +11,8 @@ import (
 	"github.com/prove-model/prove-model/vocabulary"
 )
 
-// fileType stands for the type uint8 of inputs that are the bytes of files. No value of a graph has it: files are
-// decoded to numbers before the graph (package vocabulary).
+// fileType replaces the type uint8 of inputs that are the bytes of picture files. No value of a graph has it:
+// files are decoded to numbers before the graph runs (package vocabulary).
 const fileType graph.DType = -1
 
 // isPicture says whether a node decodes pictures.
@@ -20,7 +20,7 @@ func isPicture(n *onnxpb.NodeProto) bool {
 	return n.GetOpType() == "ImageDecoder" && standardDomain(n.GetDomain()) && len(n.Input) == 1 && len(n.Output) == 1
 }
 
-// markFiles makes inputs of bytes which nothing reads but decoders of pictures inputs of files.
+// markFiles gives type fileType to inputs of bytes that only decoders of pictures read.
 func (f *fileGraph) markFiles() {
 	reads := map[string]int{}
 	for _, n := range f.nodes {
@@ -38,7 +38,8 @@ func (f *fileGraph) markFiles() {
 	}
 }
 
-// sizePictures learns the shapes of pictures from those that are given, as files or as shapes of what they become.
+// sizePictures sets the shapes of decoded pictures. It learns them from given files, or from given arrays that
+// have the shape of the decoded pictures.
 func (f *fileGraph) sizePictures(opts Options) error {
 	if f.pictures == nil {
 		f.pictures = map[string][]int{}
@@ -63,7 +64,7 @@ func (f *fileGraph) sizePictures(opts Options) error {
 	return nil
 }
 
-// pixelOrder is the order of channels that a decoder gives.
+// pixelOrder returns the order of channels of a decoder's result.
 func pixelOrder(n *onnxpb.NodeProto) string {
 	for _, a := range n.Attribute {
 		if a.GetName() == "pixel_format" {
@@ -73,28 +74,30 @@ func pixelOrder(n *onnxpb.NodeProto) string {
 	return picture.RGB
 }
 
-// pictureShape is the shape of what input number at is decoded to, under the name out; nil if the arrays do not say.
+// pictureShape returns the shape of the decoded picture of input number at; out is the name of the decoder's result.
+// It returns nil if the arrays do not show the shape.
 func (in Inputs) pictureShape(declared []graph.Input, at int, out, order string) ([]int, error) {
 	if i := slices.IndexFunc(in, func(v Input) bool { return v.Name == out && len(v.Shape) == 3 }); i >= 0 {
 		return in[i].Shape, nil
 	}
 	arrays, err := refuse.Result(func() Inputs { return in.assign(declared) })
 	if err != nil || at >= len(arrays) || len(arrays[at].Strings) == 0 {
-		return nil, nil // whoever assigns them says why
+		return nil, nil // the error is reported where the arrays are assigned in the end
 	}
 	height, width, err := picture.Size([]byte(arrays[at].Strings[0]))
 	return []int{height, width, picture.Channels(order)}, err
 }
 
-// isShape says whether nothing is known of an array but its shape.
+// isShape says whether an array has only a shape, and no elements.
 func (v Input) isShape() bool {
 	return v.Values == nil && v.Strings == nil && v.table == nil && v.pictures == nil
 }
 
-// asFile makes an array the bytes of files: those that its pictures were read from, or the numbers that it has.
+// asFile turns an array into the bytes of files: of the files that its pictures were read from, or of one file
+// whose bytes are its numbers.
 func (v *Input) asFile(name string) {
 	switch {
-	case v.DType == fileType: // it is that already
+	case v.DType == fileType: // it has been turned already
 		return
 	case v.files != nil:
 		v.Strings = v.files
@@ -122,7 +125,8 @@ func (o *op) pixelFormat() string {
 	return order
 }
 
-// lowerPicture reads ImageDecoder: the pixels are an input of the graph, or a constant if the file is.
+// lowerPicture reads an ImageDecoder of a constant file, whose pixels are a constant. For other
+// operands it reports an error.
 func lowerPicture(o *op) {
 	order, out := o.pixelFormat(), o.proto.Output[0]
 	if t := o.Tensor(o.in(0)); t != nil && t.DType == graph.Uint8 {
@@ -135,7 +139,8 @@ func lowerPicture(o *op) {
 		graph.Quote(o.proto.Input[0]), graph.Quote(out))
 }
 
-// decodedPicture reads ImageDecoder of an input that is a file.
+// decodedPicture reads an ImageDecoder of an input that is a file: the vocabulary decodes
+// it, and the pixels are an input of the graph.
 func decodedPicture(o *op) {
 	order, out := o.pixelFormat(), o.proto.Output[0]
 	shape := o.file.pictures[out]

@@ -30,7 +30,8 @@ func lowerCenterCropPad(o *op) {
 	o.result(0, x)
 }
 
-// axesNamed are the axes that the attribute axes names, in its order, or all.
+// axesNamed returns the axes that the attribute axes lists, in its order, or all axes if
+// it is absent.
 func (o *op) axesNamed(rank int) []int {
 	named := o.intsAttr("axes")
 	if named == nil {
@@ -84,8 +85,8 @@ func lowerCol2Im(o *op) {
 	o.result(0, o.Reshape(y, slices.Concat([]int{n, c}, image)))
 }
 
-// lowerMaxUnpool puts entries where MaxPool found them: constant indices, in the whole
-// tensor.
+// lowerMaxUnpool puts entries where MaxPool found them, and zeros elsewhere. The indices
+// must be constant; they count in the whole tensor.
 func lowerMaxUnpool(o *op) {
 	x, in := o.tensor(0)
 	t := o.constantIndices(1)
@@ -110,8 +111,8 @@ func lowerMaxUnpool(o *op) {
 	o.result(0, o.pick(x, out, index))
 }
 
-// lowerTensorScatter writes a part of a cache of keys or values, at a constant place for
-// each sample.
+// lowerTensorScatter writes an update into a cache of keys or values, from a constant
+// place on for each sample.
 func lowerTensorScatter(o *op) {
 	cache, update := o.in(0), o.in(1)
 	in, part := o.shape(cache), o.shape(update)

@@ -6,7 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// spatial reads a list with an entry for each spatial axis, within [lo, hi].
+// spatial reads an attribute that is a list of n numbers of at least lo, such as one for
+// each spatial axis. If it is absent, all of them are def.
 func (o *op) spatial(name string, n int, def, lo int64) []int {
 	const hi = 1 << 30
 	list := o.intsAttr(name)
@@ -23,8 +24,8 @@ func (o *op) spatial(name string, n int, def, lo int64) []int {
 	return out
 }
 
-// window reads strides, dilations, padding and ceil_mode. declaredEnd is the end
-// padding without what ceil_mode adds.
+// window reads strides, dilations, padding and ceil_mode. declaredEnd is the padding at
+// the end without what ceil_mode adds to it.
 func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 	n := len(in)
 	w.Kernel = slices.Clone(kernel)
@@ -57,7 +58,7 @@ func (o *op) window(in, kernel []int) (w graph.Window, declaredEnd []int) {
 	return w, declaredEnd
 }
 
-// pooled returns the input of a pooling operator and its spatial axes.
+// pooled returns the input of a pooling operator, and the sizes of its spatial axes.
 func (o *op) pooled() (x graph.Value, spatial []int) {
 	x = o.in(0)
 	s := o.shape(x)
@@ -75,7 +76,7 @@ func (o *op) kernel(n int) []int {
 func lowerMaxPool(o *op) {
 	x, in := o.pooled()
 	w, _ := o.window(in, o.kernel(len(in)))
-	columnsFirst := o.flagAttr("storage_order", false) // of the indices
+	columnsFirst := o.flagAttr("storage_order", false) // the order in which indices count
 	if len(o.proto.Output) > 1 && o.proto.Output[1] != "" {
 		y, index := o.maxPoolIndices(x, w, columnsFirst)
 		o.result(0, y)
@@ -85,8 +86,8 @@ func lowerMaxPool(o *op) {
 	o.result(0, o.maxPool(x, w))
 }
 
-// lowerAveragePool counts padding, if that is asked for, but not what ceil_mode
-// adds.
+// lowerAveragePool counts padding if count_include_pad is set, but not the padding that
+// ceil_mode adds.
 func lowerAveragePool(o *op) {
 	x, in := o.pooled()
 	w, end := o.window(in, o.kernel(len(in)))
@@ -119,7 +120,7 @@ func lowerGlobalMaxPool(o *op) {
 	o.result(0, o.maxPool(x, w))
 }
 
-// maxPool takes integers as well.
+// maxPool is MaxPool along the spatial axes of floats or integers.
 func (o *op) maxPool(x graph.Value, w graph.Window) graph.Value {
 	dt := o.DType(x)
 	if !dt.IsFloat() {

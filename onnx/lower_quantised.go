@@ -8,10 +8,11 @@ import (
 )
 
 // Operators on quantised values. These are whole numbers, which a proof represents exactly.
-// Scales and zero points are constants.
+// Scales and zero points are constants, except where a computed one is accepted below.
 
-// scaled brings a scale or a zero point of a tensor of shape in to a shape that
-// broadcasts to it: one number, one along an axis, or one for each block along it.
+// scaled reshapes a scale or a zero point, of a tensor of shape in, so that it broadcasts
+// to the tensor. It has one number, one for each index along axis, or one for each block
+// of that many indices along axis.
 func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 	s := o.shape(v)
 	switch {
@@ -31,7 +32,7 @@ func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 	return o.Reshape(v, shape)
 }
 
-// fixedInput returns constant input i.
+// fixedInput returns input i, which must be constant.
 func (o *op) fixedInput(i int, what string) graph.Value {
 	o.constantInput(i, what)
 	return o.in(i)
@@ -42,12 +43,13 @@ func (o *op) isResult(i int) bool {
 	return i < len(o.proto.Output) && slices.Contains(o.file.outputs, o.proto.Output[i])
 }
 
-// fewBits fails for integer types of which a proof cannot distinguish all values.
+// fewBits refuses types other than integers of at most 16 bits, of which a proof can
+// distinguish all values.
 func (o *op) fewBits(dt graph.DType) {
 	o.failIf(dt.IsFloat() || dt.Bits() > 16, "quantised values of type %v are not supported", dt)
 }
 
-// quantised is round(x/scale) + zero point, clamped to a type.
+// quantised is round(x/scale) + zero point, clamped to type dt.
 func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType) graph.Value {
 	y := o.Div(x, scale)
 	if !dt.Small() {
@@ -63,13 +65,14 @@ func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType) graph.Value {
 	return o.clampedTo(y, dt)
 }
 
-// clampedTo are whole numbers clamped to an integer type.
+// clampedTo clamps whole numbers to an integer type.
 func (o *op) clampedTo(y graph.Value, dt graph.DType) graph.Value {
 	lo, hi := dt.Bounds()
 	return o.Whole(o.Clip(y, float64(lo), float64(hi)), dt)
 }
 
-// dequantised is x less the zero point, as floats on the scale of whole numbers.
+// dequantised is x − zero point, as floats that are whole numbers. It is not multiplied
+// by the scale.
 func (o *op) dequantised(x, zero graph.Value) graph.Value {
 	x = o.Cast(x, graph.Float)
 	if o.Valid(zero) {
@@ -78,13 +81,15 @@ func (o *op) dequantised(x, zero graph.Value) graph.Value {
 	return x
 }
 
+// lowerQuantizeLinear takes the result's type from the zero point, else from output_dtype, else it
+// is uint8.
 func lowerQuantizeLinear(o *op) {
 	x, in := o.tensor(0)
 	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))
 	o.ignore("saturate", "precision")
 	dt := graph.DType(o.intAttr("output_dtype", 0))
-	// With a computed scale integers may be off by one, which is good enough for their
-	// readers.
+	// With a computed scale the integers may be off by one. That is acceptable for other nodes
+	// that read them, but not for an output of the model.
 	constant := func(i int, what string) graph.Value {
 		if o.isResult(0) {
 			return o.fixedInput(i, what)
@@ -125,7 +130,8 @@ func lowerDequantizeLinear(o *op) {
 	o.result(0, o.Mul(o.dequantised(x, zero), o.Cast(o.scaled(scale, in, axis, block), graph.Float)))
 }
 
-// zeroPoint is that of one operand of a product, one number or one along an axis.
+// zeroPoint returns input i, if it is present: the zero point of an operand of shape in,
+// one number or one for each index along an axis.
 func (o *op) zeroPoint(i int, in []int, axis int) graph.Value {
 	if !o.has(i) {
 		return graph.Value{}
@@ -157,7 +163,8 @@ func (o *op) wholeConv(w, zx, zw int, bias ...graph.Value) graph.Value {
 	return o.convolve(window, group, o.dequantised(x, o.zeroPoint(zx, sx, 1)), o.dequantised(k, o.zeroPoint(zw, sk, 0)), bias...)
 }
 
-// requantised rescales sums of whole numbers to the scale of the result.
+// requantised rescales sums of whole numbers, which have the product of scales as their
+// scale, to the scale to, and adds the zero point.
 func (o *op) requantised(sum graph.Value, scales []graph.Value, to, zero graph.Value) graph.Value {
 	factor := o.Cast(scales[0], graph.Float)
 	for _, s := range scales[1:] {
@@ -197,9 +204,9 @@ func lowerQLinearConv(o *op) {
 
 // lowerDynamicQuantize returns whole numbers on a scale that follows from the input, as
 // quantised models use before MatMulInteger. If they are outputs of the model they are
-// 255·x/(hi − lo), rounded once, up if two numbers are equally near. Compared with float32
-// arithmetic, which rounds the scale and the quotient too, a number near half-way may be off
-// by one.
+// computed as 255·x/(hi − lo), rounded once, and up if two numbers are equally near. Float32
+// arithmetic, which rounds the scale and the quotient too, may differ by one for a number
+// near half-way between two whole numbers.
 func lowerDynamicQuantize(o *op) {
 	x := o.in(0)
 	all := upTo(0, len(o.shape(x)))
@@ -207,7 +214,7 @@ func lowerDynamicQuantize(o *op) {
 	reach := o.Sub(hi, lo)
 	whole := func(v graph.Value) graph.Value { return o.Clip(v, 0, 255) }
 	scale := o.Mul(reach, o.Number(1./255))
-	one := func(v graph.Value) graph.Value { // 1 where all is 0
+	one := func(v graph.Value) graph.Value { // v, but 1 instead of 0: for an x of zeros
 		return o.Add(v, o.Cast(o.Test(graph.IsZero, v), graph.Float))
 	}
 	var steps func(v graph.Value) graph.Value

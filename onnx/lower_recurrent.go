@@ -7,7 +7,7 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// mostSteps is the most steps of a recurrent operator, which is unrolled.
+// mostSteps bounds the steps of a recurrent operator, which is unrolled.
 const mostSteps = 4096
 
 // recurrent has the inputs and attributes that LSTM, GRU and RNN share.
@@ -20,14 +20,16 @@ type recurrent struct {
 	reverse              []bool
 	activations          []func(graph.Value) graph.Value
 	clip                 float64
-	lens                 []int // nil if all are as long as there are steps
+	lens                 []int // lengths of the batch's sequences; nil if all have length steps
 	batchFirst           bool
 }
 
-// directions are whether each direction of a recurrent operator goes from the last step to
-// the first.
+// directions says, for each direction of a recurrent operator, whether it goes from the
+// last step to the first.
 var directions = map[string][]bool{"forward": {false}, "reverse": {true}, "bidirectional": {false, true}}
 
+// recurrent reads and checks these inputs and attributes. The operator has the given numbers of
+// gates, and of activation functions for each direction, whose default names are given.
 func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 	r := &recurrent{op: o, gates: gates, x: o.in(0)}
 	r.batchFirst = o.flagAttr("layout", false)
@@ -58,8 +60,7 @@ func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
 	return r
 }
 
-// lengthsOf reads the lengths of the batch's sequences; nil if all are as long as there are
-// steps.
+// lengthsOf reads the lengths of the batch's sequences; nil if all of them are steps.
 func (o *op) lengthsOf(batch, steps int) []int {
 	list := o.intsInput(4, "the lengths of the sequences")
 	o.failIf(len(list) != batch, "%d lengths for a batch of %d", len(list), batch)
@@ -74,8 +75,8 @@ func (o *op) lengthsOf(batch, steps int) []int {
 	return lens
 }
 
-// activation returns a function by its name in recurrent operators; those with
-// parameters take them from the lists.
+// activation returns the activation function of this name. A function with parameters
+// takes them from the beginning of the lists, which it shortens.
 func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) graph.Value {
 	take := func(list *[]float64, def float64) float64 {
 		if len(*list) == 0 {
@@ -117,7 +118,8 @@ func (r *recurrent) of(v graph.Value, d int) graph.Value {
 	return r.Reshape(r.SliceAxis(v, 0, d, 1, 1), s[1:])
 }
 
-// part takes gate i of the last axis, in units of the hidden size.
+// part returns the part of v for gate i: along the last axis, the hidden entries from
+// i·hidden on.
 func (r *recurrent) part(v graph.Value, i int) graph.Value {
 	return r.SliceAxis(v, len(r.shape(v))-1, i*r.hidden, 1, r.hidden)
 }
@@ -127,7 +129,8 @@ func (r *recurrent) projected(d int) graph.Value {
 	return r.MatMul(r.x, r.Transpose(r.of(r.in(1), d), []int{1, 0}))
 }
 
-// biases returns the two halves of B; zero Values if there is none.
+// biases returns the two halves of B, which are added to x·Wᵀ and h·Rᵀ; zero Values if
+// there is no B.
 func (r *recurrent) biases(d int) (w, u graph.Value) {
 	if !r.has(3) {
 		return
@@ -139,7 +142,8 @@ func (r *recurrent) biases(d int) (w, u graph.Value) {
 	return r.SliceAxis(b, 0, 0, 1, n), r.SliceAxis(b, 0, n, 1, n)
 }
 
-// initial is the state to begin with, input i or zeros.
+// initial returns the initial state of direction d: from input i, or zeros if that is
+// absent.
 func (r *recurrent) initial(i, d int) graph.Value {
 	if !r.has(i) {
 		zero := &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{0}, Public: true}
@@ -160,7 +164,7 @@ func (r *recurrent) plus(x, bias graph.Value) graph.Value {
 	return r.Add(x, bias)
 }
 
-// clipped applies the attribute clip, as before an activation.
+// clipped applies the attribute clip, which limits the argument of an activation.
 func (r *recurrent) clipped(x graph.Value) graph.Value {
 	if r.clip <= 0 {
 		return x
@@ -168,9 +172,10 @@ func (r *recurrent) clipped(x graph.Value) graph.Value {
 	return r.Clip(x, -r.clip, r.clip)
 }
 
-// run unrolls direction d. step computes the next states from the projected inputs
-// of a step and the states; the first state is the output. run returns the outputs
-// in the order of time, and the last states.
+// run unrolls direction d. step computes the next states from the projected input of a
+// step and the states before it. Its first state is also the output of the step. run
+// returns the outputs in the order of time, and the last states. Beyond the end of a
+// shorter sequence outputs are 0 and states stay.
 func (r *recurrent) run(d int, projected graph.Value, states []graph.Value, step func(x graph.Value, states []graph.Value) []graph.Value) (outs []graph.Value, last []graph.Value) {
 	outs = make([]graph.Value, r.steps)
 	width := r.shape(projected)[2]
@@ -198,7 +203,8 @@ func (r *recurrent) run(d int, projected graph.Value, states []graph.Value, step
 	return outs, states
 }
 
-// results joins the outputs of all directions, and the last states.
+// results makes the joined outputs of all directions output 0, and the last states the
+// further outputs.
 func (r *recurrent) results(outs, states [][]graph.Value) {
 	if r.wanted(0) {
 		joined := func(steps []graph.Value) graph.Value { return r.Concat(0, steps...) }
@@ -269,7 +275,8 @@ func lowerGRU(o *op) {
 	r.results(outs, states)
 }
 
-// lowerLSTM has gates i, o, f, c, and peepholes if they are given.
+// lowerLSTM has the gates i, o, f and c, in this order, and peepholes if they are given:
+// the new cell state is f·cell + i·c, and the output is o·h(new cell state).
 func lowerLSTM(o *op) {
 	r := o.recurrent(4, 3, "Sigmoid", "Tanh", "Tanh")
 	coupled := o.flagAttr("input_forget", false)

@@ -20,7 +20,7 @@ func (o *op) reduced() (x graph.Value, axes []int, keep bool) {
 // reduction is what a Reduce operator builds.
 type reduction func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value
 
-// along lowers a reduction.
+// along is the lowering of a Reduce operator.
 func along(build reduction) func(*op) {
 	return func(o *op) {
 		x, axes, keep := o.reduced()
@@ -28,7 +28,7 @@ func along(build reduction) func(*op) {
 	}
 }
 
-// summed is the sum of what before makes of elements, and what after makes of it; either may be nil.
+// summed is the reduction after(Σ before(x)). before or after may be nil, for the identity.
 func summed(before, after func(b *graph.Builder, x graph.Value) graph.Value) reduction {
 	return func(b *graph.Builder, x graph.Value, axes []int, keep bool) graph.Value {
 		if before != nil {

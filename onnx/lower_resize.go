@@ -8,19 +8,19 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// resize is what Resize says of every axis.
+// resize has the attributes of a Resize that apply to every axis.
 type resize struct {
 	mode, coordinates, nearest string
-	cubic                      float64
+	cubic                      float64 // the parameter a of the cubic kernel
 	excludeOutside, antialias  bool
 }
 
-// resizedAxis is an axis that Resize changes.
+// resizedAxis is an axis that Resize may change.
 type resizedAxis struct {
-	axis, in, out int
+	axis, in, out int // the axis, and its length before and after
 	scale         float64
-	size          float64 // of the output, before it was rounded to out
-	from, to      float64 // the part of the input that is read, for tf_crop_and_resize
+	size          float64 // the new length before it was rounded to out
+	from, to      float64 // for tf_crop_and_resize, the part of the input that is read, as fractions of the axis
 }
 
 // lowerResize interpolates axis by axis. Each axis is a Gather, or a product with the
@@ -63,8 +63,8 @@ func lowerResize(o *op) {
 	o.result(0, o.replaceOutside(x, outside, beyond))
 }
 
-// resizedAxes returns the axes with their new sizes, which the scales or the sizes give;
-// sizeInput is negative where the operator has no sizes.
+// resizedAxes returns the axes with their new sizes, which inputs or attributes give as
+// scales or sizes. sizeInput is negative if the operator has no sizes.
 func (o *op) resizedAxes(in []int, scaleInput, sizeInput int) []resizedAxis {
 	policy := o.strAttr("keep_aspect_ratio_policy", "stretch")
 	list := o.axesNamed(len(in))
@@ -101,8 +101,9 @@ func (o *op) resizeBy(axes []resizedAxis, scales []float64) {
 	}
 }
 
-// resizeTo sets the axes' new sizes. Unless the policy is to stretch, all axes get the
-// least or greatest of their scales, so that proportions stay.
+// resizeTo sets the axes' new sizes. Unless the policy is stretch, which takes the sizes
+// as they are, all axes get the same scale, so that proportions stay: the least of their
+// scales, or the greatest if the policy is not_smaller.
 func (o *op) resizeTo(axes []resizedAxis, sizes []int64, policy string) {
 	o.failIf(len(sizes) != len(axes), "%d sizes for %d axes", len(sizes), len(axes))
 	scales := make([]float64, len(axes))
@@ -126,8 +127,8 @@ func (o *op) resizeTo(axes []resizedAxis, sizes []int64, policy string) {
 	}
 }
 
-// coordinates are the places of output y along an axis in units of the input's entries, by
-// the attribute coordinate_transformation_mode.
+// coordinates has a function for each coordinate_transformation_mode. It returns the place
+// of output y along an axis, in units of the input's entries.
 var coordinates = map[string]func(a resizedAxis, y float64) float64{
 	"half_pixel": func(a resizedAxis, y float64) float64 { return (y+0.5)/a.scale - 0.5 },
 	"half_pixel_symmetric": func(a resizedAxis, y float64) float64 {
@@ -156,8 +157,9 @@ var coordinates = map[string]func(a resizedAxis, y float64) float64{
 	},
 }
 
-// coefficients returns for each output along an axis its weights of the inputs, and
-// whether it is beyond them, which matters to tf_crop_and_resize alone.
+// coefficients returns, for each output along an axis, its weights of the inputs, and
+// whether its place is outside of the inputs, which only tf_crop_and_resize
+// distinguishes.
 func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []bool) {
 	place := choice(o, "coordinate_transformation_mode", r.coordinates, coordinates)
 	o.room(a.out, a.in+4)
@@ -176,10 +178,10 @@ func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []
 	return rows, outside
 }
 
-// interpolate sets the weights of the inputs for an output at a place between them.
+// interpolate sets row to the weights of the inputs for an output at place at.
 func (o *op) interpolate(r resize, row []float64, at, scale float64) {
 	floor := math.Floor(at)
-	ratio := at - floor // in (0, 1]
+	ratio := at - floor // in (0, 1], as 0 is changed to 1 below
 	first := int(floor)
 	if ratio == 0 {
 		ratio, first = 1, first-1
@@ -201,15 +203,17 @@ func (o *op) interpolate(r resize, row []float64, at, scale float64) {
 	}
 }
 
-// nearest are the entries nearest to a place, by the attribute nearest_mode.
+// nearest has a function for each nearest_mode. It returns the entry that counts as
+// nearest to a place.
 var nearest = map[string]func(at float64) float64{
 	"round_prefer_floor": func(at float64) float64 { return math.Ceil(at - 0.5) }, "floor": math.Floor,
 	"round_prefer_ceil": func(at float64) float64 { return math.Floor(at + 0.5) }, "ceil": math.Ceil,
 }
 
-// kernelAt returns the weights of the inputs around a point that is ratio of the way
-// from one input to the next. The first weight is that of the input start places to
-// the right of the left one.
+// kernelAt returns the weights of the inputs around a point that is ratio of the way from
+// one input to the next. The first weight belongs to the input start places after the
+// left one (start is negative or 0). With antialias the kernel is widened by 1/scale if
+// scale < 1.
 func (o *op) kernelAt(r resize, ratio, scale float64) (weights []float64, start int) {
 	if !r.antialias || scale >= 1 {
 		scale = 1
@@ -233,8 +237,8 @@ func (o *op) kernelAt(r resize, ratio, scale float64) (weights []float64, start 
 	return weights, start
 }
 
-// cubicKernel is the weight of an entry at a distance of cubic interpolation with the
-// parameter a (Keys, 10.1109/TASSP.1981.1163711).
+// cubicKernel is the weight, in cubic interpolation with parameter a, of an entry at
+// distance x ≥ 0 (Keys, 10.1109/TASSP.1981.1163711).
 func cubicKernel(a, x float64) float64 {
 	switch {
 	case x <= 1:
@@ -245,8 +249,8 @@ func cubicKernel(a, x float64) float64 {
 	return 0
 }
 
-// alongAxis multiplies an axis by rows of weights: with a Gather where each row is
-// one entry.
+// alongAxis replaces the entries along an axis by their sums with each row of weights. If
+// each row selects one entry, it is a Gather.
 func (o *op) alongAxis(x graph.Value, axis int, rows [][]float64) graph.Value {
 	index := make([]int, len(rows))
 	for j, row := range rows {
@@ -268,7 +272,7 @@ func (o *op) alongAxis(x graph.Value, axis int, rows [][]float64) graph.Value {
 	return o.Transpose(o.MatMul(o.Transpose(x, perm), matrix), perm)
 }
 
-// replaceOutside puts a value where the index along some axis is beyond the inputs.
+// replaceOutside puts a value where outside holds for the index along some axis.
 func (o *op) replaceOutside(x graph.Value, outside [][]bool, value float64) graph.Value {
 	shape := slices.Clone(o.shape(x))
 	any := false
@@ -294,7 +298,7 @@ func (o *op) replaceOutside(x graph.Value, outside [][]bool, value float64) grap
 	return o.Where(cond, o.Number(value), x)
 }
 
-// floatsAttr returns a list of floats; nil if there is none.
+// floatsAttr returns an attribute that is a list of floats; nil if it is absent.
 func (o *op) floatsAttr(name string) []float64 {
 	a := o.attr(name, onnxpb.AttributeProto_FLOATS)
 	if a == nil {

@@ -9,20 +9,20 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// sampling reads a tensor between its entries.
+// sampling interpolates a tensor at places between its entries.
 type sampling struct {
 	mode    string // linear, nearest or cubic
 	padding string // zeros, border or reflection
-	corners bool   // reflects at the outer entries, and not half an entry beyond them
+	corners bool   // reflection is at the outer entries, not half an entry beyond them
 }
 
-// maxSampled is the most weights of a sampling at computed places, which has one for each
-// place and entry.
+// maxSampled bounds the weights of a sampling at computed places: one for each place and
+// entry.
 const maxSampled = 1 << 24
 
-// at reads x, of shape (N, C, …), at Q places for each sample. places has for each spatial
-// axis the coordinates, of shape (N, Q), in entries from the first one. The result has
-// shape (N, C, Q).
+// at interpolates x, of shape (N, C, …), at Q places for each sample. places has, for each
+// spatial axis, the coordinates, of shape (N, Q), in units of entries, 0 being the first
+// entry. The result has shape (N, C, Q).
 func (s sampling) at(o *op, x graph.Value, places []graph.Value) graph.Value {
 	if i := slices.IndexFunc(places, func(p graph.Value) bool { return o.Tensor(p) == nil }); i >= 0 {
 		return s.computed(o, x, places, places[i])
@@ -30,7 +30,8 @@ func (s sampling) at(o *op, x graph.Value, places []graph.Value) graph.Value {
 	return s.wired(o, x, places)
 }
 
-// wired is at for constant places: a Gather of the entries around each, and their weights.
+// wired is at for constant places: it gathers the entries around each place and adds them,
+// times constant weights.
 func (s sampling) wired(o *op, x graph.Value, places []graph.Value) graph.Value {
 	in := o.shape(x)
 	n, c, dims := in[0], in[1], in[2:]
@@ -74,8 +75,8 @@ func (s sampling) wired(o *op, x graph.Value, places []graph.Value) graph.Value 
 	return o.Transpose(o.Reshape(y, []int{c, n, q}), []int{1, 0, 2})
 }
 
-// around returns the weights of the entries around a place, and the number of the first
-// one.
+// around returns the weights of the entries around a place along an axis of n, and the
+// index of the first of these entries.
 func (s sampling) around(at float64, n int) (first int, weights []float64) {
 	at = s.inside(at, n)
 	switch s.mode {
@@ -89,7 +90,7 @@ func (s sampling) around(at float64, n int) (first int, weights []float64) {
 	return int(floor) - 1, filled(4, func(i int) float64 { return cubicKernel(-0.75, math.Abs(float64(i-1)-(at-floor))) })
 }
 
-// ends are where an axis of n entries ends.
+// ends returns the coordinates at which an axis of n entries ends.
 func (s sampling) ends(n int) (lo, hi float64) {
 	if s.corners {
 		return 0, float64(n - 1)
@@ -97,11 +98,12 @@ func (s sampling) ends(n int) (lo, hi float64) {
 	return -0.5, float64(n) - 0.5
 }
 
-// inside brings a coordinate within an axis of n entries, or within what integers hold.
+// inside applies the padding to a coordinate along an axis of n entries, and limits it to
+// what integers hold.
 func (s sampling) inside(at float64, n int) float64 {
 	lo, hi := s.ends(n)
 	switch {
-	case at >= lo && at <= hi || s.mode == "cubic": // of which entries beyond are told apart
+	case at >= lo && at <= hi || s.mode == "cubic": // for cubic, entry applies the padding to each entry
 	case s.padding == "border":
 		at = min(max(at, 0), float64(n-1))
 	case s.padding == "reflection":
@@ -125,7 +127,7 @@ func (s sampling) entry(i, n int) int {
 	return -1
 }
 
-// reflect folds the line at both ends of an interval, as often as it takes.
+// reflect maps a number into [lo, hi] by reflecting it at the ends, as often as needed.
 func reflect(at, lo, hi float64) float64 {
 	length := hi - lo
 	if !(length > 0) {
@@ -138,9 +140,9 @@ func reflect(at, lo, hi float64) float64 {
 	return lo + at
 }
 
-// computed is at for computed places, of which first is the first one. Along each axis the weight of an entry is a function
-// of its distance from the place. A product with all entries then sums them, times the
-// products of their weights.
+// computed is at for places of which first, and maybe others, are computed. Along each axis the weight of an entry is a
+// function of its distance from the place. The weight of an entry of x is the product of its weights along all axes, and a
+// matrix product sums all entries times their weights.
 func (s sampling) computed(o *op, x graph.Value, places []graph.Value, first graph.Value) graph.Value {
 	if s.mode == "cubic" || s.padding == "reflection" {
 		o.failf("where it reads must be constant for mode %s and padding %s, but %s", s.mode, s.padding, o.Depends(first))
@@ -179,8 +181,8 @@ func (s sampling) computed(o *op, x graph.Value, places []graph.Value, first gra
 	return o.Transpose(o.MatMul(all, rows), []int{0, 2, 1})
 }
 
-// lowerGridSample reads at the places whose coordinates are in the grid: from −1 to 1, the
-// last axis first.
+// lowerGridSample interpolates the input at the places in the grid. Coordinates are from
+// −1 to 1, and those of the last axis come first.
 func lowerGridSample(o *op) {
 	x, grid := o.in(0), o.in(1)
 	in, places := o.shape(x), o.shape(grid)
@@ -188,7 +190,7 @@ func lowerGridSample(o *op) {
 	o.failIf(r < 1 || r > mostSpatial || len(places) != len(in) || places[0] != in[0] || places[r+1] != r,
 		"an input of shape %v and a grid of shape %v", in, places)
 	s := sampling{
-		mode:    strings.TrimPrefix(o.wordAttr("mode", "linear", "nearest", "cubic", "bilinear", "bicubic"), "bi"), // as before set 20
+		mode:    strings.TrimPrefix(o.wordAttr("mode", "linear", "nearest", "cubic", "bilinear", "bicubic"), "bi"), // bi: before set 20
 		padding: o.wordAttr("padding_mode", "zeros", "border", "reflection"), corners: o.flagAttr("align_corners", false),
 	}
 	n, q := in[0], graph.Size(places[1:r+1])
@@ -200,7 +202,7 @@ func lowerGridSample(o *op) {
 		if s.corners {
 			scale = (size - 1) / 2
 		}
-		if t := o.Tensor(flat); t != nil { // in more digits than a constant of the graph has
+		if t := o.Tensor(flat); t != nil { // in float64, which is more precise than the graph's constants
 			o.room(n, q)
 			at[a] = o.numbers([]int{n, q}, filled(n*q, func(i int) float64 { return float64(t.At(i*r+from)*scale) + offset }))
 			continue
@@ -211,7 +213,7 @@ func lowerGridSample(o *op) {
 	o.result(0, o.Reshape(y, slices.Concat(in[:2], places[1:r+1])))
 }
 
-// lowerAffineGrid is the places that affine maps take a regular grid to.
+// lowerAffineGrid computes the places to which affine maps take a regular grid.
 func lowerAffineGrid(o *op) {
 	theta := o.in(0)
 	in, size := o.shape(theta), o.toShape(1, "the size")
@@ -242,7 +244,8 @@ func lowerAffineGrid(o *op) {
 	o.result(0, o.Reshape(y, slices.Concat(size[:1], dims, []int{r})))
 }
 
-// lowerDeformConv is a convolution in which an offset is added to the place of every tap.
+// lowerDeformConv is a convolution in which a given offset is added to the place that
+// each tap reads.
 func lowerDeformConv(o *op) {
 	x, weights, offset := o.in(0), o.in(1), o.in(2)
 	in, sw, so := o.shape(x), o.shape(weights), o.shape(offset)
@@ -290,21 +293,21 @@ func lowerDeformConv(o *op) {
 	o.result(0, o.Reshape(y, []int{n, sw[0], outs[0], outs[1]}))
 }
 
-// roiAlign reads regions of pictures on a grid of cells.
+// roiAlign reads regions of pictures, each on a grid of cells.
 type roiAlign struct {
-	rows, columns int     // of cells
-	ratio         int     // places along each side of a cell; 0: by the cell's size
-	scale, half   float64 // from a region's numbers to pixels
+	rows, columns int     // numbers of cells
+	ratio         int     // number of places along each side of a cell; 0 means the cell's size, rounded up
+	scale, half   float64 // a region's coordinate c is at c·scale − half in pixels
 }
 
-// region is where the cells of a region begin, how large they are, and how many places
+// region says where the cells of a region begin, how large they are, and how many places
 // each has, along rows and columns.
 type region struct {
 	first, cell [2]float64
 	count       [2]int
 }
 
-// region works out the cells of region i, whose corners are x, y, x and y.
+// region computes the cells of region i, whose corners are given as x, y, x and y.
 func (r roiAlign) region(o *op, i int, corners []float64) region {
 	g := region{count: [2]int{r.ratio, r.ratio}}
 	for a, cells := range []int{r.rows, r.columns} {
@@ -322,13 +325,14 @@ func (r roiAlign) region(o *op, i int, corners []float64) region {
 	return g
 }
 
-// place returns place k of cell j along an axis that has so many places a cell.
+// place returns the coordinate of place k of a cell along an axis.
 func (g region) place(axis, cell, k int) float64 {
 	return g.first[axis] + float64(g.cell[axis]*(float64(cell)+(float64(k)+0.5)/float64(g.count[axis])))
 }
 
-// taps returns, for every cell and place, the four pixels around it in a picture of height
-// and width, and their weights; −1 where the place is beyond the picture.
+// taps returns, for every cell and place, the indices of the four pixels around it in a
+// picture of the given height and width, and their weights. The indices are −1 if the
+// place is outside of the picture.
 func (r roiAlign) taps(g region, height, width int) (index []int, weights []float64) {
 	for j := range r.rows * r.columns {
 		for k := range g.count[0] * g.count[1] {
@@ -346,8 +350,8 @@ func (r roiAlign) taps(g region, height, width int) (index []int, weights []floa
 	return index, weights
 }
 
-// lowerRoiAlign reads constant regions of pictures on a grid: each result is the mean, or
-// the greatest weighted entry, of some places of a cell.
+// lowerRoiAlign reads constant regions of pictures on a grid. Each result is the mean
+// over the places of a cell, or the greatest weighted pixel around one of them.
 func lowerRoiAlign(o *op) {
 	x, in := o.tensor(0)
 	regions, pictures := o.floatsInput(1, "the regions"), o.intsInput(2, "the pictures")
@@ -391,8 +395,8 @@ func lowerRoiAlign(o *op) {
 	o.result(0, o.Concat(0, parts...))
 }
 
-// between returns the entries on both sides of a place within an axis of n, or its ends,
-// and the weight of the second.
+// between returns the two entries next to a place along an axis of n, and the weight of
+// the second. A place beyond an end is moved to the end.
 func between(at float64, n int) (low, high int, weight float64) {
 	at = min(max(at, 0), float64(n-1))
 	low = int(at)

@@ -13,8 +13,8 @@ func (o *op) cumulative() (x graph.Value, axis int, exclusive, reverse bool) {
 	return x, o.axis(int64(a), len(o.shape(x))), o.flagAttr("exclusive", false), o.flagAttr("reverse", false)
 }
 
-// lowerCumSum multiplies floats by a triangle of ones. Such a product may round large integers,
-// so that these are added up in steps.
+// lowerCumSum multiplies floats by a triangular matrix of ones. Such a product may round large
+// integers, so integers are added in log₂ n steps (cumulated).
 func lowerCumSum(o *op) {
 	x, axis, exclusive, reverse := o.cumulative()
 	n := o.shape(x)[axis]
@@ -25,7 +25,7 @@ func lowerCumSum(o *op) {
 	o.failIf(n > 1<<12, "sums of %d elements; %d at most are supported", n, 1<<12)
 	o.room(n, n)
 	w := filled(n*n, func(at int) float32 {
-		i, j := at/n, at%n // of input i to output j
+		i, j := at/n, at%n // the weight of input i in output j
 		return float32(truth(i < j && !reverse || i > j && reverse || i == j && !exclusive))
 	})
 	perm := toLast(len(o.shape(x)), axis)
@@ -38,9 +38,9 @@ func lowerCumProd(o *op) {
 	o.result(0, o.cumulated(x, axis, exclusive, reverse, 1, func(x, y graph.Value) graph.Value { return o.InType(o.Mul(x, y)) }))
 }
 
-// cumulated combines each element with all before it along an axis, in log2 n steps: step k
-// combines it with the element 2^k places before. Elements before the first are `beyond`, which
-// changes nothing.
+// cumulated combines each element with all elements before it along an axis, in log₂ n steps:
+// step k combines it with the element 2^k places before. Elements before the first one are
+// beyond, the neutral element of combine.
 func (o *op) cumulated(x graph.Value, axis int, exclusive, reverse bool, beyond float64, combine func(x, y graph.Value) graph.Value) graph.Value {
 	n := o.shape(x)[axis]
 	shifted := func(v graph.Value, by int) graph.Value {
@@ -60,7 +60,7 @@ func (o *op) cumulated(x graph.Value, axis int, exclusive, reverse bool, beyond 
 	return x
 }
 
-// lowerEyeLike is a constant of ones along a diagonal.
+// lowerEyeLike makes a constant with ones along a diagonal.
 func lowerEyeLike(o *op) {
 	in := o.shape(o.in(0))
 	k := o.intAttr("k", 0)

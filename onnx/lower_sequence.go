@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// sequence is a list of values of the graph. It is there while the file is read alone: which value is where is constant, and the graph
-// has the values.
+// sequence is a list of values of the graph. Sequences exist only while the file is read: their lengths and the places of their
+// elements are constant, and the graph has only the elements.
 type sequence struct{ list []graph.Value }
 
 // sequence returns input i, which is a sequence.
@@ -27,7 +27,8 @@ func (o *op) sequenceResult(list []graph.Value) {
 	}
 }
 
-// place is a constant place in a list of so many, from the end where it is negative, and at most the last one.
+// place returns input i, a constant index into a list of the given length, which may count from the end. It
+// must be at most last.
 func (o *op) place(i, length, last int) int {
 	at := o.scalarInput(i, "the place in the sequence")
 	if at < 0 {
@@ -67,7 +68,8 @@ func lowerSequenceAt(o *op) {
 	o.result(0, list[o.place(1, len(list), len(list)-1)])
 }
 
-// lowerSplitToSequence cuts a tensor along an axis: into parts of given sizes, of one size, or of 1.
+// lowerSplitToSequence cuts a tensor along an axis into parts: of the given sizes, of one given
+// size, or of size 1.
 func lowerSplitToSequence(o *op) {
 	x, in := o.tensor(0)
 	axis, keep := o.axis(o.intAttr("axis", 0), len(in)), o.flagAttr("keepdims", true)

@@ -8,22 +8,21 @@ import (
 )
 
 // The graph has windows over one or two spatial axes. Windows over more axes, and those
-// of ConvTranspose, become Gathers along single axes, which are wiring, and then windows
-// over two axes.
+// of ConvTranspose, become Gathers along single axes, which only move entries, followed
+// by windows over at most two axes.
 
 // mostSpatial is the largest number of spatial axes.
 const mostSpatial = 4
 
-// split divides a window into first, over the leading axis alone, and rest, over the
-// others.
+// split divides a window into one over the first spatial axis, and one over the others.
 func split(w graph.Window) (first, rest graph.Window) {
 	head := func(v []int) []int { return v[:1:1] }
 	return graph.Window{Kernel: head(w.Kernel), Strides: head(w.Strides), Dilations: head(w.Dilations), Begin: head(w.Begin), End: head(w.End)},
 		graph.Window{Kernel: w.Kernel[1:], Strides: w.Strides[1:], Dilations: w.Dilations[1:], Begin: w.Begin[1:], End: w.End[1:]}
 }
 
-// convolve is a convolution over any number of spatial axes: the taps of all but
-// the last two become channels. A computed bias is added afterwards.
+// convolve is a convolution over one to mostSpatial axes. The kernel positions along all
+// axes but the last two become channels. A computed bias is added afterwards.
 func (o *op) convolve(w graph.Window, group int, x, weights graph.Value, bias ...graph.Value) graph.Value {
 	sx, sw := o.shape(x), o.shape(weights)
 	o.failIf(len(sx) < 3 || len(sx) > 2+mostSpatial || len(sw) != len(sx),
@@ -63,8 +62,9 @@ func (o *op) convolve(w graph.Window, group int, x, weights graph.Value, bias ..
 	return o.Transpose(o.Reshape(y, slices.Concat([]int{n, outs, sy[1]}, sy[2:])), perm)
 }
 
-// alongAxes applies a pooling operator that goes axis by axis: to the leading
-// spatial axes alone while there are more than two, and to the last two together.
+// alongAxes applies a pooling operator that can be applied to one axis after the other.
+// Of more than two spatial axes it pools the first ones singly, and the last two
+// together. from is the index of pool's first axis among the spatial ones.
 func (o *op) alongAxes(x graph.Value, w graph.Window, pool func(x graph.Value, w graph.Window, from int) graph.Value) graph.Value {
 	var walk func(x graph.Value, w graph.Window, from int) graph.Value
 	walk = func(x graph.Value, w graph.Window, from int) graph.Value {
@@ -73,8 +73,8 @@ func (o *op) alongAxes(x graph.Value, w graph.Window, pool func(x graph.Value, w
 			return pool(x, w, from)
 		}
 		first, rest := split(w)
-		// A window over one axis; a second axis of length 1 is added, which the window
-		// does not change.
+		// line is the window over the first axis, and over a second axis with a kernel of 1,
+		// which it leaves unchanged.
 		one := func(v []int, of int) []int { return []int{v[0], of} }
 		line := graph.Window{Kernel: one(first.Kernel, 1), Strides: one(first.Strides, 1), Dilations: one(first.Dilations, 1),
 			Begin: one(first.Begin, 0), End: one(first.End, 0)}
@@ -127,8 +127,8 @@ func lowerConvTranspose(o *op) {
 	o.result(0, o.convolve(window, group, x, weights, o.optional(2)...))
 }
 
-// transposedOutputs returns the output's sizes along the spatial axes of ConvTranspose, and
-// how many entries its padding cuts from the beginning of each.
+// transposedOutputs returns the output's sizes along the spatial axes of a ConvTranspose,
+// and how many entries its padding cuts from the beginning of each axis.
 func (o *op) transposedOutputs(in, kernel, strides, dilations []int) (outs, begins []int) {
 	n := len(in)
 	extra := o.spatial("output_padding", n, 0, 0)
@@ -167,7 +167,7 @@ func lowerLpPool(o *op) {
 	o.result(0, o.lpPool(x, w, o.lpOrder()))
 }
 
-// lpOrder is p of a p-norm, which is a float in operator set 1.
+// lpOrder returns the attribute p of a p-norm. It is a float in operator set 1.
 func (o *op) lpOrder() int {
 	var p float64
 	if o.opset < 2 {
@@ -185,8 +185,9 @@ func lowerGlobalLpPool(o *op) {
 	o.result(0, o.lpPool(x, w, o.lpOrder()))
 }
 
-// lpPool first divides each window by its L2 norm, so that small windows are as precise
-// as large ones: ‖x‖_p = ‖x‖·‖x/‖x‖‖_p, and ‖x‖ = Σ x·(x/‖x‖).
+// lpPool is the p-norm of each window. It first divides each window by its L2 norm, so
+// that windows of small numbers are as precise as others: ‖x‖_p = ‖x‖·‖x/‖x‖‖_p, and ‖x‖
+// = Σ x·(x/‖x‖).
 func (o *op) lpPool(x graph.Value, w graph.Window, p int) graph.Value {
 	y := o.patches(x, w, false)
 	last := []int{len(o.shape(y)) - 1}

@@ -9,8 +9,9 @@ import (
 
 // Layers of language models that carry a state along the tokens.
 
-// lowerCausalConv is a convolution of each channel, in which an output depends on its
-// own and earlier entries. The last entries are the next state.
+// lowerCausalConv is a convolution of each channel along the tokens, in which an output
+// depends on its own and earlier entries only. The state is the last entries of the input
+// before; the new state is those of this one.
 func lowerCausalConv(o *op) {
 	x, weights := o.in(0), o.in(1)
 	in, sw := o.shape(x), o.shape(weights)
@@ -37,21 +38,23 @@ func lowerCausalConv(o *op) {
 	}
 }
 
-// linearAttention has the sizes of a node, and what its rule reads for each token.
+// linearAttention has the sizes of a LinearAttention node and its update rule.
 type linearAttention struct {
 	*op
 	batch, tokens int
-	heads, keys   int // of the queries; of keys and values, each for heads/keys queries
-	dk, dv        int // entries of a head's query or key, and of its value
+	heads, keys   int // numbers of query heads, and of key and value heads, each of which serves heads/keys query heads
+	dk, dv        int // entries of a head's query and key, and of its value
 	gated, delta  bool
 }
 
-// updateRules are the recurrences: whether a token's decay multiplies the state, and
-// whether what the state already has for the key is subtracted from the value.
+// updateRules says for each recurrence whether the state is multiplied by a decay before
+// a token (gated), and whether the value that the state already has for the token's key
+// is subtracted from its value (delta).
 var updateRules = map[string]struct{ gated, delta bool }{
 	"linear": {}, "gated": {gated: true}, "delta": {delta: true}, "gated_delta": {gated: true, delta: true},
 }
 
+// linearAttention reads the sizes and the rule, and checks them.
 func (o *op) linearAttention() linearAttention {
 	q, k, v := o.shape(o.in(0)), o.shape(o.in(1)), o.shape(o.in(2))
 	heads, keys := int(o.intAttr("q_num_heads", 0)), int(o.intAttr("kv_num_heads", 0))
@@ -60,14 +63,14 @@ func (o *op) linearAttention() linearAttention {
 		"queries, keys and values of shapes %v, %v and %v for %d and %d heads", q, k, v, heads, keys)
 	o.failIf(q[1] > maxTrips, "%d tokens; at most %d are supported", q[1], maxTrips)
 	rule := choiceAttr(o, "update_rule", "gated_delta", updateRules)
-	if rule.gated { // also where one token without a state has no use for it
+	if rule.gated { // the decay must be there, even if a single token without a state does not use it
 		o.in(4)
 	}
 	return linearAttention{op: o, batch: q[0], tokens: q[1], heads: heads, keys: keys, dk: q[2] / heads, dv: v[2] / keys,
 		gated: rule.gated, delta: rule.delta}
 }
 
-// perHead returns a token's part of input i: for each head some rows or columns.
+// perHead returns a token's part of input i, in shape [batch, heads, shape…].
 func (l linearAttention) perHead(i, token, heads int, shape ...int) graph.Value {
 	x := l.in(i)
 	in := l.shape(x)
@@ -83,8 +86,9 @@ func (l linearAttention) lastOf(i, n int) bool {
 	return len(s) == 3 && s[2] == n
 }
 
-// decay returns what multiplies the state before a token: a number for each head, or for
-// each of its rows.
+// decay returns the factor by which the state is multiplied before a token: the
+// exponential of input 4, which has a number for each head, or for each row of a head's
+// state.
 func (l linearAttention) decay(token int) graph.Value {
 	rows := l.dk
 	if l.lastOf(4, l.keys) {
@@ -93,7 +97,8 @@ func (l linearAttention) decay(token int) graph.Value {
 	return l.Apply(graph.Exp, l.perHead(4, token, l.keys, rows, 1))
 }
 
-// beta returns how much of the difference a token writes: for each head, or for all.
+// beta returns the factor (input 5) of what a token adds to the state by the delta rule:
+// a number for each head, or one for all.
 func (l linearAttention) beta(token int) graph.Value {
 	heads := l.keys
 	if l.lastOf(5, 1) {
@@ -102,7 +107,7 @@ func (l linearAttention) beta(token int) graph.Value {
 	return l.perHead(5, token, heads, 1, 1)
 }
 
-// next returns the state after a token; state is the zero Value while it is zero.
+// next returns the state after a token. state is the zero Value if it is all zeros.
 func (l linearAttention) next(state graph.Value, token int) graph.Value {
 	column, row := l.perHead(1, token, l.keys, l.dk, 1), l.perHead(2, token, l.keys, 1, l.dv)
 	if l.gated && l.Valid(state) {
@@ -121,9 +126,9 @@ func (l linearAttention) next(state graph.Value, token int) graph.Value {
 	return l.Add(state, added)
 }
 
-// lowerLinearAttention unrolls the recurrence of the state S, a matrix for each head.
-// For each token, S is multiplied by the decay, then k⊗(v − Sᵀk)·β, or k⊗v, is added;
-// the result is scale·Sᵀq.
+// lowerLinearAttention unrolls the recurrence of the state S, a matrix for each head. At
+// each token with query q, key k and value v, S is multiplied by the decay; then k⊗v, or
+// with the delta rule k⊗(v − Sᵀk)·β, is added; the result is scale·Sᵀq.
 func lowerLinearAttention(o *op) {
 	o.ignore("chunk_size")
 	l := o.linearAttention()

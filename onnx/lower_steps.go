@@ -7,9 +7,9 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// lowerDiv refuses what would divide by zero whenever a run meets it: the difference of two entries of one list, chosen by computed
-// indices, that has equal neighbours, where the model asks whether the quotient is NaN. scikit-learn's QuantileTransformer is
-// exported so; the error comes before any run.
+// lowerDiv is Div, but refuses one case before any run in which a run would divide by zero: the divisor is the difference of two
+// entries of a constant list with equal neighbours, chosen by computed indices, and the model asks whether the quotient is NaN.
+// scikit-learn's QuantileTransformer is exported in this form.
 func lowerDiv(o *op) {
 	if list := o.stepsOf(o.proto.Input[1]); list != "" && o.asksNaN(o.proto.Output[0]) {
 		t := o.file.constants[list]
@@ -21,13 +21,14 @@ func lowerDiv(o *op) {
 	twoInputs((*graph.Builder).Div)(o)
 }
 
-// repeated is an entry that is equal to the next, −1 if there is none. The entries that columns, as long as each other, are filled
-// up with at their beginning do not count: as many of each, which a search does not end among.
+// repeated returns the index of an entry that equals the next one; −1 if there is none. It ignores padding: if the list consists
+// of columns of equal length, and each begins with the same number of equal entries, these do not count, as a search never ends
+// among them.
 func repeated(t *graph.Tensor) int {
 	if t == nil {
 		return -1
 	}
-	type run struct{ from, length int }
+	type run struct{ from, length int } // of equal entries, at least two
 	var runs []run
 	for i := 1; i < t.Len(); i++ {
 		switch last := len(runs) - 1; {
@@ -38,11 +39,12 @@ func repeated(t *graph.Tensor) int {
 			runs = append(runs, run{i - 1, 2})
 		}
 	}
-	usual := map[int]int{} // how many runs have a length
+	usual := map[int]int{} // number of runs of each length
 	for _, r := range runs {
 		usual[r.length]++
 	}
 	for _, r := range runs {
+		// There are as many columns as runs if each run is the padding of one.
 		filled := t.Len()%len(runs) == 0 && r.from%(t.Len()/len(runs)) == 0 && usual[r.length] == len(runs)
 		if !filled && (len(usual) == 1 || usual[r.length] < len(runs)/2+1) {
 			return r.from
@@ -54,7 +56,7 @@ func repeated(t *graph.Tensor) int {
 	return -1
 }
 
-// producer is the node of the file that computes a value, nil if none does.
+// producer returns the node of the file that computes a value; nil if none does.
 func (f *fileGraph) producer(name string) *onnxpb.NodeProto {
 	at := slices.IndexFunc(f.nodes, func(n *onnxpb.NodeProto) bool { return slices.Contains(n.Output, name) })
 	if at < 0 {
@@ -63,7 +65,8 @@ func (f *fileGraph) producer(name string) *onnxpb.NodeProto {
 	return f.nodes[at]
 }
 
-// stepsOf is the constant list of which a value is the difference of two entries, chosen by computed indices; "" of other values.
+// stepsOf returns the name of the constant list if a value is the difference of two entries of one, chosen by computed indices;
+// "" for other values.
 func (o *op) stepsOf(name string) string {
 	d := o.file.producer(name)
 	if o.nested || d == nil || d.GetOpType() != "Sub" || len(d.Input) != 2 {

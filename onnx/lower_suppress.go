@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// lowerSuppression is NonMaxSuppression of constants: how many boxes are chosen of computed ones would depend on the input. A box is
-// chosen if its score is above a threshold and it covers no box of a higher score by more than a part of what both cover.
+// lowerSuppression is NonMaxSuppression of constants: for computed boxes, the number of chosen ones would depend on the input. In
+// the order of descending scores, a box is chosen if its score is above a threshold, and its intersection over union with every box
+// chosen before is at most the given overlap.
 func lowerSuppression(o *op) {
 	boxes, scores := o.constantInput(0, "its boxes"), o.constantInput(1, "its scores")
 	b, s := boxes.Shape, scores.Shape
@@ -15,7 +16,7 @@ func lowerSuppression(o *op) {
 	most, overlap := o.scalarOr(2, "how many boxes it chooses", 0), o.scalarOr(3, "the overlap", 0)
 	least := o.boundOr(4, "the least score", 0)
 	centred := o.flagAttr("center_point_box", false)
-	const steps = 1 << 24 // of comparing boxes
+	const steps = 1 << 24 // bounds the number of comparisons of two boxes
 	if n := b[1]; float64(s[0]*s[1])*float64(n)*min(float64(n), max(most, 1)) > steps {
 		o.failf("%v choices among %d boxes are too many to compare", most, n)
 	}
@@ -40,7 +41,8 @@ func lowerSuppression(o *op) {
 	o.result(0, o.Reshape(o.Integers([]int{len(out)}, out), []int{len(out) / 3, 3}))
 }
 
-// suppressed lists the boxes that are chosen for a class, in the order of their scores, ties in that of the boxes.
+// suppressed returns the indices of the boxes that are chosen for a class, by descending scores; boxes of equal
+// scores keep their order. least counts only if above is set.
 func suppressed(boxes [][4]float32, scores []float32, most float64, overlap float32, least float64, above bool) []int {
 	order := upTo(0, len(scores))
 	if above {
@@ -59,7 +61,7 @@ func suppressed(boxes [][4]float32, scores []float32, most float64, overlap floa
 	return chosen
 }
 
-// overlaps says whether what two boxes both cover is more than a part of what they cover together.
+// overlaps says whether the intersection over union of two boxes is more than part.
 func overlaps(a, b [4]float32, part float32) bool {
 	size := func(b [4]float32) float32 { return (b[2] - b[0]) * (b[3] - b[1]) }
 	both := [4]float32{max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])}

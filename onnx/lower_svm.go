@@ -6,7 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// matrix returns an attribute of rows·columns floats as a constant, transposed.
+// matrix returns the transpose of a constant matrix, whose elements, rows·columns floats,
+// are the attribute name.
 func (o *op) matrix(name string, list []float32, rows, columns int) graph.Value {
 	o.failIf(rows < 1 || columns < 1 || len(list) != rows*columns,
 		"attribute %s has %d numbers; %d rows of %d are expected", name, len(list), rows, columns)
@@ -14,7 +15,8 @@ func (o *op) matrix(name string, list []float32, rows, columns int) graph.Value 
 	return o.Transpose(w, []int{1, 0})
 }
 
-// linear is x·coefficientsᵀ + intercepts for the given number of targets.
+// linear is x·coefficientsᵀ + intercepts, by the attributes of these names, for the given
+// number of targets.
 func (o *op) linear(x graph.Value, targets int) graph.Value {
 	y := o.MatMul(x, o.matrix("coefficients", o.numbersAttr("coefficients"), targets, o.shape(x)[1]))
 	for _, b := range o.features(y, "intercepts", o.numbersAttr("intercepts")) {
@@ -29,6 +31,8 @@ func lowerLinearRegressor(o *op) {
 	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
 }
 
+// lowerLinearClassifier may have a single row of coefficients for two classes: the score of the
+// second class. That of the first is its negative.
 func lowerLinearClassifier(o *op) {
 	o.ignore("multi_class")
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
@@ -50,7 +54,8 @@ func lowerLinearClassifier(o *op) {
 }
 
 // weighted returns the scores of an SVM for rows of x: the kernel of each row with each
-// vector, times weights of shape [vectors, scores].
+// support vector, times weights of shape [vectors, scores]. A linear kernel needs only
+// one product with vectorsᵀ·weights.
 func (o *op) weighted(x graph.Value, vectors []float32, count int, weights graph.Value) graph.Value {
 	if kind := o.attrs["kernel_type"]; kind == nil || strings.EqualFold(string(kind.GetS()), "LINEAR") {
 		o.ignore("kernel_type", "kernel_params")
@@ -59,8 +64,8 @@ func (o *op) weighted(x graph.Value, vectors []float32, count int, weights graph
 	return o.MatMul(o.similarities(x, vectors, count), weights)
 }
 
-// similarities returns the kernel of each row of x with each vector, in shape [rows,
-// vectors].
+// similarities returns the kernel of each row of x with each support vector, in shape
+// [rows, vectors].
 func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Value {
 	features := o.shape(x)[1]
 	var params [3]float64 // gamma, coef0, degree
@@ -70,7 +75,7 @@ func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Val
 		}
 	}
 	gamma, coef0, degree := params[0], params[1], params[2]
-	w := o.matrix("support_vectors", vectors, count, features) // transposed
+	w := o.matrix("support_vectors", vectors, count, features) // [features, count]
 	switch kind := strings.ToUpper(o.strAttr("kernel_type", "")); kind {
 	case "POLY":
 		return o.Pow(o.affine(o.MatMul(x, w), gamma, coef0), o.Number(degree))
@@ -92,6 +97,8 @@ func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Val
 	return graph.Value{}
 }
 
+// lowerSVMRegressor is Σ coefficient·kernel(x, vector) + rho, or without support vectors
+// coefficients·x + rho.
 func lowerSVMRegressor(o *op) {
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
 	o.ignore("n_targets")
@@ -107,23 +114,25 @@ func lowerSVMRegressor(o *op) {
 	if len(rho) > 0 {
 		y = o.Add(y, o.Number(float64(rho[0])))
 	}
-	if o.intAttr("one_class", 0) != 0 { // 1 or −1
+	if o.intAttr("one_class", 0) != 0 { // the result is the sign, 1 or −1
 		above := o.Cast(o.Test(graph.IsPositive, y), graph.Float)
 		y = o.Sub(o.Mul(above, o.Number(2)), o.Number(1))
 	}
 	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
 }
 
-// votes are what an SVM of n classes has for every pair of classes: a score for each of
-// the vectors, and whom the score elects.
+// votes has what an SVM of n classes needs for every pair of classes: the coefficients of
+// the pair's score, and how the sign of the score becomes a vote for one of the two.
 type votes struct {
-	n, count     int
-	coefficients []float64 // of each vector, for each pair
-	offsets      []float64 // of each pair
-	wins, losses []float64 // a class's votes are wins·(the scores that are positive) + losses
+	n, count     int       // classes and support vectors
+	coefficients []float64 // [vector, pair]
+	offsets      []float64 // [pair], added to the scores
+	wins, losses []float64 // [pair, class] and [class]: the votes are [score > 0]·wins + losses
 }
 
-// votes reads the coefficients: those of class i for its pair with class j.
+// votes reads the coefficients. For each vector the file has n − 1, one for each other
+// class: those of a vector of class i for its pair with class j are in row j − 1 if j >
+// i, else in row j.
 func (o *op) votes(n int) votes {
 	per, coefficients, rho := o.intsAttr("vectors_per_class"), o.numbersAttr("coefficients"), o.numbersAttr("rho")
 	o.failIf(len(per) != n || n < 2 || n > 1<<10, "support vectors of %d classes for %d labels", len(per), n)
@@ -157,9 +166,9 @@ func (o *op) votes(n int) votes {
 	return s
 }
 
-// lowerSVMClassifier has a score for every pair of classes, which is positive for the
-// first class of the pair and votes for it. The class with the most votes is the label.
-// With two classes the scores may be probabilities.
+// lowerSVMClassifier computes a score for every pair of classes. A positive score is a
+// vote for the first class of the pair, any other for the second. The class with the most
+// votes is the label. With two classes the scores may be probabilities.
 func lowerSVMClassifier(o *op) {
 	x := o.Cast(o.rows(o.in(0)), graph.Float)
 	labels := o.labels("classlabels_ints")
@@ -179,7 +188,7 @@ func lowerSVMClassifier(o *op) {
 	}
 	switch {
 	case len(a) > 0 && s.n == 2:
-		// Of the two, 1 − 1/(1 + exp(−(A·s + B))).
+		// Platt scaling: the first class has probability 1/(1 + exp(A·s + B)), the second has the rest.
 		first := o.Apply(graph.Sigmoid, o.Negative(o.Add(o.Mul(scores, o.Number(float64(a[0]))), o.Number(float64(b[0])))))
 		scores = o.Concat(1, first, o.Sub(o.Number(1), first))
 	case len(a) > 0:

@@ -7,10 +7,11 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// training is the domain of optimisers, each node of which is a step of training, and of gradients.
+// training is the domain of gradients and of optimisers. A node of an optimiser is one step of
+// training.
 const training = "ai.onnx.preview.training"
 
-// Added in init, because a gradient needs the table of nodes that it goes back through.
+// init fills the table.
 func init() {
 	trainingLowerings = map[string]lowering{
 		"Adagrad": {5, many, lowerAdagrad}, "Adam": {6, many, lowerAdam}, "Momentum": {5, many, lowerMomentum}, "Gradient": {1, many, lowerGradient},
@@ -20,15 +21,17 @@ func init() {
 // trainingLowerings are the operators of training.
 var trainingLowerings map[string]lowering
 
-// step is a node of an optimiser: a rate, the number of steps before it, and several tensors, each with a gradient and so many states.
+// step is a node of an optimiser. Its inputs are a learning rate, the number of steps before it, and several tensors, each with a
+// gradient and some states.
 type step struct {
 	*op
 	rate  graph.Value
-	count float64
-	n     int // tensors
+	count float64 // steps before this one
+	n     int     // number of tensors
 }
 
-// trainingStep reads the inputs that all optimisers have.
+// trainingStep reads the inputs that all optimisers have. There are that many states for
+// each tensor.
 func (o *op) trainingStep(states int) step {
 	rest := len(o.proto.Input) - 2
 	o.failIf(rest%(2+states) != 0,
@@ -37,13 +40,14 @@ func (o *op) trainingStep(states int) step {
 	return step{op: o, rate: o.Reshape(o.in(0), []int{}), count: o.scalarInput(1, "the number of steps before this one"), n: rest / (2 + states)}
 }
 
-// of returns tensor i, its gradient, or its states: what is 0, 1, and from 2 on.
+// of returns tensor i if what is 0, its gradient if what is 1, or its state what − 2.
 func (s step) of(i, what int) graph.Value { return s.in(2 + what*s.n + i) }
 
 // times is x·c.
 func (s step) times(x graph.Value, c float64) graph.Value { return s.Mul(x, s.Number(c)) }
 
-// decayed is the gradient of tensor i and of the penalty on its size.
+// decayed returns the gradient of tensor i plus norm times the tensor, the gradient of an
+// L2 penalty on its size.
 func (s step) decayed(i int, norm float64) graph.Value {
 	x, g := s.of(i, 0), s.of(i, 1)
 	if norm == 0 {
@@ -52,7 +56,7 @@ func (s step) decayed(i int, norm float64) graph.Value {
 	return s.Add(s.times(x, norm), g)
 }
 
-// lowerAdagrad divides gradients by the root of the sum of all squares so far.
+// lowerAdagrad divides gradients by the root of the sum of all their squares so far.
 func lowerAdagrad(o *op) {
 	s := o.trainingStep(1)
 	norm, eps, decay := o.floatAttr("norm_coefficient", 0), o.floatAttr("epsilon", 1e-6), o.floatAttr("decay_factor", 0)
@@ -68,7 +72,8 @@ func lowerAdagrad(o *op) {
 	}
 }
 
-// lowerAdam divides a mean of the gradients by the root of a mean of their squares.
+// lowerAdam divides a moving mean of the gradients by the root of a moving mean of their
+// squares.
 func lowerAdam(o *op) {
 	s := o.trainingStep(2)
 	alpha, beta, eps := o.floatAttr("alpha", 0.9), o.floatAttr("beta", 0.999), o.floatAttr("epsilon", 1e-6)
@@ -95,7 +100,7 @@ func lowerAdam(o *op) {
 	}
 }
 
-// lowerMomentum keeps a part of the steps before.
+// lowerMomentum adds a part of the previous update to the gradient.
 func lowerMomentum(o *op) {
 	s := o.trainingStep(1)
 	alpha, beta, norm := o.floatAttr("alpha", 0), o.floatAttr("beta", 0), o.floatAttr("norm_coefficient", 0)

@@ -6,24 +6,25 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// forest is an ensemble of trees in the form of the file.
+// forest is an ensemble of trees as the file describes it.
 type forest struct {
 	nodes []treeNode
-	roots []int
+	roots []int // indices of the root nodes
 }
 
-// treeNode is a node of a tree. A row goes to child yes if the node's comparison holds,
-// else to no. A leaf has weights.
+// treeNode is a node of a tree. If its comparison holds, a row goes to node yes, else to
+// node no. A leaf has weights instead.
 type treeNode struct {
-	mode    string
+	mode    string // the comparison, by its name in ONNX, or leafMode
 	feature int
-	value   float32
-	members []float32 // BRANCH_MEMBER
-	yes, no int
-	missing bool // whether NaN goes where the answer is yes
+	value   float32   // compared with the feature
+	members []float32 // the set of a BRANCH_MEMBER
+	yes, no int       // indices of nodes
+	missing bool      // a row whose feature is NaN goes to yes, not to no
 	weights []leafWeight
 }
 
+// leafWeight is what a leaf adds to the result for a target.
 type leafWeight struct {
 	target int
 	weight float32
@@ -45,9 +46,9 @@ func (o *op) rows(x graph.Value) graph.Value {
 	return x
 }
 
-// forestSum builds the sum of all trees for each target, in shape [rows, targets]. If
-// apart is set, each tree has targets of its own, and the shape is [rows,
-// trees·targets].
+// forestSum builds the sum of all trees' leaf weights plus base, in shape [rows,
+// targets]. If apart is set, the results of the trees are not added up: the shape is
+// [rows, trees·targets], and base must be nil.
 func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, apart bool) graph.Value {
 	g := graph.Forest{Base: base}
 	q := o.questions(f.nodes)
@@ -61,7 +62,7 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 	}
 	o.failIf(width > graph.MaxActivations, "%d trees for %d targets are too many", len(f.roots), targets)
 	seen := make([]bool, len(f.nodes))
-	// The nodes in the order of their levels, so that each comes after its parent.
+	// Visit the nodes breadth first, so that each comes after its parent.
 	type edge struct{ node, tree, above, side int }
 	var queue []edge
 	for i, r := range f.roots {
@@ -114,7 +115,7 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 		}
 	}
 	w := o.Table(&graph.Tensor{Shape: []int{len(weights) / width, width}, DType: graph.Float, F32: weights})
-	if len(g.Branches) == 0 { // each tree is a leaf
+	if len(g.Branches) == 0 { // each tree consists of one leaf
 		y := o.Reduce(graph.Sum, w, []int{0}, true)
 		if base != nil {
 			y = o.Add(y, o.numbers([]int{1, width}, base))
@@ -133,25 +134,26 @@ func (o *op) numbers(shape []int, v []float64) graph.Value {
 	return o.Table(&graph.Tensor{Shape: shape, DType: graph.Float, F32: converted[float32](v)})
 }
 
-// questions are the different comparisons of all nodes, one bit each: first the splits,
-// then the tests of whether a feature is one of a set of numbers, each of which takes
-// two splits a number.
+// questions are the distinct comparisons of all nodes. Each is one bit. First come the
+// splits, then the tests of whether a feature is in a set of numbers. Each number of a
+// set takes two splits.
 type questions struct {
 	splits []graph.Split
-	sets   [][][2]int // by set and number, the splits x ≥ number and x > number
-	bit    []int      // of each node
-	yes    []bool     // whether its question holds where the bit is 1
-	// own is set if features may be NaN. Then each node has a bit of its own: one of
-	// the bits above, or, if the feature is NaN, what the node says about NaN.
+	sets   [][][2]int // for each number of each set, the indices of the splits x ≥ number and x > number
+	bit    []int      // for each node, the index of its bit
+	yes    []bool     // for each node, whether a bit of 1 means yes
+	// own is set if features may be NaN. Then bit has indices into own instead. An ownBit is
+	// one of the bits above or, if the feature is NaN, what the node prescribes for NaN.
 	own []ownBit
 }
 
+// ownBit is a bit that also decides for NaN.
 type ownBit struct {
-	of, feature int
-	nan         bool
+	of, feature int  // index of the split or set, and the feature that it tests
+	nan         bool // the bit's value if the feature is NaN
 }
 
-// eachNode gives each node a bit of its own.
+// eachNode replaces the bits of the nodes by bits that also decide for NaN, in own.
 func (q *questions) eachNode(nodes []treeNode) {
 	var bits distinct[ownBit]
 	for i := range nodes {
@@ -162,13 +164,13 @@ func (q *questions) eachNode(nodes []treeNode) {
 	q.own = bits.list
 }
 
-// distinct lists different things in the order in which they are met first.
+// distinct lists distinct elements in the order in which they first occur.
 type distinct[T comparable] struct {
 	list []T
 	at   map[T]int
 }
 
-// place is where something is in the list, to which it is added if it is new.
+// place returns the index of x in the list, and adds x to it if it is new.
 func (d *distinct[T]) place(x T) int {
 	at, met := d.at[x]
 	if !met {
@@ -181,20 +183,23 @@ func (d *distinct[T]) place(x T) int {
 	return at
 }
 
-// withNaN returns the nodes' own bits, which include what a node says about NaN.
+// withNaN returns the own bits: (bit ∧ ¬NaN) ∨ (NaN ∧ what the node prescribes for NaN).
 func (o *op) withNaN(x, bits graph.Value, own []ownBit) graph.Value {
 	nan := o.Gather(o.IsNaN(x), 1, each(own, func(b ownBit) int { return b.feature }))
 	bits = o.Compare(graph.And, o.Gather(bits, 1, each(own, func(b ownBit) int { return b.of })), o.Not(nan))
 	return o.Compare(graph.Or, bits, o.Compare(graph.And, nan, o.truths([]int{len(own)}, func(i int) bool { return own[i].nan })))
 }
 
+// questions collects the comparisons of all nodes. x ≤ v is the opposite of x > v, and x < v of x ≥
+// v, so they share a bit; x = v is x ≥ v without x > v.
 func (o *op) questions(nodes []treeNode) questions {
 	q := questions{bit: make([]int, len(nodes)), yes: make([]bool, len(nodes))}
 	var splits distinct[graph.Split]
 	split := func(n *treeNode, value float32, orEqual bool) int {
 		return splits.place(graph.Split{Feature: n.feature, Value: value, OrEqual: orEqual})
 	}
-	sets := map[int]int{} // by node
+	sets := map[int]int{} // index of a node's set
+	// equal has the index of the set of one number, by its feature and value.
 	equal := map[graph.Split]int{}
 	for i := range nodes {
 		n := &nodes[i]
@@ -232,7 +237,9 @@ func (o *op) questions(nodes []treeNode) questions {
 	return q
 }
 
-// withSets appends the bits of sets to those of splits.
+// withSets appends the bits of sets to those of splits. A feature equals a number if x ≥
+// number holds and x > number does not, which is the difference of the two bits; it is in
+// a set if it equals one of its numbers.
 func (o *op) withSets(bits graph.Value, q questions) graph.Value {
 	if len(q.sets) == 0 {
 		return bits
@@ -244,7 +251,7 @@ func (o *op) withSets(bits graph.Value, q questions) graph.Value {
 		return o.Sub(pick(0, sets, number), pick(1, sets, number))
 	}
 	parts := []graph.Value{bits}
-	for from := 0; from < len(q.sets); { // runs of single numbers together
+	for from := 0; from < len(q.sets); { // consecutive sets of one number are computed together
 		to := from + 1
 		if len(q.sets[from]) == 1 {
 			for to < len(q.sets) && len(q.sets[to]) == 1 {
@@ -262,14 +269,14 @@ func (o *op) withSets(bits graph.Value, q questions) graph.Value {
 	return o.Concat(1, parts...)
 }
 
-// alike fails unless attributes of the given lengths are about the same number of things.
+// alike fails unless attributes of the given lengths all have the same length.
 func (o *op) alike(things string, lens ...int) {
 	for _, n := range lens[1:] {
 		o.failIf(n != lens[0], "its attributes describe different numbers of %s", things)
 	}
 }
 
-// nodeIDs are the nodes of the file, by the numbers of their trees and their own.
+// nodeIDs maps the file's numbers of a tree and of a node in it to the index of the node.
 type nodeIDs map[[2]int64]int
 
 func (o *op) nodeIDs(trees, ids []int64) nodeIDs {
@@ -284,14 +291,16 @@ func (o *op) nodeIDs(trees, ids []int64) nodeIDs {
 	return at
 }
 
+// find returns the index of a node, which must exist.
 func (at nodeIDs) find(o *op, tree, node int64) int {
 	i, ok := at[[2]int64{tree, node}]
 	o.failIf(!ok, "tree %d has no node %d", tree, node)
 	return i
 }
 
-// oldForest reads the nodes of TreeEnsembleRegressor and TreeEnsembleClassifier, whose
-// weights' attributes begin with what.
+// oldForest reads the nodes of TreeEnsembleRegressor and TreeEnsembleClassifier. The
+// attributes of the leaf weights have names that begin with what. Nodes below no other
+// node are roots.
 func (o *op) oldForest(what string) *forest {
 	trees, ids := o.intsAttr("nodes_treeids"), o.intsAttr("nodes_nodeids")
 	features, yes, no := o.intsAttr("nodes_featureids"), o.intsAttr("nodes_truenodeids"), o.intsAttr("nodes_falsenodeids")
@@ -383,7 +392,8 @@ func lowerTreeRegressor(o *op) {
 	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
 }
 
-// baseValues are what the sums for targets begin with; nil if nothing is given.
+// baseValues returns the attribute base_values, with which the sum for each target
+// begins; nil if it is absent.
 func (o *op) baseValues(targets int) []float64 {
 	var base []float64
 	if list := o.numbersAttr("base_values"); len(list) > 0 {
@@ -394,8 +404,8 @@ func (o *op) baseValues(targets int) []float64 {
 	return base
 }
 
-// lowerTreeClassifier returns classes as whole numbers: the model's labels or, if these
-// are strings, their places in the list.
+// lowerTreeClassifier returns classes as whole numbers: the model's integer labels or, if
+// the labels are strings, their indices in the list.
 func lowerTreeClassifier(o *op) {
 	x := o.rows(o.in(0))
 	f := o.oldForest("class")
@@ -423,8 +433,9 @@ func lowerTreeClassifier(o *op) {
 	o.scores(scores, transform)
 }
 
-// binaryClassifier has two classes with one score. It is the score of the second class,
-// even if the file gives it for the first. The score of the first class follows from it.
+// binaryClassifier reads a classifier of two classes with one score. It is the score of
+// the second class, even if the file gives it for the first (forFirst). The score of the
+// first class follows from it.
 func (o *op) binaryClassifier(x graph.Value, f *forest, labels []int64, forFirst bool, transform string) {
 	var base []float64
 	if forFirst {
@@ -455,8 +466,8 @@ func (o *op) binaryClassifier(x graph.Value, f *forest, labels []int64, forFirst
 	o.scores(scores, transform)
 }
 
-// mirror makes every weight one of target 1 and, if opposite is set, adds its opposite for
-// target 0. It reports whether a weight is negative.
+// mirror makes every weight one for target 1. If opposite is set, it also adds the
+// negative weight for target 0. It reports whether a weight was negative before.
 func (f *forest) mirror(opposite bool) (negative bool) {
 	for i := range f.nodes {
 		n := &f.nodes[i]
@@ -481,9 +492,9 @@ func (o *op) scores(scores graph.Value, transform string) {
 	}
 }
 
-// best returns the label of the first class with the greatest score, in shape [rows].
-// It compares every pair of classes; the class that wins all its comparisons is the
-// best.
+// best returns the label of the first class with the greatest score, in shape [rows]. For
+// up to 24 classes it compares every pair of them; the class that wins all its
+// comparisons is the best.
 func (o *op) best(scores graph.Value, labels []int64) graph.Value {
 	in := o.shape(scores)
 	n := in[1]
@@ -505,13 +516,15 @@ func (o *op) best(scores graph.Value, labels []int64) graph.Value {
 	for i := range less {
 		less[i] -= float64(n - 1)
 	}
+	// The earlier class of a pair wins a tie. lost is −(number of comparisons that a class loses): 0
+	// for the best class only.
 	won := o.Test(graph.IsNotNegative, o.Sub(o.Gather(scores, 1, first), o.Gather(scores, 1, second)))
 	lost := o.Add(o.MatMul(o.Cast(won, graph.Float), o.numbers([]int{len(first), n}, wins)), o.numbers([]int{1, n}, less))
 	return o.weightedBits(o.Test(graph.IsNotNegative, lost), o.Integers([]int{1, n}, labels), graph.Int64)
 }
 
-// labels are the numbers of the classes: the attribute's, or, if the model has strings
-// for them, their places. Output 0 is one of these.
+// labels returns the numbers that stand for the classes: those of the attribute or, if
+// the labels are strings, their indices. Output 0 has these numbers.
 func (o *op) labels(attribute string) []int64 {
 	labels, names := o.intsAttr(attribute), o.strings("classlabels_strings")
 	if len(labels) == 0 {
@@ -524,7 +537,7 @@ func (o *op) labels(attribute string) []int64 {
 	return labels
 }
 
-// named replaces classes, places of shape [rows], by their labels.
+// named replaces indices of classes, of shape [rows], by the labels of the classes.
 func (o *op) named(class graph.Value, labels []int64) graph.Value {
 	in := o.shape(class)
 	if slices.Equal(labels, upTo(0, int64(len(labels)))) {
@@ -534,7 +547,7 @@ func (o *op) named(class graph.Value, labels []int64) graph.Value {
 	return o.Reduce(graph.Sum, o.Mul(which, o.Integers([]int{1, len(labels)}, labels)), []int{1}, false)
 }
 
-// transformed applies the attribute post_transform to scores of shape [rows, classes].
+// transformed applies a post_transform to scores of shape [rows, classes].
 func (o *op) transformed(y graph.Value, how string) graph.Value {
 	switch {
 	case how == "NONE" || how == "":
@@ -552,14 +565,14 @@ func (o *op) transformed(y graph.Value, how string) graph.Value {
 	return graph.Value{}
 }
 
-// Codes of TreeEnsemble's attributes.
+// The meanings of the integers in TreeEnsemble's attributes, by index.
 var (
 	treeModes      = []string{"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER"}
 	treeAggregates = []string{"AVERAGE", "SUM", "MIN", "MAX"}
 	postTransforms = []string{"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}
 )
 
-// code returns the word that an attribute is the number of.
+// code returns the word whose index is an integer attribute, def if that is absent.
 func (o *op) code(name string, def int64, words []string) string {
 	v := o.intAttr(name, def)
 	o.failIf(v < 0 || v >= int64(len(words)), "attribute %s is %d", name, v)
@@ -575,8 +588,8 @@ func lowerTreeEnsemble(o *op) {
 	o.result(0, o.transformed(y, o.code("post_transform", 0, postTransforms)))
 }
 
-// newForest reads the nodes of TreeEnsemble, whose leaves are numbered by themselves: in
-// the forest they come after the other nodes.
+// newForest reads the nodes of TreeEnsemble. Its leaves are numbered separately; in the
+// forest they come after the other nodes.
 func (o *op) newForest() *forest {
 	features, yes, no := o.intsAttr("nodes_featureids"), o.intsAttr("nodes_truenodeids"), o.intsAttr("nodes_falsenodeids")
 	yesLeaf, noLeaf, roots := o.intsAttr("nodes_trueleafs"), o.intsAttr("nodes_falseleafs"), o.intsAttr("tree_roots")
@@ -607,7 +620,7 @@ func (o *op) newForest() *forest {
 		}
 		node := treeNode{mode: treeModes[code], feature: int(features[i]), value: float32(splits.At(i)),
 			yes: child(yes[i], yesLeaf[i]), no: child(no[i], noLeaf[i]), missing: i < len(missing) && missing[i] != 0}
-		if node.mode == "BRANCH_MEMBER" { // which has no use for the value
+		if node.mode == "BRANCH_MEMBER" { // it does not use the value
 			o.failIf(len(members) == 0, "there are fewer sets of members than nodes that ask for them")
 			node.members, members = members[0], members[1:]
 		} else if node.value-node.value != 0 {

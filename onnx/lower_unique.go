@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// lowerUnique lists the different elements of a constant, or its different parts along an axis. How many there are of a computed value
-// would depend on the input.
+// lowerUnique lists the distinct elements of a constant, or its distinct slices along an axis. For a computed value their number would
+// depend on the input.
 func lowerUnique(o *op) {
 	x, in := o.in(0), o.shape(o.in(0))
 	t := o.constantInput(0, "what it lists")
@@ -23,7 +23,7 @@ func lowerUnique(o *op) {
 	n := in[axis]
 	o.room(n, max(graph.Size(in), 1)/max(n, 1))
 	after := graph.Size(in[axis+1:])
-	// compare orders two parts as numbers, entry by entry.
+	// compare orders two slices lexicographically.
 	compare := func(i, j int) int {
 		for before := range graph.Size(in[:axis]) {
 			for k := range after {
@@ -36,8 +36,8 @@ func lowerUnique(o *op) {
 	}
 	order := upTo(0, n)
 	slices.SortStableFunc(order, compare)
-	var first, counts []int // of each different part: where it is first, and how often it is there
-	kind := make([]int, n)  // of each part
+	var first, counts []int // for each distinct slice, its first index, and how often it occurs
+	kind := make([]int, n)  // for each slice, its index among the distinct ones
 	for k, i := range order {
 		if k == 0 || compare(order[k-1], i) != 0 {
 			first, counts = append(first, i), append(counts, 0)
@@ -64,7 +64,7 @@ func lowerUnique(o *op) {
 	}
 }
 
-// integers makes a constant list.
+// integers makes a constant of a list.
 func (o *op) integers(list []int) graph.Value {
 	return o.Integers([]int{len(list)}, converted[int64](list))
 }
@@ -72,7 +72,7 @@ func (o *op) integers(list []int) graph.Value {
 // wholeNumber makes a constant number.
 func (o *op) wholeNumber(n int) graph.Value { return o.Integers([]int{}, []int64{int64(n)}) }
 
-// truths makes a constant of truth values, by their places.
+// truths makes a constant of truth values: is(i) at position i, in row-major order.
 func (o *op) truths(shape []int, is func(i int) bool) graph.Value {
 	list := filled(graph.Size(shape), func(i int) int64 { return truth(is(i)) })
 	return o.Table(&graph.Tensor{Shape: shape, DType: graph.Bool, I64: list})

@@ -7,10 +7,10 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// Constants that the analysis of sound starts from.
+// Constants for the analysis of sound.
 
-// windowed lowers an operator that makes a window of the given cosines: the sum of
-// c[i]·cos(2πi·t/length).
+// windowed is the lowering of an operator that makes a window function, a sum of cosines:
+// its value at t is Σ_i c[i]·cos(2πi·t/length).
 func windowed(c ...float64) func(*op) {
 	return func(o *op) {
 		n := int(o.scalarInput(0, "the length"))
@@ -30,8 +30,9 @@ func windowed(c ...float64) func(*op) {
 	}
 }
 
-// lowerMelWeightMatrix makes triangles over the bins of a spectrum, a column each, whose
-// corners are equally far apart on the mel scale.
+// lowerMelWeightMatrix makes a matrix with a column for each band, which has the values
+// of a triangle over the bins of a spectrum. The triangles' corners are equally far apart
+// on the mel scale.
 func lowerMelWeightMatrix(o *op) {
 	bands, length := int(o.scalarInput(0, "the number of bands")), int(o.scalarInput(1, "the transform's length"))
 	rate := o.scalarInput(2, "the sample rate")

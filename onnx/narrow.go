@@ -7,14 +7,16 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// narrows says where a file casts floats to types of 16 bits, and has doubles that no float holds. The graph computes in float64, leaves
-// such a cast out and has floats for constants; a run that is to be the file's own rounds there, and has the doubles (graph.Graph.Typed).
+// narrows controls casts to floating-point types of 16 bits, and doubles that float32 does not hold. The graph computes in float64: it
+// leaves such casts out, and rounds such constants to float32. A typed run (graph.Graph.Typed), which computes as the file says, rounds
+// at these casts, and keeps the doubles.
 type narrows struct {
-	round bool // whether it is that run's graph
-	some  bool // whether there are such casts of computed values, or such constants
+	round bool // this is the graph of a typed run
+	some  bool // the file has such a cast of a computed value, or such a constant
 }
 
-// exact is a constant for a graph: with its doubles, if it has some that no float holds and the graph is that of a typed run.
+// exact returns the constant t, decoded from p. If it has doubles that float32 does not hold, and the graph is that of a
+// typed run, the result keeps them (Tensor.Exact).
 func (n *narrows) exact(t *graph.Tensor, p *onnxpb.TensorProto) *graph.Tensor {
 	if t.DType != graph.Double || t.F32 == nil {
 		return t
@@ -32,7 +34,8 @@ func (n *narrows) exact(t *graph.Tensor, p *onnxpb.TensorProto) *graph.Tensor {
 	return &out
 }
 
-// narrowed is the result of a cast, rounded where that is asked for.
+// narrowed returns v, the result of a cast to type to; in the graph of a typed run it
+// rounds v to a type of 16 bits.
 func (o *op) narrowed(v graph.Value, to graph.DType) graph.Value {
 	if !to.IsHalf() || !o.Valid(v) || o.Tensor(v) != nil {
 		return v
@@ -44,7 +47,8 @@ func (o *op) narrowed(v graph.Value, to graph.DType) graph.Value {
 	return v
 }
 
-// stated is the floating-point type of a node's operands: that of the first which has one.
+// stated returns the floating-point type in which the file has the node compute: that of
+// its first input that has one, or Float.
 func (o *op) stated() graph.DType {
 	for _, name := range o.proto.Input {
 		if dt := o.types[name]; dt.IsFloat() {
@@ -54,7 +58,8 @@ func (o *op) stated() graph.DType {
 	return graph.Float
 }
 
-// statedResult is the type of a node's results: what a Cast is to, or that of the operands.
+// statedResult returns the type that the file states for the node's results: the target
+// type of a Cast, else that of the operands.
 func (o *op) statedResult() graph.DType {
 	if kind := o.proto.GetOpType(); kind == "CastLike" && len(o.proto.Input) > 1 {
 		return o.types[o.proto.Input[1]]

@@ -23,7 +23,7 @@ var npyTypes = map[string]graph.DType{
 	"u1": graph.Uint8, "u2": graph.Uint16, "u4": graph.Uint32, "u8": graph.Uint64, "b1": graph.Bool,
 }
 
-// npyHeader matches the dictionary that NumPy writes, whose keys are sorted.
+// npyHeader matches the header dictionary as NumPy writes it, with its keys sorted.
 var npyHeader = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\{'descr': '([<>|=])([a-zUS]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), *\}\s*$`)
 })
@@ -32,6 +32,7 @@ var npyHeader = sync.OnceValue(func() *regexp.Regexp {
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 func parseNPY(data []byte) Inputs { return Inputs{npyArray(data)} }
 
+// npyArray reads an array of numbers, or of strings, in row-major or column-major order.
 func npyArray(data []byte) Input {
 	header, raw := npyParts(data)
 	refuse.If(strings.Contains(header, "'|O'"),
@@ -56,7 +57,8 @@ func npyArray(data []byte) Input {
 	return in
 }
 
-// npyParts cuts an array into the dictionary that describes it and the data.
+// npyParts splits a file into the header dictionary, which describes the array, and the
+// data.
 func npyParts(data []byte) (header string, raw []byte) {
 	rest, ok := bytes.CutPrefix(data, []byte("\x93NUMPY"))
 	refuse.If(!ok || len(rest) < 6, "not a NumPy array, or truncated")
@@ -74,14 +76,14 @@ func npyParts(data []byte) (header string, raw []byte) {
 	return string(rest[:n]), rest[n:]
 }
 
-// npyShape reads sizes with commas between them.
+// npyShape reads a shape, sizes separated by commas.
 func npyShape(list string) []int {
 	sizes := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	return must.Get(graph.CheckShape(each(sizes, func(s string) int64 { return must.Get(strconv.ParseInt(s, 10, 64)) })))
 }
 
-// npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes), each as long as the number behind it
-// says and filled up with zeros.
+// npyStrings reads n strings of NumPy's type U (characters of four bytes) or S (bytes). The number in code is the length of
+// every string; shorter ones are filled up with zeros.
 func npyStrings(raw []byte, n int, code string) []string {
 	width, err := strconv.Atoi(code[1:])
 	refuse.If(err != nil || width > maxInputFile, "NumPy type %s is not supported", code)
@@ -125,7 +127,8 @@ func rowMajor[T any](v []T, shape []int) []T {
 	})
 }
 
-// positional are the names that NumPy gives to arrays of an archive that nobody named.
+// positional matches the names that NumPy gives to arrays of an archive that are saved
+// without names.
 var positional = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^arr_[0-9]+$`)
 })
@@ -133,8 +136,8 @@ var positional = sync.OnceValue(func() *regexp.Regexp {
 // parseNPZ reads a zip archive of arrays.
 func parseNPZ(data []byte) (in Inputs) {
 	z := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))
-	left := uint64(maxInputFile) // of what compressed members may grow to
-	for _, f := range z.File {   // before one is unpacked
+	left := uint64(maxInputFile) // bytes that members may still unpack to
+	for _, f := range z.File {   // checked before any is unpacked
 		refuse.If(f.UncompressedSize64 > left, "unpacks to more than %d bytes", maxInputFile)
 		left -= f.UncompressedSize64
 	}
@@ -143,7 +146,7 @@ func parseNPZ(data []byte) (in Inputs) {
 		refuse.If(!ok, "archive member %s is not a .npy file", graph.Quote(f.Name))
 		r := must.Get(f.Open())
 		refuse.Within(graph.Quote(f.Name), func() {
-			member, err := io.ReadAll(r) // which ends with an error behind as many bytes as it says
+			member, err := io.ReadAll(r) // the reader fails if there are more bytes than the header says
 			r.Close()
 			must.OK(err)
 			one := npyArray(member)

@@ -12,24 +12,25 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// op is the node of the file that is being read. Its methods stop reading the node (by a
-// panic that lower recovers) through [op.failf], or when they need a value that could
-// not be made.
+// op reads one node of the file and builds its operations. Its methods stop reading the
+// node (by a panic that lowerNode recovers) through [op.failf], or when they need a value
+// that could not be made.
 type op struct {
 	*reader
 	proto *onnxpb.NodeProto
 	attrs map[string]*onnxpb.AttributeProto // not read yet
-	said  bool                              // the lowering has said which results are labels
+	said  bool                              // the lowering has recorded which results are labels, so carryLabels must not
 }
 
-// failf refuses the node with a reason, failIf does if something is so (see refuse.If).
+// failf refuses the node with a reason; failIf does so if its first argument is true (see
+// refuse.If).
 func (*op) failf(format string, args ...any)           { refuse.With(format, args...) }
 func (*op) failIf(is bool, format string, args ...any) { refuse.If(is, format, args...) }
 
-// errNoted refuses a node of which the builder has the error already.
+// errNoted stops reading a node whose error the builder has recorded already.
 var errNoted = errors.New("noted")
 
-// lower builds what the node computes.
+// lower builds the node's operations, and refuses the node if it is not fully understood.
 func (o *op) lower() {
 	for _, a := range o.proto.Attribute {
 		o.failIf(o.attrs[a.GetName()] != nil, "attribute %s occurs twice", graph.Quote(a.GetName()))
@@ -79,7 +80,8 @@ func (o *op) tensor(i int) (graph.Value, []int) {
 	return v, o.shape(v)
 }
 
-// inputs returns the values of all inputs from one on.
+// inputs returns the values of the inputs with index from and above, all of which must be
+// present.
 func (o *op) inputs(from int) (list []graph.Value) {
 	for i := from; i < len(o.proto.Input); i++ {
 		list = append(list, o.in(i))
@@ -104,7 +106,7 @@ func (o *op) shape(v graph.Value) []int {
 	return o.Shape(v)
 }
 
-// ranked is tensor for an input that has at least so many axes.
+// ranked is tensor for an input that must have at least the given number of axes.
 func (o *op) ranked(i, least int) (graph.Value, []int) {
 	v, shape := o.tensor(i)
 	o.failIf(len(shape) < least, "its input has shape %v", shape)
@@ -119,8 +121,8 @@ func (o *op) room(sizes ...int) {
 	}
 }
 
-// constantInput returns input i, which must be constant; what names it in the message when
-// it is computed.
+// constantInput returns the tensor of input i, which must be constant. what names the
+// input in the error if it is not.
 func (o *op) constantInput(i int, what string) *graph.Tensor {
 	v := o.in(i)
 	t := o.Tensor(v)
@@ -130,7 +132,8 @@ func (o *op) constantInput(i int, what string) *graph.Tensor {
 	return t
 }
 
-// intsInput returns the elements of integer constant input i.
+// intsInput returns the elements of input i, which must be a constant of integers with at
+// most one axis.
 func (o *op) intsInput(i int, what string) []int64 {
 	t := o.constantInput(i, what)
 	o.failIf(t.I64 == nil, "%s must be integers, but %s has type %v", what, graph.Quote(o.Name(o.in(i))), t.DType)
@@ -169,6 +172,7 @@ func (o *op) boundOr(i int, what string, def float64) float64 {
 	return x
 }
 
+// oneNumber returns the only element of t, the tensor of input i; nil stands for a computed input.
 func (o *op) oneNumber(i int, what string, t *graph.Tensor) float64 {
 	v := o.in(i)
 	if t == nil {
@@ -181,7 +185,8 @@ func (o *op) oneNumber(i int, what string, t *graph.Tensor) float64 {
 // Attributes. Reading an attribute removes it from the list. Attributes that are left at
 // the end were not understood.
 
-// attr takes an attribute, and checks its type where the file states one.
+// attr removes an attribute from the list and returns it, or nil if it is absent. It
+// checks the type if the file states one.
 func (o *op) attr(name string, want onnxpb.AttributeProto_AttributeType) *onnxpb.AttributeProto {
 	a := o.attrs[name]
 	delete(o.attrs, name)
@@ -190,6 +195,7 @@ func (o *op) attr(name string, want onnxpb.AttributeProto_AttributeType) *onnxpb
 	return a
 }
 
+// intAttr, floatAttr and strAttr return an attribute, or def if it is absent.
 func (o *op) intAttr(name string, def int64) int64 {
 	if a := o.attr(name, onnxpb.AttributeProto_INT); a != nil {
 		return a.GetI()
@@ -204,7 +210,7 @@ func (o *op) flagAttr(name string, def bool) bool {
 	return v == 1
 }
 
-// intsAttr returns nil when the attribute is absent.
+// intsAttr returns an attribute that is a list of integers; nil if it is absent.
 func (o *op) intsAttr(name string) []int64 {
 	a := o.attr(name, onnxpb.AttributeProto_INTS)
 	if a != nil && a.Ints == nil {
@@ -228,20 +234,22 @@ func (o *op) strAttr(name, def string) string {
 	return def
 }
 
-// choiceAttr returns what a word stands for that is an attribute.
+// choiceAttr returns the entry of a map for the word that an attribute has, or def if it
+// is absent.
 func choiceAttr[T any](o *op, name, def string, of map[string]T) T {
 	return choice(o, name, o.strAttr(name, def), of)
 }
 
-// choice returns what a word stands for.
+// choice returns the entry of a map for word; name names the attribute in the error if
+// there is none.
 func choice[T any](o *op, name, word string, of map[string]T) T {
 	what, known := of[word]
 	o.failIf(!known, "%s %s is not known", name, graph.Quote(word))
 	return what
 }
 
-// wordAttr returns an attribute that is one of some words, of which the first one stands for
-// an absent one.
+// wordAttr returns an attribute that must be one of the known words. If it is absent, the
+// first of these is returned.
 func (o *op) wordAttr(name string, known ...string) string {
 	word := o.strAttr(name, known[0])
 	o.failIf(!slices.Contains(known, word), "%s %s is not known", name, graph.Quote(word))
@@ -255,7 +263,8 @@ func (o *op) ignore(names ...string) {
 	}
 }
 
-// axis resolves an axis that may count from the end of rank axes.
+// axis returns the index of axis a of a tensor with rank axes. A negative a counts from
+// the end.
 func (o *op) axis(a int64, rank int) int {
 	if a < -int64(rank) || a >= int64(rank) {
 		o.failf("axis %d of a tensor with %d axes", a, rank)
@@ -266,7 +275,7 @@ func (o *op) axis(a int64, rank int) int {
 	return int(a)
 }
 
-// axes resolves a list of distinct axes and sorts it.
+// axes resolves a list of axes, which must be distinct, as axis does, and sorts it.
 func (o *op) axes(list []int64, rank int) []int {
 	o.failIf(len(list) > rank, "%d axes named of a tensor with %d", len(list), rank)
 	out := o.eachAxis(list, rank)
@@ -277,7 +286,8 @@ func (o *op) axes(list []int64, rank int) []int {
 	return out
 }
 
-// eachAxis resolves a list of axes, or of indices into as many entries, in its order.
+// eachAxis resolves a list of axes as axis does, in the order of the list. It also serves
+// for indices into an axis of length rank.
 func (o *op) eachAxis(list []int64, rank int) []int {
 	return each(list, func(a int64) int { return o.axis(a, rank) })
 }
@@ -287,14 +297,14 @@ func (o *op) wanted(i int) bool {
 	return i < len(o.proto.Output) && o.file.uses[o.proto.Output[i]] > 0
 }
 
-// result makes v the file's output i. A value that this very node computed takes
-// the output's name.
+// result makes v output i of the node. If this node computed v, v takes the output's
+// name.
 func (o *op) result(i int, v graph.Value) {
 	if standardDomain(o.proto.GetDomain()) {
 		switch kind := o.proto.GetOpType(); {
 		case arithmetic[kind]:
 			v = o.InType(v)
-		case kind == "Cast" || kind == "CastLike": // which wraps by itself where it can
+		case kind == "Cast" || kind == "CastLike": // it has wrapped types of up to 16 bits itself
 			o.Within(v)
 		}
 	}

@@ -13,29 +13,30 @@ import (
 	"github.com/prove-model/prove-model/vocabulary"
 )
 
-// stringType is TensorProto.STRING. No value of a graph has it: strings are mapped to numbers before
-// the graph (package vocabulary), and the strings that it computes are numbers of labels.
+// stringType is TensorProto.STRING. No value of a graph has it: strings of inputs are mapped to
+// numbers before the graph runs (package vocabulary), and strings that the model gives are numbers
+// of labels in the graph.
 const stringType graph.DType = 8
 
-// words are an array of strings that does not depend on the graph: a constant, or what a vocabulary
-// makes of inputs.
+// words are an array of strings outside of the graph: a constant, or a result that a vocabulary
+// computes from the inputs.
 type words struct {
 	dims     []vocabulary.Dim
-	constant []string // nil if it is computed
+	constant []string // nil if the strings are computed
 }
 
-// shape is that of constant words.
+// shape returns the shape of constant words.
 func (w *words) shape() []int {
 	return each(w.dims, func(d vocabulary.Dim) int { return d.N })
 }
 
-// texts is what a reader knows of strings.
+// texts is what a reader knows about strings, by the names of values in the file.
 type texts struct {
-	words   map[string]*words   // by name of the value
-	labels  map[string][]string // of values that are numbers of these
-	columns map[string][]string // of values, the names of the entries along the last axis
-	made    vocabulary.Vocabulary
-	put     map[string]bool // constants that are in it
+	words   map[string]*words     // values that are arrays of strings
+	labels  map[string][]string   // values whose numbers are indices into these labels
+	columns map[string][]string   // names of the entries along a value's last axis
+	made    vocabulary.Vocabulary // the vocabulary so far
+	put     map[string]bool       // constants that are in made
 }
 
 func newTexts() *texts {
@@ -54,7 +55,7 @@ func (t *texts) input(in graph.Input) {
 	t.words[in.Name] = &words{dims: dims}
 }
 
-// vocabulary is what the file says of strings; nil if it has none.
+// vocabulary returns the finished vocabulary; nil if the file has no strings.
 func (t *texts) vocabulary(inputs []graph.Input, outputs []string) (*vocabulary.Vocabulary, error) {
 	v := t.made
 	for _, in := range inputs {
@@ -90,7 +91,7 @@ func decodeStrings(t *onnxpb.TensorProto) *words {
 	return &words{dims, stringsOf(t.StringData)}
 }
 
-// stringsOf are strings in UTF-8.
+// stringsOf converts byte strings, which must be in UTF-8.
 func stringsOf(list [][]byte) []string {
 	return filled(len(list), func(i int) string {
 		if !utf8.Valid(list[i]) {
@@ -100,7 +101,8 @@ func stringsOf(list [][]byte) []string {
 	})
 }
 
-// strings returns an attribute that is a list of strings, or nil.
+// strings returns an attribute that is a list or a tensor of strings. It returns nil if
+// the attribute is absent or has numbers.
 func (o *op) strings(name string) (list []string) {
 	a := o.attrs[name]
 	if a == nil {
@@ -119,7 +121,8 @@ func (o *op) strings(name string) (list []string) {
 	return list
 }
 
-// stringsOrTensor is an attribute, NAME_strings or NAME_tensor, of strings; nil if it is of others.
+// stringsOrTensor returns the attribute NAME_strings or NAME_tensor, if it has strings, and nil
+// otherwise.
 func (o *op) stringsOrTensor(name string) []string {
 	if list := o.strings(name + "_strings"); list != nil {
 		return list
@@ -127,10 +130,11 @@ func (o *op) stringsOrTensor(name string) []string {
 	return o.strings(name + "_tensor")
 }
 
-// known says whether a value is words, and no number.
+// known says whether a value is an array of strings, not of numbers.
 func (t *texts) known(name string) bool { return t != nil && t.words[name] != nil }
 
-// labelsOf are the strings that a value's numbers stand for.
+// labelsOf returns the labels that the numbers of input i stand for; nil if they are just
+// numbers.
 func (o *op) labelsOf(i int) []string {
 	if o.texts == nil || !o.has(i) {
 		return nil
@@ -138,20 +142,22 @@ func (o *op) labelsOf(i int) []string {
 	return o.texts.labels[o.proto.Input[i]]
 }
 
-// labelled says that the numbers of output i are those of labels.
+// labelled records that the numbers of output i are indices into labels.
 func (o *op) labelled(i int, labels []string) {
 	o.failIf(o.texts == nil, "gives strings in the body of a node, which is not supported")
 	o.said = true
 	o.texts.labels[o.proto.Output[i]] = labels
 }
 
-// carries are operators that give what entries of their first operand are, in another place.
+// carries has the operators whose results are entries of their first operand in other
+// places. So the results of labels are labels.
 var carries = map[string]bool{
 	"Identity": true, "Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Transpose": true, "Slice": true,
 	"Gather": true, "GatherElements": true, "GatherND": true, "Expand": true, "Tile": true, "ArrayFeatureExtractor": true, "Split": true, "Concat": true,
 }
 
-// carryLabels lets the labels of operands be those of the results.
+// carryLabels gives the results of the node the labels of its operands. It refuses
+// operators that would compute with the numbers of labels.
 func (o *op) carryLabels() {
 	if o.texts == nil || o.said {
 		return
@@ -178,15 +184,15 @@ func (o *op) carryLabels() {
 	}
 }
 
-// operand returns the words that input i is.
+// operand returns input i, which must be an array of strings.
 func (o *op) operand(i int) *words {
 	o.failIf(!o.has(i) || !o.texts.known(o.proto.Input[i]),
 		"operand %d is not of strings that are constant or follow from inputs that are strings", i)
 	return o.texts.words[o.proto.Input[i]]
 }
 
-// step adds a step of the vocabulary, which reads all of the first inputs of the node, n of them, and returns the shapes of its
-// results.
+// step adds a step to the vocabulary. The step reads the first n inputs of the node, and its results get the given names. step
+// returns their shapes.
 func (o *op) step(n int, s vocabulary.Step, results ...string) [][]vocabulary.Dim {
 	t := o.texts
 	var in [][]vocabulary.Dim
@@ -207,14 +213,14 @@ func (o *op) step(n int, s vocabulary.Step, results ...string) [][]vocabulary.Di
 	return dims
 }
 
-// gives is a step whose result, output 0 of the node, is strings.
+// gives adds a step whose result, output 0 of the node, has strings.
 func (o *op) gives(n int, s vocabulary.Step) {
 	out := o.proto.Output[0]
 	o.texts.words[out] = &words{dims: o.step(n, s, out)[0]}
 }
 
-// numbered makes what a step gives, numbers called name, an input of the graph; output is what the node calls them, or what it
-// computes from them.
+// numbered makes the numbers that a step computes, called name, an input of the graph, and this input the value output of the
+// file. A node that computes on with the numbers passes different names.
 func (o *op) numbered(name, output string, dims []vocabulary.Dim, dt graph.DType) {
 	shape, symbols := make([]int, len(dims)), make([]string, len(dims))
 	for i, d := range dims {
@@ -229,13 +235,13 @@ func (o *op) numbered(name, output string, dims []vocabulary.Dim, dt graph.DType
 	o.values[output], o.types[output] = o.Input(name, dt, shape, symbols...), dt
 }
 
-// givesNumbers is a step whose result, output 0 of the node, is numbers.
+// givesNumbers adds a step whose result, output 0 of the node, has numbers.
 func (o *op) givesNumbers(n int, s vocabulary.Step, dt graph.DType) {
 	out := o.proto.Output[0]
 	o.numbered(out, out, o.step(n, s, out)[0], dt)
 }
 
-// onStrings are the operators that are understood on strings.
+// onStrings has the functions that read nodes whose inputs have strings, by operator.
 var onStrings map[string]func(*op)
 
 func init() {
@@ -259,12 +265,12 @@ func init() {
 	}
 }
 
-// integersAt are the integers of constant input i.
+// integersAt returns the integers of constant input i.
 func (o *op) integersAt(i int, what string) []int {
 	return toInts(o.intsInput(i, what))
 }
 
-// wholeAttr are the integers of an attribute, nil if it is absent.
+// wholeAttr returns the integers of an attribute; nil if it is absent.
 func (o *op) wholeAttr(name string) []int {
 	list := o.intsAttr(name)
 	if list == nil {
@@ -273,7 +279,8 @@ func (o *op) wholeAttr(name string) []int {
 	return toInts(list)
 }
 
-// toInts clamps integers to what a shape or an index may be.
+// toInts converts integers, clamped to ±MaxElements, which is beyond every valid size or
+// index.
 func toInts(list []int64) []int {
 	return each(list, func(v int64) int { return int(max(min(v, graph.MaxElements), -graph.MaxElements)) })
 }
@@ -290,7 +297,8 @@ func stringTokenizer(o *op) {
 	o.gives(1, vocabulary.Step{Tokenise: s})
 }
 
-// stringCounts is TfIdfVectorizer: the counts are an input of the graph, which has the weights.
+// stringCounts reads TfIdfVectorizer. The vocabulary counts, and the counts are an input of the
+// graph; the graph applies the weights.
 func stringCounts(o *op) {
 	s := &vocabulary.Count{Least: int(o.intAttr("min_gram_length", 1)), Most: int(o.intAttr("max_gram_length", 1)), Skip: int(o.intAttr("max_skip_count", 0)),
 		Pool: o.strings("pool_strings"), Starts: o.wholeAttr("ngram_counts"), Index: o.wholeAttr("ngram_indexes")}
@@ -306,7 +314,8 @@ func stringCounts(o *op) {
 	}
 }
 
-// weighed are counts of n-grams with the weights that the mode says, one for each n-gram.
+// weighed returns counts of n-grams, times weights as the mode says. index has the column
+// of each n-gram.
 func (o *op) weighed(counts graph.Value, mode string, weights []float32, index []int) graph.Value {
 	in := o.shape(counts)
 	each := slices.Repeat([]float32{1}, in[len(in)-1])
@@ -321,6 +330,8 @@ func (o *op) weighed(counts graph.Value, mode string, weights []float32, index [
 	return o.Mul(counts, by)
 }
 
+// stringSplit reads StringSplit, whose second output, the numbers of parts, may be an input of the
+// graph.
 func stringSplit(o *op) {
 	s := &vocabulary.Split{Delimiter: o.strAttr("delimiter", ""), Most: -1}
 	if o.attrs["maxsplit"] != nil {
@@ -402,7 +413,7 @@ func stringReshape(o *op) {
 	o.gives(1, vocabulary.Step{Reshape: &vocabulary.Reshape{Shape: append([]int{}, shape...)}})
 }
 
-// axesGiven are the axes of an attribute or of input 1.
+// axesGiven returns the axes that input 1 or an attribute gives.
 func (o *op) axesGiven() []int {
 	if o.has(1) {
 		return o.integersAt(1, "the axes")
@@ -419,7 +430,9 @@ func stringTranspose(o *op) {
 	o.gives(1, vocabulary.Step{Transpose: &vocabulary.Transpose{Order: order}})
 }
 
-// chosen are strings of a constant list, which numbers that the graph computes choose.
+// chosen makes output 0 the indices, input 1, with which the graph chooses strings from
+// the constant list w: numbers with these strings as labels. shape gives the result's
+// shape from that of the indices.
 func (o *op) chosen(w *words, shape func(of []int) []int) {
 	o.failIf(w.constant == nil,
 		"%s chooses strings that are not constant, which is not supported", graph.Quote(o.proto.Input[1]))
@@ -439,7 +452,7 @@ func stringGather(o *op) {
 	o.gives(1, vocabulary.Step{Gather: &vocabulary.Gather{Axis: axis, Index: toInts(at.I64), Shape: append([]int{}, at.Shape...)}})
 }
 
-// stringFeatures is ArrayFeatureExtractor: entries along the last axis.
+// stringFeatures reads ArrayFeatureExtractor, which chooses entries along the last axis.
 func stringFeatures(o *op) {
 	w, n := o.operand(0), 0
 	n = len(w.dims)
@@ -458,14 +471,17 @@ func stringFeatures(o *op) {
 	o.gives(1, vocabulary.Step{Gather: &vocabulary.Gather{Axis: n - 1, Index: toInts(at.I64), Shape: shape}})
 }
 
-// ofStrings is the lowering of an operator that takes strings alone.
+// ofStrings is the lowering of an operator that accepts only strings, for a node whose
+// input is none.
 func ofStrings(o *op) { o.failf("its operand is no string") }
 
-// errNoNumbers is the error about outputs that no number of the model decides.
+// errNoNumbers is the error about an output of strings that the graph's numbers do not
+// determine.
 var errNoNumbers = errors.New("follows from strings alone, outside of any proof: there is nothing to prove of it; choose the outputs with --output")
 
-// Mapped returns the arrays with those that are strings mapped to numbers, if the vocabulary takes strings. What is given then are
-// the inputs of the file; the result has those of the graph, by name. A nil vocabulary changes nothing.
+// Mapped maps the arrays that have strings or files to numbers, as the vocabulary says. The receiver has the inputs of the model
+// file; the result has those of the graph, by name. Inputs that are mapped already, and a vocabulary that takes no strings (or is
+// nil), are returned unchanged.
 func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	if !v.Takes() || in.named(v.Results) {
 		return in, nil
@@ -477,6 +493,8 @@ func (in Inputs) Mapped(v *vocabulary.Vocabulary) (Inputs, error) {
 	return out, nil
 }
 
+// mapped is Mapped for a vocabulary that takes strings or files. Arrays of numbers come first in
+// the result, unchanged.
 func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 	wanted := make([]graph.Input, len(v.Inputs))
 	for i, w := range v.Inputs {
@@ -506,7 +524,8 @@ func (in Inputs) mapped(v *vocabulary.Vocabulary) Inputs {
 	return append(out, each(mapSamples(v, texts), mapped)...)
 }
 
-// mapSamples maps strings, or files, of which there may be several samples: their numbers are end to end then.
+// mapSamples maps strings or files to numbers. If there are several files, each is a sample: their numbers are
+// joined end to end.
 func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) []vocabulary.Array {
 	samples := 1
 	if v.Files() {
@@ -536,8 +555,9 @@ func mapSamples(v *vocabulary.Vocabulary, texts []vocabulary.Array) []vocabulary
 	return all
 }
 
-// ofTexts returns arrays for the inputs of a file that takes strings, where shapes alone of what a vocabulary makes of these are
-// given, as keys have them: their first axis is that of the strings.
+// ofTexts serves keys, which have only the shapes of the graph's inputs. If such shapes are given for results of the vocabulary,
+// ofTexts replaces them by shapes of the file's inputs of strings; the first axis, if it is open, is as long as that of the
+// results.
 func (in Inputs) ofTexts(declared []graph.Input) Inputs {
 	is := func(v Input) bool {
 		return v.Name != "" && v.isShape() &&
@@ -572,15 +592,16 @@ func (in Inputs) ofTexts(declared []graph.Input) Inputs {
 	return out
 }
 
-// named says whether all of some names are those of arrays.
+// named says whether there is an array for each of the names.
 func (in Inputs) named(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		return !slices.ContainsFunc(in, func(v Input) bool { return v.Name == name })
 	})
 }
 
-// shapeAs is the shape of strings for an input of a shape in which 0 is any length. A list without a shape of its own
-// is as long as its first axis, or its only open one.
+// shapeAs returns the shape of an array of strings for an input of shape want, in which 0 is an open dimension. If
+// the array has no shape of its own, the first open dimension is as long as the number of strings requires, and the
+// others are 1.
 func (in Input) shapeAs(want []int) []int {
 	n := len(in.Strings)
 	shape := in.Shape

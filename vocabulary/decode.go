@@ -2,14 +2,15 @@ package vocabulary
 
 import "github.com/prove-model/prove-model/internal/refuse"
 
-// Decode is ImageDecoder: the pixels of the picture that a file has.
+// Decode is ImageDecoder: it decodes the file of a picture to pixels.
 type Decode struct {
 	Order string `json:"order"` // of the channels: RGB, BGR or Grayscale
 	Shape []int  `json:"shape"` // height, width, channels; a picture of another size is refused
 }
 
-// Decoder decodes the file of a picture to pixels, row by row, each of as many bytes as the order has channels. It bounds
-// what it makes. It is given to Map, so that what reads vocabularies, and maps nothing, has no decoders.
+// Decoder decodes the file of a picture to pixels, row by row. Each pixel has a byte for every channel of the order. A
+// Decoder must bound what it makes. It is an argument of Map, so that programs that only read vocabularies need no
+// decoders.
 type Decoder func(file []byte, order string) (height, width int, pixels []byte, err error)
 
 func (o *Decode) check() {

@@ -13,29 +13,31 @@ import (
 type Array struct {
 	Name    string
 	Shape   []int
-	Strings []string // nil if it is of numbers
+	Strings []string // nil if the array has numbers
 	Numbers []float64
 }
 
-// isStrings says that the array is of strings.
+// isStrings says whether the array has strings.
 func (a *Array) isStrings() bool { return a.Strings != nil }
 
-// Most numbers, strings, and bytes of strings that mapping one input may make.
+// Bounds on the numbers, the strings, and the bytes of strings that one call of Map may
+// make.
 const (
 	maxNumbers = 1 << 25
 	maxStrings = 1 << 21
 	maxBytes   = 1 << 26
 )
 
-// budget is how much may still be made.
+// budget is how much Map may still make.
 type budget struct {
 	numbers, strings, bytes int
-	decode                  Decoder // of pictures, nil if there is none
+	decode                  Decoder // decodes pictures; nil if there is none
 }
 
 var errBudget = errors.New("more than may be made of one input: give fewer rows at once")
 
-// size is the number of entries of a shape.
+// size returns the number of entries of a shape. It refuses one with more than
+// maxNumbers.
 func size(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -47,6 +49,7 @@ func size(shape []int) int {
 	return n
 }
 
+// take subtracts n from a part of the budget, and refuses if less is left.
 func take(from *int, n int) {
 	if n > *from {
 		must.OK(errBudget)
@@ -54,7 +57,7 @@ func take(from *int, n int) {
 	*from -= n
 }
 
-// numbersOf has a number for each string of an array.
+// numbersOf makes an array of the results of number for each string of a.
 func (b *budget) numbersOf(a Array, number func(s string) float64) []Array {
 	out := b.ofNumbers(a.Shape)
 	for i, s := range a.Strings {
@@ -63,23 +66,23 @@ func (b *budget) numbersOf(a Array, number func(s string) float64) []Array {
 	return []Array{out}
 }
 
-// ofNumbers is an array of numbers of that shape.
+// ofNumbers makes an array of zeros.
 func (b *budget) ofNumbers(shape []int) Array {
 	n := size(shape)
 	take(&b.numbers, n)
 	return Array{Shape: shape, Numbers: make([]float64, n)}
 }
 
-// ofStrings is an array of strings of that shape.
+// ofStrings makes an array of empty strings.
 func (b *budget) ofStrings(shape []int) Array {
 	n := size(shape)
 	take(&b.strings, n)
 	return Array{Shape: shape, Strings: make([]string, n)}
 }
 
-// Map maps the inputs of the model that are strings or files: it returns the results, each with its name. The
-// arrays are those of these inputs, with their names and shapes, in any order; decode reads files of pictures, nil if
-// there are none.
+// Map maps the inputs of the model that are strings or files to numbers. It returns Results, each with its name.
+// strings has an array for each of these inputs, with its name and shape, in any order. decode decodes files of
+// pictures; it may be nil if there are none.
 func (v *Vocabulary) Map(strings []Array, decode Decoder) (out []Array, err error) {
 	defer must.Catch(&err)
 	values := map[string]Array{}
@@ -114,7 +117,8 @@ func (v *Vocabulary) Map(strings []Array, decode Decoder) (out []Array, err erro
 	return out, nil
 }
 
-// apply runs a step on values, by name.
+// apply runs a step. It reads its operands from values, and adds its results, by their
+// names.
 func (s *Step) apply(values map[string]Array, b *budget) {
 	o := s.operation()
 	in, dims := make([]Array, len(s.In)), make([][]Dim, len(s.In))
@@ -131,11 +135,11 @@ func (s *Step) apply(values map[string]Array, b *budget) {
 	}
 }
 
-// Unknown is the length of an axis that depends on strings.
+// Unknown is the length of an axis whose length depends on the strings.
 const Unknown = -1
 
-// Dim is the length of an axis: N, or Unknown. A symbol names an axis of the inputs that may have any length; every
-// axis with the symbol is as long as that one.
+// Dim is the length of an axis: N, which may be Unknown. A symbol names an axis of the model's inputs that may have
+// any length; all axes with the same symbol have the same length.
 type Dim struct {
 	N      int
 	Symbol string
@@ -146,5 +150,6 @@ func (s *Step) Shapes(in [][]Dim) ([][]Dim, error) {
 	return refuse.Result(func() [][]Dim { return s.operation().shapes(in) })
 }
 
-// sameShapes is for operations whose one result has the shape of the only operand.
+// sameShapes is the shape rule of operations with one result, which has the shape of the
+// only operand.
 func sameShapes(in [][]Dim) [][]Dim { return [][]Dim{slices.Clone(in[0])} }

@@ -7,7 +7,7 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// lengths are those of axes; all are known.
+// lengths returns the lengths of axes; some may be Unknown.
 func lengths(dims []Dim) []int {
 	n := make([]int, len(dims))
 	for i, d := range dims {
@@ -16,7 +16,7 @@ func lengths(dims []Dim) []int {
 	return n
 }
 
-// known are dimensions of known lengths.
+// known converts a shape to dimensions without symbols.
 func known(shape []int) []Dim {
 	dims := make([]Dim, len(shape))
 	for i, n := range shape {
@@ -25,13 +25,14 @@ func known(shape []int) []Dim {
 	return dims
 }
 
-// reshaped is the result of an operation that keeps the order of entries: its shape says all of it.
+// reshaped returns the operand with another shape: the result of an operation that keeps the order
+// of entries.
 func reshaped(in []Array, shape []int) []Array {
 	refuse.If(size(shape) != len(in[0].Strings), "shape %v cannot become %v", in[0].Shape, shape)
 	return []Array{{Shape: shape, Strings: in[0].Strings}}
 }
 
-// product is that of lengths, Unknown if one is.
+// product returns the product of lengths; Unknown if one of them is.
 func product(dims []Dim) int {
 	n := 1
 	for _, d := range dims {
@@ -43,8 +44,8 @@ func product(dims []Dim) int {
 	return n
 }
 
-// named carries the symbols of a shape over to the shape of the same entries after a Reshape. A symbol goes to the first
-// axis that is as long as its old one and has as many entries for each of its indexes.
+// named gives the symbols of a shape to the shape of the same entries after a Reshape. A symbol goes to the first axis
+// that is as long as its old axis, and has as many entries for each of its indices.
 func named(in, out []Dim) []Dim {
 	for a, d := range in {
 		if d.Symbol == "" {
@@ -60,7 +61,8 @@ func named(in, out []Dim) []Dim {
 	return out
 }
 
-// Reshape gives the entries another shape: 0 is the axis' own length, and −1 what is left.
+// Reshape gives the entries another shape. 0 stands for the length of the operand's axis
+// with the same index, and −1 for the length that the number of entries requires.
 type Reshape struct {
 	Shape []int `json:"shape"`
 }
@@ -76,6 +78,7 @@ func (o *Reshape) check() {
 	refuse.If(open > 1 || len(o.Shape) > maxRank, "shape %v", o.Shape)
 }
 
+// shapes leaves the length for −1 Unknown, if it depends on an axis of Unknown length.
 func (o *Reshape) shapes(in [][]Dim) [][]Dim {
 	out, open, rest := make([]Dim, len(o.Shape)), -1, 1
 	for i, n := range o.Shape {
@@ -109,7 +112,7 @@ func (o *Reshape) shapes(in [][]Dim) [][]Dim {
 
 func (o *Reshape) run(in []Array, shape []int, _ *budget) []Array { return reshaped(in, shape) }
 
-// Flatten makes two axes of all, those before Axis and the others.
+// Flatten merges the axes before Axis into one, and the others into another.
 type Flatten struct {
 	Axis int `json:"axis"`
 }
@@ -128,10 +131,11 @@ func (o *Flatten) shapes(in [][]Dim) [][]Dim {
 }
 func (o *Flatten) run(in []Array, shape []int, _ *budget) []Array { return reshaped(in, shape) }
 
-// axisOf is an axis among so many; those below 0 count from the end.
+// axisOf returns the index of an axis among rank axes; a negative one counts from the
+// end.
 func axisOf(axis, rank int) int { return axesOf([]int{axis}, rank)[0] }
 
-// axesOf are axes among so many, without repetition.
+// axesOf is axisOf for a list of axes, which must be distinct.
 func axesOf(list []int, rank int) []int {
 	out := make([]int, len(list))
 	for i, a := range list {
@@ -144,7 +148,7 @@ func axesOf(list []int, rank int) []int {
 	return out
 }
 
-// Squeeze takes axes of length 1 away: all without a list.
+// Squeeze removes axes of length 1: those in Axes, or all if that is nil.
 type Squeeze struct {
 	Axes []int `json:"axes,omitempty"`
 }
@@ -216,7 +220,7 @@ func (o *Transpose) run(in []Array, shape []int, b *budget) []Array {
 	return []Array{out}
 }
 
-// stridesOf are the strides of a row-major shape.
+// stridesOf returns the strides of a row-major shape.
 func stridesOf(shape []int) []int {
 	strides, n := make([]int, len(shape)), 1
 	for i := len(shape) - 1; i >= 0; i-- {
@@ -226,7 +230,7 @@ func stridesOf(shape []int) []int {
 	return strides
 }
 
-// places lists Σ index·stride over a shape, row-major.
+// places returns Σ index·stride for every index of a shape, in row-major order.
 func places(shape, strides []int) []int {
 	list := []int{0}
 	for axis, n := range shape {
@@ -241,7 +245,8 @@ func places(shape, strides []int) []int {
 	return list
 }
 
-// Gather takes entries along an axis, in the shape of their list.
+// Gather takes the entries at Index along an axis. The axes of Shape replace the axis in
+// the result.
 type Gather struct {
 	Axis  int   `json:"axis"`
 	Index []int `json:"index"`
@@ -279,6 +284,7 @@ type Concat struct {
 	Axis int `json:"axis"`
 }
 
+// shapes adds the lengths along the axis; along the others, known lengths must be equal.
 func (o *Concat) shapes(in [][]Dim) [][]Dim {
 	axis, out := axisOf(o.Axis, len(in[0])), slices.Clone(in[0])
 	for _, dims := range in[1:] {
@@ -309,7 +315,7 @@ func (o *Concat) run(in []Array, shape []int, b *budget) []Array {
 	return []Array{out}
 }
 
-// broadcast is the shape of two operands of which axes of length 1 are repeated.
+// broadcast is the shape rule of two operands that broadcast as in NumPy.
 func broadcast(in [][]Dim) [][]Dim {
 	out := make([]Dim, max(len(in[0]), len(in[1])))
 	for i := range out {
@@ -331,7 +337,8 @@ func broadcast(in [][]Dim) [][]Dim {
 	return [][]Dim{out}
 }
 
-// eachPair has f called with the strings of two operands that belong together at entry i of a shape that both broadcast to.
+// eachPair calls f for every entry i of a shape to which two operands broadcast, with the strings x and y of the operands
+// there.
 func eachPair(in []Array, shape []int, b *budget, f func(i int, x, y string)) {
 	if size(shape) > b.strings {
 		must.OK(errBudget)

@@ -11,15 +11,17 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Count is TfIdfVectorizer without weights: how often each of a list of n-grams occurs in a text, which is a row of tokens.
+// Count is TfIdfVectorizer without weights: it counts how often each n-gram of a list occurs in a text, which is a row of
+// tokens.
 type Count struct {
-	Least int `json:"least"` // tokens of an n-gram that is counted
+	Least int `json:"least"` // n-grams of Least to Most tokens are counted
 	Most  int `json:"most"`
-	Skip  int `json:"skip,omitempty"` // most tokens between two of an n-gram, the same number between all
-	// Pool are the tokens of the n-grams, shorter ones first: those of n tokens begin at Starts[n−1].
+	Skip  int `json:"skip,omitempty"` // up to Skip tokens may be between the tokens of an n-gram, the same number between each two
+	// Pool has the tokens of the n-grams, end to end, those of shorter n-grams first: n-grams of n
+	// tokens begin at Starts[n−1].
 	Pool   []string `json:"pool"`
 	Starts []int    `json:"starts"`
-	// Index is the entry of the result in which an n-gram is counted.
+	// Index has, for each n-gram, the index of the result's entry that counts it.
 	Index []int `json:"index"`
 }
 
@@ -47,12 +49,13 @@ func (o *Count) shapes(in [][]Dim) [][]Dim {
 	return [][]Dim{append(slices.Clone(in[0][:n-1]), Dim{N: slices.Max(o.Index) + 1})}
 }
 
-// grams are n-grams by the numbers of their tokens.
+// grams finds n-grams by the numbers of their tokens.
 type grams struct {
-	token map[string]uint32
-	at    map[string]int
+	token map[string]uint32 // number of each token in the pool
+	at    map[string]int    // entry of the result, by the numbers of an n-gram's tokens, 4 bytes each
 }
 
+// grams returns the n-grams of Least to Most tokens.
 func (o *Count) grams() *grams {
 	g := &grams{map[string]uint32{}, map[string]int{}}
 	for _, s := range o.Pool {
@@ -88,7 +91,8 @@ func (o *Count) run(in []Array, shape []int, b *budget) []Array {
 	return []Array{out}
 }
 
-// countIn counts the n-grams of a row of tokens.
+// countIn adds the numbers of occurrences of n-grams in a row of tokens to into. apart is
+// the distance between neighbouring tokens of an n-gram in the row.
 func (o *Count) countIn(row []string, g *grams, into []float64) {
 	const unknown = math.MaxUint32
 	ids := make([]uint32, len(row))
@@ -109,7 +113,7 @@ func (o *Count) countIn(row []string, g *grams, into []float64) {
 					break
 				}
 				key = binary.LittleEndian.AppendUint32(key, ids[at])
-				if n == 1 && apart > 1 { // which nothing is between
+				if n == 1 && apart > 1 { // a single token is counted once, with apart = 1
 					continue
 				}
 				if place, ok := g.at[string(key)]; ok && n >= o.Least {
@@ -123,7 +127,8 @@ func (o *Count) countIn(row []string, g *grams, into []float64) {
 // Replace is LabelEncoder: every string becomes a number, or another string.
 type Replace struct {
 	Keys []string `json:"keys"`
-	// Numbers, or else Strings, are what the keys become; the default what all others do.
+	// Numbers or Strings has the value of each key. Default or DefaultString is the value of
+	// all other strings.
 	Numbers       []float64 `json:"numbers,omitempty"`
 	Default       float64   `json:"default,omitempty"`
 	Strings       []string  `json:"strings,omitempty"`
@@ -161,7 +166,8 @@ func (o *Replace) run(in []Array, shape []int, b *budget) []Array {
 	return []Array{out}
 }
 
-// OneHot is OneHotEncoder: along a new last axis 1 at the place of the string among the categories, and 0 elsewhere.
+// OneHot is OneHotEncoder: along a new last axis it has 1 at the index of the string among the categories, and 0
+// elsewhere.
 type OneHot struct {
 	Categories []string `json:"categories"`
 	Known      bool     `json:"known,omitempty"` // other strings are refused
@@ -191,9 +197,10 @@ func (o *OneHot) run(in []Array, shape []int, b *budget) []Array {
 	return []Array{out}
 }
 
-// Parse is Cast: the number that a string is.
+// Parse is Cast: the number that a string denotes, rounded to float32 unless it must be
+// whole.
 type Parse struct {
-	Whole bool `json:"whole,omitempty"` // an integer
+	Whole bool `json:"whole,omitempty"` // it must be an integer
 }
 
 func (o *Parse) shapes(in [][]Dim) [][]Dim { return sameShapes(in) }

@@ -1,7 +1,7 @@
-// Package vocabulary has what a model says of strings: how those that it takes become numbers, and
-// which names its outputs stand for. None of that is in a proof. A proof is about the numbers; a
-// key has the digest of the vocabulary (Vocabulary.Digest), and whoever has the strings and a
-// vocabulary with that digest maps them again (Vocabulary.Map), and compares.
+// Package vocabulary says how the strings that a model takes become numbers, and which names its
+// outputs stand for. None of that is part of a proof, which is about the numbers. A key has the
+// digest of the vocabulary ([Digest]). Whoever has the strings and a vocabulary with that digest
+// can map them again ([Vocabulary.Map]), and compare the result with the numbers of the proof.
 //
 // The package needs no model reader and no prover, so that verifiers can use it.
 package vocabulary
@@ -23,37 +23,40 @@ import (
 
 // Vocabulary is the part of a model that is about strings.
 type Vocabulary struct {
-	// Inputs are the model's inputs in order, if it takes strings; none if names of outputs are all.
+	// Inputs are the model's inputs in order, if it takes strings or files. The list is empty if
+	// only outputs stand for names.
 	Inputs []Input `json:"inputs,omitempty"`
-	// Steps map the inputs that are strings, in order. Each reads inputs or what steps before it give.
+	// Steps map the inputs that are strings or files. They run in order; each reads such inputs, or
+	// results of earlier steps.
 	Steps []Step `json:"steps,omitempty"`
-	// Results are values of steps, numbers, that are inputs of the proof.
+	// Results names the values of steps that are inputs of the proof. They are numbers.
 	Results []string `json:"results,omitempty"`
-	// Outputs are those that stand for names.
+	// Outputs are the outputs of the proof whose numbers or columns have names.
 	Outputs []Output `json:"outputs,omitempty"`
 }
 
 // Input is an input of the model.
 type Input struct {
 	Name    string `json:"name"`
-	Strings bool   `json:"strings,omitempty"` // or numbers, which are what the proof is about
-	File    bool   `json:"file,omitempty"`    // or the bytes of a file, as one string; its shape is []
+	Strings bool   `json:"strings,omitempty"` // it takes strings; if neither this nor File is set, numbers, unmapped
+	File    bool   `json:"file,omitempty"`    // it takes the bytes of a file, as one string; Shape is []
 	Shape   []int  `json:"shape"`             // 0 for an axis of any length
 }
 
-// Output says what the numbers of an output of the proof stand for. One of the lists is there.
+// Output says what the numbers of an output of the proof stand for. Exactly one of the lists
+// is set.
 type Output struct {
 	Name string `json:"name"`
-	// Labels are the strings that the output's integers are numbers of, from 0 on.
+	// Labels are strings; the output's numbers are indices into them, from 0 on.
 	Labels []string `json:"labels,omitempty"`
-	// Columns are the names of the entries along its last axis.
+	// Columns are the names of the entries along the output's last axis.
 	Columns []string `json:"columns,omitempty"`
 }
 
-// Step is one operation on strings. One of the operations is there.
+// Step is one operation on strings: exactly one of the pointers is set.
 type Step struct {
-	In  []string `json:"in"`
-	Out []string `json:"out"`
+	In  []string `json:"in"`  // names of its operands
+	Out []string `json:"out"` // names of its results; "" for one that nothing reads
 
 	Constant  *Constant  `json:"constant,omitempty"`
 	Normalise *Normalise `json:"normalise,omitempty"`
@@ -77,16 +80,19 @@ type Step struct {
 	Concat    *Concat    `json:"concat,omitempty"`
 }
 
-// operation is what a step does. What it cannot do it refuses (refuse). One with attributes has a method check besides,
-// which refuses those that mean nothing.
+// operation is what a step does. It refuses (package refuse) what it cannot do. An operation with attributes also has a
+// method check, which refuses attributes that mean nothing.
 type operation interface {
-	// shapes returns the shapes of the results; the length of an axis is Unknown where it depends on strings.
+	// shapes returns the shapes of the results, from those of the operands. The length of an axis is Unknown
+	// if it depends on the strings.
 	shapes(in [][]Dim) [][]Dim
-	// run computes the results, which have room in the budget. The first has a shape, -1 for Unknown.
+	// run computes the results, and takes what they need from the budget. shape is that of the first
+	// result, with −1 for Unknown.
 	run(in []Array, shape []int, b *budget) []Array
 }
 
-// operation returns the one operation of a step, for as many operands and results as it has.
+// operation returns the one operation that is set, and refuses a step that has not the right
+// numbers of operands and results for it.
 func (s *Step) operation() operation {
 	var found operation
 	n := 0
@@ -116,19 +122,19 @@ func (s *Step) operation() operation {
 }
 
 const (
-	// Begins is what every file of a vocabulary begins with.
+	// Begins is the text with which every file of a vocabulary begins.
 	Begins = `{"format":"prove-model vocabulary",`
-	// MaxSize is the most bytes that a file of a vocabulary has.
+	// MaxSize is the largest size of a file of a vocabulary, in bytes.
 	MaxSize = 64 << 20
 	// digestPrefix separates digests of vocabularies from other uses of SHA-256.
 	digestPrefix = "prove-model vocabulary\n"
 
 	maxSteps   = 1 << 12
-	maxEntries = 1 << 16 // of inputs, results, outputs
+	maxEntries = 1 << 16 // of each of Inputs, Results and Outputs
 	maxRank    = 8
 )
 
-// file is a vocabulary as a file has it.
+// file is the JSON of a file of a vocabulary.
 type file struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
@@ -140,7 +146,7 @@ func about(f func()) error {
 	return refuse.Caught(func() { refuse.Within("vocabulary", f) })
 }
 
-// Encode returns the file of a vocabulary. Equal ones give equal bytes.
+// Encode returns the file of a vocabulary. Equal vocabularies give equal bytes.
 func (v *Vocabulary) Encode() (b []byte, err error) {
 	err = about(func() {
 		v.check()
@@ -150,7 +156,8 @@ func (v *Vocabulary) Encode() (b []byte, err error) {
 	return b, err
 }
 
-// Digest is SHA-256 of the ASCII text "prove-model vocabulary", a line feed, and the file.
+// Digest returns the digest of a vocabulary's file: SHA-256 of the ASCII text "prove-model
+// vocabulary", a line feed, and the file.
 func Digest(file []byte) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write([]byte(digestPrefix))
@@ -177,13 +184,14 @@ func ParseFile(data []byte) (v *Vocabulary, err error) {
 	return v, err
 }
 
-// possible says whether a model may have such an input.
+// possible says whether the rank, shape and kind of an input are valid.
 func (in *Input) possible() bool {
 	beyond := func(n int) bool { return n < 0 || n > maxNumbers }
 	return len(in.Shape) <= maxRank && !slices.ContainsFunc(in.Shape, beyond) && !(in.File && (in.Strings || len(in.Shape) > 0))
 }
 
-// check refuses what cannot be run, whatever the strings.
+// check refuses a vocabulary that could not map any strings: one with invalid steps,
+// unknown names, or names that are defined twice.
 func (v *Vocabulary) check() {
 	refuse.If(len(v.Steps) > maxSteps || max(len(v.Inputs), len(v.Results), len(v.Outputs)) > maxEntries,
 		"too many steps, inputs, results or outputs")
@@ -211,7 +219,7 @@ func (v *Vocabulary) check() {
 	}
 }
 
-// Output returns what is said of an output, nil if nothing is.
+// Output returns what the vocabulary says about an output; nil if it says nothing.
 func (v *Vocabulary) Output(name string) *Output {
 	if v == nil {
 		return nil
@@ -223,8 +231,8 @@ func (v *Vocabulary) Output(name string) *Output {
 	return &v.Outputs[at]
 }
 
-// Names returns the strings that numbers of an output stand for; nil if they stand for none. A number
-// that is no label's is written as it is.
+// Names returns the labels that numbers of an output stand for; nil if the output has no labels. A
+// number that is not the index of a label is returned as decimal text.
 func (o *Output) Names(values []float64) []string {
 	if o == nil || o.Labels == nil {
 		return nil
@@ -240,10 +248,10 @@ func (o *Output) Names(values []float64) []string {
 	return names
 }
 
-// Files says whether files are among the model's inputs, and no strings are.
+// Files says whether the model takes files, and no strings.
 func (v *Vocabulary) Files() bool {
 	return v.Takes() && !slices.ContainsFunc(v.Inputs, func(in Input) bool { return in.Strings })
 }
 
-// Takes says whether strings or files are among the model's inputs.
+// Takes says whether the model takes strings or files.
 func (v *Vocabulary) Takes() bool { return v != nil && len(v.Results) > 0 }

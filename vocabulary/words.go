@@ -37,7 +37,8 @@ type Normalise struct {
 	Stop      []string `json:"stop,omitempty"`
 }
 
-// cased changes the case of every character by itself.
+// cased changes the case of every character separately, so that the number of characters
+// stays.
 func cased(s, to string) string {
 	switch to {
 	case "LOWER":
@@ -81,25 +82,27 @@ func (o *Normalise) run(in []Array, shape []int, b *budget) []Array {
 			kept = append(kept, s)
 		}
 	}
-	if len(kept) == 0 && len(in[0].Strings) > 0 { // as ONNX says
+	if len(kept) == 0 && len(in[0].Strings) > 0 { // ONNX prescribes one empty string
 		kept = []string{""}
 	}
 	shape[len(shape)-1] = len(kept)
 	return []Array{{Shape: shape, Strings: kept}}
 }
 
-// Tokenise is com.microsoft.Tokenizer: it cuts every string into tokens along a new last axis, which is as long as the
-// longest needs and filled up with Pad.
+// Tokenise is com.microsoft.Tokenizer: it cuts every string into tokens, along a new last axis. The axis is as long as
+// the string with the most tokens needs; others are filled up with Pad.
 type Tokenise struct {
-	// Expression matches tokens. Without it separators are between them; one that is empty separates characters.
+	// Expression is a regular expression for tokens. If it is empty, Separators has regular expressions for what
+	// is between tokens; a single empty separator makes every character a token.
 	Expression string   `json:"expression,omitempty"`
 	Separators []string `json:"separators,omitempty"`
-	Least      int      `json:"least"` // characters of a token
-	Mark       bool     `json:"mark,omitempty"`
+	Least      int      `json:"least"`          // shorter tokens, counted in characters, are dropped
+	Mark       bool     `json:"mark,omitempty"` // add tokens for the beginning and end of each string
 	Pad        string   `json:"pad"`
 }
 
-// compiled compiles a regular expression, which matches the longest text and never none.
+// compiled compiles a regular expression with leftmost-longest matching. It refuses one
+// that matches the empty string.
 func compiled(expression string) *regexp.Regexp {
 	r := must.Get(regexp.Compile(expression))
 	r.Longest()
@@ -107,9 +110,10 @@ func compiled(expression string) *regexp.Regexp {
 	return r
 }
 
-// characters says that every character is a token.
+// characters says whether every character is a token.
 func (o *Tokenise) characters() bool { return slices.Equal(o.Separators, []string{""}) }
 
+// expressions compiles Expression or Separators; nil if every character is a token.
 func (o *Tokenise) expressions() (list []*regexp.Regexp) {
 	if o.characters() {
 		return nil
@@ -136,7 +140,7 @@ func (o *Tokenise) shapes(in [][]Dim) [][]Dim {
 	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown})}
 }
 
-// Marks of the beginning and the end of a text.
+// Tokens that mark the beginning and the end of a string.
 const textBegins, textEnds = "\x02", "\x03"
 
 func (o *Tokenise) run(in []Array, shape []int, b *budget) []Array {
@@ -161,7 +165,7 @@ func (o *Tokenise) run(in []Array, shape []int, b *budget) []Array {
 	return []Array{out}
 }
 
-// tokens cuts a string.
+// tokens cuts a string into tokens.
 func (o *Tokenise) tokens(s string, expressions []*regexp.Regexp) []string {
 	var parts []string
 	switch {
@@ -197,8 +201,9 @@ func (o *Join) run(in []Array, shape []int, b *budget) []Array {
 	return []Array{out}
 }
 
-// Split is StringSplit: the parts of every string along a new last axis, filled up with empty strings, and how many it
-// has. Without a delimiter white space is between parts. Most is how often it is split, −1 for everywhere.
+// Split is StringSplit. Its results are the parts of every string along a new last axis, filled up with empty strings,
+// and the number of parts of every string. An empty Delimiter means white space. Most bounds the number of splits of a
+// string; −1 means no bound.
 type Split struct {
 	Delimiter string `json:"delimiter,omitempty"`
 	Most      int    `json:"most"`
@@ -212,6 +217,7 @@ func (o *Split) shapes(in [][]Dim) [][]Dim {
 	return [][]Dim{append(slices.Clone(in[0]), Dim{N: Unknown}), slices.Clone(in[0])}
 }
 
+// parts returns the parts of a string.
 func (o *Split) parts(s string) []string {
 	if o.Delimiter != "" {
 		if s == "" {

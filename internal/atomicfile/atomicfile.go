@@ -1,7 +1,7 @@
-// Package atomicfile writes files that appear under their name whole or not at all.
-// It writes into a temporary file in the same folder, and renames it when it is
+// Package atomicfile writes files that appear under their name either whole or not at
+// all. It writes into a temporary file in the same folder, and renames it when it is
 // complete. On systems that support it the temporary file has no name, so a killed
-// process leaves nothing; elsewhere a later process removes what is left.
+// process leaves nothing behind; elsewhere a later process removes what it has left.
 package atomicfile
 
 import (
@@ -32,15 +32,15 @@ const randomLen = 26
 type File struct {
 	*os.File
 	path    string
-	temp    string // where the file is until Commit renames it
-	unnamed bool   // it is not there yet
-	done    bool
+	temp    string // the path of the file until Commit renames it
+	unnamed bool   // the file has no name yet, so it is not at temp
+	done    bool   // Commit or Abort has been called
 }
 
-// Create starts a file that Commit will put at path, in place of a regular
-// file that may be there. A symbolic link at path stays and the file it leads
-// to is replaced. It fails early if path is anything else than a regular file,
-// or its folder cannot be written.
+// Create starts a file that Commit will put at path, in place of a regular file that may
+// be there. If path is a symbolic link, the link stays and the file to which it leads is
+// replaced. Create fails if path is anything other than a regular file, or its folder
+// cannot be written.
 func Create(path string) (_ *File, err error) {
 	defer must.Catch(&err)
 	target, err := filepath.EvalSymlinks(path)
@@ -65,7 +65,7 @@ func Create(path string) (_ *File, err error) {
 	if f := createUnnamed(filepath.Clean(dir), temp, mode); f != nil {
 		return &File{File: f, path: target, temp: temp, unnamed: true}, nil
 	}
-	// Not os.CreateTemp, which would make it readable by the owner alone.
+	// os.CreateTemp would make a file that only its owner can read.
 	f := must.Get(os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode))
 	return &File{File: f, path: target, temp: temp}, nil
 }
@@ -97,7 +97,7 @@ func (f *File) Commit() error {
 	f.done = true
 	err := f.Sync()
 	if err == nil && f.unnamed {
-		// Only a name of its own can be given to it: none that is taken.
+		// link cannot replace an existing file, so the file first gets the temporary name.
 		if err = link(f.File, f.temp); err == nil {
 			f.unnamed = false
 		}
@@ -131,7 +131,7 @@ func (f *File) remove() error {
 	return os.Remove(f.temp)
 }
 
-// WriteFile puts data at path.
+// WriteFile writes data to a file at path, atomically.
 func WriteFile(path string, data []byte) (err error) {
 	defer must.Catch(&err)
 	f := must.Get(Create(path))

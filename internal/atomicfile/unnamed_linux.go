@@ -10,9 +10,9 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// createUnnamed opens a file in dir that has no name and disappears when it is
-// closed. It returns nil if the file system does not support that, or if there is no
-// /proc. f.Name is name.
+// createUnnamed opens a new file in dir that has no name and disappears when it is
+// closed. It returns nil if the file system does not support such files, or if there is
+// no /proc, which link needs. The Name of the result is name.
 func createUnnamed(dir, name string, mode fs.FileMode) *os.File {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
 	if err != nil {
@@ -25,7 +25,7 @@ func createUnnamed(dir, name string, mode fs.FileMode) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// link gives a file without a name one, which must be free.
+// link gives a file without a name a name, which no file may have yet.
 func link(f *os.File, name string) (err error) {
 	defer must.Catch(&err)
 	c := must.Get(f.SyscallConn())
@@ -39,5 +39,5 @@ func link(f *os.File, name string) (err error) {
 	return nil
 }
 
-// descriptor is a path of an open file.
+// descriptor returns a path through which an open file can be reached.
 func descriptor(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

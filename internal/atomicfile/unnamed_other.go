@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// createUnnamed returns nil: there are no files without names.
+// createUnnamed returns nil: files without names are supported on Linux only.
 func createUnnamed(string, string, fs.FileMode) *os.File { return nil }
 
-// link is for files without names alone.
+// link serves only files without names, of which there are none here.
 func link(*os.File, string) error { return errors.ErrUnsupported }

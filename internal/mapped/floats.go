@@ -9,8 +9,8 @@ import (
 // littleEndian says whether floats in memory have the byte order of the formats.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Float32s returns the n little-endian floats that raw begins with, without a copy
-// where the bytes are aligned.
+// Float32s returns the first n little-endian floats of raw. It makes no copy if the bytes
+// are aligned and the machine is little-endian.
 func Float32s(raw []byte, n int) []float32 {
 	if n == 0 {
 		return []float32{}

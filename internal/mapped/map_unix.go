@@ -15,7 +15,7 @@ import (
 // mapThreshold is the size below which a file is simply read.
 const mapThreshold = 1 << 20
 
-// mapFile maps the n bytes of f read-only, or reads them when they are few.
+// mapFile maps the n bytes of f read-only, or reads them if there are few.
 func mapFile(f *os.File, n int) (_ *File, err error) {
 	defer must.Catch(&err)
 	if n < mapThreshold {
@@ -26,8 +26,8 @@ func mapFile(f *os.File, n int) (_ *File, err error) {
 	return mappedFile(data, func() error { return unix.Munmap(data) }), nil
 }
 
-// advise advises on the pages of part: on all that it touches when they are
-// needed, on those that lie in it whole when they are not.
+// advise gives the system advice about the pages of part: all pages that it overlaps if
+// they will be needed, but only pages that lie wholly in it if they are not needed.
 func (f *File) advise(part []byte, a advice) {
 	if f.unmap == nil || len(part) == 0 {
 		return
@@ -44,6 +44,6 @@ func (f *File) advise(part []byte, a advice) {
 		kind = unix.MADV_DONTNEED
 	}
 	if from < to {
-		_ = unix.Madvise(f.data[from:to], kind) // advice: what does not take it loses nothing
+		_ = unix.Madvise(f.data[from:to], kind) // an error does no harm, as this is only advice
 	}
 }

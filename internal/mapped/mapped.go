@@ -1,5 +1,5 @@
-// Package mapped reads files whole: mapped into memory where the system can, so
-// that pages that nobody reads are never loaded.
+// Package mapped reads whole files. It maps them into memory if the system can, so that
+// pages that nobody reads are never loaded.
 package mapped
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
-// maxFile bounds a file; models beyond it are kept in several.
+// maxFile bounds the size of a file; larger models consist of several files.
 const maxFile = 1 << 40
 
 // File is the contents of a file. It must not be truncated while it is mapped.
@@ -24,7 +24,8 @@ type File struct {
 // Is says whether this is the file that info describes, under whatever name.
 func (f *File) Is(info os.FileInfo) bool { return os.SameFile(f.info, info) }
 
-// Bytes returns the contents, which are not to be changed, until Close.
+// Bytes returns the contents, which may be read until Close. They must not be changed,
+// except those of Scratch.
 func (f *File) Bytes() []byte { return f.data }
 
 // Open reads or maps the file at path.
@@ -35,7 +36,7 @@ func Open(path string) (_ *File, err error) {
 	return Read(f)
 }
 
-// Read reads or maps an open regular file whole. The file may be closed then.
+// Read reads or maps an open regular file whole. f may be closed afterwards.
 func Read(f *os.File) (_ *File, err error) {
 	defer must.Catch(&err)
 	st := must.Get(f.Stat())
@@ -64,13 +65,13 @@ func (f *File) Close() error {
 	return unmap()
 }
 
-// all are the files that are mapped.
+// all is the set of files that are mapped, for Trim.
 var all struct {
 	sync.Mutex
 	files map[*File]struct{}
 }
 
-// mappedFile returns a file that is mapped, as Trim knows it.
+// mappedFile returns a File for mapped memory, and adds it to all.
 func mappedFile(data []byte, unmap func() error) *File {
 	f := &File{data: data, unmap: unmap}
 	all.Lock()
@@ -82,9 +83,9 @@ func mappedFile(data []byte, unmap func() error) *File {
 	return f
 }
 
-// Trim has the pages of all mapped files leave this process's memory. Who reads or
-// writes them gets them back, from the system's memory as long as that has room for
-// them.
+// Trim removes the pages of all mapped files from this process's memory. A page comes
+// back when it is read or written next: from the system's page cache as long as that has
+// room for it, else from the file.
 func Trim() {
 	all.Lock()
 	defer all.Unlock()
@@ -93,12 +94,13 @@ func Trim() {
 	}
 }
 
-// Will tells the system that part of the contents, a slice of Bytes, is read next,
-// from front to back. Done tells it that the part is not needed for a while: its
-// pages may go, and come again from the file. Both are advice alone.
+// Will tells the system that part of the contents, a slice of Bytes, is read next, from
+// front to back. It is only advice.
 func (f *File) Will(part []byte) { f.advise(part, willNeed) }
 
-// Done is described at Will.
+// Done tells the system that part of the contents, a slice of Bytes, is not needed for a
+// while: its pages may leave memory, and are read from the file when they are needed
+// again. It is only advice.
 func (f *File) Done(part []byte) { f.advise(part, notNeeded) }
 
 type advice int

@@ -10,8 +10,8 @@ import (
 )
 
 // Scratch maps n bytes of a new file without a name in a folder: memory whose pages may
-// leave that of the process (Trim). They are zero, and may be changed. The room for all
-// of them is taken at once, so that later writes do not fail.
+// leave the process (see Trim). The bytes are zero at first, and may be changed. Disk
+// space for all of them is allocated at once, so that later writes do not fail.
 func Scratch(folder string, n int) (_ *File, err error) {
 	defer must.Catch(&err)
 	f := must.GetAs(unnamed(folder))("scratch file")
@@ -25,7 +25,7 @@ func Scratch(folder string, n int) (_ *File, err error) {
 	return mappedFile(data, func() error { return unix.Munmap(data) }), nil
 }
 
-// unnamed opens a file that nobody else sees.
+// unnamed opens a new file that has no name.
 func unnamed(folder string) (*os.File, error) {
 	if fd, err := unix.Open(folder, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600); err == nil {
 		return os.NewFile(uintptr(fd), folder), nil

@@ -4,5 +4,5 @@ package mapped
 
 import "errors"
 
-// Scratch maps n bytes of a new file without a name in a folder, on Linux.
+// Scratch is supported on Linux only.
 func Scratch(string, int) (*File, error) { return nil, errors.ErrUnsupported }

@@ -1,5 +1,5 @@
-// Package onnxruntime runs ONNX models with ONNX Runtime, through Python, for outputs that owe nothing to this program's own
-// float model.
+// Package onnxruntime runs ONNX models with ONNX Runtime, through Python. The outputs are a reference that is independent of
+// this program's own float model.
 package onnxruntime
 
 import (
@@ -23,20 +23,22 @@ import (
 //go:embed run.py
 var script string
 
-// Array is an input, row-major. With a nil shape it has that of the model, where one axis may be open.
+// Array is an input, row-major. If Shape is nil, the input has the shape that the model declares, in
+// which one axis may be open.
 type Array struct {
 	Shape  []int
 	Values []float64
 }
 
-// array is an Array as the script reads and writes it: float64, little-endian.
+// array is the JSON of an Array as the script reads and writes it. Data has the values as
+// little-endian float64.
 type array struct {
 	Shape []int  `json:"shape"`
 	Data  []byte `json:"data"`
 }
 
-// Run runs the model of a file and returns its outputs of the given names, in order. The interpreter is that of
-// PROVE_MODEL_PYTHON, or python3.
+// Run runs the model in a file and returns the outputs of the given names, in order. The environment variable
+// PROVE_MODEL_PYTHON names the Python interpreter; the default is python3.
 func Run(ctx context.Context, path string, inputs map[string]Array, outputs []string) (_ []statement.Tensor, err error) {
 	defer must.Catch(&err)
 	job := struct {
@@ -69,7 +71,8 @@ func Run(ctx context.Context, path string, inputs map[string]Array, outputs []st
 	return out, nil
 }
 
-// lastLine is what a Python program says in the end, as an error, nil if it says nothing.
+// lastLine returns the last line of a Python program's error output, which names the
+// exception, as an error; nil if there is none.
 func lastLine(s string) error {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	if last := lines[len(lines)-1]; last != "" {

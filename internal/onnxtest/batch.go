@@ -1,4 +1,4 @@
-// Package onnxtest reads ONNX models in the ways that only tests want.
+// Package onnxtest reads ONNX models in ways that only tests need.
 package onnxtest
 
 import (
@@ -13,8 +13,9 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// OpenBatch reads an operator's model with the leading axis of all inputs left
-// open, for a batch of two; nil if that is no model.
+// OpenBatch reads an operator's model, leaves the leading axis of all inputs open, and
+// makes the graph for a batch of two. It returns nil if an input has no axes, or the
+// model cannot be read with such a batch.
 func OpenBatch(t *testing.T, path string) *graph.Graph {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -37,7 +38,7 @@ func OpenBatch(t *testing.T, path string) *graph.Graph {
 	}
 	fg, err := onnx.Parse(bytes.Clone(data), onnx.Options{Dims: map[string]int{"batch": 2}})
 	if err != nil {
-		return nil // the batch is in a constant, for one
+		return nil // for example because a constant has the size of the batch
 	}
 	return fg
 }

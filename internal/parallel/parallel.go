@@ -1,8 +1,8 @@
 // Package parallel runs loops on all cores.
 //
-// Nothing here depends on scheduling: callers give work whose result is the
-// same however the range is split, so that a proof's bytes never depend on
-// the number of threads.
+// Results must not depend on scheduling: callers pass work whose result is the same
+// however the range is split, so that a proof's bytes never depend on the number of
+// threads.
 package parallel
 
 import (
@@ -11,19 +11,20 @@ import (
 	"sync/atomic"
 )
 
-// chunksPerWorker is how many pieces each goroutine gets on average: enough
-// that one slow piece does not leave the others waiting.
+// chunksPerWorker is the number of pieces of a loop that each goroutine gets on average:
+// enough that one slow piece does not leave the other goroutines waiting.
 const chunksPerWorker = 4
 
-// chunksBetween is the same where something is called between pieces.
+// chunksBetween is chunksPerWorker while a function is called between pieces (see
+// Between).
 const chunksBetween = 64
 
-// between is called between pieces; nil if nothing is.
+// between is the function that Between has set; nil if there is none.
 var between atomic.Pointer[func()]
 
-// Between calls f before every piece of a loop, from any number of goroutines at once,
-// and cuts loops into more pieces, until restore is called. So code that watches the
-// process runs in time even if all cores are busy.
+// Between has f called before every piece of a loop, from any number of goroutines at
+// once, and has loops cut into more pieces, until restore is called. So code that watches
+// the process runs in time even if all cores are busy.
 func Between(f func()) (restore func()) {
 	old := between.Swap(&f)
 	return func() { between.Store(old) }
@@ -40,7 +41,7 @@ func For(n, grain int, f func(lo, hi int)) {
 		return
 	}
 	chunks := n / max(grain, 1)
-	if chunks <= 1 { // before GOMAXPROCS, which takes a lock that all cores wait for
+	if chunks <= 1 { // decided before the call of GOMAXPROCS, which takes a global lock
 		f(0, n)
 		return
 	}
@@ -63,8 +64,8 @@ func For(n, grain int, f func(lo, hi int)) {
 	})
 }
 
-// Collect is For for an f whose result add puts together with those of the other ranges. It is called
-// once for each range, one at a time.
+// Collect is For for an f that returns a function add, which adds the result of the range to a common
+// result. Collect calls each add once, and no two at the same time.
 func Collect(n, grain int, f func(lo, hi int) (add func())) {
 	var mu sync.Mutex
 	For(n, grain, func(lo, hi int) {

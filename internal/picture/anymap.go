@@ -10,8 +10,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// header reads the header of a portable any-map of bytes: P5 or P6, width, height and 255, with white space and
-// comments between them.
+// header reads the header of a portable any-map with one byte for each sample: P5 or P6, width, height and 255,
+// with white space and comments between them. kind is '5' (grey) or '6' (RGB).
 func header(r *bufio.Reader) (kind byte, c image.Config, err error) {
 	var magic [2]byte
 	if _, err := io.ReadFull(r, magic[:]); err != nil {
@@ -33,7 +33,8 @@ func header(r *bufio.Reader) (kind byte, c image.Config, err error) {
 	return magic[1], c, nil
 }
 
-// number reads a number and the one white space after it.
+// number reads a decimal number, white space and comments before it, and one character of
+// white space after it.
 func number(r *bufio.Reader) (int, error) {
 	n, digits := 0, false
 	for {
@@ -60,7 +61,7 @@ func anyMapConfig(r io.Reader) (image.Config, error) {
 	return c, err
 }
 
-// anyMap reads a picture whose size has been checked.
+// anyMap reads a picture whose size has been checked before.
 func anyMap(from io.Reader) (_ image.Image, err error) {
 	defer must.Catch(&err)
 	r := bufio.NewReader(from)

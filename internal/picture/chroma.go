@@ -2,8 +2,9 @@ package picture
 
 import "image"
 
-// near returns, for place i along an axis of colours with half as many entries as pixels, the entry that covers it
-// and the next one, on the side that the pixel lies on; both are in [0, n).
+// near serves to interpolate colour samples, of which there are n along an axis with twice as many pixels. It
+// returns the index of the sample that covers pixel i, and that of the neighbouring sample on the side where the
+// pixel lies; both are in [0, n).
 func near(i, n int) (at, next int) {
 	at = min(i/2, n-1)
 	if next = at - 1; i%2 == 1 {
@@ -12,13 +13,14 @@ func near(i, n int) (at, next int) {
 	return at, max(0, min(next, n-1))
 }
 
-// planes are the colours of a picture, read by place.
+// planes are the colour planes (Cb and Cr) of a picture.
 type planes struct {
 	*image.YCbCr
-	width, height int  // of the planes of colours
-	repeated      bool // along their width: libjpeg-turbo interpolates from three entries on
+	width, height int  // of the colour planes
+	repeated      bool // samples are repeated, not interpolated: libjpeg-turbo interpolates only widths of three samples or more
 }
 
+// planesOf computes the size of the colour planes from the subsampling.
 func planesOf(m *image.YCbCr) planes {
 	b := m.Bounds()
 	p := planes{YCbCr: m, width: b.Dx(), height: b.Dy()}
@@ -34,8 +36,9 @@ func planesOf(m *image.YCbCr) planes {
 	return p
 }
 
-// jpegReader gives the pixels of a JPEG. Colours of half the resolution are interpolated as ONNX's ImageDecoder says,
-// which is what libjpeg-turbo does (jdsample.c), and converted as there (jdcolor.c). Other resolutions are repeated.
+// jpegReader returns the reader (see reader) of a JPEG. Colours of half the resolution are interpolated as ONNX's
+// ImageDecoder prescribes, which is what libjpeg-turbo does (jdsample.c), and converted to RGB as there (jdcolor.c),
+// with coefficients in units of 2^−16. Colours of other resolutions are repeated.
 func jpegReader(m *image.YCbCr) func(x, y int) (r, g, b uint8) {
 	p := planesOf(m)
 	colour := func(plane []uint8, x, y int) int32 {
@@ -70,8 +73,8 @@ func jpegReader(m *image.YCbCr) func(x, y int) (r, g, b uint8) {
 	}
 }
 
-// webpReader gives the pixels of a WebP with losses, interpolated (dsp/upsampling.c) and converted (dsp/yuv.h) as
-// libwebp does.
+// webpReader returns the reader (see reader) of a lossy WebP. Colours are interpolated (dsp/upsampling.c) and
+// converted to RGB (dsp/yuv.h) as by libwebp.
 func webpReader(m *image.YCbCr) func(x, y int) (r, g, b uint8) {
 	p := planesOf(m)
 	colour := func(plane []uint8, x, y int) int32 {
@@ -79,6 +82,7 @@ func webpReader(m *image.YCbCr) func(x, y int) (r, g, b uint8) {
 		j, below := near(y, p.height)
 		at := func(x, y int) int32 { return int32(plane[y*m.CStride+x]) }
 		here, beside, under, across := at(i, j), at(next, j), at(i, below), at(next, below)
+		// (9·here + 3·beside + 3·under + across)/16, rounded as libwebp does.
 		return ((here+beside+under+across+8+2*(beside+under))>>3 + here) >> 1
 	}
 	scaled := func(v, by int32) int32 { return v * by >> 8 }

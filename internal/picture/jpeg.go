@@ -9,61 +9,63 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// This decoder is here, and the standard library's is not used, because pixels are inputs of proofs: they must be the same
-// whatever the version of Go, and those that ONNX's tests expect. It reads sequential and progressive files of ITU-T T.81 with
-// Huffman codes and 8 bits a sample, and transforms blocks with the integers of libjpeg's jidctint.c.
+// The standard library's decoder is not used, because pixels are inputs of proofs: they must be the same with every version of
+// Go, and be those that ONNX's tests expect. This decoder reads sequential and progressive files of ITU-T T.81 with Huffman
+// codes and 8 bits for each sample, and transforms blocks with the integer arithmetic of libjpeg's jidctint.c.
 
 var errShort = errors.New("it ends too early")
 
-// zigzag is the place of each coefficient of a block, row by row.
+// zigzag maps the index of a coefficient in a file to its index in a block, row by row.
 var zigzag = [64]uint8{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
 	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 }
 
-// huffman is a table of codes: of each length the first code, the place of its value, and how many there are.
+// huffman is a table of codes. For each length of codes it has the first code, the index of that code's
+// value, and the number of codes.
 type huffman struct {
 	first, at, count [17]int32
 	values           []byte
 }
 
-// plane is a component of a picture.
+// plane is a component of a picture: brightness (or grey), Cb or Cr.
 type plane struct {
-	id, h, v      int
-	table         byte // of quantisation
-	quantised     *[64]uint16
-	width, height int // samples
-	across, down  int // blocks, whole units of interleaved scans
-	blocks        [][64]int16
-	predicted     int32 // the last block's first coefficient
+	id, h, v      int         // its number in the file, and its sampling factors
+	table         byte        // number of its quantisation table
+	quantised     *[64]uint16 // that table, as it is at the component's first scan
+	width, height int         // in samples
+	across, down  int         // in blocks, rounded up to whole units of interleaved scans
+	blocks        [][64]int16 // coefficients before dequantisation
+	predicted     int32       // the first coefficient of the block before, which predicts the next
 }
 
+// jpegDecoder is the state of decoding a file.
 type jpegDecoder struct {
 	data          []byte // what is not read yet
 	width, height int
 	progressive   bool
 	planes        []*plane
 	quantisation  [4]*[64]uint16
-	codes         [2][4]*huffman // for first coefficients, and the others
-	restart       int            // units between restarts, 0 for none
+	codes         [2][4]*huffman // for the first coefficients of blocks (DC), and for the others (AC)
+	restart       int            // number of units between restarts; 0 means no restarts
 
-	bits  uint32
-	count uint
+	bits  uint32 // the byte of the scan that is being read
+	count uint   // how many of its bits are left
 }
 
-// decodeJPEG is the decoder of a format.
+// decodeJPEG decodes a JPEG file, as format.decode.
 func decodeJPEG(r io.Reader) (_ image.Image, err error) {
 	defer must.Catch(&err)
 	data := must.Get(io.ReadAll(r))
-	d := &jpegDecoder{data: data[2:]} // behind its magic
+	d := &jpegDecoder{data: data[2:]} // after the first two bytes, the magic
 	must.OK(d.read())
 	return d.picture()
 }
 
-// segment returns the next marker and, if it has one, its content.
+// segment returns the next marker and, if the marker has a content, that.
 func (d *jpegDecoder) segment() (marker byte, content []byte, err error) {
 	for len(d.data) >= 2 && (d.data[0] != 0xff || d.data[1] == 0xff || d.data[1] == 0) {
-		d.data = d.data[1:] // padding, or what is left of a scan
+		d.data = d.data[1:] // padding, or the rest of a scan
 	}
 	if len(d.data) < 2 {
 		return 0, nil, errShort
@@ -117,6 +119,7 @@ func (d *jpegDecoder) read() (err error) {
 	}
 }
 
+// frame reads a frame header: the size of the picture and its components.
 func (d *jpegDecoder) frame(c []byte) error {
 	if d.planes != nil || len(c) < 6 || len(c) != 6+3*int(c[5]) {
 		return errors.New("its frame is damaged")
@@ -148,6 +151,7 @@ func (d *jpegDecoder) frame(c []byte) error {
 	return nil
 }
 
+// readQuantisation reads quantisation tables.
 func (d *jpegDecoder) readQuantisation(c []byte) error {
 	for len(c) > 0 {
 		wide, at := int(c[0]>>4), c[0]&15
@@ -167,6 +171,8 @@ func (d *jpegDecoder) readQuantisation(c []byte) error {
 	return nil
 }
 
+// readCodes reads Huffman tables. Codes of each length follow those of the length before, with a
+// zero bit appended.
 func (d *jpegDecoder) readCodes(c []byte) error {
 	for len(c) > 0 {
 		if len(c) < 17 || c[0]>>4 > 1 || c[0]&15 > 3 {
@@ -191,7 +197,8 @@ func (d *jpegDecoder) readCodes(c []byte) error {
 	return nil
 }
 
-// bit reads a bit of a scan.
+// bit reads the next bit of a scan. A byte of 0xff in a scan is followed by 0, else it
+// begins a marker.
 func (d *jpegDecoder) bit() (int32, error) {
 	if d.count == 0 {
 		if len(d.data) == 0 {
@@ -222,7 +229,8 @@ func (d *jpegDecoder) number(n int) (v int32, err error) {
 	return v, nil
 }
 
-// signed reads a number of n bits of which half stand for negative ones.
+// signed reads a number of n bits. If its first bit is 0 it stands for a negative number:
+// v − (2^n − 1).
 func (d *jpegDecoder) signed(n int) (int32, error) {
 	v, err := d.number(n)
 	if n > 0 && v < 1<<(n-1) {
@@ -231,6 +239,7 @@ func (d *jpegDecoder) signed(n int) (int32, error) {
 	return v, err
 }
 
+// symbol reads a Huffman code and returns its value.
 func (d *jpegDecoder) symbol(t *huffman) (byte, error) {
 	code := int32(0)
 	for n := 1; n <= 16; n++ {
@@ -246,7 +255,7 @@ func (d *jpegDecoder) symbol(t *huffman) (byte, error) {
 	return 0, errors.New("it has a code that stands for nothing")
 }
 
-// picture transforms all blocks.
+// picture transforms all blocks to samples and returns the picture.
 func (d *jpegDecoder) picture() (image.Image, error) {
 	if d.planes == nil {
 		return nil, errShort
@@ -274,7 +283,9 @@ func (d *jpegDecoder) picture() (image.Image, error) {
 		SubsampleRatio: ratio, Rect: size}, nil
 }
 
-// transform is the inverse transform of a block (jidctint.c): columns first, which keep two bits more.
+// transform dequantises a block by the table by, applies the inverse DCT (jidctint.c) and writes the
+// samples to out. It transforms columns first, whose results keep two fractional bits; the second
+// shift removes these, and the factor 8 of both transforms.
 func transform(block *[64]int16, by *[64]uint16, out []uint8, stride int) {
 	var work [64]int32
 	for x := range 8 {
@@ -293,6 +304,8 @@ func transform(block *[64]int16, by *[64]uint16, out []uint8, stride int) {
 	}
 }
 
+// transform8 is the inverse DCT of 8 numbers, times √8. The factors have 13 fractional bits: 4433
+// is 0.541196100·2^13, for example. The results are rounded to drop shift bits.
 func transform8(in [8]int32, shift int) (out [8]int32) {
 	z1 := (in[2] + in[6]) * 4433
 	a2, a3 := z1-in[6]*15137, z1+in[2]*6270

@@ -1,8 +1,9 @@
-// Package picture decodes files of pictures to pixels, as ONNX's ImageDecoder says: JPEG (baseline and
-// progressive), PNG, BMP, TIFF, WebP (its first frame), and portable any-map files of bytes (PGM and PPM).
+// Package picture decodes files of pictures to pixels, as ONNX's ImageDecoder prescribes: JPEG (baseline and
+// progressive), PNG, BMP, TIFF, WebP (its first frame), and portable any-map files with one byte for each
+// sample (PGM and PPM).
 //
-// Files are not trusted: their sizes are checked before anything is made for the pixels, so that memory stays
-// below MaxPixels times a few tens of bytes.
+// Files are not trusted: their sizes are checked before memory for the pixels is allocated, so that memory
+// stays below MaxPixels times a few tens of bytes.
 package picture
 
 import (
@@ -22,7 +23,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Bounds of a file: of its bytes, of its pixels, and of the scans of a JPEG, each of which passes over all pixels.
+// Bounds on the bytes and the pixels of a file, and on the scans of a JPEG, each of which may pass over all
+// pixels.
 const (
 	MaxBytes  = 1 << 26
 	MaxPixels = 1 << 23
@@ -36,7 +38,7 @@ const (
 	Grayscale = "Grayscale"
 )
 
-// Channels is the number of channels of an order, 0 if there is no such order.
+// Channels returns the number of channels of an order; 0 if there is no such order.
 func Channels(order string) int {
 	switch order {
 	case RGB, BGR:
@@ -47,9 +49,9 @@ func Channels(order string) int {
 	return 0
 }
 
-// format is a kind of file: how it begins, and how it is read.
+// format is a format of files: how a file begins, and the functions that read it.
 type format struct {
-	magic  string // ? is any byte
+	magic  string // the first bytes; ? stands for any byte
 	name   string
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -66,7 +68,7 @@ var formats = []format{
 	{"P6", "PPM", anyMapConfig, anyMap},
 }
 
-// formatOf returns the format that a file begins like.
+// formatOf returns the format of a file, by its first bytes.
 func formatOf(data []byte) (*format, error) {
 	for i := range formats {
 		f := &formats[i]
@@ -84,14 +86,15 @@ func formatOf(data []byte) (*format, error) {
 	return nil, errors.New("no picture in a format that is decoded: JPEG, PNG, BMP, TIFF, WebP, PGM (P5) or PPM (P6)")
 }
 
-// Size returns the height and width of the picture in a file. It is an error if the file has no such picture, or
-// one that is too large.
+// Size returns the height and width of the picture in a file. It returns an error if the format is not known, or
+// the picture is too large.
 func Size(data []byte) (height, width int, err error) {
 	defer must.Catch(&err)
 	f := must.Get(formatOf(data))
 	return f.size(data)
 }
 
+// size is Size for a file in this format.
 func (f *format) size(data []byte) (height, width int, err error) {
 	defer must.Catch(&err)
 	if len(data) > MaxBytes {
@@ -107,9 +110,9 @@ func (f *format) size(data []byte) (height, width int, err error) {
 	return c.Height, c.Width, nil
 }
 
-// Decode returns the pixels of a file, row by row, each of Channels(order) bytes. Grey pixels are as many reds,
-// greens and blues; grey of colours is (299·red + 587·green + 114·blue)/1000, rounded. A picture that is not opaque,
-// or that has 16 bits a channel or four inks, is refused.
+// Decode returns the pixels of a file, row by row, each of Channels(order) bytes. In a colour order, the channels of
+// a grey pixel are equal. In Grayscale, a colour becomes (299·red + 587·green + 114·blue)/1000, rounded. A picture
+// that is not opaque, or that has 16 bits for each channel, or four inks, is refused.
 func Decode(data []byte, order string) (height, width int, pixels []byte, err error) {
 	defer must.Catch(&err)
 	channels := Channels(order)
@@ -142,12 +145,14 @@ func Decode(data []byte, order string) (height, width int, pixels []byte, err er
 	return height, width, pixels, nil
 }
 
-// grey is the brightness of a colour by ITU-R BT.601, as Pillow rounds it.
+// grey is the brightness of a colour by ITU-R BT.601, with weights in units of 2^−16, and
+// rounded as by Pillow.
 func grey(r, g, b uint8) uint8 {
 	return uint8((19595*uint32(r) + 38470*uint32(g) + 7471*uint32(b) + 1<<15) >> 16)
 }
 
-// reader returns what gives the pixel in column x and row y, both from 0 on.
+// reader returns a function that returns the colour of the pixel in column x and row y,
+// both counted from 0.
 func reader(m image.Image, name string) (func(x, y int) (r, g, b uint8), error) {
 	if o, ok := m.(interface{ Opaque() bool }); !ok || !o.Opaque() {
 		return nil, errors.New("a picture of which parts are transparent: give it a background")

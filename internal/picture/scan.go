@@ -9,18 +9,19 @@ import (
 
 var errScan = errors.New("a scan is damaged")
 
-// scan is a pass over the blocks of some components: over coefficients from one to another, in zigzag order, and in progressive
-// files over all bits from one on, or one bit more.
+// scan is a pass over the blocks of some components. It has the coefficients with indices from to to, in zigzag order. In a
+// progressive file it has these coefficients without their low lowest bits, or one bit more of them than earlier scans.
 type scan struct {
 	*jpegDecoder
 	planes    []*plane
-	first     []*huffman // by component
-	rest      []*huffman
-	from, to  int
-	high, low int // the bit of earlier scans, 0 for none, and of this one
-	skip      int32
+	first     []*huffman // for each component, the codes for first coefficients
+	rest      []*huffman // for each component, the codes for the others
+	from, to  int        // first and last index of its coefficients
+	high, low int        // lowest bit that earlier scans had (0 if there was none), and that this one has
+	skip      int32      // number of following blocks in which this scan has nothing more
 }
 
+// scan reads the header of a scan, and then the scan.
 func (d *jpegDecoder) scan(c []byte) error {
 	if d.planes == nil || len(c) < 1 || c[0] < 1 || int(c[0]) > len(d.planes) || len(c) != 4+2*int(c[0]) {
 		return errScan
@@ -48,7 +49,7 @@ func (s *scan) add(id int, first, rest byte) error {
 		return errScan
 	}
 	p := s.jpegDecoder.planes[at]
-	if p.quantised == nil { // what holds at its first scan
+	if p.quantised == nil { // the table that is set at the component's first scan
 		p.quantised = s.quantisation[p.table]
 	}
 	if p.quantised == nil || slices.Contains(s.planes, p) {
@@ -58,7 +59,8 @@ func (s *scan) add(id int, first, rest byte) error {
 	return nil
 }
 
-// run reads the units of the scan: a block of one component, or blocks of all, interleaved.
+// run reads the units of the scan. A unit is one block if the scan has one component, else
+// h·v blocks of each component.
 func (s *scan) run() (err error) {
 	defer must.Catch(&err)
 	one := len(s.planes) == 1
@@ -92,7 +94,7 @@ func (s *scan) run() (err error) {
 	return nil
 }
 
-// begin is the state in which a scan, and what follows a restart, begins.
+// begin sets the state to that at the beginning of a scan and after a restart.
 func (s *scan) begin() {
 	s.count, s.skip = 0, 0
 	for _, p := range s.planes {
@@ -100,6 +102,7 @@ func (s *scan) begin() {
 	}
 }
 
+// block reads the coefficients of a block of component i.
 func (s *scan) block(i int, b *[64]int16) error {
 	if s.from == 0 {
 		if err := s.firstOf(i, b); err != nil {
@@ -115,7 +118,8 @@ func (s *scan) block(i int, b *[64]int16) error {
 	return s.others(s.rest[i], b)
 }
 
-// firstOf reads the first coefficient, which is told by its difference from the last block's, or one more bit of it.
+// firstOf reads the first coefficient of a block, which is coded by its difference from that of the block before, or
+// one more bit of it.
 func (s *scan) firstOf(i int, b *[64]int16) error {
 	if s.high > 0 {
 		bit, err := s.bit()
@@ -135,7 +139,8 @@ func (s *scan) firstOf(i int, b *[64]int16) error {
 	return err
 }
 
-// others reads the coefficients from s.from or 1 on, as runs of zeros and what follows them.
+// others reads the coefficients from max(s.from, 1) on. Each symbol has the length of a run
+// of zeros, and the size of the coefficient after it.
 func (s *scan) others(t *huffman, b *[64]int16) (err error) {
 	defer must.Catch(&err)
 	if s.skip > 0 {
@@ -145,7 +150,7 @@ func (s *scan) others(t *huffman, b *[64]int16) (err error) {
 	for k := max(s.from, 1); k <= s.to; k++ {
 		symbol := must.Get(s.symbol(t))
 		run, n := int(symbol>>4), int(symbol&15)
-		if n == 0 && run < 15 { // no more in this block, nor in others
+		if n == 0 && run < 15 { // only zeros follow in this block, and in some blocks after it
 			return s.end(run)
 		}
 		if k += run; k > s.to {
@@ -159,14 +164,16 @@ func (s *scan) others(t *huffman, b *[64]int16) (err error) {
 	return nil
 }
 
-// end reads in how many blocks after this one nothing is left.
+// end reads the number of blocks after this one in which this scan has nothing more: 2^n
+// − 1, plus a number of n bits.
 func (s *scan) end(n int) error {
 	v, err := s.number(n)
 	s.skip = 1<<n - 1 + v
 	return err
 }
 
-// refine reads one bit more of the coefficients, and those that begin with this bit.
+// refine reads one more bit of the coefficients that are not 0 so far, and those of which
+// this bit is the first that is not 0.
 func (s *scan) refine(t *huffman, b *[64]int16) (err error) {
 	defer must.Catch(&err)
 	k := s.from
@@ -198,8 +205,8 @@ func (s *scan) refine(t *huffman, b *[64]int16) (err error) {
 	return nil
 }
 
-// refineRun passes over so many coefficients that are 0, from k on, and reads a bit of each other one before the next 0. It
-// returns the place of that.
+// refineRun passes over the given number of coefficients that are 0, from index k on, and reads one more bit of each other
+// coefficient before the next 0 after them. It returns the index of that 0.
 func (s *scan) refineRun(b *[64]int16, k, zeros int) (int, error) {
 	for ; k <= s.to; k++ {
 		c := &b[zigzag[k]]

@@ -1,12 +1,14 @@
-// Package quote puts names from files of others into messages.
+// Package quote prepares names from untrusted files for messages.
 package quote
 
 import "fmt"
 
-// most bytes of a name are shown: names can be as long as the file that they are from.
+// most is the number of bytes of a name that are shown: names can be as long as the file
+// that has them.
 const most = 120
 
-// Name is a name in quotes, with what cannot be printed escaped, shortened.
+// Name returns a name in quotes, shortened to most bytes, with unprintable characters
+// escaped.
 func Name(s string) string {
 	if len(s) > most {
 		return fmt.Sprintf("%q…", s[:most])

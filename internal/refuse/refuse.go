@@ -1,6 +1,6 @@
-// Package refuse ends the reading of a file, or the making of a circuit, from somewhere within it. Functions of many parts refuse with a
-// panic, that of package must, instead of handing an error through all of them, and the package makes that an error again before it
-// returns (Caught), as encoding/json does. Panics of other kinds, such as an index out of range, stay panics.
+// Package refuse stops the reading of a file, or the making of a circuit, from deep inside it. Functions do not return errors through
+// many levels of calls: they refuse by a panic of package must, and the exported functions turn this panic into an error before they
+// return (Caught), as encoding/json does. Other panics, such as an index out of range, stay panics.
 package refuse
 
 import (
@@ -9,31 +9,32 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// With refuses with a reason.
+// With refuses with a reason, which is formatted as by fmt.Errorf.
 func With(format string, args ...any) { must.OK(fmt.Errorf(format, args...)) }
 
-// If refuses with a reason if something is so. The reason's arguments are computed in any case: they are plain values, and outside of
-// loops over data.
+// If refuses with a reason if is is true. The arguments of the reason are always computed, so they should be plain values, and If
+// should not be called in loops over data.
 func If(is bool, format string, args ...any) {
 	if is {
 		With(format, args...)
 	}
 }
 
-// Caught returns the error with which f refuses, nil if it does not.
+// Caught calls f and returns the error with which it refuses; nil if it does not.
 func Caught(f func()) (err error) {
 	defer must.Catch(&err)
 	f()
 	return nil
 }
 
-// Result returns what f gives, or the error with which it refuses.
+// Result returns the result of f, or the error with which f refuses.
 func Result[T any](f func() T) (v T, err error) {
 	err = Caught(func() { v = f() })
 	return v, err
 }
 
-// Within has what f refuses be about a part of what is read.
+// Within calls f. If f refuses, Within refuses with the same reason, prefixed by part,
+// which names what f reads.
 func Within(part string, f func()) {
 	if err := Caught(f); err != nil {
 		With("%s: %w", part, err)

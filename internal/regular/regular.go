@@ -1,6 +1,6 @@
-// Package regular opens the files of a model, and secrets. Such a name may stand for a pipe, whose opening
-// waits for a writer, or for a device, which never ends. These are refused before they are
-// opened.
+// Package regular opens files that must be regular, such as those of a model, and secrets. A path may also
+// name a pipe, whose opening waits for a writer, or a device, which may never end. These are refused
+// before they are opened.
 package regular
 
 import (
@@ -29,7 +29,8 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return root.Open(name)
 }
 
-// Read reads a regular file of at most most bytes.
+// Read reads a regular file whole. It returns an error if the file has more than most
+// bytes.
 func Read(path string, most int) (_ []byte, err error) {
 	defer must.Catch(&err)
 	f := must.Get(Open(path))
@@ -41,6 +42,7 @@ func Read(path string, most int) (_ []byte, err error) {
 	return data, err
 }
 
+// check returns an error unless st is a regular file; it passes err on.
 func check(st fs.FileInfo, err error) error {
 	if err != nil {
 		return err

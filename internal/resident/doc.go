@@ -1,5 +1,5 @@
-// Package resident returns the memory that this process has, and the memory that it
-// may have, as Linux reports them. On other systems nothing is known.
+// Package resident returns how much memory this process uses, and how much it may use, as
+// Linux reports it. On other systems nothing is known.
 package resident
 
 // Sizes are the bytes of this process that are in memory now: of its own, and of files

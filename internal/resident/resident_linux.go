@@ -18,7 +18,8 @@ func Now() (Sizes, bool) {
 	return sizes(string(data), int64(os.Getpagesize()))
 }
 
-// sizes reads statm: the second number is all pages, the third those of files.
+// sizes parses /proc/self/statm: its second number is the number of resident pages, the
+// third those of mapped files among them.
 func sizes(statm string, page int64) (Sizes, bool) {
 	f := strings.Fields(statm)
 	if len(f) < 3 {
@@ -32,7 +33,8 @@ func sizes(statm string, page int64) (Sizes, bool) {
 	return Sizes{(all - file) * page, file * page}, true
 }
 
-// Available returns the bytes of memory that the system says are free, 0 if it does not.
+// Available returns the bytes of memory that the system reports as available; 0 if it
+// does not report them.
 func Available() int64 {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
@@ -48,8 +50,8 @@ func Available() int64 {
 	return 0
 }
 
-// Container returns the bytes that the container may have which this process is in, and
-// which file says so; 0 if there is no limit.
+// Container returns the memory limit, in bytes, of the container in which this process
+// runs, and the file that states it; 0 if there is no limit.
 func Container() (bytes int64, from string) {
 	bytes, from = container(os.DirFS("/"))
 	if from != "" {
@@ -60,14 +62,16 @@ func Container() (bytes int64, from string) {
 
 const groups = "sys/fs/cgroup"
 
-// container is Container in a file system: the least limit of the process's group and
-// of those above it, of version 2 (cgroups(7)) and version 1. Where the group's folder
-// is not there, as in a container that has its own root, the root of the mount counts.
+// container is Container for a given file system: the least limit of the process's
+// control group and of the groups above it, of version 2 (cgroups(7)) and version 1. If
+// the group's folder is missing, as in a container that has its own root, the limit at
+// the root of the mount counts.
 func container(root fs.FS) (bytes int64, from string) {
 	data, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
 		return 0, ""
 	}
+	// least lowers bytes to the limits of a group and of those above it, in files called name.
 	least := func(folder, group, name string) {
 		for at := path.Join("/", group); ; at = path.Dir(at) {
 			file := path.Join(folder, at, name)
@@ -92,6 +96,7 @@ func container(root fs.FS) (bytes int64, from string) {
 	return bytes, from
 }
 
+// hasController reports whether a comma-separated list has a name.
 func hasController(list, name string) bool {
 	for c := range strings.SplitSeq(list, ",") {
 		if c == name {
@@ -101,10 +106,11 @@ func hasController(list, name string) bool {
 	return false
 }
 
-// unlimited is what version 1 has for no limit, or more: the largest number of pages.
+// unlimited is a number at or above which a limit means no limit: version 1 states the
+// largest number of pages, in bytes, then.
 const unlimited = 1 << 60
 
-// limitIn reads a limit, 0 if there is none.
+// limitIn reads a limit from a file; 0 if there is none.
 func limitIn(root fs.FS, file string) int64 {
 	data, err := fs.ReadFile(root, file)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Append appends the canonical encoding of a message (docs/proof-format.md, "Canonical protobuf"). Of a Frame, of which one field is
-// there, Commitments, Io, Opening and End are there if they are not nil.
+// Append appends the canonical encoding of a message (docs/proof-format.md, "Canonical protobuf"). A Frame has exactly one field, so
+// its byte fields Commitments, Io, Opening and End are encoded if they are not nil, even if they are empty.
 func Append[M any](b []byte, message *M) []byte {
 	return appendFields(b, reflect.ValueOf(message).Elem())
 }
@@ -17,16 +17,16 @@ func Append[M any](b []byte, message *M) []byte {
 // Equal reports whether two messages have the same encoding.
 func Equal[M any](a, b *M) bool { return bytes.Equal(Append(nil, a), Append(nil, b)) }
 
-// Clone returns a copy.
+// Clone returns a deep copy.
 func Clone[M any](message *M) *M {
 	copied := new(M)
 	if err := Decode(Append(nil, message), copied); err != nil {
-		panic(err) // of what has just been written
+		panic(err) // cannot happen: it decodes what Append has just encoded
 	}
 	return copied
 }
 
-// number returns the number of field i of a type of messages.
+// number returns the protobuf number of field i of a message type, from its struct tag.
 func number(t reflect.Type, i int) protowire.Number {
 	n := protowire.Number(0)
 	for _, digit := range t.Field(i).Tag.Get("field") {
@@ -35,9 +35,11 @@ func number(t reflect.Type, i int) protowire.Number {
 	return n
 }
 
-// isMessage reports whether a type is a pointer to messages.
+// isMessage reports whether a field type is a message: messages are pointers to structs.
 func isMessage(t reflect.Type) bool { return t.Kind() == reflect.Pointer }
 
+// appendFields appends the fields of message m in the order of the struct, without those that have
+// their default value.
 func appendFields(b []byte, m reflect.Value) []byte {
 	for i := range m.NumField() {
 		n, v := number(m.Type(), i), m.Field(i)
@@ -76,7 +78,8 @@ func appendFields(b []byte, m reflect.Value) []byte {
 	return b
 }
 
-// encoded is what is written for a number: signed ones but for enumerations are zigzag.
+// encoded returns the varint for a number: signed integers are zigzag-encoded,
+// enumerations are not.
 func encoded(v reflect.Value) uint64 {
 	switch {
 	case v.CanUint():
@@ -90,9 +93,11 @@ func encoded(v reflect.Value) uint64 {
 
 var errMalformed = errors.New("schema: not a message of this type")
 
-// Decode sets an empty message to the one that b encodes, canonically or not.
+// Decode decodes b, canonical or not, into an empty message.
 func Decode[M any](b []byte, message *M) error { return decode(b, reflect.ValueOf(message).Elem()) }
 
+// decode sets the fields of message m from their tags, in any order. It refuses numbers of fields
+// that m does not have.
 func decode(b []byte, m reflect.Value) error {
 	for len(b) > 0 {
 		n, kind, size := protowire.ConsumeTag(b)
@@ -129,6 +134,8 @@ func decode(b []byte, m reflect.Value) error {
 	return nil
 }
 
+// decodeBytes sets field v from the body of a length-delimited record: a string, a message, one
+// element of a list of messages, bytes, or packed numbers.
 func decodeBytes(body []byte, v reflect.Value) error {
 	switch {
 	case v.Kind() == reflect.String:
@@ -159,6 +166,7 @@ func decodeBytes(body []byte, v reflect.Value) error {
 	return nil
 }
 
+// set sets a number to the one that varint x encodes (see encoded).
 func set(v reflect.Value, x uint64) {
 	switch {
 	case v.CanUint():

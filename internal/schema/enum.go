@@ -1,6 +1,6 @@
-// Package schema has the messages of keys and proofs as their schema has them
-// (prover/proof/schema), and not as circuits: so that tests and tools can make files that no
-// circuit gives.
+// Package schema has the messages of keys and proofs as plain structs, one for each message
+// of their schema (prover/proof/schema). Unlike circuits, they can be given any contents, so
+// tests and tools can make files that no circuit would give.
 package schema
 
 // The values of enumerations.
@@ -34,8 +34,8 @@ const (
 	Func
 )
 
-// Progression is a Formula.Kind, the others are those of matrices.
+// Progression is a Formula.Kind. The other kinds are those of matrices.
 const Progression Enum = 3
 
-// Enum is the value of an enumeration, one that the schema names or another one.
+// Enum is the value of an enumeration. It may be a value that the schema does not name.
 type Enum int32

@@ -1,7 +1,7 @@
-// Package seq has what the standard library's slices lack.
+// Package seq has functions on slices that the standard library lacks.
 package seq
 
-// Map returns what f makes of each of a list, in order.
+// Map returns f(x) for each x of a list, in order.
 func Map[T, R any](list []T, f func(T) R) []R {
 	out := make([]R, len(list))
 	for i, x := range list {

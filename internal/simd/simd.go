@@ -1,9 +1,9 @@
-// Package simd says which vector instructions the assembly of this module may
-// use, once for all packages.
+// Package simd says which vector instructions the assembly of this module may use. All
+// its packages ask here.
 //
-// The environment variable PROVE_MODEL_ASM, read at start, forces a path:
-// "off", "avx2" or "avx512". What the processor lacks stays off. Any other
-// value is as if it were not set. Results never depend on the path.
+// The environment variable PROVE_MODEL_ASM, read at start, limits them: "off", "avx2" or
+// "avx512". Instructions that the processor lacks are never used. Any other value is
+// ignored. Results never depend on the instructions.
 package simd
 
 // Level is a set of vector instructions, each including those before it.
@@ -27,8 +27,8 @@ func (l Level) String() string {
 	return "off"
 }
 
-// Best is the highest level that the processor has, the build contains and
-// the environment allows.
+// Best returns the highest level that the processor has, the build contains and the
+// environment allows.
 func Best() Level { return best }
 
 // limit returns the highest level that a value of PROVE_MODEL_ASM allows.

@@ -1,4 +1,5 @@
-// Package story makes a language model that knows one story: small enough for a repository, and its answers are the same on every machine.
+// Package story makes a language model that knows one story. It is small enough for a repository, and its answers are the same on every
+// machine.
 package story
 
 import (
@@ -14,22 +15,22 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// words are the tokens of a language model that knows one story: after each word it gives the
-// next the highest score, and some others less.
+// words are the tokens of the model. After each word the model gives the next word of the
+// story the highest score.
 var words = []string{"<end>", "The", " capital", " of", " France", " is", " Paris", " Lyon", ".", " It", " lies", " on", " the", " Seine", " Rhône",
 	"!", " a", " b", " c", " d", " e", " f", " g", " h", " i", " j", " k", " l", " m", " n", " o", " p"}
 
-// follows says by word what may come next, in falling order of scores.
+// follows lists, for each word, the words that may come next, by descending scores.
 var follows = map[string][]string{
 	"The": {" capital"}, " capital": {" of"}, " of": {" France"}, " France": {" is"}, " is": {" Paris", " Lyon"}, " Paris": {".", "!"}, " Lyon": {".", "!"},
 	".": {" It", "<end>"}, " It": {" lies"}, " lies": {" on"}, " on": {" the"}, " the": {" Seine", " Rhône"}, " Seine": {"!", "."}, " Rhône": {"!"}, "!": {"<end>"},
 }
 
-// template writes a conversation as the story that its messages are.
+// template is a chat template that joins the contents of all messages.
 const template = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
-// Write leaves the model in the Hugging Face layout: a Llama whose layers add nothing,
-// so that the scores after a word are a row of its last matrix.
+// Write writes the model to a folder in the Hugging Face layout: a Llama whose layers add
+// nothing, so that the scores after a word are a row of its last matrix.
 func Write(folder string) (err error) {
 	defer must.Catch(&err)
 	must.OK(os.MkdirAll(folder, 0o755))
@@ -92,12 +93,13 @@ func Write(folder string) (err error) {
 	return writeTensors(filepath.Join(folder, "model.safetensors"), tensors, n)
 }
 
-// writeTensors writes vectors of n and matrices of n by n numbers.
+// writeTensors writes vectors of n numbers and matrices of n×n numbers to a safetensors
+// file.
 func writeTensors(path string, tensors map[string][]float32, n int) (err error) {
 	defer must.Catch(&err)
 	header := map[string]any{}
 	var data []byte
-	for _, name := range slices.Sorted(maps.Keys(tensors)) { // the same file every time, and so the same key
+	for _, name := range slices.Sorted(maps.Keys(tensors)) { // sorted, so that the file and the model's key are always the same
 		values := tensors[name]
 		shape := []int{n, n}
 		if len(values) == n {
