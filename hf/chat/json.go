@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// toJSON writes JSON as Python's json.dumps does, without escapes of other than ASCII.
+// toJSON writes JSON as Python's json.dumps does with ensure_ascii=False: characters beyond ASCII are not escaped.
 func (s *state) toJSON(v any, list []any, named map[string]any) any {
 	indent := -1
 	if n, ok := argument(list, named, 0, "indent", nil).(int); ok {
@@ -67,7 +67,7 @@ func (s *state) writeJSON(b *bytes.Buffer, v any, indent, depth int) {
 		if err := enc.Encode(v); err != nil {
 			s.fail("%v", err)
 		}
-		b.Truncate(b.Len() - 1) // the end of the line
+		b.Truncate(b.Len() - 1) // Encode ends with a newline
 	default:
 		s.fail("%s, which JSON does not have", brief(v))
 	}
