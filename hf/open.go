@@ -61,6 +61,7 @@ func OpenAdapted(path, adapter string) (*Model, error) {
 	return m, nil
 }
 
+// open is OpenAdapted without the path in the error. It closes the files that it has opened if it returns an error.
 func open(path, adapter string) (*Model, error) {
 	if strings.EqualFold(filepath.Ext(path), ".gguf") {
 		if adapter != "" {

@@ -130,6 +130,7 @@ func runAll(s *state, sc *scope, list []located) {
 // run defines the macro.
 func (m *macro) run(_ *state, sc *scope) { sc.vars[m.name] = m }
 
+// run runs the body once for each element of the list for which the filter holds, or otherwise if there is none.
 func (f forLoop) run(s *state, sc *scope) {
 	line := s.line
 	all := s.items(s.value(f.list, sc))

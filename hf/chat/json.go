@@ -17,6 +17,8 @@ func (s *state) toJSON(v any, list []any, named map[string]any) any {
 	return b.String()
 }
 
+// writeJSON writes v, within depth lists and mappings. If indent is not negative, every element is on a line of its own, indented by that
+// many spaces for each level.
 func (s *state) writeJSON(b *bytes.Buffer, v any, indent, depth int) {
 	s.nested(depth)
 	s.spend(1, 4*stepWork)

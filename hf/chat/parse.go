@@ -131,6 +131,8 @@ func (p *parser) statement() statement {
 	return nil
 }
 
+// The following functions read the rest of a statement behind its first word, up to the tag that ends the statement.
+
 func (p *parser) ifStatement() statement {
 	var conditions []expression
 	var bodies [][]located // one for each condition, and one more if there is an else
@@ -228,6 +230,8 @@ func (p *parser) expression() expression {
 	return e
 }
 
+// The following functions read expressions of increasing precedence: "or", "and", "not", and comparisons.
+
 func (p *parser) or() expression {
 	e := p.and()
 	for p.accept("or") {
@@ -253,6 +257,7 @@ func (p *parser) not() expression {
 	return p.comparison()
 }
 
+// comparison reads values with comparisons between them. As in Python, a < b < c is a < b and b < c.
 func (p *parser) comparison() expression {
 	first := p.operated(0)
 	var all expression
@@ -439,6 +444,7 @@ func (p *parser) listUntil(bracket string, element func()) {
 	}
 }
 
+// primary reads a literal, a variable, or an expression in brackets.
 func (p *parser) primary() expression {
 	t := p.next()
 	switch t.kind {

@@ -189,6 +189,7 @@ func number64(v any) (float64, bool) {
 	return 0, false
 }
 
+// equal reports whether two values are equal, as == does. Numbers and truth values are compared as numbers.
 func (s *state) equal(a, b any) bool { return s.equalAt(a, b, 0) }
 
 func (s *state) equalAt(a, b any, depth int) bool {

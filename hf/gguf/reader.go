@@ -159,6 +159,7 @@ func (r *reader) info() (t info) {
 	return t
 }
 
+// describe reads the shape, the type and the offset of a tensor, and refuses what is not read.
 func (r *reader) describe(t *info) {
 	rank := r.u32()
 	if rank > maxRank {

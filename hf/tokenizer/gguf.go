@@ -36,6 +36,7 @@ func FromGGUF(meta map[string]any) (t *Tokenizer, err error) {
 	return t, err
 }
 
+// fromGGUF makes the tokenizer, and at the same time the digest of the metadata that it is made from.
 func fromGGUF(meta map[string]any) *Tokenizer {
 	key := func(name string) any { return meta["tokenizer.ggml."+name] }
 	tokens, ok := key("tokens").([]string)

@@ -128,6 +128,7 @@ func steps[T any](to *[]T, list string, read func(kind string, p *part) T) func(
 	return eachPart(list, func(kind string, p *part) { *to = append(*to, read(kind, p)) })
 }
 
+// readNormalizer reads a step of the normalizer, of the given type.
 func readNormalizer(kind string, p *part) normaliser {
 	switch kind {
 	case "NFC":
@@ -223,6 +224,7 @@ func (p jsonPattern) plain() string {
 	return *p.String
 }
 
+// readSplitter reads a step of the pre_tokenizer, of the given type.
 func readSplitter(kind string, p *part) splitter {
 	words := splitAt(findRune(unicode.IsSpace), removed)
 	switch kind {
@@ -276,6 +278,7 @@ func byteLevel(space, regex bool) splitter {
 	}
 }
 
+// readSplit reads a splitter of type Split: at a string, or by one of the expressions in patterns.
 func readSplit(p *part) splitter {
 	pattern, b, invert := field[jsonPattern](p, "pattern"), field[behaviour](p, "behavior").known(), field[bool](p, "invert")
 	if pattern.Regex == nil {
@@ -303,6 +306,7 @@ type metaspace struct {
 	whole               bool   // the text is not split
 }
 
+// readMetaspace reads the fields of a Metaspace, which may be a splitter or a decoder.
 func readMetaspace(p *part) metaspace {
 	space, split := field[*bool](p, "add_prefix_space"), field[*bool](p, "split") // older files have the former in place of a scheme
 	field[string](p, "str_rep")                                                   // older files repeat the replacement here
@@ -333,6 +337,7 @@ func (m metaspace) split(w *work, one word) []word {
 	return splitAt(findString(m.replacement), following)(w, one)
 }
 
+// readModel reads the model, of the given type.
 func (t *Tokenizer) readModel(kind string, p *part) {
 	switch kind {
 	case "BPE", "": // older files have no type
@@ -352,6 +357,7 @@ func (t *Tokenizer) readModel(kind string, p *part) {
 	}
 }
 
+// readBPE reads a model of type BPE.
 func readBPE(p *part) *bpe {
 	if prefix := field[string](p, "continuing_subword_prefix"); prefix != "" {
 		unknown("continuing_subword_prefix", prefix)
@@ -455,6 +461,7 @@ func (t *Tokenizer) readTemplate(p *part) {
 	}
 }
 
+// readDecoder reads a step of the decoder, of the given type.
 func readDecoder(kind string, p *part) decoder {
 	switch kind {
 	case "ByteLevel":

@@ -45,6 +45,8 @@ type sentencePiece struct {
 	bytes   *byteTokens // if set, unknown characters become tokens of their bytes
 }
 
+// newSentencePiece returns the model with these tokens, whose ids are their indexes. It refuses a vocabulary without an unknown token, or
+// with some bytes as tokens and not others.
 func newSentencePiece(pieces []scored) *sentencePiece {
 	m := &sentencePiece{unknown: -1}
 	ids := map[string]int{}

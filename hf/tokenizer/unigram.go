@@ -21,6 +21,7 @@ type unigram struct {
 
 const unknownPenalty = 10
 
+// readUnigram reads a model of type Unigram, a list of tokens with their scores.
 func readUnigram(p *part) *unigram {
 	unknown, vocab := field[*int](p, "unk_id"), field[[][2]json.RawMessage](p, "vocab")
 	if unknown == nil || *unknown < 0 || *unknown >= len(vocab) {

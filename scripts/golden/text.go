@@ -17,6 +17,7 @@ func text() source {
 
 const longestText = 8
 
+// texts builds the graph of that model for n tokens.
 func texts(n int) (*graph.Graph, error) {
 	const words, dim, window = 6, 3, 3
 	floats := func(rows, seed int) *graph.Tensor {

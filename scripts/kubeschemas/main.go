@@ -47,6 +47,7 @@ func main() {
 	}
 }
 
+// run writes the schemas of all kinds to the folder out.
 func run(out string) (err error) {
 	defer must.Catch(&err)
 	var api struct{ Definitions map[string]map[string]any }

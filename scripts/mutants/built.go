@@ -113,6 +113,7 @@ type division struct {
 	q       func(b *builder, q uint32)                                     // looks the quotient up; nil: in 10 bits
 }
 
+// graph builds the circuit: the divide step, the zero step x = d·q + r, and look-ups that keep r in [0, d) and q in its range.
 func (v division) graph() *schema.Graph {
 	b := &builder{}
 	shape := []uint64{2, 3}

@@ -80,6 +80,7 @@ func main() {
 	}
 }
 
+// write quantises the case's model with its input, proves a run, and writes key and proof to a folder.
 func (c testCase) write(folder string) (err error) {
 	defer must.Catch(&err)
 	ctx := context.Background()

@@ -39,6 +39,7 @@ func main() {
 	select {} // the function lives as long as the page
 }
 
+// verify converts the arguments from JavaScript, verifies the proof, and returns the verdict as an object for JavaScript.
 func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	o := &verdict.Options{MinBits: options.Get("minBits").Int()}
 	if c := options.Get("commitment"); !c.IsNull() {

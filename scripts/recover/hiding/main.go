@@ -36,6 +36,7 @@ func main() {
 	os.Exit(2)
 }
 
+// run recovers the weights of the key in the file vk from all proofs but the last, and checks them with the last.
 func run(vk string, proofs []string) (err error) {
 	defer must.Catch(&err)
 	file := must.Get(os.ReadFile(vk))
