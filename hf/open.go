@@ -21,19 +21,19 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Model is a model whose files are open.
+// Model is a model whose files are open. [Model.Close] closes them.
 type Model struct {
 	*families.Model
-	Kind    string // its model_type
+	Kind    string // the model_type of its configuration, such as "llama"
 	Weights weights.Set
-	// transcribes has, of a model of speech, what its files say of how it writes.
+	// transcribes has the settings of a model of speech: the languages, and which tokens are forced or suppressed. It is nil for other models.
 	transcribes *transcribes
-	// files are the files besides those of the weights, such as config.json, and adapter those of an adapter.
+	// files are the model's files other than its weights, such as config.json; adapter are the files of an adapter.
 	files, adapter []*mapped.File
 }
 
-// Is says whether path is a model that this package reads: a folder, or a file by
-// its extension.
+// Is says whether path looks like a model that this package reads: a .safetensors or .gguf
+// file, by the extension alone, or an existing folder. It does not look into the folder.
 func Is(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".safetensors", ".gguf":
@@ -51,8 +51,8 @@ func Is(path string) bool {
 // model, or the graph built from it.
 func Open(path string) (*Model, error) { return OpenAdapted(path, "") }
 
-// OpenAdapted is Open for a model with a low-rank adapter to it: a folder as PEFT writes it, with adapter_config.json and
-// adapter_model.safetensors; "" is none. A model in a .gguf file has none.
+// OpenAdapted is [Open] for a model with a low-rank adapter (LoRA). adapter is a folder as PEFT writes it, with adapter_config.json and
+// adapter_model.safetensors, or "" for no adapter. A model in a .gguf file takes no adapter.
 func OpenAdapted(path, adapter string) (*Model, error) {
 	m, err := open(path, adapter)
 	if err != nil {
@@ -61,6 +61,7 @@ func OpenAdapted(path, adapter string) (*Model, error) {
 	return m, nil
 }
 
+// open is OpenAdapted without the path in the error. It closes the files that it has opened if it returns an error.
 func open(path, adapter string) (*Model, error) {
 	if strings.EqualFold(filepath.Ext(path), ".gguf") {
 		if adapter != "" {
@@ -92,7 +93,8 @@ const (
 	adapterWeights = "adapter_model.safetensors"
 )
 
-// adapt reads an adapter to the model, whose files are then the model's too.
+// adapt reads the adapter in dir and adds it to the model's weights. The files that it opens go from m.files, where the helpers
+// put them, to m.adapter.
 func (m *Model) adapt(dir string) {
 	defer func(own int) { m.files, m.adapter = m.files[:own:own], m.files[own:] }(len(m.files))
 	c := m.config(dir, adapterConfig)
@@ -108,7 +110,7 @@ func (m *Model) adapt(dir string) {
 	m.Weights = families.Adapted{Set: m.Weights, Adapter: a}
 }
 
-// openWeights opens the weights of a folder, or the file itself.
+// openWeights opens the weights at path, a folder or a .safetensors file. dir is the folder that config.json is in.
 func openWeights(path string) (dir string, set weights.Set, err error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -134,7 +136,7 @@ func openWeights(path string) (dir string, set weights.Set, err error) {
 	return path, set, err
 }
 
-// of adds to an error the name of the file that it is about.
+// of puts the name of the file at path in front of an error about it. It returns nil for nil.
 func of(path string, err error) error {
 	if err == nil {
 		return nil
@@ -147,10 +149,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// read reads the configuration, and the modules of a sentence encoder.
+// read reads config.json in dir, modules.json if the model is a sentence encoder, and the files that say how a text model begins
+// its answers. It sets Kind and the embedded model, and refuses what is not supported.
 func (m *Model) read(dir string) {
 	c := m.config(dir, "config.json")
-	if c.Has("quantization_config") && c.Text("model_type", "") != "gpt_oss" { // which reads its own
+	if c.Has("quantization_config") && c.Text("model_type", "") != "gpt_oss" { // GPT-OSS reads this field itself
 		refuse.With(`config.json: field "quantization_config": weights quantised by another program are not supported; take the model in full precision, or as GGUF`)
 	}
 	var modules *families.Modules
@@ -167,7 +170,7 @@ func (m *Model) read(dir string) {
 	}
 }
 
-// maxSmall is the most bytes of a file besides the weights.
+// maxSmall is the most bytes that a file other than the weights may have.
 const maxSmall = 1 << 26
 
 // small reads a small file and adds it to the model's files.
@@ -186,7 +189,7 @@ func (m *Model) config(dir, name string) *config.Config {
 	return must.Get(c, of(name, err))
 }
 
-// modules reads the pooling and normalisation of a sentence encoder.
+// modules reads modules.json of a sentence encoder: a Transformer, then a Pooling, and then perhaps a Normalize.
 func (m *Model) modules(dir, path string) *families.Modules {
 	var list []struct {
 		Path string `json:"path"`
@@ -211,7 +214,7 @@ func (m *Model) modules(dir, path string) *families.Modules {
 	return out
 }
 
-// pooling reads how tokens become one vector.
+// pooling reads config.json of a Pooling module in dir: the vector of a text is the mean of its tokens' vectors, or the first token's.
 func (m *Model) pooling(dir string, out *families.Modules) {
 	c := m.config(dir, "config.json")
 	out.Mean, out.CLS = c.Bool("pooling_mode_mean_tokens", false), c.Bool("pooling_mode_cls_token", false)
@@ -260,13 +263,13 @@ func (m *Model) Files() []graph.File {
 	return out
 }
 
-// Graph builds the graph for a number of tokens, with logits at so many positions, or at all
-// if that is 0. It owns the model's files.
+// Graph builds the graph for a text of so many tokens. It gives logits at positions many
+// positions, or at all if positions is 0 ([families.Model.Graph]). The graph owns the model's files.
 func (m *Model) Graph(tokens, positions int) (*graph.Graph, error) {
 	return m.owns(m.Model.Graph(tokens, positions))
 }
 
-// owns gives a graph the model's files.
+// owns passes on g and err. A graph without an error gets the model's files.
 func (m *Model) owns(g *graph.Graph, err error) (*graph.Graph, error) {
 	if err == nil {
 		g.Files = m.Files()
@@ -274,17 +277,18 @@ func (m *Model) owns(g *graph.Graph, err error) (*graph.Graph, error) {
 	return g, err
 }
 
-// Writing is Graph with logits at some positions, whose number is open too. It owns the model's files.
+// Writing is [families.Model.Writing]: Graph with logits at written positions, where this number too can be changed by a Rebind. The graph
+// owns the model's files.
 func (m *Model) Writing(tokens, written int) (*graph.Graph, error) {
 	return m.owns(m.Model.Writing(tokens, written))
 }
 
-// Listening is families.Model.Listening. The graph owns the model's files.
+// Listening is [families.Model.Listening], for models of speech. The graph owns the model's files.
 func (m *Model) Listening(tokens int) (*graph.Graph, error) {
 	return m.owns(m.Model.Listening(tokens))
 }
 
-// Close closes the files.
+// Close closes the model's files.
 func (m *Model) Close() error {
 	var errs []error
 	for _, f := range m.Files() {

@@ -12,10 +12,11 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// transcribes is what generation_config.json, or before it config.json, says of how a model of speech writes.
+// transcribes are the fields of config.json and generation_config.json that say how a model of speech writes. Where both files have a
+// field, generation_config.json counts.
 type transcribes struct {
 	Start        *int           `json:"decoder_start_token_id"`
-	Forced       [][2]*int      `json:"forced_decoder_ids"` // places and tokens
+	Forced       [][2]*int      `json:"forced_decoder_ids"` // pairs of a place in the text and the token there
 	Languages    map[string]int `json:"lang_to_id"`
 	Language     string         `json:"language"`
 	Tasks        map[string]int `json:"task_to_id"`
@@ -26,7 +27,8 @@ type transcribes struct {
 	First        []int          `json:"begin_suppress_tokens"`
 }
 
-// listens reads how a model of speech makes a spectrogram of audio, and how it writes.
+// listens reads the files of a model of speech in dir: preprocessor_config.json, which says how audio becomes a spectrogram, and the
+// fields of transcribes.
 func (m *Model) listens(dir string) {
 	var front struct {
 		Kind    string  `json:"feature_extractor_type"`
@@ -64,7 +66,8 @@ func (m *Model) listens(dir string) {
 	}
 }
 
-// tokens sorts a list of tokens of the model's vocabulary. A −1 alone stands for none.
+// tokens returns the tokens of list in increasing order, each once, and refuses those outside the vocabulary. The list [−1] stands for
+// no tokens. field is the name of the list in messages.
 func (m *Model) tokens(field string, list []int) []int {
 	if slices.Equal(list, []int{-1}) {
 		return nil
@@ -78,8 +81,9 @@ func (m *Model) tokens(field string, list []int) []int {
 	return list
 }
 
-// Transcribe sets the tokens that the decoder of a model of speech begins with and those that it does not write, for audio in a language such as "en"; "" is what its
-// files say.
+// Transcribe prepares a model of speech for audio in a language such as "en", or, for "", in the language that its files name. It sets
+// the tokens that the decoder begins with (Start) and those that it does not write (Speech.Suppressed and Speech.First). For models of
+// other kinds it does nothing, and returns an error if a language is given.
 func (m *Model) Transcribe(language string) (err error) {
 	defer must.Catch(&err)
 	t := m.transcribes
@@ -118,7 +122,8 @@ func (m *Model) Transcribe(language string) (err error) {
 	return nil
 }
 
-// TranscribeAs is Transcribe for the language with which the decoder begins with such tokens.
+// TranscribeAs is [Model.Transcribe] for the language in which the decoder begins with the tokens of start. It tries all languages of the
+// model, and returns an error if none of them fits.
 func (m *Model) TranscribeAs(start []int) error {
 	languages := []string{""}
 	if m.transcribes != nil {
@@ -138,8 +143,8 @@ func (m *Model) TranscribeAs(start []int) error {
 	return err
 }
 
-// spoken is how the decoder begins in a language: with the token of the start, the language's and the task's; or, where none is given,
-// with start, what is forced.
+// spoken returns the tokens that the decoder begins with in a language: the start token start[0], the token of the language and that of
+// the task. If language is "", it returns start, whose forced tokens must then name a language.
 func (t *transcribes) spoken(start []int, language string) []int {
 	task := cmp.Or(t.Task, "transcribe")
 	id, ok := t.Tasks[task]

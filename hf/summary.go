@@ -9,18 +9,18 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// Summary describes a model: what its files say, before a graph is built.
+// Summary describes a model as its files do. Summarise makes it without building a graph.
 type Summary struct {
 	Kind       string   `json:"model_type"`
 	Layers     int      `json:"layers"`
-	Context    int      `json:"context,omitempty"`    // the most tokens
-	Vocabulary int      `json:"vocabulary,omitempty"` // tokens that there are
+	Context    int      `json:"context,omitempty"`    // the most tokens of a text
+	Vocabulary int      `json:"vocabulary,omitempty"` // how many different tokens there are
 	Parameters int      `json:"parameters"`
 	Stored     []Stored `json:"stored"`
 	Odd        []Odd    `json:"odd,omitempty"`
 }
 
-// Stored counts the numbers that are stored in one type.
+// Stored counts the tensors of one stored type, such as "BF16", and their bytes.
 type Stored struct {
 	Type    string `json:"type"`
 	Tensors int    `json:"tensors"`
@@ -34,7 +34,7 @@ type Odd struct {
 	What   string `json:"what"`
 }
 
-// Summarise reads all weights once, a tensor at a time.
+// Summarise describes the model. It reads all weights, to look for odd tensors.
 func (m *Model) Summarise() Summary {
 	s := Summary{Kind: m.Kind, Layers: m.Layers, Context: m.Context, Vocabulary: m.Vocabulary}
 	names := m.Weights.Names()
@@ -59,15 +59,14 @@ func (m *Model) Summarise() Summary {
 	return s
 }
 
-// From these bounds on a tensor is odd: a channel's greatest weight as a multiple
-// of that of the median channel, and a tensor's greatest element as a multiple of
-// its root mean square.
+// A tensor above one of these bounds is odd.
 const (
-	farChannel = 20
-	farElement = 100
+	farChannel = 20  // the greatest weight of an input channel, as a multiple of that of the median channel
+	farElement = 100 // the greatest element of a tensor, as a multiple of its root mean square
 )
 
-// oddities lists the unusual properties of a tensor.
+// oddities lists the unusual properties of a tensor: it is all zeros, or cannot be read; it has rows of zeros; or it has elements or, as a
+// matrix of [outputs, inputs], input channels that are far larger than the others. Tensors of integers have none.
 func oddities(t *weights.Tensor) []Odd {
 	var out []Odd
 	note := func(format string, args ...any) { out = append(out, Odd{t.Name, fmt.Sprintf(format, args...)}) }

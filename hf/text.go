@@ -18,9 +18,10 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// TextOf returns the digests of the tokenizer and of the chat template of the model at path, if
-// it has any that are understood, and the tokens that end a text. These come from
-// generation_config.json, or else config.json, or from the metadata of a GGUF file.
+// TextOf returns the digests of the tokenizer and of the chat template of the model at path, zeros
+// where it has none that is understood, and the tokens that end a text. The latter come from
+// generation_config.json, or else config.json, or from the metadata of a GGUF file. Those that are
+// not below vocabulary, the number of tokens, are left out.
 func TextOf(path string, vocabulary int) (*proof.Text, error) {
 	t := &proof.Text{}
 	gguf := strings.EqualFold(filepath.Ext(path), ".gguf")
@@ -49,8 +50,8 @@ func TextOf(path string, vocabulary int) (*proof.Text, error) {
 	return t, nil
 }
 
-// endsOf reads eos_token_id, a token or several, from the first of the files that has
-// it.
+// endsOf reads eos_token_id, one token or a list of tokens, from the first of the named files in
+// dir that has this field. It returns nil if none has it.
 func endsOf(dir string, names ...string) []int {
 	for _, name := range names {
 		var fields struct {
@@ -72,7 +73,7 @@ func endsOf(dir string, names ...string) []int {
 	return nil
 }
 
-// readFields sets fields to those that a file of a folder has, if there is one.
+// readFields reads the JSON file dir/name into fields, as json.Unmarshal does. It does nothing if there is no such file.
 func readFields(dir, name string, fields any) {
 	data, err := regular.Read(filepath.Join(dir, name), maxSmall)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,8 +83,8 @@ func readFields(dir, name string, fields any) {
 	must.OK(of(name, json.Unmarshal(data, fields)))
 }
 
-// startOf returns the tokens that an encoder–decoder's answers begin with: the one that its configuration says, or, before
-// that, generation_config.json, and the one after it that either forces.
+// startOf returns the tokens that an encoder–decoder's answers begin with: decoder_start_token_id, and after it forced_bos_token_id if
+// there is one. generation_config.json counts before config.json. start is returned where neither file has the first field.
 func startOf(dir string, start []int, vocabulary int) []int {
 	var fields struct {
 		Start  *int `json:"decoder_start_token_id"`
@@ -101,7 +102,7 @@ func startOf(dir string, start []int, vocabulary int) []int {
 	return startIn(vocabulary, start)
 }
 
-// startIn returns what a decoder begins with, unless some of it is no token of the vocabulary.
+// startIn returns start, the tokens that a decoder begins with, and refuses those outside the vocabulary.
 func startIn(vocabulary int, start []int) []int {
 	for _, id := range start {
 		if id < 0 || id >= vocabulary {
@@ -111,6 +112,7 @@ func startIn(vocabulary int, start []int) []int {
 	return start
 }
 
+// endsOfGGUF reads the tokens that end a text, a turn or a message from the metadata of a GGUF file.
 func endsOfGGUF(path string) (ends []int) {
 	f := must.Get(gguf.Open(path))
 	defer f.Close()

@@ -1,4 +1,4 @@
-// Package audio reads recordings as samples of 16 bits of one channel at a wanted rate, the same on every machine.
+// Package audio reads recordings as samples of 16 bits of one channel at a wanted rate. The result is the same on every machine.
 package audio
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
-// Rate is the samples a second that models listen to.
+// Rate is the number of samples a second that models of speech take.
 const Rate = 16000
 
 // Limits of files.
 const (
-	maxFile     = 1 << 28
+	maxFile     = 1 << 28 // bytes
 	maxChannels = 64
 	maxRate     = 384000
 )
@@ -26,11 +26,11 @@ const (
 // Sound is a recording of one channel.
 type Sound struct {
 	Rate    int       // samples a second
-	Samples []float64 // from −1 to 1; those of a file of floats may be beyond
+	Samples []float64 // from −1 to 1; files of floats may have larger ones
 }
 
-// Read reads a file of audio: a WAV file with samples of 8, 16, 24 or 32 bits, or floats of 32 or 64. Channels are mixed: a sample is their
-// mean. Nothing in the file is trusted. Other kinds of files are refused by name.
+// Read reads an audio file: a WAV file with integer samples of 8, 16, 24 or 32 bits, or floats of 32 or 64 bits. Several channels are mixed
+// to their mean. Nothing in the file is trusted. The error for other kinds of audio files names the kind.
 func Read(path string) (s *Sound, err error) {
 	defer must.Catch(&err)
 	data := must.Get(regular.Read(path, maxFile))
@@ -38,7 +38,7 @@ func Read(path string) (s *Sound, err error) {
 	return s, nil
 }
 
-// kinds are files that begin with some bytes at some place.
+// kinds are kinds of files that are recognised but not read: a file of the kind has the bytes begin at offset at.
 var kinds = []struct {
 	at    int
 	begin string
@@ -49,6 +49,7 @@ var kinds = []struct {
 	{0, "RF64", "RF64"}, {0, "wvpk", "WavPack"}, {0, ".snd", "AU"},
 }
 
+// decode reads the contents of a file, and refuses what is no WAV file.
 func decode(data []byte) *Sound {
 	if len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WAVE" {
 		return wav(data[12:])
@@ -62,28 +63,28 @@ func decode(data []byte) *Sound {
 	return nil
 }
 
-// Kinds of samples of a WAV file.
+// Kinds of samples of a WAV file (its format tag).
 const (
 	integers   = 1
 	floats     = 3
-	extensible = 0xfffe
+	extensible = 0xfffe // the kind is in a later field
 )
 
-// format is how a WAV file has its samples.
+// format is how the samples of a WAV file are stored.
 type format struct {
 	kind, channels, rate, bits int
 }
 
-// names of other kinds of samples.
+// encodings are names of kinds of samples that are not read, by their format tag.
 var encodings = map[int]string{2: "Microsoft ADPCM", 6: "A-law", 7: "µ-law", 0x11: "IMA ADPCM", 0x31: "GSM", 0x50: "MPEG", 0x55: "MP3", 0xff: "AAC"}
 
-// wav reads the chunks of a WAV file.
+// wav reads the chunks of a WAV file, which follow its first 12 bytes.
 func wav(data []byte) *Sound {
 	var f *format
 	for len(data) >= 8 {
 		name, n := string(data[:4]), int64(binary.LittleEndian.Uint32(data[4:]))
 		data = data[8:]
-		body := data[:min(n, int64(len(data)))] // the last one may be cut, or of a length that was not known
+		body := data[:min(n, int64(len(data)))] // the last chunk may be cut, or its length may not have been known when it was written
 		switch name {
 		case "fmt ":
 			f = formatOf(body)
@@ -99,6 +100,7 @@ func wav(data []byte) *Sound {
 	return nil
 }
 
+// formatOf reads the chunk "fmt ", and refuses kinds of samples that are not read.
 func formatOf(b []byte) *format {
 	if len(b) < 16 {
 		refuse.With("a format of less than 16 bytes")
@@ -121,7 +123,7 @@ func formatOf(b []byte) *format {
 	return nil
 }
 
-// samples are the means of the channels.
+// samples reads the chunk "data". A sample of the sound is the mean of its channels.
 func (f *format) samples(b []byte) *Sound {
 	size := f.bits / 8
 	n := len(b) / (size * f.channels)
@@ -139,7 +141,7 @@ func (f *format) samples(b []byte) *Sound {
 	return s
 }
 
-// sample is the one that b begins with.
+// sample is the sample that b begins with; integers are scaled to [−1, 1).
 func (f *format) sample(b []byte) float64 {
 	switch {
 	case f.kind == floats && f.bits == 32:
@@ -156,7 +158,8 @@ func (f *format) sample(b []byte) float64 {
 	return float64(int32(binary.LittleEndian.Uint32(b))) / (1 << 31)
 }
 
-// At returns the samples at another rate, rounded to 16 bits, what is beyond clamped. Those of a file of 16 bits at that rate stay as they are.
+// At returns the samples at a rate, in samples a second, rounded and clamped to 16 bits. The samples of a 16-bit file with this rate and
+// one channel do not change.
 func (s *Sound) At(rate int) []int {
 	x := s.Samples
 	if rate != s.Rate {
@@ -169,5 +172,5 @@ func (s *Sound) At(rate int) []int {
 	return out
 }
 
-// Seconds is how long the sound is.
+// Seconds is the length of the sound.
 func (s *Sound) Seconds() float64 { return float64(len(s.Samples)) / float64(s.Rate) }

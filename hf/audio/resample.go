@@ -6,25 +6,24 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// The low-pass filter of resampling: a sinc under Hann's window of so many zeros on either side, which passes this part of what the
-// slower rate can have.
+// The low-pass filter of resampling is a sinc under Hann's window.
 const (
-	zeros  = 48
-	passed = 0.96
+	zeros  = 48   // zeros of the sinc on either side, where the window ends
+	passed = 0.96 // the cutoff, as a fraction of half the slower rate
 )
 
-// mostPhases bounds the filters that are kept: 160 for 44,100 samples a second to 16,000. Of rates with more the rest are computed anew
-// for each sample.
+// mostPhases is the most filters that are kept. There is one for each place of a sample between two samples of the given sound: 160 for
+// resampling from 44,100 to 16,000 samples a second. Beyond this number, filters are computed anew for each sample.
 const mostPhases = 1 << 11
 
-// resample returns a sound at another rate: sample i is the filtered sound at i·from/to.
+// resample returns the samples x at another rate: sample i is the filtered sound at place i·from/to of x.
 func resample(x []float64, from, to int) []float64 {
 	if len(x) == 0 {
 		return nil
 	}
 	d := divisor(from, to)
 	from, to = from/d, to/d
-	cutoff := passed * math.Min(1, float64(to)/float64(from)) // of the given rate's half
+	cutoff := passed * math.Min(1, float64(to)/float64(from)) // as a fraction of half the rate of x
 	reach := int(math.Ceil(zeros / cutoff))
 	filters := make([][]float64, min(to, mostPhases))
 	out := make([]float64, (len(x)*to+from-1)/from)
@@ -50,8 +49,8 @@ func resample(x []float64, from, to int) []float64 {
 	return out
 }
 
-// filter are the weights of the samples from reach before to reach behind the one that a place is a part of a sample behind. They add up
-// to 1.
+// filter returns the weights for the filtered sound at place i + part, where i is the index of a sample and part is in [0, 1). They belong
+// to samples i − reach to i + reach, and add up to 1.
 func filter(part, cutoff float64, reach int) []float64 {
 	taps := make([]float64, 2*reach+1)
 	sum := 0.0
@@ -72,6 +71,7 @@ func filter(part, cutoff float64, reach int) []float64 {
 	return taps
 }
 
+// divisor is the greatest common divisor.
 func divisor(a, b int) int {
 	for b > 0 {
 		a, b = b, a%b

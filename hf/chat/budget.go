@@ -7,24 +7,24 @@ import "fmt"
 // of lists that contain the same list twice. So the bytes that each operation reads or
 // makes are counted before it runs, and a template that does too much is refused.
 const (
-	maxWork = 1 << 25
-	// A text is at most maxText bytes longer than textPerByte times the conversation.
+	maxWork = 1 << 25 // bytes, for rendering one conversation
+	// The text has at most maxText bytes plus textPerByte times the bytes of the conversation.
 	maxText     = 1 << 20
 	textPerByte = 4
-	// maxNested is the deepest nesting of lists, maxDeep that of expressions.
+	// maxNested is the deepest nesting of lists and mappings, and maxDeep that of expressions.
 	maxNested = 200
 	maxDeep   = 10000
 )
 
-// Costs of other things than bytes of text, in bytes that take as much memory and time.
+// The work of other operations. It is given as the number of bytes of text that take about as much memory and time.
 const (
 	stepWork    = 16  // an expression, a statement, an element that is looked at
 	elementWork = 48  // an element of a list, with a short text in it
 	entryWork   = 128 // an entry of a mapping
-	scopeWork   = 128 // a set of variables: of a round of a loop, of a macro's call
+	scopeWork   = 128 // a scope with its variables, such as that of a loop's round or of a macro call
 )
 
-// spend counts n operations of the given work each, and fails if the budget is used up.
+// spend counts n operations with the work each, and fails if that exceeds the budget.
 func (s *state) spend(n, each int) {
 	if n > (maxWork-s.work)/each {
 		s.fail("the template takes more work than %d bytes of reading and writing: no conversation needs that much", maxWork)
@@ -32,17 +32,17 @@ func (s *state) spend(n, each int) {
 	s.work += n * each
 }
 
-// fail stops with an error at the statement that runs.
+// fail stops rendering with an error that names the line of the current statement.
 func (s *state) fail(format string, args ...any) { fail(s.line, format, args...) }
 
-// nested fails for a value that is too deep inside lists and mappings.
+// nested fails if depth, the number of lists and mappings around a value, exceeds maxNested.
 func (s *state) nested(depth int) {
 	if depth > maxNested {
 		s.fail("a value is nested deeper than %d", maxNested)
 	}
 }
 
-// brief names a value in an error: a list may be too large to be written.
+// brief describes a value in an error message. It does not write out lists and mappings, which may be large.
 func brief(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -7,8 +7,7 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// argument returns argument i of a call, or the one of that name, or the default
-// def.
+// argument returns argument i of a call, or else the argument of that name, or else def.
 func argument(list []any, named map[string]any, i int, name string, def any) any {
 	if i < len(list) {
 		return list[i]
@@ -30,7 +29,7 @@ var functions = map[string]function{
 	},
 }
 
-// span is the function range: the numbers from a start to before an end, by steps.
+// span is the function range: range(end), range(start, end) or range(start, end, step), as in Python.
 func (s *state) span(list []any) []any {
 	bounds := []int{0, 0, 1}
 	for i, v := range list {
@@ -44,7 +43,7 @@ func (s *state) span(list []any) []any {
 		bounds[i] = n
 	}
 	from, to, by := bounds[0], bounds[1], bounds[2]
-	var n uint64 // of numbers; the differences of two integers fit
+	var n uint64 // how many numbers; the difference of any two ints fits a uint64
 	switch {
 	case by == 0:
 		s.fail("a range by steps of 0")
@@ -61,7 +60,7 @@ func (s *state) span(list []any) []any {
 	return out
 }
 
-// mapping is a new mapping of the entries of another and of named arguments.
+// mapping is the function dict: a new mapping with the entries of the first argument, if there is one, and the named arguments.
 func (s *state) mapping(list []any, named map[string]any) *dict {
 	d := newDict()
 	if len(list) > 0 {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Values are nil, bool, int, float64, string, []any, *dict, *macro, function or
-// undefined.
+// Values in a template are nil, bool, int, float64, string, []any, *dict, *macro, function,
+// *namespace, loop or undefined.
 type (
-	undefined struct{ what string }
+	undefined struct{ what string } // the value of what does not exist, such as a variable of this name
 	function  func(s *state, list []any, named map[string]any) any
 )
 
@@ -33,15 +33,16 @@ const maxCalls = 100
 // state is the state of rendering a template.
 type state struct {
 	out     *strings.Builder
-	most    int // bytes of the text
+	most    int // the most bytes that out may have
 	globals *scope
-	line    int    // of the statement that runs
-	work    int    // done so far
-	deep    int    // expressions within expressions, at present
-	calls   int    // macros within macros, at present
-	jump    string // "break", "continue", or "" for none
+	line    int    // of the current statement
+	work    int    // done so far, of maxWork
+	deep    int    // current nesting of expressions
+	calls   int    // current nesting of macro calls
+	jump    string // "break" or "continue" while statements up to the loop's end are skipped, else ""
 }
 
+// write adds to the output.
 func (s *state) write(text string) {
 	if s.out.Len()+len(text) > s.most {
 		s.fail("the text is longer than %d bytes, which is more than this conversation needs", s.most)
@@ -50,7 +51,7 @@ func (s *state) write(text string) {
 	s.out.WriteString(text)
 }
 
-// captured returns what f writes.
+// captured returns the output of f, which is not added to that of the template.
 func (s *state) captured(f func()) string {
 	before := s.out
 	s.out = &strings.Builder{}
@@ -71,12 +72,13 @@ func (s *state) value(e expression, sc *scope) any {
 	return v
 }
 
-// scope has variables, and those around it.
+// scope is a set of variables within another one, around.
 type scope struct {
 	vars   map[string]any
 	around *scope
 }
 
+// lookUp returns the value of a variable in the innermost scope that has it.
 func (s *state) lookUp(sc *scope, name string) any {
 	for ; sc != nil; sc = sc.around {
 		s.spend(1, stepWork)
@@ -87,6 +89,7 @@ func (s *state) lookUp(sc *scope, name string) any {
 	return undefined{name}
 }
 
+// inner returns a new scope within sc.
 func (s *state) inner(sc *scope) *scope {
 	s.spend(1, scopeWork)
 	return &scope{map[string]any{}, sc}
@@ -98,12 +101,12 @@ type located struct {
 	line int
 }
 
-// Statements of several parts.
+// Statements with several parts.
 type (
 	forLoop struct {
-		names           []string
-		list, filter    expression
-		body, otherwise []located
+		names           []string   // of the variables that an element is assigned to
+		list, filter    expression // filter is nil, or must hold for the elements that the loop runs over
+		body, otherwise []located  // otherwise runs if there are no elements
 	}
 	macro struct {
 		name     string
@@ -113,6 +116,7 @@ type (
 	}
 )
 
+// runAll runs statements until one of them breaks or continues a loop.
 func runAll(s *state, sc *scope, list []located) {
 	for _, st := range list {
 		s.spend(1, stepWork)
@@ -123,11 +127,14 @@ func runAll(s *state, sc *scope, list []located) {
 	}
 }
 
+// run defines the macro.
 func (m *macro) run(_ *state, sc *scope) { sc.vars[m.name] = m }
 
+// run runs the body once for each element of the list for which the filter holds, or otherwise if there is none.
 func (f forLoop) run(s *state, sc *scope) {
 	line := s.line
 	all := s.items(s.value(f.list, sc))
+	// bind returns a scope in which the loop's variables have the parts of element v.
 	bind := func(v any) *scope {
 		s.line = line
 		s.spend(len(f.names), elementWork)
@@ -169,7 +176,7 @@ func (f forLoop) run(s *state, sc *scope) {
 	}
 }
 
-// loop is the position of a loop in its list.
+// loop is the variable of that name in a loop: the list and the index of the current element.
 type loop struct {
 	all []any
 	i   int
@@ -188,7 +195,7 @@ func (l loop) field(name string) any {
 	return undefined{name}
 }
 
-// at returns a list's element, undefined where there is none.
+// at returns element i of a list, or undefined if there is none.
 func at(list []any, i int) any {
 	if i < 0 || i >= len(list) {
 		return undefined{"an element beyond the list"}
@@ -212,15 +219,15 @@ func (s *state) assign(sc *scope, name, field string, v any) {
 // namespace is a mapping whose fields may be assigned from within loops.
 type namespace struct{ *dict }
 
-// Expressions of several parts.
+// Expressions with several parts.
 type (
-	slice struct {
+	slice struct { // of[start:end:step]
 		of    expression
-		parts [3]expression
+		parts [3]expression // start, end and step, or nil
 	}
 	call struct {
 		f       expression
-		of, key expression // of the field that f is; nil if it is none
+		of, key expression // if f is a field of a value: that value and the field's name; else nil
 		args    arguments
 	}
 )
@@ -231,7 +238,7 @@ func binary(op string, a, b expression) expression {
 	return func(s *state, sc *scope) any { return s.operate(op, s.value(a, sc), s.value(b, sc)) }
 }
 
-// logic is a and b, or a or b.
+// logic is "a and b" if and is set, and otherwise "a or b". As in Python, its value is that of a or that of b.
 func logic(and bool, a, b expression) expression {
 	return func(s *state, sc *scope) any {
 		if v := s.value(a, sc); truth(v) != and {
@@ -271,7 +278,7 @@ func (sl slice) value(s *state, sc *scope) any {
 	return sliced(s, sl, sc, s.items(of))
 }
 
-// sliced takes a slice of a list.
+// sliced takes a slice of a list, as Python does.
 func sliced[T any](s *state, sl slice, sc *scope, list []T) []T {
 	bound := func(e expression) (int, bool) {
 		if e == nil {
@@ -318,7 +325,7 @@ func sliced[T any](s *state, sl slice, sc *scope, list []T) []T {
 	return out
 }
 
-// values evaluates arguments.
+// values evaluates the arguments of a call.
 func (a arguments) values(s *state, sc *scope) (list []any, named map[string]any) {
 	for _, e := range a.list {
 		list = append(list, s.value(e, sc))
@@ -331,9 +338,10 @@ func (a arguments) values(s *state, sc *scope) (list []any, named map[string]any
 	return list, named
 }
 
+// value calls a method, a function or a macro. A field of a mapping, if there is one, is preferred to a method of the same name.
 func (c call) value(s *state, sc *scope) any {
 	list, named := c.args.values(s, sc)
-	if c.of != nil { // a method
+	if c.of != nil { // f is a field or a method
 		of, key := s.value(c.of, sc), s.show(s.value(c.key, sc))
 		if _, own := s.get(of, key).(undefined); own {
 			return s.method(of, key, list, named)
@@ -352,6 +360,7 @@ func (c call) value(s *state, sc *scope) any {
 	return nil
 }
 
+// call returns the output of the macro's body. Its arguments are the only variables that it sees besides the global ones.
 func (m *macro) call(s *state, list []any, named map[string]any) any {
 	if s.calls++; s.calls > maxCalls {
 		s.fail("macros call each other deeper than %d", maxCalls)

@@ -18,7 +18,7 @@ var (
 	tests   map[string]testFunc
 )
 
-func init() { // they call each other
+func init() { // not in the declarations, as functions in the maps read the maps
 	plain := func(f func(s *state, text string) string) filterFunc {
 		return func(s *state, v any, _ []any, _ map[string]any) any { return f(s, s.show(v)) }
 	}
@@ -113,7 +113,7 @@ func iterable(_ *state, v any, _ []any) bool {
 	return false
 }
 
-// whole is a value as an integer; 0 where it is none.
+// whole converts a value to an integer, as the filter int does; the result is 0 for a value that is no number.
 func (s *state) whole(v any) int {
 	f, ok := number64(v)
 	if n, whole := v.(int); whole {
@@ -136,8 +136,8 @@ func (s *state) whole(v any) int {
 	return int(f)
 }
 
-// mapped is the filter map: a field of every element, or the result of a filter on
-// it.
+// mapped is the filter map: the list of a field of every element, or of a filter's result
+// on every element.
 func (s *state) mapped(v any, list []any, named map[string]any) any {
 	all := s.items(v)
 	if key, ok := argument(nil, named, 0, "attribute", nil).(string); ok {
@@ -166,7 +166,8 @@ func (s *state) each(all []any, key string) []any {
 	return out
 }
 
-// selected keeps the elements whose field passes a test, or those whose does not.
+// selected is the filters selectattr (keep is true) and rejectattr (keep is false): the elements for which a test of a field has the result
+// keep. list has the field, and perhaps the test and its arguments; without a test the field must be true.
 func (s *state) selected(v any, list []any, keep bool) any {
 	if len(list) == 0 {
 		s.fail("a selection by no field")

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// toJSON writes JSON as Python's json.dumps does, without escapes of other than ASCII.
+// toJSON writes JSON as Python's json.dumps does with ensure_ascii=False: characters beyond ASCII are not escaped.
 func (s *state) toJSON(v any, list []any, named map[string]any) any {
 	indent := -1
 	if n, ok := argument(list, named, 0, "indent", nil).(int); ok {
@@ -17,6 +17,8 @@ func (s *state) toJSON(v any, list []any, named map[string]any) any {
 	return b.String()
 }
 
+// writeJSON writes v, within depth lists and mappings. If indent is not negative, every element is on a line of its own, indented by that
+// many spaces for each level.
 func (s *state) writeJSON(b *bytes.Buffer, v any, indent, depth int) {
 	s.nested(depth)
 	s.spend(1, 4*stepWork)
@@ -67,7 +69,7 @@ func (s *state) writeJSON(b *bytes.Buffer, v any, indent, depth int) {
 		if err := enc.Encode(v); err != nil {
 			s.fail("%v", err)
 		}
-		b.Truncate(b.Len() - 1) // the end of the line
+		b.Truncate(b.Len() - 1) // Encode ends with a newline
 	default:
 		s.fail("%s, which JSON does not have", brief(v))
 	}

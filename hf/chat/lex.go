@@ -25,14 +25,14 @@ const (
 	operator
 )
 
-// token is a token of a template; its value is that of a string without quotes.
+// token is a token of a template. The value of a quoted string is without its quotes and escapes.
 type token struct {
 	kind  kind
 	value string
 	line  int
 }
 
-// fail refuses a template, or a conversation for it. Exported functions make that an error.
+// fail refuses a template, or a conversation for it, because of the given line. Exported functions return this as an error.
 func fail(line int, format string, args ...any) {
 	refuse.With("line %d: %s", line, fmt.Sprintf(format, args...))
 }
@@ -50,8 +50,8 @@ type lexer struct {
 	rest string // what is not read yet
 	line int
 	out  []token
-	// What the last tag removes of the text that follows it: all white space, or a
-	// newline.
+	// trim says that the last tag removes the white space at the front of the text behind it,
+	// and newline that it removes one newline there.
 	trim, newline bool
 }
 
@@ -85,8 +85,8 @@ func (l *lexer) skip(n int) {
 	l.rest = l.rest[n:]
 }
 
-// text reads the text up to the next tag, and what opens that tag; it returns the two
-// characters that open it.
+// text reads the text up to the next tag and the mark that opens the tag, with its "-" or "+". It returns
+// the mark's first two characters, or "" at the end of the template.
 func (l *lexer) text() (tag string) {
 	at := len(l.rest)
 	if m := tags().FindStringIndex(l.rest); m != nil {
@@ -123,7 +123,7 @@ func (l *lexer) text() (tag string) {
 	return tag
 }
 
-// comment reads a comment, which has been opened.
+// comment reads a comment whose opening mark has been read.
 func (l *lexer) comment() {
 	end := strings.Index(l.rest, "#}")
 	if end < 0 {
@@ -134,8 +134,8 @@ func (l *lexer) comment() {
 	l.rest = l.rest[2:]
 }
 
-// tag reads a tag, which has been opened, up to the mark that closes it outside of
-// brackets.
+// tag reads a tag whose opening mark has been read, up to the mark that closes it. A mark
+// inside brackets does not close it.
 func (l *lexer) tag(tag string, open, close kind, mark string) {
 	l.add(open, tag)
 	for depth := 0; ; {
@@ -155,8 +155,8 @@ func (l *lexer) tag(tag string, open, close kind, mark string) {
 	}
 }
 
-// word reads a token within a tag. It returns 1 for a bracket that opens, and −1 for one
-// that closes.
+// word reads a token within a tag. It returns 1 for an opening bracket, −1 for a closing one, and 0
+// for other tokens.
 func (l *lexer) word() (depth int) {
 	m := words().FindStringSubmatch(l.rest)
 	switch {
@@ -182,13 +182,13 @@ func (l *lexer) word() (depth int) {
 	return depth
 }
 
-// escapes are what characters stand for behind a backslash, which escaped matches.
+// escapes are the escape sequences of strings and what they stand for; escaped matches any backslash with a character.
 var (
 	escapes = map[string]string{`\n`: "\n", `\t`: "\t", `\r`: "\r", `\\`: "\\", `\'`: "'", `\"`: `"`, "\\\n": ""}
 	escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\[\s\S]`) })
 )
 
-// unquote reads a string with its quotes.
+// unquote returns the text of a string that is given with its quotes.
 func unquote(s string) string {
 	return escaped().ReplaceAllStringFunc(s[1:len(s)-1], func(escape string) string {
 		to, ok := escapes[escape]

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// method calls a method of a value.
+// method calls a method of a value, such as a string's strip. It fails if the value has no such method.
 func (s *state) method(of any, name string, list []any, named map[string]any) any {
 	var v any
 	ok := false
@@ -23,7 +23,7 @@ func (s *state) method(of any, name string, list []any, named map[string]any) an
 	return v
 }
 
-// text returns an argument of a method that must be a text.
+// text returns argument i of a method, which must be a text.
 func (s *state) text(method string, list []any, i int) string {
 	t, ok := argument(list, nil, i, "", nil).(string)
 	if !ok {
@@ -72,7 +72,8 @@ func (s *state) textMethod(of, name string, list []any, named map[string]any) (v
 	return nil, false
 }
 
-// hasEnd reports whether a text begins, or ends, with the argument, or with one of a list.
+// hasEnd is startswith or endswith of a text, with has strings.HasPrefix or strings.HasSuffix. The argument is a text, or a list of which
+// one has to fit.
 func (s *state) hasEnd(has func(text, end string) bool, of, method string, list []any) bool {
 	all, ok := argument(list, nil, 0, "", nil).([]any)
 	if !ok {
@@ -114,7 +115,7 @@ func (s *state) dictMethod(of *dict, name string, list []any, named map[string]a
 	return nil, false
 }
 
-// strip removes characters from the ends of a text: white space if none are given.
+// strip removes the characters in chars, or white space if chars is no text, from the left and the right end of a text.
 func (s *state) strip(text string, chars any, left, right bool) string {
 	set := unicode.IsSpace
 	if c, ok := chars.(string); ok {
@@ -133,7 +134,7 @@ func (s *state) strip(text string, chars any, left, right bool) string {
 	return text
 }
 
-// caseWork is the work for a byte when the case is changed: a character of two bytes may
+// caseWork is the work for each byte of a text whose case is changed. A character of two bytes may
 // become one of three, and each character is looked up.
 const caseWork = 4
 
@@ -156,7 +157,7 @@ func (s *state) capital(text string) string {
 	return string(unicode.ToUpper(unicode.ToLower(r))) + s.lower(text[n:])
 }
 
-// title is capital of every word.
+// title is a text with the first letter of every word in upper case and the others in lower.
 func (s *state) title(text string) string {
 	s.spend(len(text), caseWork)
 	letter := false
@@ -170,8 +171,8 @@ func (s *state) title(text string) string {
 	}, text)
 }
 
-// replace replaces every occurrence of from. If from is empty it inserts to before and
-// after each character.
+// replace replaces every occurrence of from. If from is empty, it inserts to before the first
+// character and after every character.
 func (s *state) replace(text, from, to string) string {
 	s.spend(len(text), 1)
 	s.spend(strings.Count(text, from), len(to)+1)

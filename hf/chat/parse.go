@@ -12,14 +12,14 @@ type (
 	expression func(s *state, sc *scope) any
 )
 
-// maxDepth bounds the nesting of a template.
+// maxDepth is the deepest nesting of statements and expressions in a template.
 const maxDepth = 200
 
 // parser reads tokens into a tree.
 type parser struct {
 	tokens []token
-	at     int
-	depth  int
+	at     int // index of the next token
+	depth  int // current nesting
 }
 
 func (p *parser) peek() token { return p.tokens[p.at] }
@@ -32,7 +32,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// is says whether the next token is that operator or name.
+// is says whether the next token is one of these operators or names.
 func (p *parser) is(values ...string) bool {
 	t := p.peek()
 	return (t.kind == operator || t.kind == name) && slices.Contains(values, t.value)
@@ -47,12 +47,14 @@ func (p *parser) accept(value string) bool {
 	return true
 }
 
+// expect reads the given operator or name, and fails for anything else.
 func (p *parser) expect(value string) {
 	if t := p.next(); (t.kind != operator && t.kind != name) || t.value != value {
 		fail(t.line, "%q is found where %q is expected", t.value, value)
 	}
 }
 
+// close reads the end of a tag.
 func (p *parser) close(k kind) {
 	if t := p.next(); t.kind != k {
 		fail(t.line, "%q is found where the tag should end", t.value)
@@ -67,6 +69,7 @@ func (p *parser) name() string {
 	return t.value
 }
 
+// deeper counts a level of nesting, which ends when the returned function is called.
 func (p *parser) deeper() func() {
 	if p.depth++; p.depth > maxDepth {
 		fail(p.peek().line, "it is nested deeper than %d", maxDepth)
@@ -103,7 +106,7 @@ func (p *parser) body(ends ...string) (list []located, end string) {
 	}
 }
 
-// statement reads a statement after its tag is opened.
+// statement reads a statement whose tag has been opened.
 func (p *parser) statement() statement {
 	t := p.next()
 	switch t.value {
@@ -118,7 +121,7 @@ func (p *parser) statement() statement {
 	case "break", "continue":
 		p.close(closeBlock)
 		return func(s *state, _ *scope) { s.jump = t.value }
-	case "generation": // marks what a model says, for training
+	case "generation": // marks, for training, the text that the model writes
 		p.close(closeBlock)
 		list, _ := p.body("endgeneration")
 		p.close(closeBlock)
@@ -128,9 +131,11 @@ func (p *parser) statement() statement {
 	return nil
 }
 
+// The following functions read the rest of a statement behind its first word, up to the tag that ends the statement.
+
 func (p *parser) ifStatement() statement {
 	var conditions []expression
-	var bodies [][]located // one more, if there is an else
+	var bodies [][]located // one for each condition, and one more if there is an else
 	for end := "elif"; end == "elif"; {
 		conditions = append(conditions, p.expression())
 		p.close(closeBlock)
@@ -159,7 +164,7 @@ func (p *parser) forStatement() statement {
 		s.names = append(s.names, p.name())
 	}
 	p.expect("in")
-	s.list = p.or() // without "if", which filters here
+	s.list = p.or() // not p.expression, which would read an "if" that filters here
 	if p.accept("if") {
 		s.filter = p.expression()
 	}
@@ -206,7 +211,7 @@ func (p *parser) macroStatement() statement {
 	return m.run
 }
 
-// expression reads: a if c else b.
+// expression reads an expression, such as "a if c else b".
 func (p *parser) expression() expression {
 	defer p.deeper()()
 	e := p.or()
@@ -224,6 +229,8 @@ func (p *parser) expression() expression {
 	}
 	return e
 }
+
+// The following functions read expressions of increasing precedence: "or", "and", "not", and comparisons.
 
 func (p *parser) or() expression {
 	e := p.and()
@@ -250,6 +257,7 @@ func (p *parser) not() expression {
 	return p.comparison()
 }
 
+// comparison reads values with comparisons between them. As in Python, a < b < c is a < b and b < c.
 func (p *parser) comparison() expression {
 	first := p.operated(0)
 	var all expression
@@ -277,10 +285,10 @@ func (p *parser) comparison() expression {
 	}
 }
 
-// operators of two values group to the left. Those of a level bind less than those of the next.
+// operators are the arithmetic operators by increasing precedence. All group to the left.
 var operators = [][]string{{"+", "-"}, {"~"}, {"*", "/", "//", "%"}}
 
-// operated reads values with operators of a level between them, and of those above it.
+// operated reads values with operators of this level or higher ones between them.
 func (p *parser) operated(level int) expression {
 	if level == len(operators) {
 		return p.unary(true)
@@ -292,7 +300,7 @@ func (p *parser) operated(level int) expression {
 	return e
 }
 
-// unary reads a value with its sign, and its filters. Filters of a signed value
+// unary reads a value with its sign, and, if filters is set, the filters and tests behind it. These
 // apply to the value with its sign.
 func (p *parser) unary(filters bool) expression {
 	defer p.deeper()()
@@ -312,7 +320,7 @@ func (p *parser) unary(filters bool) expression {
 	return e
 }
 
-// filtered reads filters and tests after a value.
+// filtered reads filters ("| name(…)") and tests ("is name …") after a value e.
 func (p *parser) filtered(e expression) expression {
 	for {
 		line, of, args := p.peek().line, e, arguments{}
@@ -352,9 +360,9 @@ func (p *parser) filtered(e expression) expression {
 	}
 }
 
-// postfix reads fields, indices and calls after a value.
+// postfix reads fields, indices, slices and calls after a value e.
 func (p *parser) postfix(e expression) expression {
-	var of, key expression // of the field that e is, if it is one
+	var of, key expression // if e is a field of a value: that value and the field's name; else of is nil
 	for {
 		switch {
 		case p.accept("."):
@@ -378,7 +386,7 @@ func (p *parser) postfix(e expression) expression {
 	}
 }
 
-// subscript reads an index, or the parts of a slice.
+// subscript reads what follows "[": an index, or the parts of a slice, for which index is nil.
 func (p *parser) subscript() (index expression, slice [3]expression) {
 	var parts [3]expression
 	n := 0
@@ -403,11 +411,11 @@ func (p *parser) subscript() (index expression, slice [3]expression) {
 	return nil, parts
 }
 
-// arguments of a call, read after its parenthesis.
+// arguments are the arguments of a call.
 type arguments struct {
 	list  []expression
 	named map[string]expression
-	order []string
+	order []string // the names, in the order of the call
 }
 
 func (p *parser) arguments() arguments {
@@ -425,8 +433,8 @@ func (p *parser) arguments() arguments {
 	return a
 }
 
-// listUntil reads elements with commas between them, and perhaps one after the last, up to
-// the bracket that closes the list.
+// listUntil reads elements up to and including the bracket that closes the list. Commas separate
+// them, and one may follow the last.
 func (p *parser) listUntil(bracket string, element func()) {
 	for !p.accept(bracket) {
 		element()
@@ -436,12 +444,13 @@ func (p *parser) listUntil(bracket string, element func()) {
 	}
 }
 
+// primary reads a literal, a variable, or an expression in brackets.
 func (p *parser) primary() expression {
 	t := p.next()
 	switch t.kind {
 	case quoted:
 		all := []string{t.value}
-		for p.peek().kind == quoted { // next to each other
+		for p.peek().kind == quoted { // adjacent strings are joined, as in Python
 			all = append(all, p.next().value)
 		}
 		return constant(strings.Join(all, ""))
@@ -473,7 +482,8 @@ func (p *parser) primary() expression {
 	return nil
 }
 
-// bracketed reads what follows an opening bracket; nil if it is another operator.
+// bracketed reads the rest of a parenthesis, tuple, list or mapping behind its opening bracket. It returns nil if the operator is no such
+// bracket.
 func (p *parser) bracketed(bracket string) expression {
 	switch bracket {
 	case "(":

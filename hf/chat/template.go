@@ -18,14 +18,14 @@ import (
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
-// Template is a chat template. It does not change.
+// Template is a chat template. It is never changed, so several goroutines may use it.
 type Template struct {
 	body   []located
-	vars   map[string]any // such as bos_token: those that the template speaks of
+	vars   map[string]any // variables that the template mentions, such as bos_token
 	digest [sha256.Size]byte
 }
 
-// Message is a part of a conversation.
+// Message is a message of a conversation.
 type Message struct {
 	Role    string `json:"role"` // such as user
 	Content string `json:"content"`
@@ -34,11 +34,10 @@ type Message struct {
 // maxTemplate is the most bytes of a template; the longest published ones have some 20 KB.
 const maxTemplate = 1 << 18
 
-// maxFile is the most bytes of the file that contains the template, which also has a list of
-// tokens.
+// maxFile is the most bytes of a file with a template. It may also have a list of tokens.
 const maxFile = 1 << 26
 
-// Parse reads a template. vars are variables that it may use, such as bos_token.
+// Parse reads a template. vars are the variables that it may use besides the conversation, such as bos_token.
 func Parse(source string, vars map[string]string) (_ *Template, err error) {
 	defer must.Catch(&err)
 	if len(source) > maxTemplate {
@@ -57,7 +56,7 @@ func Parse(source string, vars map[string]string) (_ *Template, err error) {
 }
 
 // Digest is the SHA-256 of everything besides the conversation that determines the text: the
-// source, then name and value of each variable that the source mentions, in the order of the
+// source, then the name and the value of each variable that the source mentions, in the order of the
 // names. Each of these texts is preceded by its length in decimal digits and a newline. The
 // same template in a folder and in a GGUF file has the same digest.
 func (t *Template) Digest() [sha256.Size]byte { return t.digest }
@@ -97,8 +96,8 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 	return s.out.String(), err
 }
 
-// Open reads the template of a folder, from chat_template.jinja or
-// tokenizer_config.json, or of a .gguf file.
+// Open reads the template of a model at path, a folder or a .gguf file. In a folder,
+// chat_template.jinja counts before tokenizer_config.json.
 func Open(path string) (*Template, error) {
 	t, err := open(path)
 	if err != nil {
@@ -137,8 +136,8 @@ func open(path string) (_ *Template, err error) {
 	return Parse(source, vars)
 }
 
-// fromConfig reads the template of a tokenizer's configuration and the tokens that
-// it may use.
+// fromConfig returns the template of tokenizer_config.json, or "" if it has none. It adds
+// the special tokens of the file, such as bos_token, to vars.
 func fromConfig(data []byte, vars map[string]string) string {
 	var c map[string]json.RawMessage
 	must.OK(json.Unmarshal(data, &c))

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// truth reports whether a value counts as true.
+// truth reports whether a value counts as true in a condition.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil, undefined:
@@ -31,7 +31,7 @@ func truth(v any) bool {
 	return true
 }
 
-// show returns a value as output writes it.
+// show returns a value as the output shows it: a text as it is, and other values as writeRepr writes them.
 func (s *state) show(v any) string {
 	switch v := v.(type) {
 	case undefined:
@@ -44,13 +44,13 @@ func (s *state) show(v any) string {
 	return b.String()
 }
 
-// quotes write a text between each of the two quotes.
+// quotes escape a text that is written between the quotes which are the keys.
 var quotes = map[string]*strings.Replacer{
 	`'`: strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`, `'`, `\'`),
 	`"`: strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`),
 }
 
-// writeRepr writes a value as it is written inside lists.
+// writeRepr writes a value as Python's repr does, with strings in quotes. depth is the number of lists and mappings around it.
 func (s *state) writeRepr(b *bytes.Buffer, v any, depth int) {
 	s.nested(depth)
 	s.spend(1, stepWork)
@@ -127,7 +127,7 @@ func (s *state) items(v any) []any {
 	return nil
 }
 
-// get returns an element of a list or a field.
+// get returns a field of a mapping, or the element of a list or text at an index; it is undefined if there is none.
 func (s *state) get(of, key any) any {
 	switch of := of.(type) {
 	case undefined:
@@ -165,7 +165,7 @@ func (s *state) get(of, key any) any {
 	return undefined{s.show(key)}
 }
 
-// key returns a value as the key of a mapping. Finding a key reads all of it, which counts
+// key returns a value as the key of a mapping. A look-up reads the whole key, which counts
 // as work.
 func (s *state) key(v any) string {
 	k := s.show(v)
@@ -173,6 +173,7 @@ func (s *state) key(v any) string {
 	return k
 }
 
+// number64 returns a number or truth value as a float64, and false for other values.
 func number64(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:
@@ -188,6 +189,7 @@ func number64(v any) (float64, bool) {
 	return 0, false
 }
 
+// equal reports whether two values are equal, as == does. Numbers and truth values are compared as numbers.
 func (s *state) equal(a, b any) bool { return s.equalAt(a, b, 0) }
 
 func (s *state) equalAt(a, b any, depth int) bool {
@@ -248,7 +250,7 @@ func (s *state) contains(b, a any) bool {
 	return slices.ContainsFunc(s.items(b), func(v any) bool { return s.equal(v, a) })
 }
 
-// operate applies an operator of two values.
+// operate applies an operator to two values.
 func (s *state) operate(op string, a, b any) any {
 	switch op {
 	case "==":
@@ -290,8 +292,8 @@ func (s *state) operate(op string, a, b any) any {
 	return real64(op, x, y)
 }
 
-// operateTexts applies an operator to two texts, or to a text and how often it is
-// repeated.
+// operateTexts applies an operator to two texts, or repeats a text. ok is false if it is another
+// operation.
 func (s *state) operateTexts(op string, a, b any) (v any, ok bool) {
 	x, isText := a.(string)
 	if !isText {
@@ -316,7 +318,7 @@ func (s *state) operateTexts(op string, a, b any) (v any, ok bool) {
 	return nil, false
 }
 
-// inOrder compares two values; ok is false for an operator that does something else.
+// inOrder compares two values; ok is false if op is no comparison.
 func inOrder[T string | float64](op string, x, y T) (holds, ok bool) {
 	switch op {
 	case "<":
@@ -331,8 +333,8 @@ func inOrder[T string | float64](op string, x, y T) (holds, ok bool) {
 	return false, false
 }
 
-// real64 applies an arithmetic operator to two numbers, one of which is no integer, or
-// divides two integers.
+// real64 applies an arithmetic operator to two floats, as Python does. y is not 0 where it
+// divides.
 func real64(op string, x, y float64) float64 {
 	switch op {
 	case "+":
@@ -355,8 +357,8 @@ func (s *state) concat(a, b string) string {
 	return a + b
 }
 
-// integer applies an operator to two integers. Python's integers have any number of digits;
-// here a result of more than 63 bits is an error.
+// integer applies an operator to two integers. Division rounds down, as in Python. Python's integers
+// have any number of digits; here a result of more than 63 bits is an error.
 func (s *state) integer(op string, m, n int) any {
 	out, fits := 0, true
 	switch op {

@@ -16,15 +16,15 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// Config is an object of a configuration. Its methods record errors, and
-// [Config.Done] returns them.
+// Config is an object of a configuration. Its methods record errors and return some valid
+// value then; [Config.Done] returns the errors.
 type Config struct {
 	fields map[string]any
-	read   map[string]bool
-	at     string // path to the object, "" for the outermost
-	model  bool   // it is a model's: the outermost, or that of a part of it
-	errs   *[]error
-	within *[]*Config // all objects that were read
+	read   map[string]bool // fields that were read
+	at     string          // path to the object in the configuration, "" for the outermost
+	model  bool            // the object is the configuration of a model or of a part of one, so that harmless applies
+	errs   *[]error        // of the whole configuration
+	within *[]*Config      // all objects of the configuration that were read
 }
 
 // Parse reads the JSON of a configuration.
@@ -38,11 +38,11 @@ func Parse(data []byte) (*Config, error) {
 	return New(fields), nil
 }
 
-// infinite matches Infinity, which Python's JSON has, and strings, of which the last may not end: else all that follows would be looked at
-// anew for every Infinity in it.
+// infinite matches Infinity, which Python writes in JSON, and strings, so that an Infinity in a string is not matched. A last string may
+// lack its end: otherwise a search would start anew at each Infinity behind such a quote, which takes quadratic time.
 var infinite = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*(?:"|\\?\z)|Infinity`)
 
-// infinities writes Infinity, but in strings, as newer files do, {"__float__": "Infinity"}.
+// infinities replaces Infinity outside strings by {"__float__": "Infinity"}, which is JSON, and what newer files have.
 func infinities(data []byte) []byte {
 	if !bytes.Contains(data, []byte("Infinity")) {
 		return data
@@ -74,7 +74,7 @@ func (c *Config) Limits(name string) (lo, hi float64) {
 	return pair[0], pair[1]
 }
 
-// New is Parse for fields in memory: numbers as json.Number or of any Go type.
+// New is [Parse] for fields in memory. Single numbers may be json.Number, float64 or int64, and those in lists must be json.Number.
 func New(fields map[string]any) *Config {
 	c := &Config{fields: fields, read: map[string]bool{}, model: true, errs: new([]error), within: new([]*Config)}
 	*c.within = append(*c.within, c)
@@ -95,11 +95,12 @@ func (c *Config) Failf(format string, args ...any) {
 	*c.errs = append(*c.errs, fmt.Errorf(format, args...))
 }
 
+// wrong records that a field is not what is wanted.
 func (c *Config) wrong(name, want string) {
 	c.Failf("field %s is %s, where %s is expected", c.path(name), graph.Quote(fmt.Sprint(c.fields[name])), want)
 }
 
-// path is what a field is called in messages.
+// path is the quoted name of a field in messages, with the path to its object.
 func (c *Config) path(name string) string {
 	if c.at != "" {
 		name = c.at + "." + name
@@ -150,7 +151,8 @@ func (c *Config) Int(name string, def int) int {
 	return int(f)
 }
 
-// Ints returns n whole numbers from 1 to 2^31: a list of so many, or one number that stands for all. The field must be present.
+// Ints returns n whole numbers from 1 to 2^31. The field must be present. It is a list of n numbers, or one number, which is repeated n
+// times.
 func (c *Config) Ints(name string, n int) []int {
 	list, ok := c.get(name).([]any)
 	if !ok {
@@ -172,10 +174,10 @@ func (c *Config) Ints(name string, n int) []int {
 	return out
 }
 
-// Put has a field be a number, for what reads it as one.
+// Put sets a field to a number, for code that reads one number where the file has a list.
 func (c *Config) Put(name string, v int) { c.fields[name] = int64(v) }
 
-// Natural is Int for a number that may be 0.
+// Natural is [Config.Int] for a number that may be 0. If def is 0, the field may be absent.
 func (c *Config) Natural(name string, def int) int {
 	if c.Has(name) && c.Float(name, 1) == 0 || def == 0 && !c.Has(name) {
 		c.read[name] = true
@@ -184,12 +186,12 @@ func (c *Config) Natural(name string, def int) int {
 	return c.Int(name, def)
 }
 
-// Bool returns a truth value, def if it is absent.
+// Bool returns a truth value, or def if it is absent.
 func (c *Config) Bool(name string, def bool) bool {
 	return value(c, name, def, "true or false")
 }
 
-// value returns a field of a type, def if it is absent.
+// value returns a field of type T, or def if it is absent. want is the name of the type in messages.
 func value[T any](c *Config, name string, def T, want string) T {
 	switch v := c.get(name).(type) {
 	case nil:
@@ -201,7 +203,7 @@ func value[T any](c *Config, name string, def T, want string) T {
 	return def
 }
 
-// Text returns a string, def if it is absent.
+// Text returns a string, or def if it is absent.
 func (c *Config) Text(name, def string) string { return value(c, name, def, "a string") }
 
 // IsText says whether a field is a string.
@@ -210,15 +212,16 @@ func (c *Config) IsText(name string) bool {
 	return is
 }
 
-// Names lists the fields.
+// Names lists the names of all fields, sorted.
 func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.fields)) }
 
-// Texts returns a list of strings, nil if it is absent.
+// Texts returns a list of strings, or nil if it is absent.
 func (c *Config) Texts(name string) []string {
 	return values(c, name, "a list of strings", func(x any) (string, bool) { s, is := x.(string); return s, is })
 }
 
-// values returns a list, nil if it is absent.
+// values returns a list whose elements one converts, or nil if it is absent. It records an error if the field is no list, or if one reports
+// false for an element.
 func values[T any](c *Config, name, want string, one func(x any) (T, bool)) []T {
 	v := c.get(name)
 	if v == nil {
@@ -238,7 +241,7 @@ func values[T any](c *Config, name, want string, one func(x any) (T, bool)) []T 
 	return out
 }
 
-// Parts is Texts for a list that may also be one string, cut at sep.
+// Parts is [Config.Texts] for a list that may also be written as one string, whose parts are separated by sep.
 func (c *Config) Parts(name, sep string) []string {
 	if one, ok := c.get(name).(string); ok {
 		return strings.Split(one, sep)
@@ -246,7 +249,7 @@ func (c *Config) Parts(name, sep string) []string {
 	return c.Texts(name)
 }
 
-// Numbers returns a list of numbers, nil if it is absent.
+// Numbers returns a list of numbers, or nil if it is absent.
 func (c *Config) Numbers(name string) []float64 {
 	return values(c, name, "a list of numbers", number)
 }
@@ -257,7 +260,7 @@ func number(x any) (float64, bool) {
 	return f, is && err == nil
 }
 
-// Sub returns an object within this one, nil if it is absent.
+// Sub returns an object within this one, or nil if it is absent. Done of either object returns the errors of both.
 func (c *Config) Sub(name string) *Config {
 	switch v := c.get(name).(type) {
 	case nil:
@@ -275,7 +278,7 @@ func (c *Config) Sub(name string) *Config {
 	return nil
 }
 
-// Part is Sub for the configuration of a model that is a part of this one.
+// Part is [Config.Sub] for the configuration of a model that is a part of this one, such as the text encoder of CLIP.
 func (c *Config) Part(name string) *Config {
 	sub := c.Sub(name)
 	if sub != nil {
@@ -283,13 +286,13 @@ func (c *Config) Part(name string) *Config {
 		for _, name := range []string{"is_decoder", "add_cross_attention", "tie_encoder_decoder"} {
 			sub.Is(name, false)
 		}
-		sub.Sub("pruned_heads") // none of whose fields is read, so that there may be none
+		sub.Sub("pruned_heads") // no code reads the fields of this object, so Done refuses it unless it is empty
 	}
 	return sub
 }
 
 // Is records an error unless a field is absent, null or one of the values that are
-// understood.
+// understood. Values are compared as fmt.Sprint writes them.
 func (c *Config) Is(name string, understood ...any) {
 	v := c.get(name)
 	if v == nil || slices.ContainsFunc(understood, func(u any) bool { return fmt.Sprint(u) == fmt.Sprint(v) }) {
@@ -302,7 +305,7 @@ func (c *Config) Is(name string, understood ...any) {
 	c.Failf("field %s is %s, which is not supported; understood: %s", c.path(name), graph.Quote(fmt.Sprint(v)), strings.Join(list, ", "))
 }
 
-// Ignore marks fields as read that do not change what a forward pass computes.
+// Ignore marks fields as read. They must not change what a forward pass computes.
 func (c *Config) Ignore(names ...string) {
 	for _, n := range names {
 		c.read[n] = true
@@ -325,7 +328,8 @@ var harmless = strings.Fields(`
 	output_scores return_dict_in_generate typical_p torchscript use_bfloat16 remove_invalid_values exponential_decay_length_penalty tf_legacy_loss
 	transformers.js_config bad_words_ids max_length min_length do_sample temperature top_k top_p repetition_penalty`)
 
-// Done returns all recorded errors, and an error for fields that were not read.
+// Done returns all recorded errors of the whole configuration, and an error for fields that no method has read, except harmless
+// ones.
 func (c *Config) Done() error {
 	errs := *c.errs
 	for _, o := range *c.within {

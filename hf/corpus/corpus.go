@@ -1,6 +1,6 @@
 // Package corpus has a few pages of text on which language models and text encoders are
-// calibrated by default: prose, questions and answers, tables, code, a dozen languages. It
-// was written for this purpose.
+// calibrated by default: prose, questions and answers, tables, code, a dozen languages. The
+// text was written for this purpose.
 package corpus
 
 import (
@@ -25,8 +25,8 @@ var conversation = []chat.Message{
 // Pieces are the texts, the most varied first.
 func Pieces() []string { return strings.Split(strings.TrimSuffix(file, "\n"), "\n%%\n") }
 
-// Tokens returns the tokens of the first pieces, each cut to at most most tokens (at least
-// 1). If there is a chat template, the second piece is a conversation. Tokens from bound on,
+// Tokens returns the tokens of the first pieces texts, each cut to at most most tokens (at least
+// 1). If there is a chat template c, the second text is a conversation. Tokens from bound on,
 // for which the model has no embedding, are dropped. The error is that of t.Encode.
 func Tokens(t *tokenizer.Tokenizer, c *chat.Template, pieces, most, bound int) ([][]int, error) {
 	var out [][]int
@@ -64,8 +64,8 @@ func Tokens(t *tokenizer.Tokenizer, c *chat.Template, pieces, most, bound int) (
 
 type encoder func(text string) ([]int, error)
 
-// cut encodes as much of the front of a text as has at most so many tokens, so that
-// what a tokenizer puts at the end of a text is there.
+// cut encodes the longest beginning of a text that has at most most tokens. The text is cut
+// and not its tokens, so that the tokens which a tokenizer puts at the end of a text are there.
 func cut(text string, encode encoder, most int) ([]int, error) {
 	ids, err := encode(text)
 	if err != nil || len(ids) <= most {

@@ -10,7 +10,7 @@ import (
 type activation struct {
 	f      *graph.Function
 	params []float64
-	square bool // of the function
+	square bool // the result is squared
 }
 
 // activations by the names that configurations give them.
@@ -30,7 +30,7 @@ var activations = map[string]activation{
 	"tanh":              {f: graph.Tanh},
 }
 
-// activationOf reads the field of that name.
+// activationOf reads the name of an activation from a field of the configuration; def is the name where there is no such field.
 func activationOf(c *published, field, def string) activation {
 	name := c.Text(field, def)
 	a, ok := activations[name]

@@ -14,40 +14,41 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Adapter is a low-rank adapter to linear layers (LoRA, Hu et al. 2021, https://arxiv.org/abs/2106.09685), as PEFT stores one: of a layer
-// y = W·x + b it makes y + s·B·(A·x).
+// Adapter is a low-rank adapter to linear layers (LoRA, Hu et al. 2021, https://arxiv.org/abs/2106.09685), as PEFT stores one. It changes
+// the output y = W·x + b of a layer to y + s·B·(A·x).
 type Adapter struct {
-	src     *source            // of its own tensors
+	src     *source            // of the adapter's tensors
 	modules map[string]*module // by the layer's full name
 }
 
-// module is an adapter of one layer.
+// module is the adapter of one layer.
 type module struct {
-	rank int
-	s    float64
-	used bool
+	rank int     // rows of A and columns of B
+	s    float64 // the factor s of B·(A·x)
+	used bool    // a graph has this layer
 }
 
-// scale multiplies numbers by the module's factor.
+// scale multiplies the numbers v by the module's factor s.
 func (m *module) scale(v []float32) {
 	for i := range v {
 		v[i] = float32(float64(v[i]) * m.s)
 	}
 }
 
-// What PEFT puts before the names of layers, and behind them.
+// PEFT stores the matrices A and B of a layer under the layer's name with this prefix and these suffixes.
 const (
 	adapterPrefix = "base_model.model."
 	loraA, loraB  = ".lora_A.weight", ".lora_B.weight"
 )
 
-// mostPattern bounds an expression of layers' names, and mostScale what an adapter is multiplied by.
+// mostPattern is the most bytes of a regular expression for layers' names, and mostScale the largest absolute value of a factor s.
 const (
 	mostPattern = 1 << 12
 	mostScale   = 1 << 20
 )
 
-// ReadAdapter reads the configuration of an adapter, adapter_config.json, which says what the tensors of the set are.
+// ReadAdapter returns the adapter with the configuration c, of adapter_config.json, and the tensors of set. It returns an error for an
+// adapter that changes more than linear layers, and for tensors that the configuration does not explain.
 func ReadAdapter(c *config.Config, set weights.Set) (_ *Adapter, err error) {
 	defer must.Catch(&err)
 	c.Is("peft_type", "LORA")
@@ -55,7 +56,7 @@ func ReadAdapter(c *config.Config, set weights.Set) (_ *Adapter, err error) {
 		c.Is(off, false)
 	}
 	c.Is("bias", "none")
-	c.Is("init_lora_weights", true, false, "gaussian", "eva", "orthogonal") // others change the base's weights
+	c.Is("init_lora_weights", true, false, "gaussian", "eva", "orthogonal") // other ways change the weights of the base model
 	for _, other := range []string{"modules_to_save", "layer_replication", "trainable_token_indices", "target_parameters", "alora_invocation_tokens",
 		"arrow_config", "kasa_config", "megatron_config", "monteclora_config", "velora_config"} {
 		if c.Has(other) {
@@ -99,7 +100,7 @@ func ReadAdapter(c *config.Config, set weights.Set) (_ *Adapter, err error) {
 	return a, nil
 }
 
-// patterns are numbers by the ends of layers' names.
+// patterns are numbers for some layers, such as ranks. by has them by the layer's name, or by an end of it behind a dot.
 type patterns struct {
 	field string
 	by    map[string]float64
@@ -107,7 +108,7 @@ type patterns struct {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 
-// patternsOf reads numbers by names.
+// patternsOf reads the patterns of a field. It takes names only, not the regular expressions that PEFT understands too.
 func patternsOf(c *config.Config, field string) patterns {
 	p := patterns{field, map[string]float64{}}
 	sub := c.Sub(field)
@@ -125,7 +126,8 @@ func patternsOf(c *config.Config, field string) patterns {
 	return p
 }
 
-// of is the number of a layer, whose name ends with one of the patterns, or else otherwise.
+// of returns the number of the pattern that fits the layer, or otherwise if none does. It refuses patterns with different numbers
+// for the same layer.
 func (p patterns) of(layer string, otherwise float64) float64 {
 	found := ""
 	for _, name := range sortedKeys(p.by) {
@@ -143,7 +145,8 @@ func (p patterns) of(layer string, otherwise float64) float64 {
 	return p.by[found]
 }
 
-// targetsOf reads which layers the adapter is for: a list of names, and ends of names, or an expression.
+// targetsOf reads target_modules, and returns a function that says whether the adapter is for a layer. The field is a list of layers'
+// names or ends of names, "all-linear", or a regular expression for the whole name.
 func targetsOf(c *config.Config) func(layer string) bool {
 	if !c.IsText("target_modules") {
 		list := c.Texts("target_modules")
@@ -167,14 +170,14 @@ func targetsOf(c *config.Config) func(layer string) bool {
 	return re.MatchString
 }
 
-// Adapted is the weights of a model with an adapter to it.
+// Adapted are the weights of a model together with an adapter to it.
 type Adapted struct {
 	weights.Set
 	*Adapter
 }
 
-// of returns the adapter of a layer, which is then used, by its name in the file of weights, which may lack what comes before the
-// architecture; nil if it has none.
+// of returns the adapter of a layer and the layer's name in the adapter, and marks it as used; m is nil if the layer has no adapter.
+// layer is the name in the file of weights. The name in the adapter may have a prefix such as "model." in front of it.
 func (a *Adapter) of(layer string) (name string, m *module) {
 	for _, full := range sortedKeys(a.modules) {
 		if full != layer && !strings.HasSuffix(full, "."+layer) {
@@ -191,7 +194,7 @@ func (a *Adapter) of(layer string) (name string, m *module) {
 	return name, m
 }
 
-// rest returns an error that names layers of the adapter that the graph does not have.
+// rest returns an error if the adapter has a layer that the graph does not have, or tensors that were not used.
 func (a *Adapter) rest() error {
 	for _, name := range sortedKeys(a.modules) {
 		if !a.modules[name].used {
@@ -201,7 +204,8 @@ func (a *Adapter) rest() error {
 	return a.src.rest()
 }
 
-// adapted is y with what the adapter of the layer, if there is one, makes of x.
+// adapted returns y + s·B·(A·x) if the layer has an adapter, and otherwise y. x and y are the input and output of the layer, one row
+// a token.
 func (n *net) adapted(x, y graph.Value, layer string) graph.Value {
 	a := n.src.adapter
 	if a == nil || !n.Valid(x) || !n.Valid(y) {
@@ -220,8 +224,9 @@ func (n *net) adapted(x, y graph.Value, layer string) graph.Value {
 	})
 }
 
-// adaptedExperts is y with what the adapter makes of x where it is one of the experts' layers, whose names of gives. Ranks
-// are filled up with zeros to the largest; experts that it leaves as they are have zeros alone.
+// adaptedExperts is adapted for the layers of count experts; of(i) is the name of expert i's layer. The matrices A of all experts become
+// one constant, and so do the matrices B. Those of smaller rank are padded with zeros to the largest one, and experts
+// without an adapter have zeros only.
 func (n *net) adaptedExperts(x, y, slots graph.Value, all string, count int, of func(i int) string) graph.Value {
 	a := n.src.adapter
 	if a == nil || !n.Valid(x) || !n.Valid(y) {

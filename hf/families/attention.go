@@ -9,35 +9,37 @@ import (
 
 // attention describes the attention of a layer's heads.
 type attention struct {
-	name          string // for messages
-	heads, groups int    // query heads, and key and value heads that they share
-	dim           int
-	value         int     // elements of a value, if not dim
-	scale         float64 // of the scores
-	cap           float64 // scores are cap·tanh(score/cap), if not 0
-	causal        bool
-	window        int // how many positions a query sees, itself included; 0: all
-	around        int // how many positions a query sees on either side, if not causal; 0: all
-	// bias, if set, is added to the scores of a head for the key of a position.
+	name          string  // for messages
+	heads, groups int     // query heads, and key and value heads; heads/groups query heads share a key and a value head
+	dim           int     // elements of a query or key
+	value         int     // elements of a value; 0: dim
+	scale         float64 // scores are multiplied by it
+	cap           float64 // scores become cap·tanh(score/cap), if not 0
+	causal        bool    // a query sees only keys up to its own position
+	window        int     // how many positions a query sees, itself included; 0: all
+	around        int     // how many positions a query sees on either side, if not causal; 0: all
+	// bias, if set, is added to the scores of a head for the key at a position.
 	bias func(head, position int) float64
-	// between, if valid, is added to the scores: of shape [groups, share, tokens, tokens].
+	// between, if valid, is added to the scores. Its shape is [groups, share, tokens, tokens], where share is heads/groups.
 	between graph.Value
 	rope    *rope // of queries and keys; nil for none
-	// more, if set, returns what is added to the scores of scaled queries, of shape [groups, share, tokens, dim], and keys, of shape
-	// [groups, 1, dim, tokens].
+	// more, if set, returns a term that is added to the scores. Its arguments are the scaled queries, of shape [groups, share, tokens, dim],
+	// and the keys, of shape [groups, 1, dim, tokens].
 	more func(q, k graph.Value) graph.Value
-	// turned says that keys are as they are compared: neither transformed nor turned here.
+	// turned says that the keys already went through each and rope, which then apply to the queries only.
 	turned bool
-	// sinks, if valid, are scores of no key, of shape [groups, share, 1, 1], which take a part of the weights.
+	// sinks, if valid, has a score of each head for an extra key without a value, of shape [groups, share, 1, 1] (an attention sink). It
+	// takes a part of the weights of the Softmax.
 	sinks graph.Value
 	// each, if set, transforms queries and keys before their positions are encoded.
 	// x has shape [tokens, heads, dim]; which is "q" or "k".
 	each func(x graph.Value, which string) graph.Value
 }
 
-// attend returns the heads' results, of shape [tokens, heads·dim], for queries of shape
-// [tokens, heads·dim], keys and values of shape [tokens, groups·dim]: of the same text, or of
-// another one, of any length, without mask, positions and biases.
+// attend returns the heads' results, of shape [tokens, heads·value], for queries of shape
+// [tokens, heads·dim], keys of shape [tokens, groups·dim] and values of shape [tokens, groups·value].
+// Keys and values may be those of another text of any length (cross-attention), if there is no
+// mask, rope or bias.
 func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
 	if !n.Valid(q) || !n.Valid(k) || !n.Valid(v) {
 		return graph.Value{}
@@ -98,8 +100,8 @@ func (n *net) softCap(x graph.Value, limit float64) graph.Value {
 	return n.Mul(n.Apply(graph.Tanh, n.Mul(x, n.Number(1/limit))), n.Number(limit))
 }
 
-// mask returns the mask of the keys that each query attends to; ok is false if that
-// is all keys.
+// mask returns the mask of the keys that each query attends to, of shape [tokens, tokens]: 1 at (query, key)
+// where it does. ok is false if every query attends to all keys.
 func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	t := n.tokens
 	if !a.causal && a.around == 0 {
@@ -120,18 +122,19 @@ func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	}), true
 }
 
-// biases returns the bias of every head and key, of shape [groups, share, 1, tokens].
+// biases returns a.bias for every head and key, of shape [groups, share, 1, tokens].
 func (n *net) biases(a attention) graph.Value {
 	v := filled(n.tokens*a.heads, func(at int) float32 { return float32(a.bias(at%a.heads, at/a.heads)) })
 	rows := n.table("biases", []int{n.tokens, a.heads}, v, true)
 	return n.Reshape(n.Transpose(rows, []int{1, 0}), []int{a.groups, a.heads / a.groups, 1, n.tokens})
 }
 
-// alibi returns the slopes of ALiBi (Press et al. 2021, https://arxiv.org/abs/2108.12409), which a position is
-// multiplied by: for 2^k heads 2^(−8i/2^k), i from 1 on; for others those of the power of two below, and of the next
-// one every second.
+// alibi returns the slope of each head in ALiBi (Press et al. 2021, https://arxiv.org/abs/2108.12409); the bias of a
+// score is the slope times the key's position. For 2^k heads the slopes are 2^(−8i/2^k) for i from 1 on. For another number of
+// heads they are those for the next smaller power of two, followed by every second one of those for the next larger.
 //
-// There are no more heads than embeddings have numbers, by which the weights bound what a configuration says.
+// It records an error for more heads than embeddings, the name of the embeddings' tensor, has columns. So the size of the
+// weights bounds what a configuration can ask for.
 func (s *source) alibi(c *published, heads int, embeddings string) []float64 {
 	if w := s.set.Get(s.prefix + embeddings); w == nil || len(w.Shape) != 2 || heads > w.Shape[1] {
 		c.Failf("%d heads with ALiBi are more than the embeddings in the weights, %s, have numbers", heads, graph.Quote(s.prefix+embeddings))

@@ -11,21 +11,22 @@ import (
 type bartLayers struct {
 	name                        string // of the part: "encoder." or "decoder."
 	width, inner, heads, layers int
-	context, first              int // positions, and the row of the first one
+	context, first              int // the number of positions, and the row of the embeddings for the first one
 	act                         activation
-	before                      bool // norms are before each part, and one behind all layers
-	normed                      bool // there is a norm of the embeddings
-	sines                       bool // positions are sines, which need not be stored
-	steps                       bool // the angles of these go from one to 10^−4 of it, ends included
-	keyless                     bool // keys have no biases
-	causal                      bool
-	reads                       graph.Value // what a decoder attends to besides its own tokens
+	before                      bool        // norms are before attention and feed-forward parts, and behind all layers; else behind the parts
+	normed                      bool        // there is a norm of the embeddings
+	sines                       bool        // position embeddings are sines and cosines, which are computed unless the file has them
+	steps                       bool        // the frequencies of the sines are 10000^(−i/(half − 1)), down to 10^−4; else 10000^(−2i/width)
+	keyless                     bool        // the linear layers of keys have no biases
+	causal                      bool        // this is the decoder, which also attends to reads
+	reads                       graph.Value // the encoder's output; set for a decoder only
 }
 
-// bartNorm is the epsilon of the norms, which no configuration has.
+// bartNorm is the epsilon of the norms. The configurations have no field for it.
 const bartNorm = 1e-5
 
-// bartOf reads what the parts of all of them have, whose sizes are missing unless the configuration says them or they are given here.
+// bartOf reads the fields of an encoder or a decoder, which name says, that all families like BART have. The numbers are defaults for
+// fields that the configuration lacks; 0 means that it must have the field.
 func bartOf(c *published, name string, width, inner, heads, layers int) *bartLayers {
 	b := &bartLayers{
 		name: name + ".", width: c.Int("d_model", width), inner: c.Int(name+"_ffn_dim", inner), heads: c.Int(name+"_attention_heads", heads),
@@ -36,7 +37,7 @@ func bartOf(c *published, name string, width, inner, heads, layers int) *bartLay
 	return b
 }
 
-// embedScale reads what embeddings of a width are multiplied by.
+// embedScale returns the factor of embeddings of a width: √width if the field scale_embedding says so, and otherwise 1.
 func embedScale(c *published, width int) float64 {
 	if c.Bool("scale_embedding", false) {
 		return math.Sqrt(float64(width))
@@ -89,7 +90,7 @@ func bart(c *published) *Model {
 	return out.builds(src, func(n *net) {
 		d := *d
 		for _, same := range []string{"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} {
-			n.src.used[n.src.prefix+same] = true // the shared ones, where they are stored again
+			n.src.used[n.src.prefix+same] = true // some files store the shared embeddings again under these names
 		}
 		embed := func(ids graph.Value) graph.Value {
 			return n.scaled(n.embed(ids, embeddings, vocabulary, e.width), scale)
@@ -104,7 +105,7 @@ func bart(c *published) *Model {
 	})
 }
 
-// run adds positions, and applies the layers.
+// run adds the position embeddings to x, of shape [tokens, width], and applies the layers.
 func (b *bartLayers) run(n *net, x graph.Value) graph.Value {
 	norm := func(x graph.Value, name string) graph.Value { return n.layerNorm(x, name, bartNorm) }
 	x = n.Add(x, b.positions(n))
@@ -114,7 +115,7 @@ func (b *bartLayers) run(n *net, x graph.Value) graph.Value {
 	a := attention{heads: b.heads, groups: b.heads, dim: b.width / b.heads, scale: scaleOf(b.width / b.heads)}
 	for i := range b.layers {
 		at := b.name + layer(i, "")
-		// add adds to x what f makes of it, with a norm before or behind.
+		// add replaces x by x + f(x), with a norm before f or behind the sum.
 		add := func(name string, f func(x graph.Value) graph.Value) {
 			if b.before {
 				x = n.Add(x, f(norm(x, at+name)))
@@ -144,7 +145,8 @@ func (b *bartLayers) run(n *net, x graph.Value) graph.Value {
 	return x
 }
 
-// positions are learned, or sines in one half of the numbers and cosines in the other.
+// positions returns the position embeddings of the tokens: the rows that the file has, or sines in the first half of the columns and
+// cosines in the second.
 func (b *bartLayers) positions(n *net) graph.Value {
 	name := b.name + "embed_positions"
 	if !b.sines || n.src.has(name+".weight") {

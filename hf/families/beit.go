@@ -2,8 +2,8 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// beit is BEiT: a vision transformer whose scores have biases for how far patches are apart, of each layer or
-// shared by all.
+// beit is BEiT: a vision transformer whose attention scores have biases that depend on the distance of two patches. Each
+// layer has its own table of biases, or all share one.
 func beit(c *published) *Model {
 	e := imagesOf(c, "beit.", 1e-12, 16)
 	e.inner, e.keyBias = c.Int("intermediate_size", 0), false
@@ -17,6 +17,8 @@ func beit(c *published) *Model {
 	}
 	const table = "relative_position_bias"
 	across := e.side / e.patch
+	// A row for each difference of two places, and one each for: the class token to a patch, a patch to the class token, and the class
+	// token to itself.
 	rows := (2*across-1)*(2*across-1) + 3
 	between := func(n *net, name string) graph.Value {
 		return n.relative(name, "."+table+"_table", e.heads, rows, n.tokens, func(i, j int) int {
@@ -58,7 +60,8 @@ func beit(c *published) *Model {
 	return e.model(c)
 }
 
-// apart is the row of a table of (2·across − 1)² distances for places i and j of a square: differences of their rows and columns.
+// apart is the row for places i and j of a square of across² places, numbered row by row, in a table with a row for each of the
+// (2·across − 1)² differences of two places: those of the rows come first, then those of the columns, both from 1 − across on.
 func apart(i, j, across int) int {
 	rows, columns := i/across-j/across+across-1, i%across-j%across+across-1
 	return rows*(2*across-1) + columns

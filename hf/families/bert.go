@@ -2,7 +2,7 @@ package families
 
 import "fmt"
 
-// bertOf reads what BERT and its successors with names like its own share.
+// bertOf reads the fields that BERT shares with the models that have the same names of fields and tensors.
 func bertOf(c *published, prefix string) *encoder {
 	e := &encoder{
 		placed: true, width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: c.count("num_hidden_layers", 0),
@@ -18,7 +18,7 @@ func bertOf(c *published, prefix string) *encoder {
 	return e
 }
 
-// bert is BERT, for texts of one part, and sentence encoders made of it.
+// bert is BERT, and sentence encoders made of it. A text is one segment: all its tokens have type 0.
 func bert(c *published) *Model {
 	e := bertOf(c, "bert.")
 	e.head = headOf(c, "bert.pooler.dense", "classifier", activations["tanh"])
@@ -27,8 +27,8 @@ func bert(c *published) *Model {
 	return e.model(c)
 }
 
-// roberta is RoBERTa, XLM-RoBERTa and CamemBERT, which have no kinds of tokens worth the name,
-// and whose positions begin behind the one of padding.
+// roberta is RoBERTa, XLM-RoBERTa and CamemBERT. The row of their first position is the one after
+// that with the number of the padding token.
 func roberta(c *published) *Model {
 	e := bertOf(c, "roberta.")
 	e.positionsBehind(c, int(c.Float("pad_token_id", 1)))
@@ -37,7 +37,8 @@ func roberta(c *published) *Model {
 	return e.model(c)
 }
 
-// positionsBehind has the positions begin behind that of a padding token, which texts then cannot have.
+// positionsBehind sets the first position to row padding + 1 of the position embeddings. Texts with the padding token are refused
+// then: the published model gives it no position of its own.
 func (e *encoder) positionsBehind(c *published, padding int) {
 	if padding < 0 || padding+1 >= e.context {
 		c.Failf("positions begin at %d of %d", padding+1, e.context)
@@ -47,7 +48,7 @@ func (e *encoder) positionsBehind(c *published, padding int) {
 	e.context -= e.first
 }
 
-// electra is ELECTRA's discriminator, whose embeddings may have fewer numbers.
+// electra is ELECTRA's discriminator. Its embeddings may have fewer columns than the layers' width, and are projected then.
 func electra(c *published) *Model {
 	e := bertOf(c, "electra.")
 	if e.narrow = c.Int("embedding_size", e.width); e.narrow != e.width {
@@ -85,10 +86,11 @@ func albert(c *published) *Model {
 	return e.model(c)
 }
 
-// mostShared is the most layers of shared weights; a number of tensors does not bound it.
+// mostShared is the most layers of a model whose layers share weights. The number of tensors, which bounds the layers of other
+// models (count), does not bound these.
 const mostShared = 1 << 10
 
-// distilBERT is BERT without kinds of tokens.
+// distilBERT is BERT without embeddings of token types.
 func distilBERT(c *published) *Model {
 	e := &encoder{
 		placed: true, width: c.Int("dim", 0), inner: c.Int("hidden_dim", 0), heads: c.Int("n_heads", 0), layers: c.count("n_layers", 0),

@@ -6,11 +6,11 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// bloom has ALiBi in place of positions, and a norm of embeddings.
+// bloom is BLOOM. It has ALiBi in place of position embeddings, and a norm of the token embeddings.
 func bloom(c *published) *Model {
 	vocabulary, layers, heads := c.Int("vocab_size", 0), c.count("n_layer", c.Int("num_hidden_layers", 24)), c.Int("n_head", c.Int("num_attention_heads", 16))
 	width := c.Int("hidden_size", c.Int("n_embed", 1024))
-	context := c.Int("seq_length", 2048) // ALiBi has no end
+	context := c.Int("seq_length", 2048) // ALiBi itself would work at any length
 	eps := c.Float("layer_norm_epsilon", 1e-5)
 	tied, normed := c.Bool("tie_word_embeddings", true), c.Bool("apply_residual_connection_post_layernorm", false)
 	c.Ignore("slow_but_exact", "offset_alibi", "skip_bias_add", "skip_bias_add_qkv", "masked_softmax_fusion", "attention_softmax_in_fp32", "bias_dropout_fusion", "n_inner")
@@ -23,7 +23,7 @@ func bloom(c *published) *Model {
 			bias: func(head, position int) float64 { return slopes[head] * float64(position) }}
 		for i := range layers {
 			at := fmt.Sprintf("h.%d.", i)
-			// add adds to its input, or to the norm of that, what f makes of the norm.
+			// add returns x + f(norm of x), or, if the residual is taken behind the norm, the norm of x + f(norm of x).
 			add := func(x graph.Value, norm string, f func(graph.Value) graph.Value) graph.Value {
 				y := n.layerNorm(x, at+norm, eps)
 				if normed {
@@ -45,7 +45,8 @@ func bloom(c *published) *Model {
 	})
 }
 
-// headwise takes queries, keys and values apart where each head has its own next to each other.
+// headwise splits x, of shape [tokens, heads·3·dim], into queries, keys and values, of shape [tokens, heads·dim] each. In x the query, the
+// key and the value of a head are next to each other.
 func (n *net) headwise(x graph.Value, heads, dim int) (q, k, v graph.Value) {
 	x = n.Reshape(x, []int{n.tokens, heads, 3 * dim})
 	own := func(which int) graph.Value {

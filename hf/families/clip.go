@@ -11,18 +11,19 @@ import (
 
 // tower is the encoder of texts or of images of CLIP or SigLIP: layers with norms before each part.
 type tower struct {
-	name                        string // before the names of its tensors
+	name                        string // prefix of the names of its tensors
 	width, inner, heads, layers int
 	eps                         float64
 	act                         activation
 	causal                      bool
 
-	vocabulary, context, end int // of texts: their length, and the token that their row is of
-	side, patch, channels    int // of images
-	head                     bool
+	vocabulary, context, end int  // of texts: the most tokens, and the token that ends a text, whose state is the text's embedding
+	side, patch, channels    int  // of images
+	head                     bool // of images, in SigLIP: an attention layer makes one vector of the patches
 }
 
-// towerOf reads what the configurations of texts and of images share.
+// towerOf reads the fields that the configurations of texts and of images share. name is the prefix of the tensors' names if the file has
+// the given tensor under it, and act and eps are defaults.
 func towerOf(c *published, name, tensor string, act string, eps float64) *tower {
 	t := &tower{
 		width: c.Int("hidden_size", 768), inner: c.Int("intermediate_size", 3072), heads: c.Int("num_attention_heads", 12),
@@ -36,13 +37,14 @@ func towerOf(c *published, name, tensor string, act string, eps float64) *tower 
 	return t
 }
 
-// texts and images read the configurations of the two towers.
+// textsOf reads the configuration of an encoder of texts.
 func textsOf(c *published, act string, eps float64) *tower {
 	t := towerOf(c, "text_model.", "embeddings.token_embedding.weight", act, eps)
 	t.vocabulary, t.context = c.Int("vocab_size", 49408), c.Int("max_position_embeddings", 77)
 	return t
 }
 
+// picturesOf reads the configuration of an encoder of images.
 func picturesOf(c *published, act string, eps float64) *tower {
 	t := towerOf(c, "vision_model.", "embeddings.patch_embedding.weight", act, eps)
 	t.side, t.patch, t.channels = c.Int("image_size", 224), c.Int("patch_size", 32), c.Int("num_channels", 3)
@@ -54,7 +56,8 @@ func picturesOf(c *published, act string, eps float64) *tower {
 func clipTexts(c *published) *tower {
 	t := textsOf(c, "quick_gelu", 1e-5)
 	t.causal = true
-	// The row of a text is that of its first end, or, in old files, which have 2 here, of the greatest token, which is the same.
+	// The state of a text's first end token stands for the text. Old files have 2 in this field; for these the published code takes the
+	// state of the token with the greatest id, which is the end token too.
 	if t.end = int(c.Float("eos_token_id", 49407)); t.end == 2 {
 		t.end = t.vocabulary - 1
 	}
@@ -65,7 +68,7 @@ func clipTexts(c *published) *tower {
 	return t
 }
 
-// ended refuses texts without the token that they end with.
+// ended returns an error for a text without the end token.
 func (t *tower) ended(text []float64) error {
 	if !slices.Contains(text, float64(t.end)) {
 		return fmt.Errorf("the text has no token %d, with which texts of this model end and whose row stands for them", t.end)
@@ -73,7 +76,7 @@ func (t *tower) ended(text []float64) error {
 	return nil
 }
 
-// run applies the layers.
+// run applies the layers to x, of shape [tokens or patches, width].
 func (t *tower) run(n *net, x graph.Value) graph.Value {
 	a := attention{heads: t.heads, groups: t.heads, dim: t.width / t.heads, scale: scaleOf(t.width / t.heads), causal: t.causal}
 	for i := range t.layers {
@@ -98,27 +101,29 @@ func (t *tower) text(n *net, x graph.Value) graph.Value {
 	return n.layerNorm(t.run(n, x), t.name+"final_layer_norm", t.eps)
 }
 
-// embeddings are those of tokens, of any shape.
+// embeddings returns the embeddings of the tokens ids, of shape [ids, width].
 func (t *tower) embeddings(n *net, ids graph.Value) graph.Value {
 	return n.embed(ids, t.name+"embeddings.token_embedding", t.vocabulary, t.width)
 }
 
-// last returns the row of x that is of the first end of a text. ends is 1 where a token is the end.
+// last returns the row of x, of shape [tokens, width], that belongs to the first end token of the text. ends, of shape [tokens, 1], is 1
+// where a token is the end token and 0 elsewhere. The row is chosen by a product with a one-hot vector.
 func (t *tower) last(n *net, x, ends graph.Value) graph.Value {
 	n.At("", "end")
-	earlier := n.MatMul(n.band("before", func(t, s int) bool { return s < t }), ends)
-	first := n.Apply(graph.Relu, n.Sub(ends, earlier)) // 1 at the first end alone
+	earlier := n.MatMul(n.band("before", func(t, s int) bool { return s < t }), ends) // how many end tokens are before each token
+	first := n.Apply(graph.Relu, n.Sub(ends, earlier))                                // 1 at the first end alone
 	return n.MatMul(n.Reshape(first, []int{1, n.tokens}), x)
 }
 
-// ends returns 1 for each of the ids that is the end, and 0 for others, of shape [ids, 1].
+// ends returns 1 for each of the ids that is the end token, and 0 for others, of shape [ids, 1].
 func (t *tower) ends(n *net, ids graph.Value) graph.Value {
 	v := make([]float32, t.vocabulary)
 	v[t.end] = 1
 	return n.Take(n.table("ends", []int{t.vocabulary, 1}, v, true), 0, ids)
 }
 
-// picture returns the states of CLIP's patches, and the row that stands for the image.
+// picture returns the states of CLIP's class token and patches, and the row that stands for the image: the normalised state of the class
+// token.
 func (t *tower) picture(n *net) (states, row graph.Value) {
 	at := t.name + "embeddings."
 	x := n.patches(t.channels, t.side, t.patch, at+"patch_embedding", t.width, false)
@@ -128,17 +133,17 @@ func (t *tower) picture(n *net) (states, row graph.Value) {
 	return x, n.layerNorm(n.SliceAxis(x, 0, 0, 1, 1), t.name+"post_layernorm", t.eps)
 }
 
-// rowsOf are the rows of a matrix of the file, at least one.
+// rowsOf is the number of rows of a matrix of the file; it is 1 if there is no such matrix.
 func rowsOf(set weights.Set, name string) int {
 	if w := set.Get(name); w != nil && len(w.Shape) == 2 {
 		return w.Shape[0]
 	}
-	return 1 // refused when it is loaded
+	return 1 // the missing tensor is refused when it is loaded
 }
 
 const idsOfPositions = "embeddings.position_ids"
 
-// clipText is CLIP's encoder of texts alone: with a projection the embedding of a text, otherwise its states.
+// clipText is CLIP's encoder of texts alone. Its output is the embedding of a text if there is a projection, and otherwise the states.
 func clipText(c *published) *Model {
 	t := clipTexts(c)
 	const projection = "text_projection.weight"
@@ -156,7 +161,7 @@ func clipText(c *published) *Model {
 	}, idsOfPositions)
 }
 
-// clipVision is CLIP's encoder of images alone: with a projection the embedding of an image, otherwise the states of its patches.
+// clipVision is CLIP's encoder of images alone. Its output is the embedding of an image if there is a projection, and otherwise the states.
 func clipVision(c *published) *Model {
 	t := picturesOf(c, "quick_gelu", 1e-5)
 	const projection = "visual_projection.weight"
@@ -176,7 +181,7 @@ const (
 	LogitsPerImage = "logits_per_image"
 )
 
-// bothParts are the configurations of texts and of images.
+// bothParts returns the configurations of the encoders of texts and of images. ok is false if one is missing.
 func bothParts(c *published) (texts, images *published, ok bool) {
 	t, i := c.Part("text_config"), c.Part("vision_config")
 	if ok = t != nil && i != nil; !ok {
@@ -185,7 +190,7 @@ func bothParts(c *published) (texts, images *published, ok bool) {
 	return &published{Config: t, set: c.set}, &published{Config: i, set: c.set}, ok
 }
 
-// clip is CLIP: how well each of several texts fits an image.
+// clip is CLIP: it scores how well each of several texts fits an image.
 func clip(c *published) *Model {
 	of, pictures, ok := bothParts(c)
 	if !ok {
@@ -206,19 +211,20 @@ func clip(c *published) *Model {
 	}, idsOfPositions)
 }
 
-// several adds the input of token ids of several texts of one length, and returns all of them in one axis.
+// several adds the input of the token ids of several texts of the same length, and returns them in one axis, of shape [texts·tokens].
 func (n *net) several(texts int) graph.Value {
 	texts = max(texts, 1)
 	return n.Reshape(n.Input(IDs, graph.Int64, []int{texts, n.tokens}), []int{texts * n.tokens})
 }
 
-// each puts together the rows of several texts.
+// each returns the rows of all texts, of shape [texts, columns]; row(i) is that of text i.
 func (n *net) each(row func(i int) graph.Value) graph.Value {
 	return n.Concat(0, filled(max(n.picked, 1), row)...)
 }
 
-// match makes the outputs of a model of texts and an image: their embeddings of length 1, and by how much each text fits,
-// products of these times exp of one number of the file and, if shift has a name, plus another.
+// match makes the outputs of a model of texts and an image. texts, with one row a text, and image are scaled to length 1. The logit of
+// a text is the product of its row and the image's, times exp of the tensor called scale, plus the tensor called shift unless that is "".
+// Both tensors have one element, and the shape of.
 func (n *net) match(texts, image graph.Value, of []int, scale, shift string) {
 	if !n.Valid(texts) || !n.Valid(image) {
 		return

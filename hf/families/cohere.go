@@ -2,9 +2,9 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// command reads what Command R and Command R7B share: LayerNorm without a bias, one for
-// attention and feed-forward part, which stand next to each other; positions that turn
-// neighbours; a factor for logits.
+// command reads what Command R and Command R7B share. Attention and feed-forward part are
+// parallel, behind one LayerNorm without a bias. Rotary pairs are neighbouring elements.
+// Logits are multiplied by a factor.
 func command(c *published, d *decoder) *rope {
 	d.layerNorms(c, "layer_norm_eps")
 	d.norm, d.norms, d.parallel = scaleNorm, [4]string{"input_layernorm"}, true
@@ -18,7 +18,7 @@ func command(c *published, d *decoder) *rope {
 	return r
 }
 
-// cohere is Command R, with norms of every head of queries and keys, if asked for.
+// cohere is Command R. If use_qk_norm is set, every head of queries and keys has a norm.
 func cohere(c *published, d *decoder) {
 	command(c, d)
 	if c.Bool("use_qk_norm", false) {
@@ -28,7 +28,8 @@ func cohere(c *published, d *decoder) {
 	}
 }
 
-// cohere2 is Command R7B: three of four layers have a window, the fourth has no positions.
+// cohere2 is Command R7B. By default three of four layers have a window and rotary positions, and the fourth
+// has neither.
 func cohere2(c *published, d *decoder) {
 	r := command(c, d)
 	pattern := c.Int("sliding_window_pattern", 4)

@@ -8,17 +8,17 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// disentangled is how DeBERTa attends (He et al. 2021, https://arxiv.org/abs/2006.03654 and https://arxiv.org/abs/2111.09543): to the
-// scores of queries and keys come those of queries and of how far keys are, and of keys and of how far queries are. Distances
-// have embeddings, which the layers project as they do tokens.
+// disentangled is DeBERTa's attention (He et al. 2021, https://arxiv.org/abs/2006.03654 and https://arxiv.org/abs/2111.09543). The
+// score of query i and key j is the sum of up to three products: query i with key j, query i with the distance of j from i ("c2p"), and key
+// j with the distance of i from j ("p2c"). Distances have embeddings, which each layer projects as it does tokens.
 type disentangled struct {
 	*encoder
-	span              int // rows of the embeddings are twice as many
-	buckets, most     int // distances beyond half of the buckets share them, up to most; 0 buckets: none do
-	toKeys, toQueries bool
-	shared, normed    bool // the projections are those of tokens; the embeddings of distances have a norm
-	scale             float64
-	table             string
+	span              int     // the embeddings have a row for each distance from −span to span − 1
+	buckets, most     int     // distances beyond ±buckets/2 share rows, on a logarithmic scale up to most; 0 buckets: each has its own row
+	toKeys, toQueries bool    // the score has the term c2p, or p2c
+	shared, normed    bool    // distances are projected by the matrices of the tokens; their embeddings have a norm
+	scale             float64 // of all terms
+	table             string  // name of the tensor of the embeddings
 }
 
 // deberta is DeBERTa-v2 and DeBERTa-v3.
@@ -45,7 +45,7 @@ func deberta(c *published) *Model {
 	return e.model(c)
 }
 
-// read reads what there is of distances.
+// read reads the fields about distances.
 func (d *disentangled) read(c *published) {
 	kinds := c.Parts("pos_att_type", "|")
 	for _, kind := range kinds {
@@ -89,7 +89,8 @@ func (d *disentangled) read(c *published) {
 	}
 }
 
-// bucket is the row of the embeddings for a query that is so far behind a key: in float32, as the reference has it.
+// bucket is the row of the embeddings for a query that comes behind tokens after a key; behind is negative if it comes before. The
+// logarithms are computed in float32, as in the reference implementation.
 func (d *disentangled) bucket(behind int) int {
 	if half, far := d.buckets/2, max(behind, -behind); d.buckets > 0 && far > half {
 		part := float32(elementary.Log(float64(float32(far)/float32(half)))) / float32(elementary.Log(float64(d.most-1)/float64(half)))
@@ -102,12 +103,12 @@ func (d *disentangled) bucket(behind int) int {
 	return min(max(behind+d.span, 0), 2*d.span-1)
 }
 
-// scores has a layer attend so.
+// scores sets the scale and the additional terms of the scores of a layer, whose names begin with at.
 func (d *disentangled) scores(n *net, a *attention, at string) {
 	if a.scale = d.scale; !d.toKeys && !d.toQueries {
 		return
 	}
-	// The projections of distances.
+	// key and query are the names of the projections of distances.
 	key, query := "attention.self.pos_key_proj", "attention.self.pos_query_proj"
 	if d.shared {
 		key, query = d.key, d.query
@@ -115,7 +116,7 @@ func (d *disentangled) scores(n *net, a *attention, at string) {
 	a.more = func(q, k graph.Value) graph.Value {
 		var sum graph.Value
 		if d.toKeys {
-			// Row i of distances, from 1 − tokens on, is that of the key that is so far behind the query.
+			// Column r of far is for a key that comes r − (tokens − 1) tokens after the query.
 			far := d.distances(n, at+key, 1, func(ahead int) int { return d.bucket(-ahead) })
 			sum = n.skew(n.MatMul(q, far))
 		}
@@ -132,7 +133,8 @@ func (d *disentangled) scores(n *net, a *attention, at string) {
 	}
 }
 
-// distances projects the embeddings of distances from 1 − tokens to tokens − 1, of shape [heads, 1, dim, 2·tokens − 1].
+// distances returns the projected embeddings of the distances from 1 − tokens to tokens − 1, of shape [heads, 1, dim, 2·tokens − 1]. row
+// gives the row of the table for a distance, and name is the projection.
 func (d *disentangled) distances(n *net, name string, scale float64, row func(ahead int) int) graph.Value {
 	n.At("", name)
 	t := n.tokens
@@ -145,8 +147,9 @@ func (d *disentangled) distances(n *net, name string, scale float64, row func(ah
 	return n.Transpose(n.Reshape(x, []int{2*t - 1, d.heads, 1, d.width / d.heads}), []int{1, 2, 3, 0})
 }
 
-// skew returns entry (i, j) of x, of shape [heads, 1, t, 2·t − 1], at (i, t − 1 + j − i), of shape [heads, 1, t, t]: rows of one entry
-// less begin one entry later each.
+// skew returns y, of shape [heads, 1, t, t], with y[i][j] = x[i][t − 1 + j − i], for x of shape [heads, 1, t, 2·t − 1]. In memory this
+// element is at i·(2·t − 1) + t − 1 + j − i = t − 1 + i·(2·t − 2) + j. So it is column j of row i, if the first t − 1 numbers are dropped
+// and the rest is read in rows of 2·t − 2.
 func (n *net) skew(x graph.Value) graph.Value {
 	if !n.Valid(x) {
 		return x

@@ -8,11 +8,11 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// decoder is a language model with Llama's layout: attention and feed-forward part,
-// norms, rotary positions. Families differ in these fields.
+// decoder is a language model with Llama's layout: each layer has attention and a
+// feed-forward part with norms, and positions are rotary. Families differ in the values of these fields.
 type decoder struct {
 	vocabulary, width, layers, inner, context int
-	heads, groups, dim                        int
+	heads, groups, dim                        int // query heads, key and value heads, and elements of a head
 	eps                                       float64
 	act                                       activation
 	rope                                      func(layer int) *rope // nil: without positions
@@ -24,38 +24,39 @@ type decoder struct {
 	// attention, before and after the feed-forward part.
 	norms [4]string
 	last  string // name of the norm behind all layers
-	// parallel adds the feed-forward part of the layer's normalised input to its
-	// attention, in place of one after the other.
+	// parallel says that attention and the feed-forward part both read the layer's normalised
+	// input, and that both results are added to the input. Otherwise one follows the other.
 	parallel bool
-	// norms of queries and keys: of each head, or of all heads together.
+	// headNorm says that queries and keys have an RMSNorm of each head, and wholeNorm that
+	// they have one of all heads together.
 	headNorm, wholeNorm bool
-	// eachNorm, if set, is the norm of queries and keys in place of these. x has
+	// eachNorm, if set, is the norm of queries and keys in place of headNorm. x has
 	// shape [tokens, heads, dim]; which is "q" or "k".
 	eachNorm func(n *net, x graph.Value, at, which string) graph.Value
 
 	qkvBias, outBias, mlpBias, headBias bool
-	fused, fusedGate                    bool // one matrix for q, k and v, and one for gate and up
-	ungated                             bool // the feed-forward part is up, activation, down
-	out, up, down                       string
-	scale                               float64
-	clip                                float64 // of queries, keys and values, if not 0
-	scoreCap, logitCap                  float64
-	embedScale, residual, logitScale    float64
-	tied                                bool
+	fused, fusedGate                    bool    // one matrix for q, k and v, and one for gate and up
+	ungated                             bool    // the feed-forward part is up, activation, down
+	out, up, down                       string  // names of linear layers: of attention's output, and of the feed-forward part
+	scale                               float64 // of the scores
+	clip                                float64 // queries, keys and values are clipped to [−clip, clip], if not 0
+	scoreCap, logitCap                  float64 // soft caps (softCap), if not 0
+	embedScale, residual, logitScale    float64 // factors of embeddings, of what a part adds to its input, and of logits
+	tied                                bool    // the output layer's matrix is that of the embeddings
 
-	latent  *latent // in place of queries, keys and values from the layer's input, if not nil
-	unused  []string
+	latent  *latent  // if not nil, attention with low-rank queries, keys and values, in place of the usual one
+	unused  []string // parts of names of tensors that the graph does not use
 	experts *experts
 	sparse  func(layer int) bool // whether a layer has experts
-	clamped *clamped             // experts of all layers, if not nil
-	sinks   bool                 // each head has a score that no key has
-	gated   bool                 // queries have as many numbers again beside each head's, whose Sigmoid multiplies the results
-	fixed   bool                 // texts have the length that a graph is for
-	// other, if set, is what some layers have in place of attention; ok is false for the others.
+	clamped *clamped             // experts of all layers as in GPT-OSS, if not nil
+	sinks   bool                 // each head has a score for an extra key without a value (attention.sinks)
+	gated   bool                 // the matrix of queries also gives a gate for each element of a head, whose Sigmoid multiplies the result
+	fixed   bool                 // a graph takes only texts of the length that it was built for (Model.Fixed)
+	// other, if set, returns y for layers that have something else in place of attention; ok is false for the others.
 	other func(n *net, layer int, x graph.Value) (y graph.Value, ok bool)
 }
 
-// decoderOf reads what the configurations of the families share.
+// decoderOf reads the fields that the configurations of all decoder families share.
 func decoderOf(c *published) *decoder {
 	d := &decoder{
 		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: c.count("num_hidden_layers", 0),
@@ -80,7 +81,8 @@ func (d *decoder) attentionBias(c *published, def bool) {
 	d.outBias = d.qkvBias
 }
 
-// siluAndRope sets the activation and the rotary encoding that most families have.
+// siluAndRope reads the activation, SiLU by default, and the rotary encoding, as most families have
+// them. A rotary encoding that is for fewer positions shortens the context.
 func (d *decoder) siluAndRope(c *published) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	r := ropeOf(c, d.dim, d.context, 10000)
@@ -89,8 +91,8 @@ func (d *decoder) siluAndRope(c *published) {
 	}
 }
 
-// windows reads which layers have a window: from layer_types, or else from def,
-// the family's default.
+// windows reads which layers have a window (sliding attention) and how long it is. The layers are those
+// that layer_types lists, or, without that field, those for which def, the family's default, is true.
 func (d *decoder) windows(c *published, def func(layer int) bool) {
 	window := 0
 	if c.Float("sliding_window", 0) != 0 {
@@ -102,7 +104,7 @@ func (d *decoder) windows(c *published, def func(layer int) bool) {
 	}
 	local := filled(d.layers, def)
 	if window == 0 && slices.Contains(local, true) {
-		window = d.context // of any length
+		window = d.context // a window of this length hides nothing
 	}
 	d.window = func(layer int) int {
 		if local[layer] {
@@ -112,7 +114,7 @@ func (d *decoder) windows(c *published, def func(layer int) bool) {
 	}
 }
 
-// layerTypes reads what kind each layer is of, one of those understood; nil if the configuration does not say.
+// layerTypes reads layer_types, the kind of each layer, which must be one of those understood. It returns nil if there is no such field.
 func layerTypes(c *published, layers int, understood ...string) []string {
 	types := c.Texts("layer_types")
 	for _, s := range types {
@@ -127,7 +129,7 @@ func layerTypes(c *published, layers int, understood ...string) []string {
 	return types
 }
 
-// model returns the family's builder of the decoder.
+// model returns the language model with this decoder.
 func (d *decoder) model(c *published) *Model {
 	src := c.source("embed_tokens.weight", "model.", "language_model.model.", "")
 	return (&Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, Fixed: d.fixed}).writes(src, func(n *net) graph.Value {
@@ -169,6 +171,7 @@ func (d *decoder) layer(n *net, i int, x graph.Value) graph.Value {
 	return add(x, norm(d.feed(n, i, norm(x, 2)), 3))
 }
 
+// attention is the attention of layer i, or what the layer has in its place, without the norms around it.
 func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 	at := layer(i, "self_attn.")
 	if d.latent != nil {
@@ -220,7 +223,7 @@ func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
 	return n.linear(y, at+d.out, d.width, d.outBias)
 }
 
-// halves splits each head's numbers into two.
+// halves splits each head of x, of shape [tokens, heads·2·dim], into two halves, which are returned in shape [tokens, heads·dim].
 func (d *decoder) halves(n *net, x graph.Value) (first, second graph.Value) {
 	t := n.dim(x, 0)
 	x = n.Reshape(x, []int{t, d.heads, 2 * d.dim})
@@ -230,7 +233,7 @@ func (d *decoder) halves(n *net, x graph.Value) (first, second graph.Value) {
 	return half(0), half(d.dim)
 }
 
-// feed is the feed-forward part, gated unless the family says otherwise, or experts of it.
+// feed is the feed-forward part of layer i, which is gated unless d.ungated is set, or the layer of experts.
 func (d *decoder) feed(n *net, i int, x graph.Value) graph.Value {
 	if d.experts != nil && d.sparse(i) {
 		return n.choose(d.experts, d.act, x, layer(i, ""), d.width)
@@ -253,7 +256,7 @@ func (d *decoder) feed(n *net, i int, x graph.Value) graph.Value {
 	return n.linear(y, at+d.down, d.width, d.mlpBias)
 }
 
-// layerNorms sets LayerNorm for RMSNorm, with the epsilon of a field.
+// layerNorms makes the norms LayerNorm in place of RMSNorm, and reads their epsilon from a field.
 func (d *decoder) layerNorms(c *published, field string) {
 	d.norm, d.eps = fullNorm, c.Float(field, 1e-5)
 }
@@ -261,7 +264,8 @@ func (d *decoder) layerNorms(c *published, field string) {
 // turn sets the rotary encoding of all layers.
 func (d *decoder) turn(r *rope) { d.rope = func(int) *rope { return r } }
 
-// turnWindows sets the encodings of layers with a window and of others, with the bases that they have unless the configuration says others.
+// turnWindows reads the rotary encoding of layers with a window and that of the other layers. local and global are the defaults of their
+// bases.
 func (d *decoder) turnWindows(c *published, local, global float64) {
 	windowed, whole := ropes(c, d.dim, d.context, "rope_local_base_freq", "rope_theta", local, global)
 	d.rope = func(layer int) *rope {
@@ -272,8 +276,8 @@ func (d *decoder) turnWindows(c *published, local, global float64) {
 	}
 }
 
-// turns sets the rotary encoding of a part of each head, where the configuration does
-// not say which.
+// turns reads the rotary encoding of families that turn only the first elements of each head. part is
+// the default of the fraction that is turned.
 func (d *decoder) turns(c *published, part float64) {
 	p := c.Sub("rope_parameters")
 	scaling := p

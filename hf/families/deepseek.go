@@ -2,18 +2,18 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// latent is attention whose keys and values come from few numbers of a token, and queries too if queries is not 0
-// (DeepSeek-AI 2024, https://arxiv.org/abs/2405.04434, section 2.1). A part of each head, the last, has positions; that of keys is the same
-// for all heads.
+// latent is multi-head latent attention (DeepSeek-AI 2024, https://arxiv.org/abs/2405.04434, section 2.1). The keys and values of a token
+// are projections of a short vector, its latent. So are the queries, if queries is not 0. The last elements of each head of queries and
+// keys have rotary positions; for keys these elements are the same in all heads.
 type latent struct {
-	queries, keys         int // numbers that queries and that keys and values are made of
-	plain, turned, values int // elements of a head
+	queries, keys         int // lengths of the latents of queries, and of keys and values; queries is 0 if queries have none
+	plain, turned, values int // elements of a head: of queries and keys without and with positions, and of values
 	scale                 float64
 	rope                  *rope
 	bias                  bool
 }
 
-// latentNorm is the epsilon of the norms of these numbers, which no configuration has.
+// latentNorm is the epsilon of the norms of the latents. The configurations have no field for it.
 const latentNorm = 1e-6
 
 // deepSeek reads what DeepSeek V2 and V3 share.
@@ -29,7 +29,7 @@ func deepSeek(c *published, d *decoder) {
 	l.rope = ropeOf(c, l.turned, d.context, 10000)
 	l.rope.neighbours = c.Bool("rope_interleave", true)
 	l.scale = scaleOf(l.plain + l.turned)
-	if more := l.rope.further; more != 0 { // of queries and of keys
+	if more := l.rope.further; more != 0 { // a factor of queries and of keys, so its square is one of the scores
 		l.scale *= more * more
 	}
 	d.latent = l
@@ -46,13 +46,13 @@ func deepSeek(c *published, d *decoder) {
 	dense := c.Natural("first_k_dense_replace", 0)
 	d.sparse = func(layer int) bool { return layer >= dense }
 	c.Is("moe_layer_freq", 1)
-	if c.Natural("num_nextn_predict_layers", 0) > 0 { // layers that guess further tokens
+	if c.Natural("num_nextn_predict_layers", 0) > 0 { // these layers guess tokens after the next (multi-token prediction)
 		d.unused = append(d.unused, layer(d.layers, ""))
 	}
 	c.Ignore("head_dim", "qk_head_dim", "ep_size", "seq_aux", "aux_loss_alpha", "num_experts", "num_local_experts")
 }
 
-// groupsOf checks the groups of experts.
+// groupsOf records an error unless the experts divide into groups of equal size, and the chosen groups have enough experts to choose from.
 func (e *experts) groupsOf(c *published) {
 	if e.groups > 1 && (e.count%e.groups != 0 || e.chosenGroups < 1 || e.chosenGroups > e.groups || e.count/e.groups*e.chosenGroups < e.chosen) {
 		c.Failf("%d experts in %d groups, of which %d are chosen, and %d experts of these", e.count, e.groups, e.chosenGroups, e.chosen)
@@ -75,7 +75,8 @@ func deepSeek2(c *published, d *decoder) {
 	d.experts.groupsOf(c)
 }
 
-// deepSeek3 is DeepSeek V3 and R1: experts are chosen by Sigmoid and a bias each, and groups of them by their best two.
+// deepSeek3 is DeepSeek V3 and R1. Experts are chosen by the Sigmoid of their score plus a bias, and groups of experts by the sum of
+// their best two.
 func deepSeek3(c *published, d *decoder) {
 	deepSeek(c, d)
 	e := d.experts
@@ -85,7 +86,7 @@ func deepSeek3(c *published, d *decoder) {
 	e.groupsOf(c)
 }
 
-// attention is that of a layer.
+// attention is the attention of a layer, whose names begin with at, for x of shape [tokens, width].
 func (l *latent) attention(n *net, d *decoder, at string, x graph.Value) graph.Value {
 	t, dim := n.dim(x, 0), l.plain+l.turned
 	var q graph.Value
@@ -94,7 +95,7 @@ func (l *latent) attention(n *net, d *decoder, at string, x graph.Value) graph.V
 	} else {
 		q = n.linear(x, at+"q_proj", d.heads*dim, false)
 	}
-	// part is some of the elements of each head.
+	// part returns count elements of each head of x from element from on, of shape [tokens, heads, count]. A head has size elements.
 	part := func(x graph.Value, heads, size, from, count int) graph.Value {
 		return n.SliceAxis(n.Reshape(x, []int{t, heads, size}), 2, from, 1, count)
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// mostBuckets is the most kinds of distances; published models have 32.
+// mostBuckets is the most buckets of distances; published models have 32.
 const mostBuckets = 1 << 10
 
-// bucketsOf reads a number of buckets, a multiple of 4.
+// bucketsOf reads a number of buckets from a field. It must be a multiple of 4.
 func bucketsOf(c *published, field string) int {
 	buckets := c.Int(field, 32)
 	if buckets%4 != 0 || buckets > mostBuckets {
@@ -21,13 +21,14 @@ func bucketsOf(c *published, field string) int {
 	return buckets
 }
 
-// distances returns the biases of scores, of shape [heads, 1, tokens, tokens]: rows of a matrix of
-// [buckets, heads], which bucket chooses by how far a key is behind the query's token.
+// distances returns biases of the scores, of shape [heads, 1, tokens, tokens], from a matrix of shape
+// [buckets, heads]. bucket gives the row of the matrix for a key that comes ahead tokens after the query.
 func (n *net) distances(name string, heads, buckets int, bucket func(ahead int) int) graph.Value {
 	return n.relative(name, ".weight", heads, buckets, n.tokens, func(i, j int) int { return bucket(j - i) })
 }
 
-// relative returns biases of scores, of shape [heads, 1, t, t]: for query i and key j those of row(i, j) of a matrix of [rows, heads].
+// relative returns biases of the scores, of shape [heads, 1, t, t]. Those of query i and key j are row(i, j) of the matrix name+suffix, of
+// shape [rows, heads].
 func (n *net) relative(name, suffix string, heads, rows, t int, row func(i, j int) int) graph.Value {
 	n.At("", name)
 	return n.once(name+"/distances", func() *graph.Tensor {
@@ -47,8 +48,8 @@ func (n *net) relative(name, suffix string, heads, rows, t int, row func(i, j in
 	})
 }
 
-// bothWays is the bucket of a distance (Raffel et al. 2020, https://arxiv.org/abs/1910.10683, section
-// 2.1): the second half of them is for keys behind the query's token.
+// bothWays is the bucket of a key that comes ahead tokens after the query (Raffel et al. 2020, https://arxiv.org/abs/1910.10683, section
+// 2.1). The second half of the buckets is for keys after the query.
 func bothWays(ahead, buckets, most int) int {
 	if ahead > 0 {
 		return buckets/2 + backwards(-ahead, buckets/2, most)
@@ -56,8 +57,9 @@ func bothWays(ahead, buckets, most int) int {
 	return backwards(ahead, buckets/2, most)
 }
 
-// backwards is bothWays for keys that are not behind the query's token. One half of the buckets has one for
-// each distance, and the other divides those up to most by their logarithms, in float32 as the reference does.
+// backwards is the bucket of a key that comes −ahead tokens before the query; keys after it count as distance 0. The first half of the
+// buckets is for single distances. The second half divides the distances up to most on a logarithmic scale, and the last bucket
+// also has those beyond. The logarithms are computed in float32, as in the reference implementation.
 func backwards(ahead, buckets, most int) int {
 	d, exact := max(-ahead, 0), buckets/2
 	if d < exact {

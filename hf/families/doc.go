@@ -1,6 +1,6 @@
 // Package families builds the graph of a model from its configuration and weights,
-// as published in the Hugging Face layout. There is a short file for each family;
-// they share the blocks: attention, positions, norms, feed-forward parts, experts,
+// as published in the Hugging Face layout. Each family has a short file. All of them
+// share the building blocks: attention, positions, norms, feed-forward parts, experts,
 // embeddings.
 //
 // Token ids are an integer input "input_ids" of shape [1, tokens]; a language model
@@ -10,6 +10,6 @@
 // "pixel_values".
 //
 // Inside, activations have shape [tokens, width]. Weights stay in the layout of the
-// file: a matrix of [outputs, inputs] is multiplied transposed, so that embeddings
-// that are also the output layer are one constant.
+// file: a matrix of [outputs, inputs] is multiplied transposed. So a matrix that is both
+// the embeddings and the output layer is one constant.
 package families

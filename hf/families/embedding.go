@@ -8,21 +8,22 @@ func (n *net) ids() graph.Value {
 	return n.Reshape(x, []int{n.tokens})
 }
 
-// Tokens is the symbol of the axis of tokens, and Written that of positions of logits, where their number is open.
+// Tokens and Written are the symbols of sizes that a Rebind can change: the number of tokens, and the number of positions of
+// logits ([Model.Writing]).
 const (
 	Tokens  = "tokens"
 	Written = "written"
 )
 
-// Names of the inputs of a language model. Positions, if a graph has it, lists the
-// positions of the logits, from 0 on.
+// Names of the inputs of a language model. Positions, if a graph has this input, lists the
+// positions whose logits are computed; the first token is at position 0.
 const (
 	IDs       = "input_ids"
 	Positions = "logits_at"
 )
 
-// Names of outputs: of a sentence encoder, and of a model that gives the logits of next
-// tokens.
+// Names of outputs: the vector of a sentence encoder, and the logits of a language model or a
+// classifier.
 const (
 	Sentence = "sentence_embedding"
 	Logits   = "logits"
@@ -34,8 +35,8 @@ func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {
 	return n.Take(n.weight(name+".weight", []int{rows, width}), 0, ids)
 }
 
-// positions returns rows of a matrix of position embeddings, from the first of a text on. The matrix is the same constant for any
-// number of tokens.
+// positions returns the position embeddings of the tokens, of shape [tokens, width]: the rows from first on of a matrix of shape
+// [rows, width]. They are a constant of their own.
 func (n *net) positions(name string, rows, width, first int) graph.Value {
 	n.At("", name)
 	return n.once(name+"/positions", func() *graph.Tensor {

@@ -8,51 +8,51 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// encoder is the part that BERT and models like it share: layers with norms behind each
-// part, under different names.
+// encoder is the part that BERT and models like it share. A layer is attention and a feed-forward
+// part, each followed by a norm. The names of the tensors differ between families.
 type encoder struct {
 	width, inner, heads, layers int
 	eps                         float64
 	act                         activation
-	layer                       func(i int) string // prefix of names in a layer
-	query, key, value, out      string
+	layer                       func(i int) string // prefix of the names in layer i
+	query, key, value, out      string             // names in a layer: of the linear layers and norms
 	attentionNorm, up, down     string
 	outputNorm                  string
 
 	vocabulary, context int
-	narrow              int    // numbers of an embedding, which project makes the width
-	project             string // "" if they are as many
-	normLast            bool   // the norm of embeddings is behind project, which has no bias then
-	types               int    // kinds of tokens, of which a text has the first; 0: the model knows none
-	first               int    // row of the first position
-	padding             *int   // token behind which positions would stand still; nil: none
-	// relative, if set, makes the biases of all scores.
+	narrow              int    // columns of the token embeddings
+	project             string // the linear layer from narrow to width; "" if they are equal
+	normLast            bool   // the norm of the embeddings is behind project, which has no bias then; else before it
+	types               int    // rows of the embeddings of token types; all tokens of a text have type 0. 0: there are none
+	first               int    // row of the position embeddings for the first token
+	padding             *int   // the padding token, which texts must not have (padded); nil: there is none
+	// relative, if set, makes biases that are added to the scores of all layers.
 	relative func(n *net) graph.Value
-	// scores, if set, changes how a layer attends, whose names begin with at.
+	// scores, if set, changes the attention of the layer whose names begin with at.
 	scores func(n *net, a *attention, at string)
-	placed bool   // there are embeddings of positions
-	fixed  bool   // texts have the length that a graph is for
-	prefix string // of names
+	placed bool   // there are position embeddings
+	fixed  bool   // a graph takes only texts of the length that it was built for (Model.Fixed)
+	prefix string // of names that the file may have; it may also lack it
 	head   head
-	unused []string // names of tensors that only other heads use
+	unused []string // parts of names of tensors that only other heads use
 }
 
-// head is what follows the last layer, as the architecture says that the configuration names.
+// head is the part behind the last layer. Which one it is follows from the name in the configuration's field "architectures".
 type head struct {
-	kind string // "", or one of those below
-	// Of a whole text: dense and act of the first token, then out. dense may be "".
+	kind string // "", for the last hidden state as the output, or one of those below
+	// A classifier of a text applies the linear layers dense, then act, then out to the state of the first token. dense may be "".
 	dense, out string
 	act        activation
 }
 
-// The kinds of heads: one of a text, of each token, and the first and the last token of an answer.
+// The kinds of heads: logits of a text, logits of each token, and scores of each token for being the first or the last one of an answer.
 const (
 	ofText   = "ForSequenceClassification"
 	ofTokens = "ForTokenClassification"
 	ofAnswer = "ForQuestionAnswering"
 )
 
-// headOf reads which head there is.
+// headOf reads the kind of head that the model has. The other arguments are for a classifier of texts.
 func headOf(c *published, dense, out string, act activation) head {
 	h := head{dense: dense, out: out, act: act}
 	for _, name := range c.Texts("architectures") {
@@ -65,7 +65,7 @@ func headOf(c *published, dense, out string, act activation) head {
 	return h
 }
 
-// apply makes the outputs of x, of shape [tokens, width].
+// apply makes the model's outputs from the last hidden state x, of shape [tokens, width].
 func (h head) apply(n *net, x graph.Value) {
 	width := n.dim(x, 1)
 	outputs := func(name string) int { return rowsOf(n.src.set, name+".weight") }
@@ -109,7 +109,8 @@ func (e *encoder) run(n *net, x graph.Value) graph.Value {
 	return x
 }
 
-// embedded adds positions and the kind of tokens to the embeddings of a text, and makes of these what the layers take.
+// embedded returns the input of the first layer for the token embeddings x: the sum with the embeddings of positions and of the token
+// type, with the norm and the projection to the layers' width.
 func (e *encoder) embedded(n *net, x graph.Value) graph.Value {
 	if e.placed {
 		at := n.positions("embeddings.position_embeddings", e.context+e.first, e.narrow, e.first)
@@ -127,7 +128,7 @@ func (e *encoder) embedded(n *net, x graph.Value) graph.Value {
 	return x
 }
 
-// typed adds the embedding of the first kind of tokens, if there are any.
+// typed adds the embedding of token type 0 to every row of x, if the model has token types.
 func (e *encoder) typed(n *net, x graph.Value) graph.Value {
 	if e.types == 0 {
 		return x
@@ -135,7 +136,7 @@ func (e *encoder) typed(n *net, x graph.Value) graph.Value {
 	return n.Add(x, n.SliceAxis(n.weight("embeddings.token_type_embeddings.weight", []int{e.types, e.narrow}), 0, 0, 1, 1))
 }
 
-// model returns the encoder's builder, of a sentence encoder if there are modules.
+// model returns the model with this encoder. It is a sentence encoder if c has modules; otherwise it has the encoder's head.
 func (e *encoder) model(c *published) *Model {
 	c.Ignore("tie_word_embeddings")
 	src := c.source("embeddings.word_embeddings.weight", e.prefix, "")
@@ -155,7 +156,8 @@ func (e *encoder) model(c *published) *Model {
 	}, append([]string{"embeddings.position_ids"}, e.unused...)...)
 }
 
-// padded refuses texts with a padding token, if the model has positions that stand still behind one.
+// padded returns a function that refuses texts with the padding token, or nil if there is none. The published models do not count
+// padding in the positions, so the tokens behind it would have other positions than in the graph.
 func (e *encoder) padded() func([]float64) error {
 	if e.padding == nil {
 		return nil
@@ -170,7 +172,7 @@ func (e *encoder) padded() func([]float64) error {
 	}
 }
 
-// sentence makes the output of a sentence encoder.
+// sentence makes the output of a sentence encoder from the last hidden state x, of shape [tokens, width]: one vector, of shape [1, width].
 func (n *net) sentence(m *Modules, x graph.Value) {
 	n.At("", Sentence)
 	if m.Mean {

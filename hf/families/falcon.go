@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// falcon is Falcon of 2023: one key and value for all heads, or for groups of them, with
-// rotary positions or ALiBi, attention and feed-forward part next to each other.
+// falcon is Falcon of 2023. The heads, or groups of them, share one key and value. Positions are
+// rotary or ALiBi. Attention and feed-forward part are parallel by default.
 func falcon(c *published) *Model {
 	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("ffn_hidden_size", 4*width)
@@ -37,7 +37,7 @@ func falcon(c *published) *Model {
 	a := attention{heads: heads, groups: groups, dim: dim, scale: scaleOf(dim), causal: true}
 	if c.Bool("alibi", false) {
 		slopes := src.alibi(c, heads, "word_embeddings.weight")
-		a.bias = func(head, position int) float64 { // a product in bfloat16, scaled as the scores are
+		a.bias = func(head, position int) float64 { // the published code computes the product in bfloat16, and scales it as the scores
 			return toBFloat16(toBFloat16(slopes[head])*float64(position)) * a.scale
 		}
 		c.Ignore("rope_parameters", "rope_theta", "rope_scaling")
@@ -55,7 +55,7 @@ func falcon(c *published) *Model {
 			a.name = at + "self_attention.attention"
 			attend := func(x graph.Value) graph.Value {
 				share := heads / groups
-				// Each group has its queries, its key and its value next to each other.
+				// In a row, the queries of a group are followed by the group's key and value.
 				all := n.linear(x, at+"self_attention.query_key_value", (heads+2*groups)*dim, bias)
 				all = n.Reshape(all, []int{n.tokens, groups, (share + 2) * dim})
 				q := n.Reshape(n.SliceAxis(all, 2, 0, 1, share*dim), []int{n.tokens, width})

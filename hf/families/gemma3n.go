@@ -9,20 +9,21 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// streamed is Gemma 3n: a decoder whose layers read and write several streams of states (alternating updates), have a low-rank way around
-// attention, and are told of the tokens once more; the last ones share keys and values of earlier ones.
+// streamed is Gemma 3n, a decoder with four additions. There are several versions, or streams, of the state of each token; a layer
+// transforms one of them and updates all (alternating updates, AltUp). A low-rank map runs parallel to attention (LAuReL). Each layer has
+// an embedding of each token of its own. The last layers take the keys and values of earlier ones.
 type streamed struct {
 	*decoder
-	streams, active    int // texts of states, and which of them a layer reads
-	rank               int // of the way around attention
-	again, tokensAgain int // numbers that a layer is told of a token, and for how many tokens
-	corrects           bool
-	inners             []int
-	sparsity           []float64       // of the activations of each layer; 0: all count
-	source             func(i int) int // the layer whose keys and values layer i has: its own, or an earlier one
+	streams, active    int             // how many streams there are, and which of them the layers transform
+	rank               int             // of the map parallel to attention
+	again, tokensAgain int             // columns of the layers' token embeddings, and how many tokens have one
+	corrects           bool            // the active stream is scaled before the layer's token embedding is added (altup_correct_scale)
+	inners             []int           // inner width of the feed-forward part of each layer
+	sparsity           []float64       // the fraction of activations that become 0 in each layer's feed-forward part; 0: all stay
+	source             func(i int) int // the layer whose keys and values layer i uses: i itself, or an earlier one
 }
 
-// gemma3nWhole is the published form of Gemma 3n, of texts, images and sounds, of which the texts are supported.
+// gemma3nWhole is the published form of Gemma 3n, which takes texts, images and sounds. Only texts are supported.
 func gemma3nWhole(c *published) *Model {
 	t := c.Part("text_config")
 	if t == nil {
@@ -52,7 +53,7 @@ func gemma3n(c *published) *Model {
 		again: c.Int("hidden_size_per_layer_input", 256), tokensAgain: c.Int("vocab_size_per_layer_input", 262144), corrects: c.Bool("altup_correct_scale", true),
 		sparsity: c.Numbers("activation_sparsity_pattern"), inners: inners,
 	}
-	c.Ignore("altup_coef_clip") // of training
+	c.Ignore("altup_coef_clip") // used in training only
 	if !c.Has("activation_sparsity_pattern") {
 		s.sparsity = make([]float64, d.layers)
 		if d.layers > 10 {
@@ -88,6 +89,7 @@ func gemma3n(c *published) *Model {
 	return s.model(c)
 }
 
+// model returns the language model. It refuses texts with tokens that stand for images and sounds.
 func (s *streamed) model(c *published) *Model {
 	src := c.source("embed_tokens.weight", "model.language_model.", "language_model.model.", "model.", "")
 	out := &Model{Context: s.context, Vocabulary: s.vocabulary, Layers: s.layers}
@@ -127,7 +129,8 @@ func (s *streamed) model(c *published) *Model {
 	}, unused...)
 }
 
-// told returns what layers are told of each token, of shape [tokens, layers, again]: from a table, and from the embeddings.
+// told returns the token embeddings of all layers, of shape [tokens, layers, again]: a sum of rows of a table, and of a projection of
+// the token embeddings x.
 func (s *streamed) told(n *net, ids, x graph.Value) graph.Value {
 	shape := []int{n.tokens, s.layers, s.again}
 	table := n.Mul(n.embed(ids, "embed_tokens_per_layer", s.tokensAgain, s.layers*s.again), n.Number(math.Sqrt(float64(s.again)/2)))
@@ -136,11 +139,12 @@ func (s *streamed) told(n *net, ids, x graph.Value) graph.Value {
 	return n.Add(n.Reshape(table, shape), n.Mul(own, n.Number(math.Sqrt(0.5))))
 }
 
-// leastSize is the least root mean square that a projected state is divided by.
+// leastSize is a lower bound of the root mean square that the rows of a projected stream are divided by (sized).
 var leastSize = math.Sqrt(1e-5)
 
-// size returns the root of the mean square of each row, of shape [rows, 1], and the rows divided by it. The root of a rounded sum would be
-// wrong by up to the root of a unit; a norm is precise for rows of any size, and so is its product with the row.
+// size returns the root mean square of each row of x, of shape [rows, 1], and the rows divided by it. It computes the root mean square as
+// the mean of the products of a row and the divided row. The square root of a rounded sum of squares would be less precise: for small sums
+// its error is up to the root of a unit.
 func (n *net) size(x graph.Value) (size, unit graph.Value) {
 	if !n.Valid(x) {
 		return x, x
@@ -151,14 +155,16 @@ func (n *net) size(x graph.Value) (size, unit graph.Value) {
 	return n.Mul(n.Reshape(product, []int{rows, 1}), n.Number(1/float64(width))), unit
 }
 
-// sized makes y as large as x, whose size that is; a y that is smaller than leastSize stays smaller.
+// sized scales each row of y to the root mean square size, of shape [rows, 1]. A row of y whose own root mean square is below leastSize is
+// divided by leastSize instead, so that its result is smaller.
 func (n *net) sized(y, size graph.Value) graph.Value {
 	own, unit := n.size(y)
 	small := n.Clip(n.Mul(own, n.Number(1/leastSize)), 0, 1)
 	return n.Mul(unit, n.Mul(size, small))
 }
 
-// spread returns the streams of an embedding, of shape [tokens, streams, width].
+// spread returns the streams of the token embeddings x, of shape [tokens, streams, width]: x itself, and projections of x, scaled to the
+// same root mean square.
 func (s *streamed) spread(n *net, x graph.Value) graph.Value {
 	list := []graph.Value{x}
 	size, _ := n.size(x)
@@ -168,7 +174,8 @@ func (s *streamed) spread(n *net, x graph.Value) graph.Value {
 	return n.Reshape(n.Concat(1, list...), []int{n.tokens, s.streams, s.width})
 }
 
-// gather is the mean of the streams.
+// gather returns the mean of the streams, of shape [tokens, width]. All streams but the first are projected and scaled to the first one's
+// root mean square.
 func (s *streamed) gather(n *net, all graph.Value) graph.Value {
 	x := s.stream(n, all, 0)
 	sum := x
@@ -179,15 +186,19 @@ func (s *streamed) gather(n *net, all graph.Value) graph.Value {
 	return n.Mul(sum, n.Number(1/float64(s.streams)))
 }
 
+// stream is stream i of all, of shape [tokens, width].
 func (s *streamed) stream(n *net, all graph.Value, i int) graph.Value {
 	return n.Reshape(n.SliceAxis(all, 1, i, 1, 1), []int{n.tokens, s.width})
 }
 
-// layer reads the active one of the streams as all predict it, and corrects all by what it makes of that.
+// layer is layer i. It first predicts all streams as mixtures of the streams in all. The active stream of the prediction goes through
+// attention and the feed-forward part. All streams are then corrected by multiples of the difference between this result and the
+// prediction. At last a term with the layer's token embedding told is added to all streams but the first. keys and values are those of the
+// layers so far.
 func (s *streamed) layer(n *net, i int, all, told graph.Value, keys, values []graph.Value) graph.Value {
 	at := func(name string) string { return layer(i, name) }
 	norm := func(x graph.Value, name string) graph.Value { return n.rms(x, at(name), s.eps, false) }
-	// modes are numbers by which streams are mixed.
+	// modes returns numbers for each token, from which coefficients of the streams are computed.
 	modes := func(x graph.Value) graph.Value {
 		x = n.Mul(norm(x, "altup.router_norm"), n.Number(1/float64(s.width)))
 		return n.Apply(graph.Tanh, n.linear(x, at("altup.modality_router"), s.streams, false))
@@ -217,7 +228,8 @@ func (s *streamed) layer(n *net, i int, all, told graph.Value, keys, values []gr
 	return n.Add(all, n.Mul(n.Reshape(x, []int{n.tokens, 1, s.width}), n.table("other streams", []int{1, s.streams, 1}, others, true)))
 }
 
-// attention is that of a layer, whose keys and values it leaves for later ones, or which it has of an earlier one.
+// attention is the attention of layer i. If the layer has keys and values of its own, attention stores them in keys[i] and values[i] for
+// later layers; otherwise it takes those of layer s.source(i).
 func (s *streamed) attention(n *net, i int, x graph.Value, keys, values []graph.Value) graph.Value {
 	at := layer(i, "self_attn.")
 	norm := func(x graph.Value, which string) graph.Value { return n.rms(x, at+which+"_norm", s.eps, false) }
@@ -240,8 +252,8 @@ func (s *streamed) attention(n *net, i int, x graph.Value, keys, values []graph.
 	return n.linear(n.attend(a, q, keys[from], values[from]), at+"o_proj", s.width, s.outBias)
 }
 
-// feed is the feed-forward part, of which only the largest activations of a sparse layer count: those above the mean by a number of
-// deviations, as of a normal distribution of which a part is below.
+// feed is the feed-forward part of layer i. In a layer with sparsity p, the inputs of the activation become max(0, x − mean − z·deviation),
+// where z is the p-quantile of the standard normal distribution: so about a fraction p of them is 0.
 func (s *streamed) feed(n *net, i int, x graph.Value) graph.Value {
 	at := layer(i, "mlp.")
 	gate, up := n.linear(x, at+"gate_proj", s.inners[i], false), n.linear(x, at+"up_proj", s.inners[i], false)
@@ -254,7 +266,7 @@ func (s *streamed) feed(n *net, i int, x graph.Value) graph.Value {
 	return n.linear(n.Mul(n.activate(s.act, gate), up), at+"down_proj", s.width, false)
 }
 
-// quantile is the number that a part p of a normal distribution is below.
+// quantile is the p-quantile of the standard normal distribution, which it finds by bisection.
 func quantile(p float64) float64 {
 	lo, hi := -10.0, 10.0
 	for range 100 {

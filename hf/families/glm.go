@@ -1,7 +1,7 @@
 package families
 
-// glm is GLM-4 as first published: Llama's layout with gate and up in one matrix, and
-// positions that turn neighbours in a part of each head.
+// glm is GLM-4 as first published: Llama's layout with gate and up in one matrix. Rotary
+// positions turn pairs of neighbouring elements, in a part of each head.
 func glm(c *published, d *decoder) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.turns(c, 0.5)

@@ -6,7 +6,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// gpt2 has position embeddings, LayerNorm, and matrices of shape [inputs, outputs].
+// gpt2 is GPT-2. It has position embeddings, LayerNorm, and matrices of shape [inputs, outputs].
 func gpt2(c *published) *Model {
 	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), c.count("n_layer", 0), c.Int("n_head", 0)
 	context := c.Int("n_positions", 1024)

@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// gptJ has positions that turn neighbours in a part of each head, and attention and
-// feed-forward part next to each other.
+// gptJ is GPT-J. Rotary positions turn pairs of neighbouring elements, in a part of each head. Attention
+// and feed-forward part are parallel.
 func gptJ(c *published) *Model {
 	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), c.count("n_layer", 0), c.Int("n_head", 0)
 	context, inner := c.Int("n_positions", 2048), c.Int("n_inner", 4*width)

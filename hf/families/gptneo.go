@@ -6,15 +6,15 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// gptNeo is like GPT-2, with scores that are not scaled, and a window in every other
-// layer.
+// gptNeo is GPT-Neo. It is like GPT-2, but its scores are not scaled, and the layers that
+// attention_layers calls local have a window.
 func gptNeo(c *published) *Model {
 	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_layers", 0), c.Int("num_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("intermediate_size", 4*width)
 	eps := c.Float("layer_norm_epsilon", 1e-5)
 	act := activationOf(c, "activation_function", "gelu_new")
 	tied, window, kinds := c.Bool("tie_word_embeddings", true), c.Int("window_size", 256), c.Texts("attention_layers")
-	c.Ignore("attention_types", "embed_dropout", "attention_dropout") // attention_layers written another way
+	c.Ignore("attention_types", "embed_dropout", "attention_dropout") // attention_types says the same as attention_layers
 	if len(kinds) < layers {
 		c.Failf("field \"attention_layers\" has %d entries for %d layers", len(kinds), layers)
 	}

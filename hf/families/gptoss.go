@@ -9,14 +9,15 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// clamped are the experts of GPT-OSS (OpenAI 2025, https://arxiv.org/abs/2508.10925): with biases, a gate that is clamped from above and
-// another factor that is clamped on both sides, and all of them in one tensor.
+// clamped are the experts of GPT-OSS (OpenAI 2025, https://arxiv.org/abs/2508.10925). Their linear layers have biases. The gate is clamped
+// from above, and the factor beside it on both sides. The file has the matrices of all experts in one tensor.
 type clamped struct {
-	count, chosen, inner int
-	alpha, limit         float64
+	count, chosen, inner int     // experts in all, experts that a token uses, and the inner width of an expert
+	alpha, limit         float64 // the activation is x·Sigmoid(alpha·x), and the bound of clamping
 }
 
-// gptOSS is GPT-OSS: a window in every other layer from the first on, a score of each head that no key has, and experts in all layers.
+// gptOSS is GPT-OSS. By default every other layer, from the first on, has a window. Each head has an attention sink, and all layers have
+// experts.
 func gptOSS(c *published, d *decoder) {
 	d.eps = c.Float("rms_norm_eps", 1e-5)
 	d.context = c.Int("max_position_embeddings", 131072)
@@ -24,7 +25,7 @@ func gptOSS(c *published, d *decoder) {
 	d.windows(c, func(layer int) bool { return layer%2 == 0 })
 	d.attentionBias(c, true)
 	d.sinks = true
-	d.fixed = true // the mask beside scores that no key has is made for one length
+	d.fixed = true // the mask beside the sinks' scores is made for one length of texts
 	e := &clamped{
 		count: c.count("num_local_experts", 0), chosen: c.Int("num_experts_per_tok", c.Int("experts_per_token", 4)), inner: d.inner,
 		alpha: c.Float("swiglu_alpha", 1.702), limit: c.Float("swiglu_limit", 7),
@@ -45,7 +46,8 @@ func gptOSS(c *published, d *decoder) {
 	c.Ignore("initial_context_length", "num_experts", "output_router_logits", "router_aux_loss_coef")
 }
 
-// feed returns the sum of the chosen experts' results, times weights that are Softmax of the router's scores of these.
+// feed returns, for each row of x, the sum of the chosen experts' results times their weights. The weights are the Softmax of the chosen
+// experts' router scores.
 func (e *clamped) feed(n *net, x graph.Value, at string, width int) graph.Value {
 	scores := n.linear(x, at+"router", e.count, true)
 	n.At("", at+"router")
@@ -57,7 +59,8 @@ func (e *clamped) feed(n *net, x graph.Value, at string, width int) graph.Value 
 	return n.MixSlots(e.linear(n, y, slots, at+"experts.down_proj", 0, 1, width), weights)
 }
 
-// linear is x·W + bias of the experts in slots, for those columns of their W that are first and every step-th after it.
+// linear returns x·W + bias for the experts in slots, where W has out columns: those of the expert's stored matrix with the numbers first,
+// first + step, first + 2·step and so on. With step 2 it takes the gate (first 0) or the other factor (first 1) of an interleaved matrix.
 func (e *clamped) linear(n *net, x, slots graph.Value, name string, first, step, out int) graph.Value {
 	if !n.Valid(x) || !n.Valid(slots) {
 		return slots
@@ -79,7 +82,8 @@ func (e *clamped) linear(n *net, x, slots graph.Value, name string, first, step,
 	return n.Add(n.Experts(x, w, slots), n.MatMul(slots, b))
 }
 
-// plain are matrices of [experts, out, in] from a tensor of [experts, in, step·out].
+// plain returns the matrices of all experts, of shape [experts, out, in], from a tensor of floats of shape [experts, in, step·out]. of has
+// first and step, as in linear.
 func (e *clamped) plain(src *source, full string, of [2]int, out, in int) *graph.Tensor {
 	first, step := of[0], of[1]
 	all := src.load(full, []int{e.count, in, step * out})
@@ -94,11 +98,11 @@ func (e *clamped) plain(src *source, full string, of [2]int, out, in int) *graph
 	return &graph.Tensor{Shape: []int{e.count, out, in}, DType: graph.Float, F32: v}
 }
 
-// block is how many numbers of MXFP4 have one scale.
+// block is how many numbers of MXFP4 share a scale.
 const block = 32
 
-// blocks are matrices of [experts, out, in] that are stored in MXFP4, in tensors of [experts, step·out, in/32, 16], two numbers to a byte, the first in
-// the lower half, and of [experts, step·out, in/32], the scales.
+// blocks is plain for matrices stored in MXFP4. The numbers are in a tensor of shape [experts, step·out, in/32, 16], two to a byte, the
+// first in the lower half; the scales are in one of shape [experts, step·out, in/32]. A scale byte s means 2^(s − 127).
 func (e *clamped) blocks(src *source, label, full string, of [2]int, out, in int) *graph.Tensor {
 	first, step := of[0], of[1]
 	b, s := src.set.Get(full+"_blocks"), src.set.Get(full+"_scales")
@@ -119,8 +123,8 @@ func (e *clamped) blocks(src *source, label, full string, of [2]int, out, in int
 	}
 	read := func(dst []float32, from int) {
 		for i := range dst {
-			at := from + i
-			k := (at/in*step+first)*in + at%in
+			at := from + i                     // index in the result, [experts, out, in]
+			k := (at/in*step+first)*in + at%in // index in the stored tensor, [experts, step·out, in]
 			q := b.Raw[k/2] >> (k % 2 * 4) & 15
 			dst[i] = fp4[q&7] * float32(math.Ldexp(1, int(s.Raw[k/block])-127))
 			if q >= 8 {
@@ -131,5 +135,5 @@ func (e *clamped) blocks(src *source, label, full string, of [2]int, out, in int
 	return src.stored(label, []int{e.count, out, in}, read)
 }
 
-// fp4 are the magnitudes of numbers of four bits.
+// fp4 are the magnitudes of four-bit floats (E2M1), by their lower three bits.
 var fp4 = [8]float32{0, 0.5, 1, 1.5, 2, 3, 4, 6}

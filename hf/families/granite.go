@@ -1,7 +1,7 @@
 package families
 
-// granite is Llama's layout with four factors: of embeddings, of what is added to the
-// stream, of scores and of logits.
+// granite is Llama's layout with four factors: of the embeddings, of the results of attention and
+// feed-forward parts before they are added to their input, of the scores and of the logits.
 func granite(c *published, d *decoder) {
 	d.siluAndRope(c)
 	d.attentionBias(c, false)

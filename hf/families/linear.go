@@ -16,7 +16,7 @@ func (n *net) linear(x graph.Value, name string, out int, with bool) graph.Value
 	return n.gemm(x, name, out, true, with)
 }
 
-// outside is linear for a full name, of a layer that is no part of the architecture.
+// outside is linear for a full name, to which no prefix is added, such as that of a classifier. Adapters do not apply to it.
 func (n *net) outside(x graph.Value, name string, out int, with bool) graph.Value {
 	if !n.Valid(x) {
 		return x
@@ -34,6 +34,7 @@ func (n *net) conv1D(x graph.Value, name string, out int) graph.Value {
 	return n.gemm(x, name, out, false, true)
 }
 
+// gemm is x·W + bias for W of shape [in, out], or, if transposed, x·Wᵀ + bias for W of shape [out, in], with the adapter of the layer.
 func (n *net) gemm(x graph.Value, name string, out int, transposed, bias bool) graph.Value {
 	if !n.Valid(x) {
 		return x
@@ -54,8 +55,8 @@ func (n *net) gemm(x graph.Value, name string, out int, transposed, bias bool) g
 	return n.adapted(x, y, n.src.prefix+name)
 }
 
-// logits multiplies x by the output layer, or by the embeddings if that is tied to
-// them, for all positions or for those that an input names.
+// logits multiplies the rows of x by the matrix of the output layer, or by that of the embeddings if
+// the two are tied. If n.picked is not 0, it adds the input Positions and takes only the rows that this input names.
 func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tied bool) graph.Value {
 	n.At("", head)
 	if n.picked > 0 {
@@ -64,13 +65,13 @@ func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tie
 	name := head
 	if tied {
 		name = n.src.prefix + embeddings
-		n.src.used[head] = true // the same, if it is there
+		n.src.used[head] = true // some files store the tied matrix again under this name
 	}
 	y := n.Gemm(rowwise, x, n.absolute(name, []int{vocabulary, n.dim(x, 1)}))
 	return n.adapted(x, y, strings.TrimSuffix(head, ".weight"))
 }
 
-// scaled is x times a number.
+// scaled is x times a number, or x itself if the number is 1.
 func (n *net) scaled(x graph.Value, by float64) graph.Value {
 	if by == 1 {
 		return x

@@ -5,10 +5,10 @@ func llama(c *published, d *decoder) {
 	d.siluAndRope(c)
 	d.attentionBias(c, false)
 	d.mlpBias = c.Bool("mlp_bias", false)
-	c.Ignore("rope_interleaved", "is_llama_config") // that some conversions write
+	c.Ignore("rope_interleaved", "is_llama_config") // some conversions write these fields
 }
 
-// mistral has a window of attention in all layers, if any.
+// mistral is Mistral. By default all layers have an attention window, if the configuration has one.
 func mistral(c *published, d *decoder) {
 	d.siluAndRope(c)
 	d.windows(c, func(int) bool { return true })

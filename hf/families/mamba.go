@@ -2,19 +2,19 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// selective is the first Mamba (Gu and Dao 2023, https://arxiv.org/abs/2312.00752): in place of attention each number of a token has a
-// state of some numbers, each of which decays at a rate of its own, to which every token adds and from which it reads. The recurrence is
-// written out token by token.
+// selective is the first Mamba (Gu and Dao 2023, https://arxiv.org/abs/2312.00752). In place of attention, each of the inner channels has a
+// state of several numbers. Each number decays at a rate of its own; every token adds to it and reads from it. The graph computes the
+// recurrence token by token.
 type selective struct {
 	vocabulary, width, inner, layers int
-	state, kernel, rank              int
-	eps, mixerEps                    float64
+	state, kernel, rank              int     // numbers of a channel's state, tokens that the convolution reads, and the rank of the time steps
+	eps, mixerEps                    float64 // of the norms of layers, and of those that normed says
 	act                              activation
 	bias, convBias                   bool
-	normed                           bool // steps, and what writes and reads the state, have norms without weights
+	normed                           bool // the time steps' latent, the writes and the reads have norms without weights (FalconMamba)
 }
 
-// mostSteps is the most tokens whose states are written out one after the other.
+// mostSteps is the most tokens of a text, for which the graph has one step of the recurrence each.
 const mostSteps = 1 << 12
 
 // mamba is the first Mamba, and FalconMamba.
@@ -43,7 +43,7 @@ func mamba(c *published) *Model {
 	return mixers{mostSteps, s.vocabulary, s.width, s.layers, s.eps, tied}.model(c, s.mix)
 }
 
-// mix is a layer's mixer.
+// mix is the mixer of a layer, whose names begin with at, for x of shape [tokens, width].
 func (s *selective) mix(n *net, x graph.Value, at string) graph.Value {
 	all := n.linear(x, at+"in_proj", 2*s.inner, s.bias)
 	gate := n.columns(all, s.inner, s.inner)
@@ -63,12 +63,13 @@ func (s *selective) mix(n *net, x graph.Value, at string) graph.Value {
 	return n.linear(n.Mul(y, n.activate(activations["silu"], gate)), at+"out_proj", s.width, s.bias)
 }
 
-// scan returns what the tokens read of the states, of shape [tokens, inner]. A state is multiplied by exp(step·rate), and added to is a
-// token's value, of shape [tokens, inner], times its write, of shape [tokens, state].
+// scan returns what the tokens read from the states, of shape [tokens, inner]. For each token and channel the state h, a vector of state
+// numbers, becomes h·exp(step·rate) + value·write, and the result is the product of h and read. step and value have shape [tokens, inner],
+// write and read have shape [tokens, state].
 func (s *selective) scan(n *net, step, value, write, read graph.Value, at string) graph.Value {
 	t := n.tokens
 	rate := n.rates(at, s.inner, s.state)
-	decay := n.Apply(graph.Exp, n.Clip(n.Mul(n.Reshape(step, []int{t, s.inner, 1}), rate), -16, 0)) // what has decayed by more is nothing
+	decay := n.Apply(graph.Exp, n.Clip(n.Mul(n.Reshape(step, []int{t, s.inner, 1}), rate), -16, 0)) // exp(−16) is as good as 0
 	added := n.Mul(n.Reshape(value, []int{t, s.inner, 1}), n.Reshape(write, []int{t, 1, s.state}))
 	if !n.Valid(decay) || !n.Valid(added) {
 		return added

@@ -6,16 +6,16 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// stateSpace is Mamba-2 (Dao and Gu 2024, https://arxiv.org/abs/2405.21060): in place of attention each head has a state that decays, to
-// which every token adds and from which it reads. It is written out as attention is (section 3.2): what token t reads of what
-// token s ≤ t has added is their product times exp of the sum of the decays in between.
+// stateSpace is Mamba-2 (Dao and Gu 2024, https://arxiv.org/abs/2405.21060). In place of attention, each head has a state that decays;
+// every token adds to it and reads from it. The graph computes this in the form of attention (section 3.2): the weight of the value of
+// token s for token t ≥ s is the product of t's read and s's write vector, times exp of the sum of the decays from s to t.
 type stateSpace struct {
 	vocabulary, width, layers         int
-	heads, dim, groups, state, kernel int
+	heads, dim, groups, state, kernel int // heads of dim numbers; heads of a group share write and read vectors of state numbers
 	eps                               float64
 	act                               activation
 	bias, convBias                    bool
-	least, most                       float64 // of a time step
+	least, most                       float64 // bounds to which a time step is clipped
 }
 
 // mamba2 is Mamba-2.
@@ -40,7 +40,7 @@ func mamba2(c *published) *Model {
 // mostKernel is the most tokens that a convolution reads; published models have 4.
 const mostKernel = 64
 
-// mix is a layer's mixer.
+// mix is the mixer of a layer, whose names begin with at, for x of shape [tokens, width].
 func (s *stateSpace) mix(n *net, x graph.Value, at string) graph.Value {
 	inner, states := s.heads*s.dim, s.groups*s.state
 	all := n.linear(x, at+"in_proj", 2*inner+2*states+s.heads, s.bias)
@@ -52,7 +52,7 @@ func (s *stateSpace) mix(n *net, x graph.Value, at string) graph.Value {
 	if s.least > 0 || !math.IsInf(s.most, 1) {
 		step = n.Clip(step, s.least, s.most)
 	}
-	// heads puts the heads in front, in groups, and then tokens and numbers or the other way round.
+	// heads reads x as [tokens, groups, heads of a group, per] and permutes these axes.
 	heads := func(x graph.Value, per int, perm ...int) graph.Value {
 		return n.Transpose(n.Reshape(x, []int{t, s.groups, s.heads / s.groups, per}), perm)
 	}
@@ -70,7 +70,8 @@ func (s *stateSpace) mix(n *net, x graph.Value, at string) graph.Value {
 	return n.linear(y, at+"out_proj", s.width, s.bias)
 }
 
-// decays returns by how much a state has decayed from token s to token t, 0 where s is behind t, of shape [groups, heads, tokens, tokens].
+// decays returns the factor by which a state decays from token s to token t, and 0 where s comes after t, of shape [groups, heads of a
+// group, tokens, tokens], at [t, s].
 func (s *stateSpace) decays(n *net, step graph.Value, heads func(x graph.Value, per int, perm ...int) graph.Value, at string) graph.Value {
 	rate := n.rates(at, s.heads)
 	since := n.MatMul(n.band("until", until), n.Mul(step, rate)) // sums of the decays of the tokens up to each
@@ -78,7 +79,7 @@ func (s *stateSpace) decays(n *net, step graph.Value, heads func(x graph.Value, 
 	return n.Mul(n.Apply(graph.Exp, n.Min(apart, n.Number(0))), n.band("until", until))
 }
 
-// until says whether token s is not behind token t.
+// until says whether token s is token t or comes before it.
 func until(t, s int) bool { return s <= t }
 
 // band is a matrix of [tokens, tokens] that is 1 at (t, s) where has says so, and 0 elsewhere.
@@ -92,7 +93,8 @@ func (n *net) band(name string, has func(t, s int) bool) graph.Value {
 	return n.table(name, []int{n.tokens, n.tokens}, v, true)
 }
 
-// convolve is a convolution of each column over the tokens, back from each.
+// convolve is a causal convolution of each column of x over the tokens: token t reads tokens t − kernel + 1 to t. The last element of the
+// kernel is the weight of token t itself.
 func (s *stateSpace) convolve(n *net, x graph.Value, at string) graph.Value {
 	columns := n.dim(x, 1)
 	n.At("", at)
@@ -104,7 +106,7 @@ func (s *stateSpace) convolve(n *net, x graph.Value, at string) graph.Value {
 			y = n.Mul(x, row)
 			continue
 		}
-		x = n.MatMul(n.band("before", func(t, s int) bool { return s == t-1 }), x) // each token's is that of the one before
+		x = n.MatMul(n.band("before", func(t, s int) bool { return s == t-1 }), x) // moves each row to the next token
 		y = n.Add(y, n.Mul(x, row))
 	}
 	if s.convBias {

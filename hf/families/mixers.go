@@ -5,15 +5,15 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// mixers are the layers of both kinds of Mamba: each adds to its input what a mixer makes of the norm of it.
+// mixers is a language model as both kinds of Mamba are: a layer computes x + mixer(RMSNorm(x)).
 type mixers struct {
 	context                   int // the most tokens of a text
 	vocabulary, width, layers int
 	eps                       float64
-	tied                      bool // logits are products with the embeddings
+	tied                      bool // the output layer's matrix is that of the embeddings
 }
 
-// rates are those at which states decay, by the negative logarithms that a file has.
+// rates returns the rates at which states decay: −exp(A_log) for the tensor A_log of the file.
 func (n *net) rates(at string, shape ...int) graph.Value {
 	return n.weight(at+"A_log", shape, func(v []float32) {
 		for i := range v {
@@ -22,7 +22,7 @@ func (n *net) rates(at string, shape ...int) graph.Value {
 	})
 }
 
-// model is the model whose mixers mix makes, of the weights.
+// model returns the language model whose mixers mix makes. at is the prefix of the names of a mixer.
 func (m mixers) model(c *published, mix func(n *net, x graph.Value, at string) graph.Value) *Model {
 	src := c.source("embeddings.weight", "backbone.", "")
 	return (&Model{Context: m.context, Vocabulary: m.vocabulary, Layers: m.layers, Fixed: true}).writes(src, func(n *net) graph.Value {

@@ -2,8 +2,8 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// modernBERT has norms before each part, rotary positions, gated feed-forward parts, and in two of
-// three layers tokens that see only their neighbours.
+// modernBERT is ModernBERT. It has norms before attention and feed-forward parts, rotary positions, and gated
+// feed-forward parts. By default the tokens of two of three layers attend only to their neighbours.
 func modernBERT(c *published) *Model {
 	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 8192), c.Int("intermediate_size", 0)

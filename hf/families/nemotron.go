@@ -1,7 +1,7 @@
 package families
 
-// nemotron has LayerNorm with factors 1 + weight, positions encoded in a part of each
-// head, and squares of Relu in a feed-forward part without a gate.
+// nemotron is Nemotron. It has LayerNorm with factors 1 + weight, rotary positions in a part of each
+// head, and a feed-forward part without a gate, whose activation is the square of Relu.
 func nemotron(c *published, d *decoder) {
 	d.layerNorms(c, "norm_eps")
 	d.plusOne = true

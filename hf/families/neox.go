@@ -2,8 +2,8 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// neoX is GPT-NeoX and Pythia: LayerNorm, positions encoded in a part of each head,
-// attention and feed-forward part next to each other, if asked for.
+// neoX is GPT-NeoX and Pythia. It has LayerNorm and rotary positions in a part of each head.
+// Attention and feed-forward part are parallel unless use_parallel_residual is false.
 func neoX(c *published) *Model {
 	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("intermediate_size", 0)

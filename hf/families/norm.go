@@ -5,12 +5,12 @@ import "github.com/prove-model/prove-model/graph"
 // norm is a kind of norm over the last axis.
 type norm int
 
-// The norms. Each multiplies by a weight but the last.
+// The kinds of norms.
 const (
-	rmsNorm   norm = iota
-	fullNorm       // LayerNorm with a bias
-	scaleNorm      // LayerNorm without
-	bareNorm       // LayerNorm with neither weight nor bias
+	rmsNorm   norm = iota // RMSNorm with a weight
+	fullNorm              // LayerNorm with weight and bias
+	scaleNorm             // LayerNorm with a weight only
+	bareNorm              // LayerNorm with neither
 )
 
 // normalise applies a norm with the weights of the given name, which are 1 + weight
@@ -35,7 +35,7 @@ func (n *net) normalise(kind norm, x graph.Value, name string, eps float64, plus
 	return n.LayerNorm(x, last, eps, w, n.weight(name+bias, own))
 }
 
-// ones is the change that adds 1 to a weight, if it is to be made.
+// ones returns, for load, the change that adds 1 to a weight; it returns none if add is false.
 func ones(add bool) []func([]float32) {
 	if !add {
 		return nil

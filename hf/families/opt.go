@@ -2,8 +2,8 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// opt has learned positions, which begin with the third, and Relu. The smallest has norms
-// behind attention and feed-forward part, and embeddings of fewer numbers.
+// opt is OPT. It has learned positions, of which the first two rows are not used. Some of its models
+// have the norms behind attention and feed-forward part, or embeddings of fewer columns than the width.
 func opt(c *published) *Model {
 	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.count("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("ffn_dim", 0)

@@ -12,8 +12,8 @@ func phi3(c *published, d *decoder) {
 	d.windows(c, func(int) bool { return true })
 }
 
-// phi is Phi-1 and Phi-2: LayerNorm, biases everywhere, positions encoded in a part of
-// each head, attention and feed-forward part next to each other.
+// phi is Phi-1 and Phi-2: LayerNorm, biases everywhere, rotary positions in a part of each
+// head, and attention parallel to the feed-forward part.
 func phi(c *published, d *decoder) {
 	d.layerNorms(c, "layer_norm_eps")
 	d.act = activationOf(c, "hidden_act", "gelu_new")

@@ -4,21 +4,22 @@ import (
 	"slices"
 )
 
-// qwen reads what Qwen 2 and 3 share: windows in the upper layers, if asked for.
+// qwen reads what Qwen 2 and 3 share. If use_sliding_window is set, layers from max_window_layers on
+// have windows.
 func qwen(c *published, d *decoder) {
 	d.siluAndRope(c)
 	use, from := c.Bool("use_sliding_window", false), int(c.Float("max_window_layers", 28))
 	d.windows(c, func(layer int) bool { return use && layer >= from })
 }
 
-// qwen2 has biases of queries, keys and values.
+// qwen2 is Qwen 2. Its queries, keys and values have biases.
 func qwen2(c *published, d *decoder) {
 	qwen(c, d)
 	d.qkvBias = true
 	c.Is("use_mrope", false)
 }
 
-// qwen3 has norms of queries and keys.
+// qwen3 is Qwen 3. Each head of queries and keys has a norm.
 func qwen3(c *published, d *decoder) {
 	qwen(c, d)
 	d.headNorm = true
@@ -34,8 +35,8 @@ func qwen3MoE(c *published, d *decoder) {
 	c.Ignore("num_local_experts")
 }
 
-// qwen2MoE is Qwen 1.5 and 2 with experts, and one more feed-forward part that every
-// token uses, times a gate of its own.
+// qwen2MoE is Qwen 1.5 and 2 with experts, and a shared expert that every token uses, whose
+// result is multiplied by a gate.
 func qwen2MoE(c *published, d *decoder) {
 	qwen(c, d)
 	use, from := c.Bool("use_sliding_window", false), int(c.Float("max_window_layers", 28))
@@ -44,7 +45,7 @@ func qwen2MoE(c *published, d *decoder) {
 	d.qwenExperts(c, 60, 4, 1408, false).sharedExpert(c, 5632)
 }
 
-// qwenExperts reads which layers have experts, and how many of which size, with the family's defaults.
+// qwenExperts reads which layers have experts, and their number and size. The arguments are the family's defaults.
 func (d *decoder) qwenExperts(c *published, count, chosen, inner int, share bool) *experts {
 	d.experts = &experts{
 		count: c.count("num_experts", count), chosen: c.Int("num_experts_per_tok", chosen),
@@ -56,7 +57,7 @@ func (d *decoder) qwenExperts(c *published, count, chosen, inner int, share bool
 	return d.experts
 }
 
-// sharedExpert reads the size of the one that every token uses, times a gate.
+// sharedExpert adds a shared expert with a gate, and reads its inner width; size is the default.
 func (e *experts) sharedExpert(c *published, size int) {
 	e.shared, e.sharedAt, e.gated = c.Int("shared_expert_intermediate_size", size), "mlp.shared_expert.", true
 }

@@ -6,18 +6,19 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// deltaNet is the gated delta rule (Yang et al. 2024, https://arxiv.org/abs/2412.06464): each head has a matrix that decays, in which a token
-// replaces what is there for its key by its value. It is written out as attention is: what token t writes is its value less what it finds,
-// which is a sum over the tokens before, of what these have written.
+// deltaNet is the gated delta rule (Yang et al. 2024, https://arxiv.org/abs/2412.06464). Each head has a matrix that maps keys to values
+// and decays. A token changes the value for its key towards its own value. The graph computes this in the form of attention: what token t
+// writes is its value less the value it finds for its key, and the value it finds is a sum over what the earlier tokens have written.
 type deltaNet struct {
-	keys, values int // heads
-	keyDim, dim  int // numbers of a key or query, and of a value
-	kernel       int
+	keys, values int // heads of keys and queries, and heads of values; each of the former has values/keys of the latter
+	keyDim, dim  int // elements of a key or query, and of a value
+	kernel       int // tokens that the convolution reads
 	act          activation
 	eps          float64
 }
 
-// qwen3Next is Qwen3-Next: the gated delta rule in most layers, attention with gates in the others, experts in all.
+// qwen3Next is Qwen3-Next. By default three of four layers have the gated delta rule, and the fourth has attention with gates. All layers
+// have experts by default.
 func qwen3Next(c *published, d *decoder) {
 	d.act = activationOf(c, "hidden_act", "silu")
 	d.turns(c, 0.25)
@@ -38,14 +39,14 @@ func qwen3Next(c *published, d *decoder) {
 		}
 		return r.mix(n, x, layer(i, "linear_attn."), d.width), true
 	}
-	d.unused = append(d.unused, "mtp.") // layers that guess further tokens
+	d.unused = append(d.unused, "mtp.") // layers that guess tokens after the next (multi-token prediction)
 	c.Ignore("num_local_experts", "output_router_logits", "router_aux_loss_coef", "use_sliding_window", "sliding_window", "max_window_layers")
 }
 
-// mix is what a layer has in place of attention.
+// mix is the gated delta rule of a layer, whose names begin with at, for x of shape [tokens, width].
 func (r *deltaNet) mix(n *net, x graph.Value, at string, width int) graph.Value {
 	share := r.values / r.keys
-	per := 2*r.keyDim + 2*share*r.dim // numbers of a head of keys
+	per := 2*r.keyDim + 2*share*r.dim // columns for a head of keys: its query and key, and its values and their gates
 	all := n.linear(x, at+"in_proj_qkvz", r.keys*per, false)
 	rates := n.linear(x, at+"in_proj_ba", 2*r.values, false)
 	t := n.tokens
@@ -60,10 +61,11 @@ func (r *deltaNet) mix(n *net, x graph.Value, at string, width int) graph.Value 
 	gate := part(2*r.keyDim+share*r.dim, share*r.dim)
 	mixed = n.activate(r.act, (&stateSpace{kernel: r.kernel}).convolve(n, mixed, at+"conv1d"))
 	n.At("", at+"state")
-	// heads puts the heads in front: [keys, 1 or share, tokens, per].
+	// heads puts the heads in front. The result has shape [keys, share, tokens, per]; share is 1 for queries and keys.
 	heads := func(x graph.Value, share, per int) graph.Value {
 		return n.Transpose(n.Reshape(x, []int{t, r.keys, share, per}), []int{1, 2, 0, 3})
 	}
+	// unit scales each vector of x to length 1, and then by scale. Norm makes the mean square 1, hence the factor 1/√keyDim.
 	unit := func(x graph.Value, scale float64) graph.Value {
 		norm := graph.Norm{Axes: []int{3}, Epsilon: 1e-6 / float64(r.keyDim)}
 		return n.Mul(n.Norm(norm, x), n.Number(scale*scaleOf(r.keyDim)))
@@ -71,6 +73,7 @@ func (r *deltaNet) mix(n *net, x graph.Value, at string, width int) graph.Value 
 	q := unit(heads(n.columns(mixed, 0, keys), 1, r.keyDim), scaleOf(r.keyDim))
 	k := unit(heads(n.columns(mixed, keys, keys), 1, r.keyDim), 1)
 	v := heads(n.columns(mixed, 2*keys, values), share, r.dim)
+	// by is the fraction by which a token changes the value for its key. earlier[t][s] is the decay from token s to a later token t, else 0.
 	by := n.Apply(graph.Sigmoid, heads(n.Reshape(n.SliceAxis(rates, 2, 0, 1, share), []int{t, r.values}), share, 1))
 	earlier := r.decays(n, n.Reshape(n.SliceAxis(rates, 2, share, 1, share), []int{t, r.values}), at)
 	decay := n.Add(earlier, n.band("itself", func(t, s int) bool { return s == t }))
@@ -88,10 +91,12 @@ func (r *deltaNet) mix(n *net, x graph.Value, at string, width int) graph.Value 
 	return n.linear(y, at+"out_proj", width, false)
 }
 
-// decays returns by how much a matrix has decayed from token s to token t, of shape [keys, share, tokens, tokens]: 0 where s is not before t.
+// decays returns the factor by which a matrix decays from token s to token t, and 0 where s is not before t, of shape [keys, share, tokens,
+// tokens], at [t, s].
 //
-// The tokens are halved again and again. Between t and s some middle is the first: the decay is that from s to the middle times that from
-// there to t. So no decay is the difference of two large sums.
+// The text is cut into halves again and again. For s < t there is exactly one cut that has s in its first half and t in its second. The
+// decay is the product of that from s to this middle and that from the middle to t. So no decay is computed from the difference of two
+// large sums.
 func (r *deltaNet) decays(n *net, step graph.Value, at string) graph.Value {
 	rate := n.rates(at, r.values)
 	step = n.Clip(n.Mul(n.Apply(graph.Softplus, n.Add(step, n.weight(at+"dt_bias", []int{r.values}))), rate), -16, 0)
@@ -100,11 +105,13 @@ func (r *deltaNet) decays(n *net, step graph.Value, at string) graph.Value {
 	if !n.Room(t, t, levels) {
 		return n.Failf("decays of %d tokens are too many", t)
 	}
-	sums := make([]float32, t*t*levels) // which tokens lie between one and the middle of a level
+	// sums[j][i][level] is 1 if token j lies between token i and the middle of the part that has i at this level, so that it adds to
+	// their decay. to and from are the columns of the decays to a token from a middle, and from a token to a middle, −1 for 0.
+	sums := make([]float32, t*t*levels)
 	to, from := slices.Repeat([]int{-1}, t*nodes), slices.Repeat([]int{-1}, nodes*t)
 	for k, h := range halves {
 		for i := h.first; i < h.end; i++ {
-			lo, hi := i+1, h.middle // of the first half: what is behind it
+			lo, hi := i+1, h.middle // for a token of the first half: those after it
 			if i >= h.middle {
 				lo, hi = h.middle, i+1
 				to[i*nodes+k] = i*levels + h.level
@@ -117,17 +124,19 @@ func (r *deltaNet) decays(n *net, step graph.Value, at string) graph.Value {
 		}
 	}
 	all := n.MatMul(n.Transpose(step, []int{1, 0}), n.table("between", []int{t, t * levels}, sums, true))
-	all = n.Apply(graph.Exp, n.Clip(all, -16, 0)) // what has decayed by more is nothing
+	all = n.Apply(graph.Exp, n.Clip(all, -16, 0)) // exp(−16) is as good as 0
 	shape := func(x graph.Value, index []int, rows, columns int) graph.Value {
 		return n.Reshape(n.Gather(x, 1, index), []int{r.keys, r.values / r.keys, rows, columns})
 	}
 	return n.MatMul(shape(all, to, t, nodes), shape(all, from, nodes, t))
 }
 
-// half is a part of a text, from first on, that is cut in its middle; level is how often the text has been cut before.
+// half is a part of a text, the tokens from first to before end, that is cut before token middle. level is the number of cuts that led to
+// it; it is 0 for the whole text.
 type half struct{ first, middle, end, level int }
 
-// halvesOf lists the parts of a text of so many tokens, by their levels.
+// halvesOf lists the parts of a text of so many tokens that have more than one token, by increasing level. The whole text is always the
+// first.
 func halvesOf(tokens int) []half {
 	list := []half{{0, tokens / 2, tokens, 0}}
 	for i := 0; i < len(list); i++ {
@@ -141,8 +150,9 @@ func halvesOf(tokens int) []half {
 	return list
 }
 
-// solve returns the u for which u + found·u = v. found is 0 on the diagonal and above it: the first half of u follows without the second,
-// and the second from what the first leaves of v. steps is added the values that differ in which tokens they are of alone.
+// solve returns the u for which u + found·u = v, where found is 0 on and above the diagonal, of shape [keys, share, t, t]. It solves for
+// the first half of the rows, subtracts their contribution from the second half of v, and solves for the second half. It appends the
+// values of each step to the lists in steps, for [graph.Builder.Alike].
 func (r *deltaNet) solve(n *net, found, v graph.Value, steps *[3][]graph.Value) graph.Value {
 	if !n.Valid(found) || !n.Valid(v) {
 		return v

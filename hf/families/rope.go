@@ -17,15 +17,15 @@ type rope struct {
 	freq []float64
 	// neighbours makes pairs of elements 2i and 2i + 1 instead.
 	neighbours bool
-	// factor scales the tables, as some ways to lengthen the context do.
+	// factor multiplies the cosines and sines, as some ways to lengthen the context do.
 	factor float64
-	most   int // positions that the encoding is for, if not 0
-	// further is what DeepSeek multiplies queries and keys by in a longer context, besides factor, if not 0.
+	most   int // the most positions that the encoding is for; 0: no bound but the context
+	// further is a factor of queries and keys, in addition to factor, that DeepSeek has in a lengthened context; 0: none.
 	further float64
 }
 
-// ropeOf reads the rotary encoding of heads of dim elements: from rope_parameters,
-// which new files have, or from rope_theta and rope_scaling. most is the context.
+// ropeOf reads the rotary encoding of heads of dim elements, from rope_parameters, which new
+// files have, or from rope_theta and rope_scaling. most is the context, and theta the default of the base.
 func ropeOf(c *published, dim, most int, theta float64) *rope {
 	p := c.Sub("rope_parameters")
 	scaling := p
@@ -39,10 +39,11 @@ func ropeOf(c *published, dim, most int, theta float64) *rope {
 	return scaledRope(c, "rope", scaling, dim, most, theta)
 }
 
-// mostTurned is the most elements of a head; published models have some hundreds.
+// mostTurned is the most elements of a head that are turned; published models have some hundreds.
 const mostTurned = 1 << 14
 
-// scaledRope is the encoding with base theta, extended to longer texts as scaling says.
+// scaledRope is the rotary encoding of dim elements with base theta. scaling, if not nil, says how it is extended to longer texts; most is
+// the context.
 func scaledRope(c *published, name string, scaling *config.Config, dim, most int, theta float64) *rope {
 	if dim < 2 || dim > mostTurned || dim%2 != 0 || !(theta > 0) {
 		c.Failf("a rotary encoding of %d elements with base %v", dim, theta)
@@ -70,7 +71,7 @@ func scaledRope(c *published, name string, scaling *config.Config, dim, most int
 		r.long(c, scaling, most)
 	case "yarn":
 		r.yarn(c, scaling, dim, most, theta)
-	case "dynamic": // changes texts that are longer than the context alone
+	case "dynamic": // changes only texts that are longer than the context
 		scaling.Ignore("factor", "original_max_position_embeddings")
 	default:
 		c.Failf("rotary encodings of type %s are not supported; understood: default, dynamic, linear, llama3, longrope, yarn", graph.Quote(kind))
@@ -78,7 +79,8 @@ func scaledRope(c *published, name string, scaling *config.Config, dim, most int
 	return r
 }
 
-// llama3 divides low frequencies by a factor, and medium ones by less.
+// llama3 divides frequencies that make less than low_freq_factor turns in the original context by a factor, leaves those that make
+// more than high_freq_factor, and interpolates in between.
 func (r *rope) llama3(s *config.Config) {
 	factor, low, high := s.Float("factor", 8), s.Float("low_freq_factor", 1), s.Float("high_freq_factor", 4)
 	context := s.Float("original_max_position_embeddings", 8192)
@@ -95,13 +97,13 @@ func (r *rope) llama3(s *config.Config) {
 	}
 }
 
-// yarn divides frequencies that turn less than beta_slow times in the original context by a
-// factor, leaves those that turn more than beta_fast times, and goes linearly from the ones to the
-// others (Peng et al. 2023, https://arxiv.org/abs/2309.00071, section 3.2).
+// yarn divides frequencies that make less than beta_slow turns in the original context by a
+// factor, leaves those that make more than beta_fast, and interpolates linearly in between
+// (Peng et al. 2023, https://arxiv.org/abs/2309.00071, section 3.2). It also sets the factors of the tables.
 func (r *rope) yarn(c *published, s *config.Config, dim, most int, theta float64) {
 	original := s.Float("original_max_position_embeddings", float64(c.Int("original_max_position_embeddings", most)))
 	factor := s.Float("factor", float64(most)/original)
-	// at is the number of the frequency that turns so many times in the original context.
+	// at is the index, not rounded, of the frequency that makes so many turns in the original context.
 	at := func(turns float64) float64 {
 		return float64(dim) * elementary.Log(original/(turns*2*math.Pi)) / (2 * elementary.Log(theta))
 	}
@@ -134,8 +136,8 @@ func (r *rope) yarn(c *published, s *config.Config, dim, most int, theta float64
 	r.factor = s.Float("attention_factor", r.factor)
 }
 
-// ropes reads the encodings of layers with a window and of others, which rope_parameters lists
-// by the kind of layer. Older files have the base of each in a field of its own.
+// ropes reads the rotary encodings of layers with a window and of other layers. New files have both in rope_parameters, by
+// the kind of layer. Older files have the two bases in fields of their own; local and global are the defaults of these.
 func ropes(c *published, dim, most int, localBase, globalBase string, local, global float64) (windowed, whole *rope) {
 	p := c.Sub("rope_parameters")
 	if p == nil {
@@ -180,8 +182,8 @@ func (r *rope) long(c *published, s *config.Config, most int) {
 	r.factor = s.Float("attention_factor", r.factor)
 }
 
-// pair returns the number of the pair that element i of a head is in, the other
-// element of it, and whether i is the first; ok is false for elements that stay.
+// pair returns the number of the rotary pair that element i of a head is in, the index of the other
+// element, and whether i is the first of the two; ok is false for elements that are not turned.
 func (r *rope) pair(i int) (number, other int, first, ok bool) {
 	half := len(r.freq)
 	switch {
@@ -195,7 +197,8 @@ func (r *rope) pair(i int) (number, other int, first, ok bool) {
 	return i - half, i - half, false, true
 }
 
-// turn applies the encoding to x of shape [tokens, heads, dim], and scales it.
+// turn applies the encoding to x, of shape [tokens, heads, dim], and multiplies it by scale. Element i becomes cos·x[i] ∓ sin·x[other]:
+// minus for the first element of a pair and plus for the second. The table of sines has this sign.
 func (n *net) turn(r *rope, x graph.Value, scale float64) graph.Value {
 	if !n.Valid(x) {
 		return x
@@ -211,7 +214,8 @@ func (n *net) turn(r *rope, x graph.Value, scale float64) graph.Value {
 	return n.Add(n.Mul(x, c), n.Mul(n.Gather(x, 2, swap), s))
 }
 
-// turns returns the tables of cosines and sines, times scale, of shape [tokens, 1, dim].
+// turns returns the tables of cosines and sines, times r.factor and scale, of shape [tokens, 1, dim]. The sines of the first elements of
+// pairs are negated. The tables are made once for each scale.
 func (n *net) turns(r *rope, dim int, scale float64) (c, s graph.Value) {
 	suffix := fmt.Sprintf("/%v", scale)
 	if c, ok := n.consts[r.name+"/cos"+suffix]; ok {
@@ -222,7 +226,7 @@ func (n *net) turns(r *rope, dim int, scale float64) (c, s graph.Value) {
 		for i := range dim {
 			at := t*dim + i
 			number, _, first, ok := r.pair(i)
-			if !ok { // the rest stays
+			if !ok { // elements without a pair are only scaled
 				cos[at] = float32(scale)
 				continue
 			}

@@ -8,12 +8,12 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// receptive is RWKV-4 (Peng et al. 2023, https://arxiv.org/abs/2305.13048): in place of attention each number has a mean of the values
-// of all tokens up to this one, with weights exp(key) that decay. It is written out as a Softmax of keys and decays.
+// receptive is RWKV-4 (Peng et al. 2023, https://arxiv.org/abs/2305.13048). In place of attention, each channel is a weighted mean of the
+// values of all tokens so far, with weights exp(key) that decay with the distance. The graph computes it as a Softmax of keys plus decays.
 type receptive struct {
-	vocabulary, width, inner, feed, layers int
+	vocabulary, width, inner, feed, layers int // inner is the width of attention, and feed that inside the feed-forward part
 	eps                                    float64
-	halved                                 int // layers after which the reference halves what goes on; 0: never
+	halved                                 int // the reference halves the states after every so many layers (epsilon); 0: never
 }
 
 // rwkv is RWKV-4.
@@ -39,8 +39,8 @@ func rwkv(c *published) *Model {
 	})
 }
 
-// epsilon is that of the norms of a layer. The reference halves what goes on after some layers, which changes nothing but what an
-// epsilon is beside the variance.
+// epsilon is the epsilon of a layer's norms. The reference halves the states after every r.halved layers. A norm cancels that factor but
+// for its epsilon; the graph does not halve the states and makes the epsilon 4 times as large instead, as the variance is.
 func (r *receptive) epsilon(layer int) float64 {
 	eps := r.eps
 	if r.halved > 0 {
@@ -51,13 +51,14 @@ func (r *receptive) epsilon(layer int) float64 {
 	return eps
 }
 
-// mixed is x, of which each number is partly that of the token before.
+// mixed returns x·w + last·(1 − w), where last is x at the token before (0 at the first) and w the tensor with this name.
 func (r *receptive) mixed(n *net, x graph.Value, name string) graph.Value {
 	n.At("", name)
 	last := n.MatMul(n.band("before", func(t, s int) bool { return s == t-1 }), x)
 	return n.Add(last, n.Mul(n.Sub(x, last), n.Reshape(n.weight(name, []int{1, 1, r.width}), []int{r.width})))
 }
 
+// attention is the part of a layer in place of attention ("time mixing"), for x of shape [tokens, width].
 func (r *receptive) attention(n *net, x graph.Value, at string) graph.Value {
 	part := func(name string) graph.Value {
 		return n.linear(r.mixed(n, x, at+"time_mix_"+name), at+name, r.inner, false)
@@ -75,8 +76,8 @@ func (r *receptive) attention(n *net, x graph.Value, at string) graph.Value {
 	return n.linear(n.Mul(gate, y), at+"output", r.width, false)
 }
 
-// decays returns by how much keys have decayed, of shape [inner, 1, tokens, tokens]: not at all for the token before, and a number of its
-// own for the token itself.
+// decays returns the terms that are added to the keys, of shape [inner, 1, tokens, tokens], at [t, s]: −(t − 1 − s)·exp(time_decay) for an
+// earlier token s, which is 0 for the one just before t, and time_first for token t itself.
 func (r *receptive) decays(n *net, at string) graph.Value {
 	return n.once(at+"decays", func() *graph.Tensor {
 		rate, first := n.src.load(n.src.prefix+at+"time_decay", []int{r.inner}), n.src.load(n.src.prefix+at+"time_first", []int{r.inner})
@@ -99,7 +100,7 @@ func (r *receptive) decays(n *net, at string) graph.Value {
 	})
 }
 
-// forward is the feed-forward part.
+// forward is the feed-forward part of a layer ("channel mixing").
 func (r *receptive) forward(n *net, x graph.Value, at string) graph.Value {
 	y := n.activate(activations["relu2"], n.linear(r.mixed(n, x, at+"time_mix_key"), at+"key", r.feed, false))
 	gate := n.Apply(graph.Sigmoid, n.linear(r.mixed(n, x, at+"time_mix_receptance"), at+"receptance", r.width, false))

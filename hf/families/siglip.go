@@ -2,8 +2,8 @@ package families
 
 import "github.com/prove-model/prove-model/graph"
 
-// SigLIP's towers are CLIP's, with other embeddings and heads: the row of a text is that of its last token, padding included, and
-// that of an image is what a learned query attends to.
+// SigLIP's towers are CLIP's, with other embeddings and heads. The state of the last token, padding included, stands for a text. The
+// result of an attention of a learned query to the patches stands for an image.
 
 func siglipTexts(c *published) *tower {
 	return textsOf(c, "gelu_pytorch_tanh", 1e-6)
@@ -15,7 +15,7 @@ func siglipPictures(c *published) *tower {
 	return t
 }
 
-// sentence returns the row that stands for a text whose states these are.
+// sentence returns the row that stands for a text, from the states of its tokens.
 func (t *tower) sentence(n *net, states graph.Value) graph.Value {
 	head := t.name + "head"
 	return n.linear(n.SliceAxis(states, 0, n.tokens-1, 1, 1), head, rowsOf(n.src.set, head+".weight"), true)
@@ -42,7 +42,7 @@ func (t *tower) patched(n *net) (states, row graph.Value) {
 	return x, n.Add(y, t.feed(n, n.layerNorm(y, head+"layernorm", t.eps), head))
 }
 
-// siglipText is SigLIP's encoder of texts alone. They have the length that it is opened for.
+// siglipText is SigLIP's encoder of texts alone. A graph takes only texts of the length that it was built for.
 func siglipText(c *published) *Model {
 	t := siglipTexts(c)
 	out := &Model{Context: t.context, Vocabulary: t.vocabulary, Layers: t.layers, Fixed: true}
@@ -51,7 +51,8 @@ func siglipText(c *published) *Model {
 	}, idsOfPositions)
 }
 
-// siglipVision is SigLIP's encoder of images alone: the row of an image, or without a head the states of its patches.
+// siglipVision is SigLIP's encoder of images alone. Its output is the row that stands for the image, or, without a head, the states of the
+// patches.
 func siglipVision(c *published) *Model {
 	t := siglipPictures(c)
 	return (&Model{Layers: t.layers}).builds(c.source(""), func(n *net) {
@@ -63,7 +64,7 @@ func siglipVision(c *published) *Model {
 	}, idsOfPositions)
 }
 
-// siglip is SigLIP: how well each of several texts fits an image.
+// siglip is SigLIP: it scores how well each of several texts fits an image.
 func siglip(c *published) *Model {
 	of, pictures, ok := bothParts(c)
 	if !ok {

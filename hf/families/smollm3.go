@@ -1,7 +1,7 @@
 package families
 
-// smolLM3 is Llama's layout with layers that have no positions, every fourth unless a
-// list says which.
+// smolLM3 is Llama's layout, but some layers have no rotary positions: by default every fourth one,
+// or those that no_rope_layers marks with 0.
 func smolLM3(c *published, d *decoder) {
 	d.siluAndRope(c)
 	d.tied = c.Bool("tie_word_embeddings", true)

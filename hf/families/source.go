@@ -12,21 +12,22 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// large is the least number of elements of a tensor that is not decoded as a whole.
+// large is the number of elements from which on a tensor is kept as it is stored, and decoded only in parts.
 const large = 1 << 12
 
 // source provides a builder with the tensors of a model. It keeps them (large ones in
 // stored form), so that a graph for another number of tokens has the same constants.
 type source struct {
 	set    weights.Set
-	prefix string // before the names of the architecture, such as "model."
-	kept   map[string]*graph.Tensor
-	used   map[string]bool
+	prefix string                   // of the tensors' names in the file, such as "model."; the architecture's names follow it
+	kept   map[string]*graph.Tensor // loaded tensors, by their full names
+	used   map[string]bool          // full names of the tensors that a graph has asked for
 
-	adapter *Adapter // to layers of the model, or nil
+	adapter *Adapter // of some layers of the model, or nil
 }
 
-// source finds the prefix of the tensor names in the set: one of those given, or none.
+// source returns the source of the model's weights. Its prefix is the first of prefixes with which the file
+// has the given tensor, or "".
 func (c *published) source(tensor string, prefixes ...string) *source {
 	s := &source{set: c.set, kept: map[string]*graph.Tensor{}, used: map[string]bool{}}
 	if a, ok := c.set.(Adapted); ok {
@@ -44,7 +45,8 @@ func (c *published) source(tensor string, prefixes ...string) *source {
 // has says whether there is a tensor of that name.
 func (s *source) has(name string) bool { return s.set.Get(s.prefix+name) != nil }
 
-// load returns a tensor of that shape, changed by the given functions, or refuses the weights.
+// load returns the tensor with this full name, with the functions of change applied to its numbers. It refuses the weights
+// if there is no such tensor, or one of another shape.
 func (s *source) load(name string, shape []int, change ...func([]float32)) *graph.Tensor {
 	s.used[name] = true
 	t := s.set.Get(name)
@@ -64,7 +66,7 @@ func (s *source) load(name string, shape []int, change ...func([]float32)) *grap
 		out.F32 = must.Get(t.Floats())
 	}
 	if len(change) > 0 && t.Decode == nil {
-		out.F32 = slices.Clone(out.F32) // they may be pages of the file
+		out.F32 = slices.Clone(out.F32) // the numbers may be pages of the mapped file
 	}
 	for _, f := range change {
 		f(out.F32)
@@ -73,8 +75,8 @@ func (s *source) load(name string, shape []int, change ...func([]float32)) *grap
 	return out
 }
 
-// rest returns an error that lists the tensors that were not used, except those whose names
-// contain one of harmless.
+// rest returns an error if some tensors of the file were not used, and lists them. It does not count
+// tensors whose names contain one of harmless.
 func (s *source) rest(harmless ...string) error {
 	var names []string
 	for _, name := range s.set.Names() {
@@ -92,13 +94,13 @@ func (s *source) rest(harmless ...string) error {
 	return nil
 }
 
-// net is a builder with its weights.
+// net is a graph builder with the weights of the model that it builds.
 type net struct {
 	*graph.Builder
 	src    *source
-	consts map[string]graph.Value // by name, so that a tensor is one constant
-	tokens int
-	picked int // positions that logits are of, an input, or 0 for all; in models of several texts their number
+	consts map[string]graph.Value // by name, so that a tensor that is used twice is one constant
+	tokens int                    // the tokens of the text that the graph is for
+	picked int                    // how many positions have logits, or 0 for all; in models of several texts the number of texts
 }
 
 // newNet returns a net for texts of that many tokens. The text may be too long to run:
@@ -109,7 +111,8 @@ func newNet(src *source, tokens int) *net {
 	return &net{Builder: b, src: src, consts: map[string]graph.Value{}, tokens: tokens}
 }
 
-// dim is the size of an axis, which may count from the end; 0 of what could not be made.
+// dim is the size of an axis of x. A negative axis counts from the end: −1 is the last. It is 0 if x is not valid because of an earlier
+// error.
 func (n *net) dim(x graph.Value, axis int) int {
 	if !n.Valid(x) {
 		return 0
@@ -118,17 +121,18 @@ func (n *net) dim(x graph.Value, axis int) int {
 	return shape[(axis+len(shape))%len(shape)]
 }
 
-// weight returns a tensor of the architecture as a constant.
+// weight returns the tensor with a name of the architecture, to which the prefix of the file is added, as a constant.
 func (n *net) weight(name string, shape []int, change ...func([]float32)) graph.Value {
 	return n.absolute(n.src.prefix+name, shape, change...)
 }
 
-// absolute is weight for a full name.
+// absolute is weight for a full name, to which no prefix is added.
 func (n *net) absolute(name string, shape []int, change ...func([]float32)) graph.Value {
 	return n.loaded(n.src, name, shape, change...)
 }
 
-// loaded is absolute for a tensor of some source. No two sources have tensors of one name. A size of 0 is that of what could not be made.
+// loaded is absolute for a tensor of any source. No two sources have tensors of the same name. A size of 0 in shape comes from a
+// value that an earlier error made invalid (dim); the result is then invalid too.
 func (n *net) loaded(from *source, name string, shape []int, change ...func([]float32)) graph.Value {
 	if slices.Contains(shape, 0) {
 		return graph.Value{}
@@ -136,7 +140,7 @@ func (n *net) loaded(from *source, name string, shape []int, change ...func([]fl
 	return n.once(name, func() *graph.Tensor { return from.load(name, shape, change...) })
 }
 
-// once returns the constant of a name, which make makes, or refuses to, when it is first asked for.
+// once returns the constant of this name. On the first call for the name, make makes it. If make refuses, the builder fails.
 func (n *net) once(name string, make func() *graph.Tensor) graph.Value {
 	if v, ok := n.consts[name]; ok {
 		return v
@@ -148,7 +152,7 @@ func (n *net) once(name string, make func() *graph.Tensor) graph.Value {
 	})
 }
 
-// caught is what f gives, or none, and the builder fails with the error with which f refuses.
+// caught returns the value of f. If f refuses, the builder fails with that error, and the value is not valid.
 func (n *net) caught(f func() graph.Value) graph.Value {
 	v, err := refuse.Result(f)
 	if err != nil {
@@ -157,8 +161,8 @@ func (n *net) caught(f func() graph.Value) graph.Value {
 	return v
 }
 
-// stacked returns count tensors of a shape, whose names of gives, as one constant of a name of its own. They stay as they are
-// stored.
+// stacked returns count tensors of the same shape as one constant of shape [count, shape…], with the given name. of(i) is the
+// full name of tensor i. The tensors stay in stored form.
 func (n *net) stacked(from *source, name string, count int, shape []int, of func(i int) string, change ...func([]float32)) graph.Value {
 	return n.once(name, func() *graph.Tensor {
 		parts := filled(count, func(i int) *graph.Tensor { return from.load(of(i), shape, change...) })
@@ -173,7 +177,7 @@ func (n *net) stacked(from *source, name string, count int, shape []int, of func
 	})
 }
 
-// stored is a tensor that read reads, the same whenever it is asked for by its name.
+// stored returns a tensor whose numbers read supplies on demand. Later calls with the same name return the same tensor.
 func (s *source) stored(name string, shape []int, read func(dst []float32, from int)) *graph.Tensor {
 	if s.kept[name] == nil {
 		s.kept[name] = &graph.Tensor{Shape: shape, DType: graph.Float, Stored: graph.NewStored(graph.Size(shape), read)}
@@ -181,14 +185,15 @@ func (s *source) stored(name string, shape []int, read func(dst []float32, from 
 	return s.kept[name]
 }
 
-// table makes a constant: of weights, or a public one.
+// table returns a constant with the numbers v. It is public if public is set, and otherwise a weight.
 func (n *net) table(name string, shape []int, v []float32, public bool) graph.Value {
 	return n.once(name, func() *graph.Tensor {
 		return &graph.Tensor{Shape: shape, DType: graph.Float, F32: v, Public: public}
 	})
 }
 
-// builds has the model's graph be what layers make of the weights. Of these, those whose names contain one of harmless may be left over.
+// builds sets the function that builds the model's graph, and returns m: layers adds the operators and outputs to a net. The graph is an
+// error if it does not use all tensors of the file; those whose names contain one of harmless may be left over.
 func (m *Model) builds(src *source, layers func(n *net), harmless ...string) *Model {
 	m.build = func(tokens, picked int) (*graph.Graph, error) {
 		n := newNet(src, tokens)
@@ -199,13 +204,13 @@ func (m *Model) builds(src *source, layers func(n *net), harmless ...string) *Mo
 	return m
 }
 
-// writes has the model give the logits of the token that follows each position: those that layers make of ids.
+// writes is builds for a language model. layers returns the logits of the token that follows each position.
 func (m *Model) writes(src *source, layers func(n *net) graph.Value, harmless ...string) *Model {
 	m.Next = true
 	return m.builds(src, func(n *net) { n.output(Logits, layers(n)) }, harmless...)
 }
 
-// finish returns the graph, or an error if weights are left over.
+// finish returns the graph, or an error if tensors of the file or of the adapter are left over (harmless is as in builds).
 func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 	g, err := n.Graph()
 	if err == nil {
@@ -220,8 +225,8 @@ func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 	return g, nil
 }
 
-// count is config.Int for a number of layers or experts. Each has at least one tensor, so
-// the number cannot be greater than that of the tensors.
+// count is config.Int for a number of layers or experts. Each has at least one tensor, so the
+// number cannot be greater than the number of tensors. This bounds the work that a configuration can ask for.
 func (c *published) count(name string, def int) int {
 	n := c.Int(name, def)
 	if most := len(c.set.Names()); c.Has(name) && n > most {
@@ -231,21 +236,21 @@ func (c *published) count(name string, def int) int {
 	return n
 }
 
-// evenly records an error unless heads share as many numbers each.
+// evenly records an error unless width is a multiple of heads.
 func (c *published) evenly(heads, width int) {
 	if width%heads != 0 {
 		c.Failf("%d heads do not share %d numbers evenly", heads, width)
 	}
 }
 
-// patches records an error unless patches fill an image.
+// patches records an error unless side, that of a square image, is a multiple of patch, the side of a patch.
 func (c *published) patches(patch, side int) {
 	if side%patch != 0 {
 		c.Failf("patches of %d do not fill an image of %d", patch, side)
 	}
 }
 
-// filled lists what f gives for each of n places.
+// filled returns the list of f(0) to f(n − 1).
 func filled[T any](n int, f func(i int) T) []T {
 	out := make([]T, n)
 	for i := range out {
@@ -254,7 +259,7 @@ func filled[T any](n int, f func(i int) T) []T {
 	return out
 }
 
-// names of a layer.
+// layer is the name of a tensor in layer i, such as "layers.3.mlp.up_proj".
 func layer(i int, name string) string { return fmt.Sprintf("layers.%d.%s", i, name) }
 
 // sortedKeys lists the keys of a map.

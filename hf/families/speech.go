@@ -9,22 +9,22 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// Audio is the input with what a model of speech listens to: samples of 16 bits, of one channel.
+// Audio is the name of the input with the audio that a model of speech listens to: samples of 16 bits, of one channel.
 const Audio = "audio"
 
-// Speech says what a model of speech listens to, and which tokens it does not write.
+// Speech says what audio a model of speech takes, how it becomes a spectrogram, and which tokens the model does not write.
 type Speech struct {
 	Rate    int // samples a second
-	Samples int // of each audio: a shorter one ends with silence
+	Samples int // of each audio; a shorter one is padded with silence. 0: there is no preprocessor_config.json, which says so
 	Hop     int // samples from one frame of the spectrogram to the next
 	Window  int // samples of a frame, an even number
-	// Suppressed are the tokens that are never written, and First those that are not the first one, both increasing.
+	// Suppressed are the tokens that are never written, and First those that are not written as the first one. Both are increasing.
 	Suppressed, First []int
 
-	build func(tokens int) (*graph.Graph, error)
+	build func(tokens int) (*graph.Graph, error) // makes the graph of Model.Listening
 }
 
-// validate reports what no spectrogram of so many frames can be made with.
+// validate returns an error unless a spectrogram of so many frames can be made with these numbers.
 func (s *Speech) validate(frames int) error {
 	switch {
 	case s.Samples == 0:
@@ -37,8 +37,8 @@ func (s *Speech) validate(frames int) error {
 	return nil
 }
 
-// Listening builds the graph of a model of speech that writes: its inputs are so many tokens of the decoder, whose number its Rebind
-// takes as Tokens, and the samples; it has logits at all of the tokens.
+// Listening builds the graph of a model of speech that takes audio itself. Its inputs are so many tokens of the decoder ([Answer]) and the
+// samples ([Audio]), and its logits are at all of these tokens. Its Rebind changes the number of tokens, as the symbol [Tokens].
 func (m *Model) Listening(tokens int) (*graph.Graph, error) {
 	if m.Speech == nil {
 		return nil, errors.New("the model does not listen")
@@ -54,12 +54,13 @@ func (m *Model) Listening(tokens int) (*graph.Graph, error) {
 	return g, nil
 }
 
-// leastPower is below which the power in a band counts as this.
+// leastPower is a lower bound to which the power in a band is clipped, so that it has a logarithm.
 const leastPower = 1e-10
 
-// spectrogram adds the input of samples, and returns its log-mel features, of shape [1, bands, frames]: frames around every Hop-th
-// sample, with the audio mirrored at its ends; Hann's window; the Fourier transform as a product with cosines and sines; the power in
-// bands of equal width on Slaney's mel scale; its decimal logarithm, at most 8 below the largest, plus 4, over 4.
+// spectrogram adds the input of samples, and returns its log-mel features, of shape [1, bands, frames]. A frame is the s.Window samples
+// around every s.Hop-th sample, with the audio mirrored at its ends, under Hann's window. The Fourier transform is a product with cosines
+// and sines. The power is summed in bands of equal width on Slaney's mel scale. A feature is (x + 4)/4, where x is the decimal logarithm of
+// a power, and at least the largest logarithm minus 8.
 func (n *net) spectrogram(s *Speech, bands int) graph.Value {
 	n.At("", Audio)
 	samples := n.Cast(n.Input(Audio, graph.Int16, []int{s.Samples}, ""), graph.Float)
@@ -80,11 +81,11 @@ func (n *net) spectrogram(s *Speech, bands int) graph.Value {
 	return n.Reshape(n.Transpose(y, []int{1, 0}), []int{1, bands, frames})
 }
 
-// fourier is the discrete Fourier transform of a frame of samples of 16 bits, as parts of 1, under Hann's window: rows of cosines, then
-// of sines, for every frequency from 0 on.
+// fourier returns a matrix of shape [2·bins, window], whose product with a frame is its discrete Fourier transform under Hann's window: a
+// row of cosines for each frequency from 0 on, then a row of negated sines for each. The factor 2^−15 takes samples of 16 bits to [−1, 1].
 func fourier(window int) []float32 {
 	bins := window/2 + 1
-	cos, sin := make([]float64, window), make([]float64, window) // by parts of a turn, of which each is in many rows
+	cos, sin := make([]float64, window), make([]float64, window) // of i/window turns; each number is in many rows
 	for i := range window {
 		angle := 2 * math.Pi * float64(i) / float64(window)
 		cos[i], sin[i] = elementary.Cos(angle), elementary.Sin(angle)
@@ -102,14 +103,14 @@ func fourier(window int) []float32 {
 
 // Slaney's mel scale is linear below a frequency, and logarithmic above it.
 const (
-	linearTo   = 1000.0 // hertz
-	linearMels = 15.0   // below that
-	melsPerLog = 27.0   // in which frequencies grow by logRatio
+	linearTo   = 1000.0 // hertz; below it the scale is linear
+	linearMels = 15.0   // the mel of that frequency
+	melsPerLog = 27.0   // above it, a frequency logRatio times as high is so many mel higher
 	logRatio   = 6.4
 )
 
-// melBands are the weights of frequencies in bands, [bins, bands]: triangles from the middle of one neighbour to that of the other,
-// each of the same area.
+// melBands returns the weights of frequencies in bands, of shape [bins, bands]. The weights of a band are a triangle over the frequencies,
+// from the middle of the band below to the middle of the band above. All triangles have the same area.
 func melBands(bins, bands, rate int) []float32 {
 	top := float64(8000) // hertz, whatever the rate
 	toMel := func(hz float64) float64 {

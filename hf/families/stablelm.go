@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// stableLM has LayerNorm, positions encoded in a part of each head, and a norm for every
-// head of queries and keys, if asked for.
+// stableLM is StableLM. It has LayerNorm and rotary positions in a part of each head. If qk_layernorm is
+// set, every head of queries and keys has a norm with a weight of its own.
 func stableLM(c *published, d *decoder) {
 	d.layerNorms(c, "layer_norm_eps")
 	d.act = activationOf(c, "hidden_act", "silu")

@@ -1,6 +1,6 @@
 package families
 
-// starCoder2 has LayerNorm, biases and a feed-forward part without a gate.
+// starCoder2 is StarCoder2. It has LayerNorm, biases and a feed-forward part without a gate.
 func starCoder2(c *published, d *decoder) {
 	d.layerNorms(c, "norm_epsilon")
 	d.siluAndRope(c)

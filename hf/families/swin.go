@@ -6,21 +6,21 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// swinLayers is the Swin Transformer (Liu et al. 2021, https://arxiv.org/abs/2103.14030): patches attend to those of the
-// same window. Every second layer has its windows shifted by half of one, and between stages each four neighbours become one.
+// swinLayers is the Swin Transformer (Liu et al. 2021, https://arxiv.org/abs/2103.14030). A patch attends to the patches of its
+// window. In every second layer the windows are shifted by half their side. Between stages, each square of 2×2 patches becomes one.
 type swinLayers struct {
-	side, patch, channels, window int
-	width                         int // of the first stage
-	depths, heads                 []int
-	ratio, eps                    float64
-	bias, placed                  bool
+	side, patch, channels, window int     // sides of the image and of a patch in pixels, and of a window in patches
+	width                         int     // of the first stage; each stage has twice the width of the one before
+	depths, heads                 []int   // layers, and heads of attention, of each stage
+	ratio, eps                    float64 // the inner width of feed-forward parts is ratio times the width
+	bias, placed                  bool    // queries, keys and values have biases; there are position embeddings
 	act                           activation
 }
 
-// swinNorm is the epsilon of the norms that the configuration says nothing about.
+// swinNorm is the epsilon of the norms for which the configuration has no field.
 const swinNorm = 1e-5
 
-// swin is Swin. With a classifier the output is its logits, of the mean of all patches.
+// swin is Swin. If the file has a classifier, the output is its logits, for the mean of all patches; else the last hidden state.
 func swin(c *published) *Model {
 	s := &swinLayers{
 		side: c.Int("image_size", 224), patch: c.Int("patch_size", 4), channels: c.Int("num_channels", 3), window: c.Int("window_size", 7),
@@ -58,7 +58,8 @@ func swin(c *published) *Model {
 	}, "relative_position_index", "embeddings.mask_token", ".attn_mask")
 }
 
-// counts reads a list of whole numbers, of which each is of tensors.
+// counts reads a list of whole numbers from 1 on. Each counts something that has tensors, such as layers, so that the number of tensors
+// bounds it.
 func counts(c *published, name string) []int {
 	var out []int
 	for _, f := range c.Numbers(name) {
@@ -71,7 +72,7 @@ func counts(c *published, name string) []int {
 	return out
 }
 
-// run makes the last hidden state.
+// run returns the last hidden state, of shape [patches of the last stage, width].
 func (s *swinLayers) run(n *net) graph.Value {
 	side, width := s.side/s.patch, s.width
 	x := n.layerNorm(n.patches(s.channels, s.side, s.patch, "embeddings.patch_embeddings.projection", width, true), "embeddings.norm", swinNorm)
@@ -95,7 +96,8 @@ func (s *swinLayers) run(n *net) graph.Value {
 	return n.layerNorm(x, "layernorm", s.eps)
 }
 
-// merge makes one of each four neighbours in a square of side², beyond which there are zeros.
+// merge makes one patch of each square of 2×2 patches: it concatenates the four and projects them to half that width. x has side² rows. If
+// side is odd, zeros stand for the patches beyond the edge.
 func (n *net) merge(x graph.Value, at string, side int) graph.Value {
 	var parts []graph.Value
 	for k := range 4 {
@@ -115,7 +117,8 @@ func (n *net) merge(x graph.Value, at string, side int) graph.Value {
 	return n.linear(n.layerNorm(x, at+"norm", swinNorm), at+"reduction", n.dim(x, 1)/2, false)
 }
 
-// layer is attention within windows and the feed-forward part, each with a norm before.
+// layer is attention within windows and the feed-forward part, each with a norm before it. x has side² rows, and shift is by how many
+// patches the windows are shifted.
 func (s *swinLayers) layer(n *net, x graph.Value, at string, side, width, heads, shift int) graph.Value {
 	y := n.layerNorm(x, at+"layernorm_before", s.eps)
 	into, back, mask := s.windows(side, shift)
@@ -142,13 +145,14 @@ func (s *swinLayers) layer(n *net, x graph.Value, at string, side, width, heads,
 	return n.Add(x, n.linear(y, at+"output.dense", width, true))
 }
 
-// windows cuts a square of side², shifted around its edges, into windows: into lists the places that these have, −1 beyond
-// the square, and back where each place is among them. mask is 1 where two places of a window are of the same part of the
-// square; nil if it is not shifted.
+// windows cuts a square of side² patches, filled up to whole windows and shifted cyclically, into windows. into lists the patches
+// window by window, with −1 for places beyond the square. back has the index in into of each patch. mask, of shape [windows, 1,
+// area, area], is 1 where two places of a window come from the same part of the square; the shift brings patches of opposite edges into
+// one window, which must not attend to each other. mask is nil if shift is 0.
 func (s *swinLayers) windows(side, shift int) (into, back []int, mask []int64) {
 	across := (side + s.window - 1) / s.window
 	full := across * s.window
-	region := func(i int) int { // of a row or a column after the shift
+	region := func(i int) int { // the part of the square that a row or a column comes from, by its place after the shift
 		switch {
 		case i >= full-shift:
 			return 2

@@ -8,17 +8,17 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// t5Layers are T5's encoder or decoder: RMSNorm before each part, scores that are not scaled and have biases for
-// distances in place of positions.
+// t5Layers are T5's encoder or decoder. An RMSNorm is before each part of a layer. Scores are not scaled, and have biases for
+// the distance of two tokens in place of positions.
 type t5Layers struct {
 	name                     string // of the part: "encoder." or "decoder."
 	width, inner, heads, dim int
-	layers, buckets, most    int
+	layers, buckets, most    int // buckets of distances, and the distance from which on all share the last bucket (bothWays)
 	eps                      float64
 	act                      activation
 	gated, causal            bool
-	each                     bool        // layers have biases of their own
-	reads                    graph.Value // what a decoder attends to besides its own tokens
+	each                     bool        // each layer has biases of its own; else all have those of the first
+	reads                    graph.Value // the encoder's output, to which the decoder attends
 }
 
 // t5 is T5, Flan-T5, mT5 and umT5, or the encoder of one alone.
@@ -44,7 +44,7 @@ func t5(c *published) *Model {
 	d := *e
 	d.name, d.causal, d.layers = "decoder.", true, c.count("num_decoder_layers", e.layers)
 	vocabulary := c.Int("vocab_size", 0)
-	// Files that say that nothing is tied are of T5 1.1, whose logits are not scaled; nor are those of mT5.
+	// If tie_word_embeddings is false, the model is T5 1.1, whose logits are not scaled. Those of mT5 are not scaled either.
 	scaled := c.Bool("tie_word_embeddings", true)
 	scaled = c.Bool("scale_decoder_outputs", scaled) && c.Text("model_type", "") != "mt5"
 	tied := c.set.Get("lm_head.weight") == nil
@@ -60,7 +60,7 @@ func t5(c *published) *Model {
 	out := &Model{Context: mostRelative, Vocabulary: vocabulary, Layers: e.layers}
 	encode := func(n *net) graph.Value {
 		for _, same := range []string{"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} {
-			n.src.used[same] = true // the shared ones, where they are stored again
+			n.src.used[same] = true // some files store the shared embeddings again under these names
 		}
 		return e.run(n, n.embed(n.ids(), embeddings, vocabulary, e.width))
 	}
@@ -85,7 +85,7 @@ func t5(c *published) *Model {
 	})
 }
 
-// run applies the layers and the last norm.
+// run applies the layers and the last norm to x, of shape [tokens, width].
 func (t *t5Layers) run(n *net, x graph.Value) graph.Value {
 	own := attention{heads: t.heads, groups: t.heads, dim: t.dim, scale: 1, causal: t.causal}
 	other := attention{heads: t.heads, groups: t.heads, dim: t.dim, scale: 1}
@@ -95,7 +95,7 @@ func (t *t5Layers) run(n *net, x graph.Value) graph.Value {
 	}
 	for i := range t.layers {
 		at, part := fmt.Sprintf("%sblock.%d.layer.", t.name, i), 0
-		// add adds to x what f makes of its norm.
+		// add replaces x by x + f(norm of x) for the next part of the layer, whose names begin with at.
 		add := func(f func(x graph.Value, at string) graph.Value) {
 			at := fmt.Sprintf("%s%d.", at, part)
 			x = n.Add(x, f(n.rms(x, at+"layer_norm", t.eps, false), at))

@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// imageEncoder is the part that vision transformers share: patches of an image are the tokens behind
-// the first ones, which are weights; norms are before each part.
+// imageEncoder is the part that vision transformers share. The tokens are one or more learned vectors, followed by
+// the patches of an image. A norm is before attention and before the feed-forward part.
 type imageEncoder struct {
 	width, layers, heads, inner int
 	side, patch, channels       int
@@ -16,20 +16,20 @@ type imageEncoder struct {
 	act                         activation
 
 	prefix                  string
-	first                   []string // names of the first tokens
-	before, after, up, down string   // names in a layer: the norms, and the feed-forward part
-	gated                   bool     // its up has the gate and what it multiplies
-	placed, keyBias         bool     // there are embeddings of positions, and biases of keys
-	norm                    string   // behind all layers; "" for none
-	// relative, if set, makes the biases of the scores of a layer, whose names begin with at.
+	first                   []string // names of the learned tokens in front, such as the class token
+	before, after, up, down string   // names in a layer: the norms before attention and after it, and the feed-forward part's layers
+	gated                   bool     // the columns of up are a gate and, behind it, the factor that it multiplies
+	placed, keyBias         bool     // there are position embeddings, and biases of keys
+	norm                    string   // name of the norm behind all layers; "" for none
+	// relative, if set, makes biases that are added to the scores of the layer whose names begin with at.
 	relative func(n *net, at string) graph.Value
-	factors  [2]string // names of what the two parts are multiplied by, number by number; "" for nothing
-	unused   []string
-	// classes makes the logits of the last hidden state, if the model has any.
+	factors  [2]string // names of vectors that multiply the results of attention and of the feed-forward part; "" for none
+	unused   []string  // parts of names of tensors that the graph does not use
+	// classes makes the logits from the last hidden state; nil if the model has no classifier.
 	classes func(n *net, x graph.Value) graph.Value
 }
 
-// imagesOf reads what the configurations share.
+// imagesOf reads the fields that the configurations of vision transformers share. eps and patch are defaults.
 func imagesOf(c *published, prefix string, eps float64, patch int) *imageEncoder {
 	e := &imageEncoder{
 		width: c.Int("hidden_size", 0), layers: c.count("num_hidden_layers", 0), heads: c.Int("num_attention_heads", 0),
@@ -43,7 +43,7 @@ func imagesOf(c *published, prefix string, eps float64, patch int) *imageEncoder
 	return e
 }
 
-// classOf makes logits of one row by the layer of that name.
+// classOf returns a function that applies the linear layer of that name to a row, to get logits. It is nil if the file has no such layer.
 func classOf(c *published, name string) func(*net, graph.Value) graph.Value {
 	w := c.set.Get(name + ".weight")
 	if w == nil || len(w.Shape) != 2 {
@@ -52,7 +52,7 @@ func classOf(c *published, name string) func(*net, graph.Value) graph.Value {
 	return func(n *net, x graph.Value) graph.Value { return n.outside(x, name, w.Shape[0], true) }
 }
 
-// classify has the row of one token give the logits, if there is a layer of that name.
+// classify makes the logits those of the first token, if the file has a linear layer of that name.
 func (e *imageEncoder) classify(c *published, name string) {
 	if f := classOf(c, name); f != nil {
 		e.classes = func(n *net, x graph.Value) graph.Value {
@@ -66,7 +66,7 @@ func (e *imageEncoder) classify(c *published, name string) {
 // hidden state.
 func vit(c *published) *Model { return vitOf(c, "vit.").model(c) }
 
-// vitOf reads what DeiT shares with it.
+// vitOf reads what ViT and DeiT share.
 func vitOf(c *published, prefix string) *imageEncoder {
 	e := imagesOf(c, prefix, 1e-12, 16)
 	e.inner = c.Int("intermediate_size", 0)
@@ -76,8 +76,8 @@ func vitOf(c *published, prefix string) *imageEncoder {
 	return e
 }
 
-// deit is DeiT, with a second token in front. Where that has a classifier too, logits are the mean of
-// both.
+// deit is DeiT, which has a second learned token in front. If both tokens have classifiers, the logits are the
+// mean of the two.
 func deit(c *published) *Model {
 	e := vitOf(c, "deit.")
 	e.first = append(e.first, "embeddings.distillation_token")
@@ -117,7 +117,7 @@ func dino(c *published) *Model {
 	return e.model(c)
 }
 
-// tokens returns those of an image, of shape [tokens, width].
+// tokens returns the tokens of an image, of shape [tokens, width]: the learned ones and the patches, with position embeddings if there are.
 func (e *imageEncoder) tokens(n *net) graph.Value {
 	x := n.patches(e.channels, e.side, e.patch, "embeddings.patch_embeddings.projection", e.width, true)
 	first := filled(len(e.first), func(i int) graph.Value {
@@ -130,7 +130,8 @@ func (e *imageEncoder) tokens(n *net) graph.Value {
 	return n.Add(x, n.Reshape(n.weight("embeddings.position_embeddings", []int{1, n.tokens, e.width}), []int{n.tokens, e.width}))
 }
 
-// patches adds the input of an image of side², and returns its patches by the convolution of that name, of shape [patches, width].
+// patches adds the input of an image of side² pixels, cuts it into patches of patch² pixels, and returns their embeddings, of shape
+// [patches, width]. The file has the embedding as a convolution, whose stride is its kernel: a product with each patch.
 func (n *net) patches(channels, side, patch int, name string, width int, bias bool) graph.Value {
 	across, area := side/patch, channels*patch*patch
 	x := n.Input("pixel_values", graph.Float, []int{1, channels, side, side})
@@ -145,7 +146,7 @@ func (n *net) patches(channels, side, patch int, name string, width int, bias bo
 	return n.Gemm(rowwise, x, w)
 }
 
-// run applies the layers.
+// run applies the layers, and the norm behind them, to x of shape [tokens, width].
 func (e *imageEncoder) run(n *net, x graph.Value) graph.Value {
 	a := attention{heads: e.heads, groups: e.heads, dim: e.width / e.heads, scale: scaleOf(e.width / e.heads)}
 	for i := range e.layers {
@@ -179,7 +180,7 @@ func (e *imageEncoder) run(n *net, x graph.Value) graph.Value {
 	return n.layerNorm(x, e.norm, e.eps)
 }
 
-// model returns the encoder's builder.
+// model returns the model with this encoder. Its output is the logits, or the last hidden state if it has no classifier.
 func (e *imageEncoder) model(c *published) *Model {
 	src := c.source("embeddings.cls_token", e.prefix, "")
 	across := e.side / e.patch

@@ -4,11 +4,11 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// Features is the input with the spectrogram that Whisper's encoder reads.
+// Features is the name of the input with the spectrogram that Whisper's encoder reads.
 const Features = "input_features"
 
-// whisper is Whisper: an encoder of a log-mel spectrogram of 30 seconds, and a decoder of text. What the decoder has written is an
-// input, at all of which it gives logits. The spectrogram is an input, or, of a model that writes, made from the samples.
+// whisper is Whisper: an encoder of a log-mel spectrogram of audio, and a decoder of text. The tokens of the decoder so far are an input,
+// and logits are given at all of them. The spectrogram is an input too, or the graph computes it from the samples (Model.Listening).
 func whisper(c *published) *Model {
 	part := func(name, context string, def int) *bartLayers {
 		b := bartOf(c, name, 384, 1536, 6, 4)
@@ -25,7 +25,7 @@ func whisper(c *published) *Model {
 	start := startOf(c)
 	src := c.source("encoder.conv1.weight", "model.", "")
 	out := &Model{Context: d.context, Vocabulary: vocabulary, Layers: e.layers + d.layers, Fixed: true, Speech: &Speech{}, Start: start}
-	// decode has the decoder go on after what it has written, by features of shape [1, bins, frames].
+	// decode makes the logits at the decoder's tokens ids, for audio with features of shape [1, bins, frames].
 	decode := func(n *net, ids, features graph.Value) {
 		d, tokens := *d, n.tokens
 		n.tokens = e.context
@@ -49,8 +49,8 @@ func whisper(c *published) *Model {
 	})
 }
 
-// sound returns what two convolutions make of a spectrogram of shape [1, bins, frames], the second of which halves the frames, of shape
-// [frames, width].
+// sound applies Whisper's two convolutions to a spectrogram x, of shape [1, bins, frames]. The second has stride 2, so that the result has
+// shape [frames/2, width].
 func (n *net) sound(x graph.Value, width int) graph.Value {
 	in, frames := n.dim(x, 1), n.dim(x, 2)
 	for i, name := range []string{"encoder.conv1", "encoder.conv2"} {

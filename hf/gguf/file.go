@@ -11,25 +11,27 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Bounds on a header. The format has at most four axes, and names of 64 bytes.
+// Bounds on a header. The format itself allows tensors of up to four axes, and names of up to 64
+// bytes.
 const (
 	maxName = 1 << 12
 	maxRank = 4
-	// leastInfo and leastPair are the least bytes of a tensor's description and of a
-	// key with its value.
+	// leastInfo and leastPair are the least bytes that a tensor's description takes, and a
+	// metadata key with its value.
 	leastInfo = 8 + 4 + 4 + 8
 	leastPair = 8 + 4 + 1
 )
 
-// File is a model: its tensors and its metadata.
+// File is a GGUF file: its tensors and its metadata.
 type File struct {
-	// Meta has numbers as int64 or float64, bool, string, and slices of these.
+	// Meta is the metadata by key. A value is an int64, float64, bool or string, or a slice of
+	// these or of slices.
 	Meta map[string]any
 
 	weights.Tensors
 }
 
-// Open maps the file at path.
+// Open maps the file at path, which the caller closes.
 func Open(path string) (*File, error) {
 	m, err := mapped.Open(path)
 	if err != nil {
@@ -42,7 +44,7 @@ func Open(path string) (*File, error) {
 	return f, err
 }
 
-// parse reads a file, which the tensors point into; m is nil for one in memory.
+// parse reads a file. The tensors point into data; m is nil if data is not mapped.
 func parse(data []byte, m *mapped.File) *File {
 	if !bytes.HasPrefix(data, []byte("GGUF")) {
 		refuse.With("not a GGUF file")
@@ -78,7 +80,7 @@ func parse(data []byte, m *mapped.File) *File {
 	return f
 }
 
-// alignment is that of the data, and of every tensor in it.
+// alignment is the number of bytes to whose multiples the data, and every tensor in it, are aligned.
 func (f *File) alignment() int {
 	v, ok := f.Meta["general.alignment"]
 	if !ok {
@@ -91,7 +93,7 @@ func (f *File) alignment() int {
 	return int(n)
 }
 
-// place gives the tensors their bytes.
+// place adds the tensors with their bytes in data to f. It refuses tensors that overlap or are not aligned.
 func (f *File) place(infos []info, data []byte, alignment int, m *mapped.File) {
 	slices.SortStableFunc(infos, func(a, b info) int {
 		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.bytes, b.bytes))

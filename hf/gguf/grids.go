@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Types "IQ": numbers are rows of a list (a grid), of eight or four numbers each, with signs and scales. The grids are constants of
-// the format (ggml-common.h); grids.bin has them one after the other, in places of the lists below, two or four bits each, the
-// lowest bits first. scripts/hf/weights.py writes it.
+// In the types "IQ", eight or four numbers at a time are stored as the index of a row in a list of rows (a grid), with signs and scales.
+// The grids are constants of the format (ggml-common.h). grids.bin has them one after the other; each number is stored as its index in
+// values, in two or four bits, the lowest bits of a byte first. scripts/hf/weights.py writes it.
 
 //go:embed grids.bin
 var gridFile []byte
@@ -22,13 +22,13 @@ var (
 	twos     = []float32{8, 25, 43, 0}
 )
 
-// grid is a list of rows of so many numbers, each a place of so many bits in values.
+// grid is a list of rows of width numbers. It begins at byte at of gridFile, and each of its numbers is stored as an index of values.
 type grid struct {
-	at, width, bits int
+	at, width, bits int // bits of an index
 	values          []float32
 }
 
-// row sets y to scale times the numbers of a row, negative where signs has ones.
+// row sets y to scale times the numbers of a row. Number i is negated if bit i of signs is 1.
 func (g *grid) row(y []float32, row int, scale float32, signs uint8) {
 	for i := range g.width {
 		y[i] = scale * g.number(row, i)
@@ -38,21 +38,22 @@ func (g *grid) row(y []float32, row int, scale float32, signs uint8) {
 	}
 }
 
+// number is number i of a row.
 func (g *grid) number(row, i int) float32 {
 	at := (row*g.width + i) * g.bits
 	return g.values[gridFile[g.at+at/8]>>(at%8)&(1<<g.bits-1)]
 }
 
-// signs7 are eight signs of which seven are stored: an even number is negative.
+// signs7 returns eight signs from the seven that are stored in the lowest bits of s. The eighth makes the number of negative signs even.
 func signs7(s uint32) uint8 {
 	s &= 127
 	return uint8(s | uint32(bits.OnesCount32(s)&1)<<7)
 }
 
-// fourth is the scale of four bits that two types have.
+// fourth is the scale for a stored scale s of four bits, where d is the scale of the block: d·(s + 1/2)/4.
 func fourth(d float32, s uint8) float32 { return float32(d*(0.5+float32(s))) * 0.25 }
 
-// ternary sets y to scale times the numbers of a row of the ternary grid, each an eighth more, or less.
+// ternary sets y to scale times the numbers of a row of the ternary grid, each plus 1/8, or minus 1/8 if less is set.
 func ternary(y []float32, row int, scale float32, less bool) {
 	delta := float32(0.125)
 	if less {
@@ -63,8 +64,9 @@ func ternary(y []float32, row int, scale float32, less bool) {
 	}
 }
 
+// gridTypes are the types "IQ" with grids. A comment lists the fields of a block in the order in which they are stored, as for types.
 var gridTypes = map[uint32]tensorType{
-	// Scale; eighths of four rows of 8 bits, four signs of 7, and a scale of 4.
+	// Scale; for each eighth of the block, four indices of 8 bits, the signs of these rows of 7 bits each, and a scale of 4 bits.
 	16: {"IQ2_XXS", 256, 66, func(y []float32, b []byte) {
 		d := half(b)
 		for j := range 8 {
@@ -74,7 +76,7 @@ var gridTypes = map[uint32]tensorType{
 			}
 		}
 	}, nil, []int{0}},
-	// Scale; rows of 9 bits with signs of 7; scales of 4 bits for two rows each.
+	// Scale; 32 indices of 9 bits, each with signs of 7 bits; scales of 4 bits, one for two rows.
 	17: {"IQ2_XS", 256, 74, func(y []float32, b []byte) {
 		d, scales := half(b), b[66:]
 		for i := range 32 {
@@ -82,7 +84,7 @@ var gridTypes = map[uint32]tensorType{
 			grid2XS.row(y[8*i:], int(q&511), fourth(d, scales[i/4]>>(i/2%2*4)&15), signs7(uint32(q>>9)))
 		}
 	}, nil, []int{0}},
-	// Scale; rows of 8 bits; eighths of four signs of 7 and a scale of 4.
+	// Scale; 64 indices of 8 bits; for each eighth of the block, the signs of 7 bits of each two rows, and a scale of 4 bits.
 	18: {"IQ3_XXS", 256, 98, func(y []float32, b []byte) {
 		d := half(b)
 		for i := range 64 {
@@ -91,7 +93,8 @@ var gridTypes = map[uint32]tensorType{
 			grid3XXS.row(y[4*i:], int(b[2+i]), scale, signs7(rest>>(i/2%4*7))>>(i%2*4))
 		}
 	}, nil, []int{0}},
-	// Scale; the lower 8 bits of rows; eighths of the upper 3 bits of four, a scale of 3 and a sign.
+	// Scale; the lower 8 bits of 32 indices; for each eighth of the block, the upper 3 bits of four indices, a scale of 3 bits, and
+	// whether 1/8 is added or subtracted.
 	19: {"IQ1_S", 256, 50, func(y []float32, b []byte) {
 		d := half(b)
 		for i := range 32 {
@@ -100,7 +103,7 @@ var gridTypes = map[uint32]tensorType{
 			ternary(y[8*i:], q, d*float32(2*(rest>>12&7)+1), rest>>15 == 1)
 		}
 	}, nil, []int{0}},
-	// Scale; the lower 8 bits of rows; their ninth; signs; scales of 4 bits for eighths.
+	// Scale; the lower 8 bits of 64 indices; their ninth bits; signs; scales of 4 bits, one for each eighth of the block.
 	21: {"IQ3_S", 256, 110, func(y []float32, b []byte) {
 		d, low, high, signs, scales := half(b), b[2:66], b[66:74], b[74:106], b[106:]
 		for i := range 64 {
@@ -109,7 +112,7 @@ var gridTypes = map[uint32]tensorType{
 			grid3S.row(y[4*i:], q, scale, signs[i/2]>>(i%2*4))
 		}
 	}, nil, []int{0}},
-	// Scale; the lower 8 bits of rows; signs; the upper 2 bits; scales of 4 bits for two rows each.
+	// Scale; the lower 8 bits of 32 indices; signs; the upper 2 bits of the indices; scales of 4 bits, one for two rows.
 	22: {"IQ2_S", 256, 82, func(y []float32, b []byte) {
 		d, low, signs, high, scales := half(b), b[2:34], b[34:66], b[66:74], b[74:]
 		for i := range 32 {
@@ -117,7 +120,8 @@ var gridTypes = map[uint32]tensorType{
 			grid2S.row(y[8*i:], q, fourth(d, scales[i/4]>>(i/2%2*4)&15), signs[i])
 		}
 	}, nil, []int{0}},
-	// The lower 8 bits of rows; the upper 3 and a sign; scales of 3 bits for two rows each, above which the scale is in fourths.
+	// The lower 8 bits of 32 indices; their upper 3 bits, each with the bit that says whether 1/8 is added or subtracted; four words, each
+	// with four scales of 3 bits, one for two rows, and above these 4 of the 16 bits of the block's scale.
 	29: {"IQ1_M", 256, 56, func(y []float32, b []byte) {
 		low, high, scales := b[:32], b[32:48], b[48:]
 		var all uint16

@@ -13,13 +13,13 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// architecture describes how GGUF files write a family.
+// architecture describes how GGUF files store models of a family.
 type architecture struct {
-	kind string // model_type
+	kind string // the family's model_type in the Hugging Face layout
 	// turned says that in the rows of queries and keys the two elements of a rotary
 	// pair are neighbours. In the Hugging Face layout they are half a head apart.
 	turned bool
-	usual  map[string]any // fields that metadata has no key for
+	usual  map[string]any // fields of the configuration that GGUF has no metadata for
 }
 
 // architectures by "general.architecture".
@@ -31,8 +31,8 @@ var architectures = map[string]architecture{
 	"phi3":  {kind: "phi3"},
 }
 
-// fieldNames are the metadata of an architecture, after its name, as fields of a
-// configuration; "" for what does not change the arithmetic.
+// fieldNames are the fields of a configuration by the metadata key, without the
+// architecture's name in front, or "" for keys that do not change the arithmetic.
 var fieldNames = map[string]string{
 	"context_length": "max_position_embeddings", "embedding_length": "hidden_size", "block_count": "num_hidden_layers",
 	"feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads", "attention.head_count_kv": "num_key_value_heads",
@@ -41,7 +41,8 @@ var fieldNames = map[string]string{
 	"attention.value_length": "", "rope.dimension_count": "",
 }
 
-// tensorNames are the tensors of a layer, "blk.N.", and those without one.
+// tensorNames are the names of tensors in the Hugging Face layout by those in GGUF, without suffixes, and without the prefix of the layer,
+// which is "blk.N." in GGUF.
 var tensorNames = map[string]string{
 	"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
 	"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
@@ -51,8 +52,8 @@ var tensorNames = map[string]string{
 	"post_attention_norm": "post_attention_layernorm", "post_ffw_norm": "post_feedforward_layernorm",
 }
 
-// Model returns a file's configuration and weights under the names of the Hugging
-// Face layout, with the rows of queries and keys in its order.
+// Model returns a file's configuration and weights as the Hugging Face layout has them: under its
+// names, and with its order of the rows of queries and keys.
 func Model(f *File) (_ map[string]any, _ weights.Set, err error) {
 	defer must.Catch(&err)
 	name, _ := f.Meta["general.architecture"].(string)
@@ -88,7 +89,8 @@ func Model(f *File) (_ map[string]any, _ weights.Set, err error) {
 	return fields, out, nil
 }
 
-// fields are those of the configuration.
+// fields returns the fields of the configuration, from the metadata of the architecture with this name. It refuses metadata that is not
+// understood.
 func (f *File) fields(name string, arch architecture) map[string]any {
 	fields := map[string]any{"model_type": arch.kind}
 	maps.Copy(fields, arch.usual)
@@ -130,7 +132,7 @@ func (f *File) fields(name string, arch architecture) map[string]any {
 	return fields
 }
 
-// layoutName is what a tensor is called in the Hugging Face layout.
+// layoutName is the name in the Hugging Face layout of a tensor in GGUF. It refuses tensors that are not understood.
 func layoutName(name string, arch architecture) string {
 	dot := max(strings.LastIndexByte(name, '.'), 0)
 	stem, suffix, prefix := name[:dot], name[dot:], ""
@@ -151,8 +153,8 @@ func layoutName(name string, arch architecture) string {
 	return prefix + to + suffix
 }
 
-// turn reorders the rows of a matrix in which the elements of rotary pairs are
-// neighbours, so that they are half a head apart.
+// turn reorders the rows of a matrix, in which the two rows of a rotary pair are neighbours, so
+// that they are half a head apart: row i < half of a head is stored as row 2i, and row half + i as row 2i + 1.
 func turn(t *weights.Tensor, heads int) {
 	if len(t.Shape) != 2 || heads < 1 || t.Shape[0]%(2*heads) != 0 {
 		refuse.With("tensor %s has shape %v for %d heads", graph.Quote(t.Name), t.Shape, heads)

@@ -8,7 +8,7 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// reader reads numbers from the front of data. It refuses the file where it ends before.
+// reader reads the header of a file from the front. It refuses a file that ends too early.
 type reader struct {
 	data []byte
 	at   int
@@ -36,7 +36,8 @@ func (r *reader) text(most uint64) string {
 	return string(r.take(n))
 }
 
-// count reads the number of things that follow, each of at least least bytes.
+// count reads the number of things that follow, and refuses one for which the rest of the file is too short. Each thing takes at
+// least least bytes; what names the things in the message.
 func (r *reader) count(what string, least uint64) int {
 	n := r.u64()
 	if n > uint64(len(r.data)-r.at)/least {
@@ -53,18 +54,17 @@ const (
 	kindUint64 = 10
 )
 
-// metadata is a type of metadata: the least bytes of a value, what the little-endian word of these bytes stands for, and how a
-// list of such values is read.
+// metadata is a type of metadata.
 type metadata struct {
-	bytes uint64
-	value func(word uint64) any
-	list  func(r *reader, n int, kind uint32, depth int) any
+	bytes uint64                                             // the size of a value, or the least size
+	value func(word uint64) any                              // the value for its bytes as a little-endian word; nil for strings and arrays
+	list  func(r *reader, n int, kind uint32, depth int) any // reads an array of n such values
 }
 
 // kinds are the types of metadata, by their number in the format.
 var kinds []metadata
 
-func init() { // lists have values of these types
+func init() { // not in the declaration, as the functions for arrays read kinds
 	whole := func(bytes uint64, value func(word uint64) int64) metadata {
 		return metadata{bytes, func(w uint64) any { return value(w) }, elements[int64]}
 	}
@@ -75,20 +75,20 @@ func init() { // lists have values of these types
 		kindUint32: whole(4, plain), whole(4, func(w uint64) int64 { return int64(int32(w)) }),
 		{4, func(w uint64) any { return float64(math.Float32frombits(uint32(w))) }, elements[float64]},
 		{1, func(w uint64) any { return w != 0 }, elements[bool]},
-		kindString: {8, nil, texts}, kindArray: {12, nil, elements[any]}, kindUint64: whole(8, plain), // checked
+		kindString: {8, nil, texts}, kindArray: {12, nil, elements[any]}, kindUint64: whole(8, plain), // value refuses more than 63 bits
 		11: whole(8, plain), 12: {8, func(w uint64) any { return math.Float64frombits(w) }, elements[float64]},
 	}
 }
 
-// maxDepth is the deepest nesting of arrays, maxArray their greatest length;
-// vocabularies are far shorter.
+// maxDepth is the deepest nesting of arrays, and maxArray their greatest length.
+// Vocabularies are far shorter.
 const (
 	maxDepth = 4
 	maxArray = 1 << 24
 )
 
-// value reads a value of metadata: an int64, float64, bool, string, or a slice of
-// one of these; []any for arrays of arrays.
+// value reads a value of metadata. The result is an int64, float64, bool or string, a slice of
+// one of these, or []any for an array of arrays. depth is the number of arrays around it.
 func (r *reader) value(kind uint32, depth int) any {
 	switch {
 	case kind >= uint32(len(kinds)):
@@ -119,7 +119,7 @@ func (r *reader) array(depth int) any {
 	return kinds[kind].list(r, n, kind, depth+1)
 }
 
-// texts reads n strings, which share one copy of what they are read from.
+// texts reads n strings. They share one copy of the part of the file that they are in.
 func texts(r *reader, n int, _ uint32, _ int) any {
 	from := r.at
 	for range n {
@@ -134,6 +134,7 @@ func texts(r *reader, n int, _ uint32, _ int) any {
 	return out
 }
 
+// elements reads an array of n values that are no strings.
 func elements[T any](r *reader, n int, kind uint32, depth int) any {
 	out := make([]T, n)
 	for i := range out {
@@ -147,7 +148,7 @@ type info struct {
 	name   string
 	shape  []int // row-major
 	kind   tensorType
-	offset uint64 // in the data
+	offset uint64 // from the beginning of the data, in bytes
 	bytes  int
 }
 
@@ -158,6 +159,7 @@ func (r *reader) info() (t info) {
 	return t
 }
 
+// describe reads the shape, the type and the offset of a tensor, and refuses what is not read.
 func (r *reader) describe(t *info) {
 	rank := r.u32()
 	if rank > maxRank {

@@ -1,9 +1,9 @@
 // Package safetensors reads files of weights in the SafeTensors format, one at a
 // time ([Open]) or the shards of a folder ([OpenIndex]).
 //
-// A file is eight bytes of length, little-endian, a header of that many bytes, and
-// the data. The header is a JSON object that gives each tensor a type, a shape and
-// where its bytes lie in the data:
+// A file is the length of the header, in eight little-endian bytes, the header, and the
+// data. The header is a JSON object that gives each tensor's type, shape and place in
+// the data:
 //
 //	{"__metadata__": {"format": "pt"}, "w": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, …}
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// Open maps the file at path.
+// Open maps the file at path and returns its tensors. The caller closes the files of the set.
 func Open(path string) (weights.Set, error) {
 	f, err := mapped.Open(path)
 	if err != nil {
@@ -23,12 +23,13 @@ func Open(path string) (weights.Set, error) {
 	return t, nil
 }
 
-// Parse reads a file in memory, which the tensors point into.
+// Parse reads the contents of a file in memory. The tensors point into data.
 func Parse(data []byte) (weights.Set, error) {
 	byName, err := refuse.Result(func() map[string]*weights.Tensor { return parse(data, nil) })
 	return &weights.Tensors{ByName: byName}, err
 }
 
+// parse reads a file; f is nil for one in memory.
 func parse(data []byte, f *mapped.File) map[string]*weights.Tensor {
 	if len(data) < 8 {
 		refuse.With("not a SafeTensors file: it has less than eight bytes")

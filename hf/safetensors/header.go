@@ -22,14 +22,14 @@ type entry struct {
 	begin, end int // in the data
 }
 
-// maxName bounds a tensor's name. maxHeader is the format's own bound.
+// maxName and maxHeader are the most bytes of a tensor's name and of a header. The latter is the bound that the format itself has.
 const (
 	maxName   = 1 << 12
 	maxHeader = 100_000_000
 )
 
-// parseHeader reads the header of a file whose data has the given size, and checks
-// all that it says. The tensors are in the order of their bytes.
+// parseHeader reads the header of a file whose data has size bytes, and checks all that it
+// says. It returns the tensors in the order of their bytes in the data.
 func parseHeader(header []byte, size int) (entries []entry) {
 	p := &parser{json.NewDecoder(bytes.NewReader(header))}
 	p.dec.UseNumber()
@@ -66,11 +66,12 @@ func parseHeader(header []byte, size int) (entries []entry) {
 	return entries
 }
 
-// parser reads the JSON of a header a token at a time. It fails at the first thing
-// that is not part of the format, which it refuses.
+// parser reads the JSON of a header a token at a time. It refuses the header at the first
+// thing that is not part of the format.
 type parser struct{ dec *json.Decoder }
 
-// object calls f for each key of an object, which are all different, of something in messages. f reads the value.
+// object reads an object. It calls f for each key, and f reads the value. It refuses an object that has a key twice; of is put in front of
+// the key in that message.
 func (p *parser) object(of string, f func(key string)) {
 	seen := map[string]struct{}{}
 	p.delim('{')
@@ -93,7 +94,7 @@ func (p *parser) token() json.Token {
 	return t
 }
 
-// expected refuses a token where something else is expected.
+// expected refuses the token t, where what is expected.
 func (p *parser) expected(what string, t json.Token) {
 	refuse.With("its JSON has %s where %s is expected", graph.Quote(fmt.Sprint(t)), what)
 }
@@ -113,7 +114,7 @@ func (p *parser) text() string {
 	return s
 }
 
-// entry reads the value of a tensor.
+// entry reads and checks the header's description of a tensor.
 func (p *parser) entry(name string) entry {
 	e := entry{name: name}
 	fields := 0
@@ -148,7 +149,7 @@ func (p *parser) entry(name string) entry {
 	return e
 }
 
-// list reads a list of at most most whole numbers from 0 on.
+// list reads a list of whole numbers from 0 on. It refuses one with more than most numbers.
 func (p *parser) list(most int) (out []int64) {
 	p.delim('[')
 	for p.dec.More() {

@@ -16,8 +16,8 @@ import (
 	"github.com/prove-model/prove-model/internal/regular"
 )
 
-// OpenIndex maps the shards that an index file names, model.safetensors.index.json
-// of a folder. The shards lie beside it. A tensor is in the one shard that the
+// OpenIndex maps the shards that an index file names, such as model.safetensors.index.json.
+// The shards lie beside it. It returns an error unless every tensor is in the shard that the
 // index says, and the shards hold no others.
 func OpenIndex(path string) (weights.Set, error) {
 	t := &weights.Tensors{ByName: map[string]*weights.Tensor{}}
@@ -40,7 +40,7 @@ func OpenIndex(path string) (weights.Set, error) {
 	return t, nil
 }
 
-// add maps the shards and takes the tensors from them that the index has there.
+// add maps the shards in root and adds their tensors to t. where is the shard of each tensor, as the index has it.
 func add(t *weights.Tensors, root *os.Root, where map[string]string) {
 	names := map[string]bool{}
 	for _, file := range where {

@@ -9,15 +9,15 @@ import (
 
 // dtype is how elements of a type are stored.
 type dtype struct {
-	bytes  int
-	decode func(dst []float32, src []byte) // floats; nil for float32 as it is
-	whole  func(src []byte) int64          // integers
-	finite func(src []byte) bool           // says without decoding whether all are, if set
+	bytes  int                             // of an element
+	decode func(dst []float32, src []byte) // decodes floats; nil for float32 and for integers
+	whole  func(src []byte) int64          // reads an integer; nil for floats
+	finite func(src []byte) bool           // if set, reports without decoding whether all elements are finite
 }
 
 var le = binary.LittleEndian
 
-// floats decodes floats of a size, one at a time.
+// floats is a type of floats with the given size; one decodes the float that src begins with.
 func floats(bytes int, one func(src []byte) float32) dtype {
 	return dtype{bytes: bytes, decode: func(dst []float32, src []byte) {
 		for i := range dst {
@@ -26,10 +26,11 @@ func floats(bytes int, one func(src []byte) float32) dtype {
 	}}
 }
 
+// whole is a type of integers with the given size; one reads the integer that src begins with.
 func whole(bytes int, one func(src []byte) int64) dtype { return dtype{bytes: bytes, whole: one} }
 
-// dtypes are the types that tensors may have. Doubles are rounded to float32, as
-// constants of a model are. A U64 of more than 63 bits is read as the negative
+// dtypes are the types that tensors may have. Doubles are rounded to float32, the type of
+// a model's constants. A U64 of more than 63 bits is read as the negative
 // number with the same bits, which is not a valid index.
 var dtypes = map[string]dtype{
 	"F32":     {bytes: 4},

@@ -12,12 +12,12 @@ import (
 type addedToken struct {
 	ID      int    `json:"id"`
 	Content string `json:"content"`
-	// Special tokens are not part of a decoded text.
+	// Special tokens are left out of a decoded text.
 	Special bool `json:"special"`
 	// Normalized tokens are searched for in the normalised text.
 	Normalized bool `json:"normalized"`
-	// SingleWord tokens are not found inside words. LStrip and RStrip include the white
-	// space before and after.
+	// SingleWord tokens are not found inside words. LStrip and RStrip make the white space
+	// before and after the token a part of it.
 	SingleWord bool `json:"single_word"`
 	LStrip     bool `json:"lstrip"`
 	RStrip     bool `json:"rstrip"`
@@ -26,18 +26,18 @@ type addedToken struct {
 // addedTokens are all added tokens of a tokenizer.
 type addedTokens struct {
 	byID map[int]*addedToken
-	raw  prefixes // of the text as it is
-	norm prefixes // of the normalised text
+	raw  prefixes // those that are searched for in the text as it is
+	norm prefixes // those that are searched for in the normalised text
 }
 
-// prefixes has tokens by their text.
+// prefixes finds tokens at the front of a text.
 type prefixes struct {
-	tokens map[string]*addedToken
-	// lengths are those of the tokens that begin with a byte, the longest first.
+	tokens map[string]*addedToken // by their text
+	// lengths has, for each byte, the lengths of the tokens that begin with it, the longest first.
 	lengths [256][]int
 }
 
-// newAdded indexes tokens, which are in the order of the file.
+// newAdded indexes tokens in the order of the file. Of several with the same text, the first is found.
 func newAdded(tokens []addedToken, normalise func(string) string) *addedTokens {
 	a := &addedTokens{byID: map[int]*addedToken{}}
 	raw, norm := map[string]*addedToken{}, map[string]*addedToken{}
@@ -59,6 +59,7 @@ func newAdded(tokens []addedToken, normalise func(string) string) *addedTokens {
 	return a
 }
 
+// byPrefix returns the prefixes with these tokens, which are given by their text.
 func byPrefix(tokens map[string]*addedToken) prefixes {
 	p := prefixes{tokens: tokens}
 	for look := range tokens {
@@ -71,11 +72,11 @@ func byPrefix(tokens map[string]*addedToken) prefixes {
 	return p
 }
 
-// piece is a token, or text between tokens where id is negative.
+// piece is an added token, or the text between two of them, for which id is −1.
 type piece struct {
 	id    int
 	text  string
-	first bool // at the front of the text
+	first bool // the piece is at the front of the text
 }
 
 // cut cuts a text at added tokens and normalises the text between them.
@@ -91,11 +92,11 @@ func (a *addedTokens) cut(w *work, text string, normalise normaliser) []piece {
 	return out
 }
 
-// find cuts a text at tokens: at the first place where one begins, the longest that
-// begins there, and so on.
+// find cuts a text at tokens, from the front: at the first place where a token begins it takes the
+// longest one, and goes on behind it. first says that the text is at the front of the whole text.
 func (p *prefixes) find(w *work, text string, first bool) []piece {
 	var out []piece
-	done := 0 // up to here in out
+	done := 0 // the text up to here is in out
 	between := func(end int) {
 		if end > done {
 			out = append(out, piece{-1, text[done:end], first && done == 0})
@@ -115,7 +116,7 @@ func (p *prefixes) find(w *work, text string, first bool) []piece {
 		}
 		from, to := at, at+n
 		at = to
-		before, _ := utf8.DecodeLastRuneInString(text[:from]) // of nothing a character that is of no word
+		before, _ := utf8.DecodeLastRuneInString(text[:from]) // of "" it is U+FFFD, which is in no word
 		after, _ := utf8.DecodeRuneInString(text[to:])
 		if t.SingleWord && (wordRune(before) || wordRune(after)) {
 			continue
@@ -134,7 +135,7 @@ func (p *prefixes) find(w *work, text string, first bool) []piece {
 	return out
 }
 
-// match returns the longest token that a text begins with and its length, or nil.
+// match returns the longest token that a text, which is not empty, begins with, and its length; or nil if there is none.
 func (p *prefixes) match(w *work, text string) (*addedToken, int) {
 	for _, n := range p.lengths[text[0]] {
 		if n > len(text) {
@@ -150,7 +151,7 @@ func (p *prefixes) match(w *work, text string) (*addedToken, int) {
 	return nil, 0
 }
 
-// wordRune says whether r is matched by \w.
+// wordRune says whether the class \w of the reference library's regular expressions has r.
 func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.Is(unicode.Nd, r) || unicode.Is(unicode.Nl, r) || unicode.Is(unicode.Pc, r) || unicode.In(r, unicode.Other_Alphabetic, unicode.Join_Control)
 }

@@ -25,6 +25,7 @@ func parseRunes(s string) *unicode.RangeTable {
 	return out
 }
 
+// bertTables are the sets of characters in tables.go.
 var bertTables = sync.OnceValue(func() (t struct{ control, mark, accent, punctuation *unicode.RangeTable }) {
 	t.control, t.mark, t.accent, t.punctuation = parseRunes(controlRanges), parseRunes(markRanges), parseRunes(accentRanges), parseRunes(punctuationRanges)
 	return t

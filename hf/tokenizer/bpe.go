@@ -15,10 +15,12 @@ type vocabulary struct {
 	tokens []string
 }
 
-// maxID is the greatest id. Without it a hostile file could ask for a list of any
-// length.
+// maxID is one more than the greatest id that a file may use. Without this bound a hostile file
+// could ask for a list of any length.
 const maxID = 1 << 24
 
+// newVocabulary returns the vocabulary with these ids. It refuses ids that are used twice, and ids that are far larger than the number of
+// tokens.
 func newVocabulary(ids map[string]int) vocabulary {
 	v := vocabulary{ids: ids}
 	most := -1
@@ -41,7 +43,7 @@ func newVocabulary(ids map[string]int) vocabulary {
 	return v
 }
 
-// unknownID is the id of the token for what is unknown.
+// unknownID is the id of the given token, which stands for unknown text. It refuses a token that is not in the vocabulary.
 func (v *vocabulary) unknownID(token string) int {
 	id, ok := v.ids[token]
 	if !ok {
@@ -50,6 +52,7 @@ func (v *vocabulary) unknownID(token string) int {
 	return id
 }
 
+// token is the token with this id, or "".
 func (v *vocabulary) token(id int) string {
 	if id < 0 || id >= len(v.tokens) {
 		return ""
@@ -59,27 +62,27 @@ func (v *vocabulary) token(id int) string {
 
 func (v *vocabulary) size() int { return len(v.tokens) }
 
-// bpe is byte pair encoding. A word starts as a list of its characters. Then the
-// neighbouring pair that comes first in the list of merges is merged, the leftmost
-// of several, until no pair is in the list.
+// bpe is byte pair encoding. A word starts as a list of its characters. Then, again and
+// again, one pair of neighbours is merged: the one that comes first in the list of merges, and
+// the leftmost if there are several. This ends when no pair is in the list.
 type bpe struct {
 	vocabulary
 	merges map[uint64]merge // by pairOf
-	last   int              // the id that the last of them gives
+	last   int              // the id of the token that the last merge in the list gives
 	// whole says that a word that is a token becomes that token, without merges.
 	whole bool
 	// unknown is the id for characters that are not in the vocabulary, or −1 if
-	// they are left out. fuse says that several in a row become one.
+	// they are left out. fuse says that several in a row become one token.
 	unknown int
 	fuse    bool
-	bytes   *byteTokens // for what the vocabulary does not have
-	suffix  string      // of the last character of a word
+	bytes   *byteTokens // if set, characters that are not in the vocabulary become tokens of their bytes
+	suffix  string      // is appended to the last character of a word, to look it up
 }
 
-// mostSuffix is the most bytes of a suffix; published models have "</w>".
+// mostSuffix is the most bytes of bpe.suffix; published models have "</w>".
 const mostSuffix = 16
 
-// merge is the token into which a pair is merged. Pairs of lower rank are merged
+// merge is the id of the token into which a pair is merged. Pairs of lower rank are merged
 // first.
 type merge struct{ rank, id int }
 
@@ -87,7 +90,7 @@ type merge struct{ rank, id int }
 func (m *bpe) addMerge(left, right string) {
 	a, okA := m.ids[left]
 	b, okB := m.ids[right]
-	// Most vocabularies have what merges give in their order.
+	// In most vocabularies the results of the merges have consecutive ids, so that no look-up is needed.
 	id, ok := m.last+1, true
 	if s := m.token(id); s == "" || len(s) != len(left)+len(right) || s[:len(left)] != left || s[len(left):] != right {
 		id, ok = m.ids[left+right]
@@ -102,13 +105,13 @@ func (m *bpe) addMerge(left, right string) {
 	}
 }
 
-// pairOf is two ids, which are below maxID, as one number.
+// pairOf packs two ids into one number.
 func pairOf(a, b int) uint64 { return uint64(a)<<32 | uint64(b) }
 
 // byteTokens are the ids of single bytes.
 type byteTokens [256]int
 
-// append adds the bytes of a text to ids.
+// append adds the tokens of a text's bytes to ids.
 func (t *byteTokens) append(ids []int, text string) []int {
 	for _, b := range []byte(text) {
 		ids = append(ids, t[b])
@@ -116,7 +119,7 @@ func (t *byteTokens) append(ids []int, text string) []int {
 	return ids
 }
 
-// byteTokens looks for the tokens of single bytes.
+// byteTokens returns the tokens of single bytes, <0x00> to <0xFF>, or nil if the vocabulary lacks one.
 func (v *vocabulary) byteTokens() *byteTokens {
 	var out byteTokens
 	for i := range out {
@@ -140,7 +143,7 @@ func (m *bpe) encode(w *work, ids []int, text string) []int {
 		return nil
 	}
 	symbols := make([]int, 0, len(text))
-	fused := false // the last symbol is an unknown one
+	fused := false // the last character was unknown
 	for i, r := range text {
 		n := utf8.RuneLen(r)
 		if r == utf8.RuneError {
@@ -169,8 +172,9 @@ func (m *bpe) encode(w *work, ids []int, text string) []int {
 	})
 }
 
-// mergePairs merges symbols until find knows no neighbouring pair, the pair of the
-// lowest rank first and the leftmost of these, and appends the result to ids.
+// mergePairs merges neighbouring symbols, the pair of the lowest rank first and the leftmost of
+// several, until find has no merge for any pair. It appends the result to ids. It uses symbols as
+// working space; next and prev link the symbols that are left.
 func mergePairs(ids, symbols []int, find func(a, b int) (merge, bool)) []int {
 	n := len(symbols)
 	next, prev := make([]int, n), make([]int, n)
@@ -192,7 +196,7 @@ func mergePairs(ids, symbols []int, find func(a, b int) (merge, bool)) []int {
 		p := heap.Pop(&queue).(pair)
 		i := p.at
 		if symbols[i] != p.left {
-			continue // it was merged since
+			continue // the symbol was merged after this pair was queued
 		}
 		j := next[i]
 		if j >= n || symbols[j] != p.right {
@@ -216,13 +220,13 @@ func mergePairs(ids, symbols []int, find func(a, b int) (merge, bool)) []int {
 	return ids
 }
 
-// pair is a merge of the symbol at a place with its right neighbour.
+// pair is a possible merge of a symbol with its right neighbour.
 type pair struct {
 	merge
-	at, left, right int
+	at, left, right int // the index of the symbol, and the two symbols when the pair was queued
 }
 
-// pairs is a heap.
+// pairs is a heap of pairs: the first is that of the lowest rank, and the leftmost of these.
 type pairs []pair
 
 func (p pairs) Len() int { return len(p) }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// decoder turns tokens, step by step, into pieces of text.
+// decoder is a step that turns tokens into pieces of text, or pieces into others.
 type decoder func(w *work, tokens []string) []string
 
 // mapped is a decoder that applies f to each token and its index. f may make a token at
@@ -25,7 +25,7 @@ func mapped(f func(i int, token string) string) decoder {
 	}
 }
 
-// replaced is a decoder that replaces all of a string in each token.
+// replaced is a decoder that replaces every occurrence of a string in each token.
 func replaced(from, to string) decoder {
 	return func(w *work, tokens []string) []string {
 		out := make([]string, len(tokens))
@@ -38,8 +38,8 @@ func replaced(from, to string) decoder {
 	}
 }
 
-// byteLetters has the character that stands for each byte in byte-level vocabularies:
-// the byte itself if it is a visible character, otherwise one from U+0100 on.
+// byteLetters has the character that stands for each byte in byte-level vocabularies: the
+// character with that number if it is a visible one, otherwise one from U+0100 on. letterBytes is the inverse.
 var byteLetters, letterBytes = func() (letters [256]rune, bytes map[rune]byte) {
 	bytes = map[rune]byte{}
 	next := rune(256)
@@ -54,7 +54,7 @@ var byteLetters, letterBytes = func() (letters [256]rune, bytes map[rune]byte) {
 	return letters, bytes
 }()
 
-// toLetters writes a text's bytes as characters.
+// toLetters replaces each byte of a text by its character in byteLetters.
 func toLetters(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -63,7 +63,7 @@ func toLetters(s string) string {
 	return b.String()
 }
 
-// fromLetters reads bytes from characters; a token with others stands for itself.
+// fromLetters is the inverse of toLetters. It returns a token with other characters as it is.
 func fromLetters(token string) string {
 	var b []byte
 	for _, r := range token {
@@ -76,7 +76,7 @@ func fromLetters(token string) string {
 	return string(b)
 }
 
-// decodeByteLevel joins the bytes of all tokens.
+// decodeByteLevel joins the bytes of all tokens to one text. Bytes that are not valid UTF-8 become U+FFFD (lossy).
 func decodeByteLevel(w *work, tokens []string) []string {
 	var b strings.Builder
 	for _, t := range tokens {
@@ -117,6 +117,7 @@ func decodeBytes(w *work, tokens []string) []string {
 	return out
 }
 
+// byteToken returns the byte of a token such as <0x41>, and false for other tokens.
 func byteToken(t string) (byte, bool) {
 	if len(t) != 6 || !strings.HasPrefix(t, "<0x") || t[5] != '>' {
 		return 0, false
@@ -128,8 +129,8 @@ func byteToken(t string) (byte, bool) {
 // fuse joins all tokens.
 func fuse(w *work, tokens []string) []string { return []string{w.join(tokens, "")} }
 
-// strip removes a character from the front, up to start times, and from the end, up to
-// stop times.
+// strip is a decoder that removes content from the front of each token, up to start times, and from the
+// end, up to stop times.
 func strip(content string, start, stop int) decoder {
 	return mapped(func(_ int, t string) string {
 		for range start {
@@ -142,8 +143,8 @@ func strip(content string, start, stop int) decoder {
 	})
 }
 
-// decodeWordPiece puts spaces between words and, with cleanup, removes them before
-// punctuation.
+// decodeWordPiece puts a space before tokens that begin a word, and removes the prefix of those inside a word.
+// With cleanup, it removes spaces before punctuation and in contractions.
 func decodeWordPiece(prefix string, cleanup bool) decoder {
 	clean := strings.NewReplacer()
 	if cleanup {
@@ -161,8 +162,8 @@ func decodeWordPiece(prefix string, cleanup bool) decoder {
 	})
 }
 
-// decodeMetaspace replaces the character that stands for spaces by spaces. If a space
-// was put before the text, it is removed from the first token.
+// decodeMetaspace replaces the character that stands for spaces by spaces. prepended says that
+// encoding puts a space before a text; the character is then removed from the first token.
 func decodeMetaspace(replacement string, prepended bool) decoder {
 	return mapped(func(i int, t string) string {
 		if i == 0 && prepended {
@@ -172,10 +173,9 @@ func decodeMetaspace(replacement string, prepended bool) decoder {
 	})
 }
 
-// lossy replaces every maximal part of a text that is the beginning of a character, but
-// not a whole one, by U+FFFD, as the Unicode standard recommends (§3.9, U+FFFD
-// Substitution of Maximal Subparts).
+// lossy replaces bytes that are not valid UTF-8 by U+FFFD. As the Unicode standard recommends (§3.9, U+FFFD
+// Substitution of Maximal Subparts), the longest beginning of a character becomes one U+FFFD.
 func lossy(s string) string {
-	s, _ = unicode.UTF8.NewDecoder().String(s) // which fails for no text
+	s, _ = unicode.UTF8.NewDecoder().String(s) // this decoder returns no errors
 	return s
 }

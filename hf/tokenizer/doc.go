@@ -5,10 +5,10 @@
 // in a GGUF file. A text is processed in these steps:
 //
 //	added tokens are cut out ─ normalisers ─ splitters ─ model: byte-level or
-//	character BPE, WordPiece, SentencePiece's BPE ─ the tokens that a template puts around
+//	character BPE, WordPiece, Unigram, SentencePiece's BPE ─ the tokens that a template puts around
 //
 // Decoders turn ids back into text. Files give splitters as regular expressions with
-// look-ahead, which Go's do not have; this package recognises the published expressions
+// look-ahead, which those of Go do not have. This package recognises the published expressions
 // and has code for each. Anything unknown is refused by name, since a text that is split
 // in another way is another input to the model.
 package tokenizer

@@ -15,7 +15,7 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// splitters of byte-level BPE by the name that GGUF files give them.
+// ggufSplits are the splitters of byte-level BPE, by the names that GGUF files give them.
 var ggufSplits = map[string][]splitter{
 	"gpt-2":     {byteLevel(false, true)},
 	"olmo":      {byteLevel(false, true)},
@@ -36,6 +36,7 @@ func FromGGUF(meta map[string]any) (t *Tokenizer, err error) {
 	return t, err
 }
 
+// fromGGUF makes the tokenizer, and at the same time the digest of the metadata that it is made from.
 func fromGGUF(meta map[string]any) *Tokenizer {
 	key := func(name string) any { return meta["tokenizer.ggml."+name] }
 	tokens, ok := key("tokens").([]string)
@@ -48,14 +49,14 @@ func fromGGUF(meta map[string]any) *Tokenizer {
 	}
 	var t *Tokenizer
 	name, _ := key("model").(string)
-	digest := sha256.New() // of all that the tokenizer is made from
+	digest := sha256.New() // of all metadata that the tokenizer is made from
 	var refused error
 	parallel.Do(
 		func() { t, refused = refuse.Result(func() *Tokenizer { return ggufModel(meta, name, tokens, kinds) }) },
 		func() { write(digest, name, key("pre"), tokens, kinds, key("merges"), key("scores")) },
 	)
 	must.OK(refused)
-	t.plain = nil // special tokens are tokens in any text
+	t.plain = nil // Encode finds all added tokens, special ones too
 	for _, part := range []struct {
 		add, id string
 		usual   bool
@@ -79,7 +80,7 @@ func fromGGUF(meta map[string]any) *Tokenizer {
 	return t
 }
 
-// ggufModel makes the tokenizer of a model of the given name, without what is put before and after texts.
+// ggufModel makes the tokenizer with a model of this name, without the tokens that are put before and after texts.
 func ggufModel(meta map[string]any, name string, tokens []string, kinds []int64) *Tokenizer {
 	switch name {
 	case "gpt2":
@@ -138,8 +139,8 @@ func ggufBPE(meta map[string]any, tokens []string, kinds []int64) *Tokenizer {
 	return &Tokenizer{added: newAdded(added, nil), split: slices.Clone(split), model: m, decode: []decoder{decodeByteLevel}}
 }
 
-// write hashes parts of a tokenizer as fmt's %#v writes them, each on a line. Of a vocabulary fmt itself would take longer than all
-// else that a tokenizer does.
+// write hashes parts of a tokenizer as fmt's %#v writes them, each on a line. It formats lists of strings itself: for a vocabulary, fmt
+// would take longer than everything else that opening a tokenizer takes.
 func write(h hash.Hash, parts ...any) {
 	for _, p := range parts {
 		list, ok := p.([]string)
@@ -166,8 +167,8 @@ func write(h hash.Hash, parts ...any) {
 	}
 }
 
-// isPlain says of most tokens of byte-level vocabularies that quotes change nothing in them: they are printable ASCII, and letters from
-// U+0100 to U+017F, which stand for other bytes.
+// isPlain says whether a string surely needs no escapes in quotes: it consists of printable ASCII without quotes and backslashes, and of
+// letters from U+0100 to U+017F, some of which stand for bytes in byte-level vocabularies. Most tokens are such strings.
 func isPlain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {

@@ -65,17 +65,17 @@ func ParseJSON(data []byte) (_ *Tokenizer, err error) {
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || bytes.Equal(raw, []byte("null")) }
 
-// part is a part of a file, with the fields that have not been read.
+// part is a part of a file, such as its normalizer.
 type part struct {
-	fields map[string]json.RawMessage
-	strict bool // fields are read
+	fields map[string]json.RawMessage // those that have not been read
+	strict bool                       // a field was read, so that all must be (read)
 }
 
 func partOf(raw json.RawMessage) *part {
 	return &part{fields: unmarshalled[map[string]json.RawMessage](raw)}
 }
 
-// field reads a field of a part, which may be absent.
+// field reads a field of a part. It is the zero value if it is absent.
 func field[T any](p *part, name string) (v T) {
 	p.strict = true
 	if raw, ok := p.fields[name]; ok {
@@ -85,7 +85,8 @@ func field[T any](p *part, name string) (v T) {
 	return v
 }
 
-// read has a part be read. Where some of its fields are all must be: an unknown one may change the result.
+// read calls by, which reads the fields of the part, with the part's type. If by reads some of the fields, any field that is left over is
+// refused, as it may change the result.
 func (p *part) read(by func(kind string, p *part)) {
 	kind := field[string](p, "type")
 	p.strict = false
@@ -97,7 +98,7 @@ func (p *part) read(by func(kind string, p *part)) {
 	}
 }
 
-// eachPart reads a part, or, of a sequence, the parts in it.
+// eachPart returns a function that reads a part, or, if it is a sequence, all parts in it, which its field list has.
 func eachPart(list string, read func(kind string, p *part)) func(raw json.RawMessage) {
 	return func(raw json.RawMessage) {
 		partOf(raw).read(func(kind string, p *part) {
@@ -122,11 +123,12 @@ func eachPart(list string, read func(kind string, p *part)) func(raw json.RawMes
 	}
 }
 
-// steps reads a part as one step or several, and adds them to a list.
+// steps is eachPart for parts that are steps: it appends what read returns to a list.
 func steps[T any](to *[]T, list string, read func(kind string, p *part) T) func(raw json.RawMessage) {
 	return eachPart(list, func(kind string, p *part) { *to = append(*to, read(kind, p)) })
 }
 
+// readNormalizer reads a step of the normalizer, of the given type.
 func readNormalizer(kind string, p *part) normaliser {
 	switch kind {
 	case "NFC":
@@ -186,7 +188,7 @@ type jsonPattern struct {
 	Regex  *string
 }
 
-// UnmarshalJSON refuses fields that are not known, which may change what the pattern says.
+// UnmarshalJSON refuses unknown fields, which may change the meaning of the pattern.
 func (p *jsonPattern) UnmarshalJSON(data []byte) error {
 	type plain jsonPattern
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -194,7 +196,8 @@ func (p *jsonPattern) UnmarshalJSON(data []byte) error {
 	return d.Decode((*plain)(p))
 }
 
-// spaces returns how runs of spaces are replaced, if the pattern is an expression of published files for them, and nil otherwise.
+// spaces returns a normaliser that replaces runs of spaces by to, if the pattern is one of the expressions for such runs that published
+// files have, and nil otherwise.
 func (p jsonPattern) spaces(to string) normaliser {
 	if p.Regex == nil {
 		return nil
@@ -210,7 +213,7 @@ func (p jsonPattern) spaces(to string) normaliser {
 	return nil
 }
 
-// plain is the string that a pattern to replace is.
+// plain is the string of a pattern to be replaced. It refuses regular expressions.
 func (p jsonPattern) plain() string {
 	if p.Regex != nil {
 		unknown("the expression to replace", *p.Regex)
@@ -221,11 +224,12 @@ func (p jsonPattern) plain() string {
 	return *p.String
 }
 
+// readSplitter reads a step of the pre_tokenizer, of the given type.
 func readSplitter(kind string, p *part) splitter {
 	words := splitAt(findRune(unicode.IsSpace), removed)
 	switch kind {
 	case "ByteLevel":
-		field[bool](p, "trim_offsets") // of offsets into the text, which there are none of here
+		field[bool](p, "trim_offsets") // about offsets of tokens in the text, which this package does not give
 		regex := field[*bool](p, "use_regex")
 		return byteLevel(field[bool](p, "add_prefix_space"), regex == nil || *regex)
 	case "Split":
@@ -254,7 +258,8 @@ func readSplitter(kind string, p *part) splitter {
 	return nil
 }
 
-// byteLevel writes a word's bytes as characters, after the split of GPT-2.
+// byteLevel is a splitter that writes a word's bytes as characters (toLetters). With space, it puts a space before a word that does not
+// begin with one. With regex, it first splits the word as GPT-2 does.
 func byteLevel(space, regex bool) splitter {
 	return func(w *work, one word) []word {
 		if space && !strings.HasPrefix(one.text, " ") {
@@ -273,6 +278,7 @@ func byteLevel(space, regex bool) splitter {
 	}
 }
 
+// readSplit reads a splitter of type Split: at a string, or by one of the expressions in patterns.
 func readSplit(p *part) splitter {
 	pattern, b, invert := field[jsonPattern](p, "pattern"), field[behaviour](p, "behavior").known(), field[bool](p, "invert")
 	if pattern.Regex == nil {
@@ -285,23 +291,25 @@ func readSplit(p *part) splitter {
 	if !ok {
 		unknown("the expression to split with", *pattern.Regex)
 	}
-	// The whole text consists of matches, and of spaces that a use of a bare one drops. They become the words, both when they are
-	// split points and, with invert, when they are kept.
+	// The expressions match the whole text, except for the white space that a bare one leaves out. The matches become the words:
+	// those of the others by "Isolated", or by "Removed" with invert, which removes what is between matches, and those of a bare one
+	// by the latter alone.
 	if expression.bare && b != removed || b != isolated && !(b == removed && invert) {
 		unknown("this use of the expression, with behaviour", string(b))
 	}
 	return expression.split
 }
 
-// metaspace replaces spaces by a character, and puts one before a text.
+// metaspace is a splitter that replaces spaces by a character, may put one before a text, and splits before each.
 type metaspace struct {
-	replacement, scheme string // always, never, first
-	whole               bool   // a word is not split
+	replacement, scheme string // the character; before which texts it is put: always, never, or first (at the front of the whole text)
+	whole               bool   // the text is not split
 }
 
+// readMetaspace reads the fields of a Metaspace, which may be a splitter or a decoder.
 func readMetaspace(p *part) metaspace {
-	space, split := field[*bool](p, "add_prefix_space"), field[*bool](p, "split") // the former in older files
-	field[string](p, "str_rep")                                                   // older files: as the replacement
+	space, split := field[*bool](p, "add_prefix_space"), field[*bool](p, "split") // older files have the former in place of a scheme
+	field[string](p, "str_rep")                                                   // older files repeat the replacement here
 	m := metaspace{field[string](p, "replacement"), field[string](p, "prepend_scheme"), split != nil && !*split}
 	if m.scheme == "" {
 		m.scheme = "always"
@@ -329,9 +337,10 @@ func (m metaspace) split(w *work, one word) []word {
 	return splitAt(findString(m.replacement), following)(w, one)
 }
 
+// readModel reads the model, of the given type.
 func (t *Tokenizer) readModel(kind string, p *part) {
 	switch kind {
-	case "BPE", "": // older files do not say
+	case "BPE", "": // older files have no type
 		t.model = readBPE(p)
 	case "Unigram":
 		t.model = readUnigram(p)
@@ -348,6 +357,7 @@ func (t *Tokenizer) readModel(kind string, p *part) {
 	}
 }
 
+// readBPE reads a model of type BPE.
 func readBPE(p *part) *bpe {
 	if prefix := field[string](p, "continuing_subword_prefix"); prefix != "" {
 		unknown("continuing_subword_prefix", prefix)
@@ -393,10 +403,10 @@ func readMerge(raw json.RawMessage) (left, right string) {
 	return pair[0], pair[1]
 }
 
-// readAround reads what is put around a text.
+// readAround reads which tokens are put before and after a text.
 func (t *Tokenizer) readAround(kind string, p *part) {
 	switch kind {
-	case "ByteLevel": // of offsets into the text, which there are none of here
+	case "ByteLevel": // changes only offsets of tokens in the text, which this package does not give
 	case "TemplateProcessing":
 		t.readTemplate(p)
 	case "BertProcessing", "RobertaProcessing":
@@ -406,12 +416,13 @@ func (t *Tokenizer) readAround(kind string, p *part) {
 	default:
 		unknown("the template", kind)
 	}
-	p.strict = false // other fields are of pairs of texts
+	p.strict = false // the other fields are about pairs of texts
 }
 
 // mostAround is the most tokens around a text; published models have one or two.
 const mostAround = 1024
 
+// readTemplate reads the template of a single text: special tokens, the text, and special tokens.
 func (t *Tokenizer) readTemplate(p *part) {
 	type named struct {
 		ID string `json:"id"`
@@ -450,6 +461,7 @@ func (t *Tokenizer) readTemplate(p *part) {
 	}
 }
 
+// readDecoder reads a step of the decoder, of the given type.
 func readDecoder(kind string, p *part) decoder {
 	switch kind {
 	case "ByteLevel":

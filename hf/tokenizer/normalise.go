@@ -9,7 +9,7 @@ import (
 )
 
 // lower converts every character to lower case, without regard to its neighbours.
-// One character becomes two.
+// The only character that becomes two is İ.
 func lower(s string) string {
 	return strings.ToLower(strings.ReplaceAll(s, "İ", "i̇"))
 }
@@ -24,10 +24,11 @@ func without(s string, set func(rune) bool) string {
 	}, s)
 }
 
-// bertNormaliser is BERT's normaliser.
+// bertNormaliser is BERT's normaliser. With clean, it removes control characters, and makes white space spaces. With chinese,
+// it puts a space on either side of an ideograph. With lower, it makes letters lower case.
 type bertNormaliser struct {
 	clean, chinese, lower bool
-	strip                 *bool // accents; nil: as lower
+	strip                 *bool // accents are removed; nil: they are if lower is set
 }
 
 func (n bertNormaliser) normalise(s string) string {

@@ -1,6 +1,6 @@
 //go:build !js
 
-// In a browser there are no paths: what has a file's content calls its parser.
+// In a browser there are no paths. Code there calls the parser of a file's format with its contents.
 
 package tokenizer
 
@@ -20,8 +20,8 @@ import (
 // MB.
 const maxFile = 1 << 28
 
-// Open reads a tokenizer: of a folder, from tokenizer.json or, without that,
-// tokenizer.model; from a file of one of these kinds; or from a .gguf file.
+// Open reads the tokenizer at path: a folder, of which it reads tokenizer.json or, if there is
+// none, tokenizer.model; or a .json, .model or .gguf file.
 func Open(path string) (*Tokenizer, error) {
 	st, err := os.Stat(path)
 	if err != nil {

@@ -11,13 +11,14 @@ import (
 	"github.com/prove-model/prove-model/internal/refuse"
 )
 
-// precompiled is the normalisation of a SentencePiece model: a double-array trie (of the library
-// Darts-clone) of the texts to replace, and what they become, each ended by a zero byte.
+// precompiled is the normalisation of a SentencePiece model. trie is a double-array trie of the texts to replace, as the library
+// Darts-clone writes one. Its values are offsets in text, which has the replacements, each ended by a zero byte.
 type precompiled struct {
 	trie []uint32
 	text []byte
 }
 
+// readPrecompiled reads the field precompiled_charsmap: the bytes of the trie, their number before them, and the replacements.
 func readPrecompiled(b []byte) normaliser {
 	if len(b) == 0 {
 		return func(_ *work, s string) string { return s }
@@ -37,12 +38,11 @@ func readPrecompiled(b []byte) normaliser {
 	return n.normalise
 }
 
-// longestCluster is one more than the most bytes of several characters that are replaced together.
+// longestCluster is the number of bytes from which on the characters of a grapheme cluster are replaced only one by one.
 const longestCluster = 6
 
-// normalise replaces clusters of characters that are short, and of all others each character. What is
-// replaced is decided by the shortest text in the trie that a piece begins with, as in the reference
-// library.
+// normalise replaces short grapheme clusters as a whole if the trie has them, and otherwise each of their
+// characters.
 func (n *precompiled) normalise(w *work, s string) string {
 	var b strings.Builder
 	add := func(piece string) bool {
@@ -75,7 +75,9 @@ func (n *precompiled) normalise(w *work, s string) string {
 	return b.String()
 }
 
-// replace returns what a piece becomes, and whether it is replaced.
+// replace returns the replacement of a piece, and whether there is one. As in the reference library, it is that of the shortest text in
+// the trie that the piece begins with. Units of the trie are as in Darts-clone: bits 0 to 7 are the label, bit 8 says that a text ends
+// here, and bits from 10 on are an offset, in units of 256 if bit 9 is set. A unit with a value has it in bits 0 to 30.
 func (n *precompiled) replace(piece string) ([]byte, bool) {
 	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := offset(n.trie[0])

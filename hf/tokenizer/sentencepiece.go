@@ -28,7 +28,7 @@ const (
 	pieceByte        = 6
 )
 
-// scored is a token of a vocabulary with scores.
+// scored is a token of a vocabulary with scores; kind is one of the types of pieces.
 type scored struct {
 	text  string
 	score float32
@@ -36,15 +36,17 @@ type scored struct {
 }
 
 // sentencePiece is SentencePiece's BPE. Among all neighbours whose joined text is a
-// token, those with the best score are merged first.
+// token, those whose token has the greatest score are merged first.
 type sentencePiece struct {
 	vocabulary
-	scores  []float32
-	whole   []bool // tokens that merging makes
-	unknown int
-	bytes   *byteTokens
+	scores  []float32   // by id
+	whole   []bool      // by id: merging may make this token
+	unknown int         // the id of the token for unknown characters
+	bytes   *byteTokens // if set, unknown characters become tokens of their bytes
 }
 
+// newSentencePiece returns the model with these tokens, whose ids are their indexes. It refuses a vocabulary without an unknown token, or
+// with some bytes as tokens and not others.
 func newSentencePiece(pieces []scored) *sentencePiece {
 	m := &sentencePiece{unknown: -1}
 	ids := map[string]int{}
@@ -79,8 +81,8 @@ func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
 	if !w.spend(utf8.RuneCountInString(text), 4*symbolWork) {
 		return nil
 	}
-	// A symbol is the number of a text that has been met, so that merging works on
-	// pairs of numbers.
+	// Each different text gets a number, and a symbol is the number of its text, so that merging
+	// works on pairs of numbers.
 	texts := []string{}
 	number := map[string]int{}
 	enter := func(s string) int {
@@ -98,8 +100,7 @@ func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
 		symbols = append(symbols, enter(text[at:at+n]))
 		at += n
 	}
-	// The rank of a pair is the order of its score: floats of one sign compare as
-	// their bits do.
+	// The rank of a pair follows from the score of the token that it becomes.
 	merged := mergePairs(nil, symbols, func(a, b int) (merge, bool) {
 		if !w.spend(len(texts[a])+len(texts[b])+lookWork, 1) {
 			return merge{}, false
@@ -119,7 +120,7 @@ func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
 			ids = append(ids, id)
 		case m.bytes != nil:
 			ids = m.bytes.append(ids, texts[n])
-		case !unknown: // one for all in a row
+		case !unknown: // several unknown characters in a row become one token
 			ids = append(ids, m.unknown)
 		}
 		unknown = !ok && m.bytes == nil
@@ -127,7 +128,8 @@ func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
 	return ids
 }
 
-// rankOf maps scores to integers: the better the score, the lower the integer.
+// rankOf maps scores to integers: the greater the score, the lower the integer. It uses that the bits of positive floats, read as integers,
+// have the same order as the floats, and those of negative floats the opposite one.
 func rankOf(score float32) int {
 	bits := int(int32(math.Float32bits(score + 0))) // −0 is 0
 	if bits < 0 {
@@ -136,8 +138,8 @@ func rankOf(score float32) int {
 	return -bits
 }
 
-// pieceTokenizer is a tokenizer of a SentencePiece vocabulary; escape says that
-// spaces have a character of their own.
+// pieceTokenizer is a tokenizer with a SentencePiece vocabulary. at says before which texts a space is put,
+// and escape that the vocabulary has spaces as the character "▁".
 func pieceTokenizer(pieces []scored, at lead, escape bool) *Tokenizer {
 	m := newSentencePiece(pieces)
 	var plain, added []addedToken
@@ -222,14 +224,15 @@ func ParseSentencePiece(data []byte) (_ *Tokenizer, err error) {
 
 // modelSpec has the settings of a SentencePiece model besides its pieces.
 type modelSpec struct {
-	kind                  int
-	bos                   int
-	prefix, extra, escape bool
-	charsmap              int
-	name                  string
-	suffix                bool
+	kind                  int    // model_type: 1 unigram, 2 BPE, 3 word, 4 char
+	bos                   int    // id of the token that begins a text
+	prefix, extra, escape bool   // add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces
+	charsmap              int    // bytes of precompiled_charsmap
+	name                  string // of the normalisation
+	suffix                bool   // treat_whitespace_as_suffix
 }
 
+// trainer reads a field of the message TrainerSpec.
 func (s *modelSpec) trainer(number protowire.Number, v uint64, _ []byte) {
 	switch number {
 	case 3:
@@ -241,6 +244,7 @@ func (s *modelSpec) trainer(number protowire.Number, v uint64, _ []byte) {
 	}
 }
 
+// normalizer reads a field of the message NormalizerSpec.
 func (s *modelSpec) normalizer(number protowire.Number, v uint64, b []byte) {
 	switch number {
 	case 1:
@@ -256,6 +260,7 @@ func (s *modelSpec) normalizer(number protowire.Number, v uint64, b []byte) {
 	}
 }
 
+// check refuses settings that are not supported.
 func (s *modelSpec) check() {
 	switch {
 	case s.kind != 2:
@@ -269,8 +274,8 @@ func (s *modelSpec) check() {
 	}
 }
 
-// fields calls f for the fields of a message: with the number of a varint, fixed32
-// or fixed64, or with the bytes.
+// fields calls f for each field of a protobuf message, with the field's number and its value: v for
+// a varint, fixed32 or fixed64, and b for bytes.
 func fields(data []byte, f func(number protowire.Number, v uint64, b []byte)) {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)

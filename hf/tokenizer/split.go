@@ -12,25 +12,25 @@ import (
 //
 //	'(?:[sdmt]|ll|ve|re)  LETTERS  NUMBERS   ?[^\s\p{L}\p{N}]+TAIL  \s*[\r\n]+  \s+(?!\S)  \s+
 //
-// The alternatives are tried in this order. Every character is part of a match.
+// The alternatives are tried in this order. Every character is part of a match, unless the pattern is bare.
 type pattern struct {
-	contractions bool // before letters; anyCase: of any case
-	anyCase      bool
-	// cased letters are upper case before lower case, as in "HTMLPage": two words;
-	// ends says that contractions belong to them.
+	contractions bool // contractions such as 's are matched before letters
+	anyCase      bool // contractions may be in upper case too
+	// cased says that the letters of a match are upper case before lower case, so that "HTMLPage" is not split but
+	// "pageHTML" is; ends says that a contraction behind the letters belongs to the match.
 	cased, ends bool
-	// marked says that any one character that is not a number or the end of a line may stand
+	// marked says that any one character that is no letter, number or end of a line may stand
 	// before letters; otherwise only a space may.
 	marked  bool
-	numbers int    // at most so many together; 0: any number, with a space before
-	tail    string // what may follow other characters
-	lines   bool   // spaces up to the last end of a line are one match
-	// bare says that no space stands before a match, and that white space is none; marks are matched before all else.
+	numbers int    // the most digits of a match; 0: any number, with a space before them
+	tail    string // characters that may follow a match of other characters, such as punctuation
+	lines   bool   // white space up to its last end of a line is one match
+	// bare says that white space is in no match. Strings of marks are matched before everything else.
 	bare  bool
 	marks []string
 }
 
-// patterns are the expressions that are recognised.
+// patterns are the regular expressions that are recognised, as files write them.
 var patterns = map[string]pattern{
 	gpt2:   {contractions: true},
 	llama3: {contractions: true, anyCase: true, marked: true, numbers: 3, tail: "\r\n", lines: true},
@@ -55,7 +55,7 @@ const (
 		`|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
-// split cuts a word into the matches.
+// split cuts a word into the matches of the pattern.
 func (p pattern) split(w *work, one word) []word {
 	var out []word
 	for at := 0; at < len(one.text); {
@@ -75,7 +75,7 @@ func (p pattern) split(w *work, one word) []word {
 	return out
 }
 
-// match returns the length of the match that s, which is not empty, begins with.
+// match returns the length of the match at the front of s, which is not empty.
 func (p pattern) match(s string) int {
 	for _, mark := range p.marks {
 		if strings.HasPrefix(s, mark) {
@@ -111,12 +111,12 @@ func (p pattern) match(s string) int {
 		return n
 	}
 	if _, last := utf8.DecodeLastRuneInString(s[:n]); n > last {
-		return n - last // the last space goes with what follows
+		return n - last // \s+(?!\S): the last space is left for what follows
 	}
 	return n
 }
 
-// digits matches numbers.
+// digits returns the length of the digits at the front of s, with a space before them if p.numbers is 0; or 0 if there are none.
 func (p pattern) digits(s string) int {
 	if p.numbers == 0 {
 		at := 0
@@ -139,7 +139,7 @@ func (p pattern) digits(s string) int {
 	return at
 }
 
-// letters matches a word and the character that may stand before it.
+// letters returns the length of the letters at the front of s, with the character that may stand before them; or 0 if there are none.
 func (p pattern) letters(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	before := r == ' '
@@ -174,20 +174,20 @@ func (p pattern) letters(s string) int {
 	return 0
 }
 
-// upper and lowerCase are the two sets of letters; many are in both.
+// upper and lowerCase say whether r is in the expressions' sets of upper and lower case letters; many characters are in both.
 func upper(r rune) bool {
 	return unicode.In(r, unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M)
 }
 
 func lowerCase(r rune) bool { return unicode.In(r, unicode.Ll, unicode.Lm, unicode.Lo, unicode.M) }
 
-// capitalised matches UPPER*LOWER+.
+// capitalised returns the length of the match of UPPER*LOWER+ at the front of s, or 0.
 func capitalised(s string) int {
 	n := run(s, upper)
 	if m := run(s[n:], lowerCase); m > 0 {
 		return n + m
 	}
-	// The last of the run that can be the lower part as well.
+	// The match ends with the last character of the run that is in both sets.
 	for n > 0 {
 		r, size := utf8.DecodeLastRuneInString(s[:n])
 		if lowerCase(r) {
@@ -198,7 +198,7 @@ func capitalised(s string) int {
 	return 0
 }
 
-// capitals matches UPPER+LOWER*.
+// capitals returns the length of the match of UPPER+LOWER* at the front of s, or 0.
 func capitals(s string) int {
 	n := run(s, upper)
 	if n == 0 {
@@ -207,7 +207,7 @@ func capitals(s string) int {
 	return n + run(s[n:], lowerCase)
 }
 
-// contraction matches 's, 't, 're, 've, 'm, 'll and 'd.
+// contraction returns the length of 's, 't, 're, 've, 'm, 'll or 'd at the front of s, or 0. anyCase allows upper case.
 func contraction(s string, anyCase bool) int {
 	if len(s) == 0 || s[0] != '\'' {
 		return 0
@@ -218,7 +218,7 @@ func contraction(s string, anyCase bool) int {
 		case !anyCase:
 			return r
 		case r == 'ſ':
-			return 's' // folds to it
+			return 's' // Unicode's case folding
 		}
 		return unicode.ToLower(r)
 	}
@@ -236,29 +236,30 @@ func contraction(s string, anyCase bool) int {
 	return 0
 }
 
+// other says whether r is neither white space nor a letter nor a number.
 func other(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.IsLetter(r) && !unicode.IsNumber(r)
 }
 
-// run returns the length of the longest prefix of s of characters of a set.
+// run returns the length of the longest prefix of s whose characters are all in a set.
 func run(s string, set func(rune) bool) int {
 	n := len(s) - len(strings.TrimLeftFunc(s, set))
 	return n
 }
 
-// behaviour says what happens to the text at which a text is split.
+// behaviour says what happens to the separators at which a text is split.
 type behaviour string
 
 // The behaviours that are known.
 const (
-	isolated   behaviour = "Isolated"
-	removed    behaviour = "Removed"
-	previous   behaviour = "MergedWithPrevious"
-	following  behaviour = "MergedWithNext"
-	contiguous behaviour = "Contiguous"
+	isolated   behaviour = "Isolated"           // a separator is a word
+	removed    behaviour = "Removed"            // separators are dropped
+	previous   behaviour = "MergedWithPrevious" // a separator ends the word before it
+	following  behaviour = "MergedWithNext"     // a separator begins the word after it
+	contiguous behaviour = "Contiguous"         // adjacent separators are one word
 )
 
-// known returns the behaviour, and refuses others.
+// known returns the behaviour, and refuses one that is not known.
 func (b behaviour) known() behaviour {
 	if !slices.Contains([]behaviour{isolated, removed, previous, following, contiguous}, b) {
 		unknown("the behaviour", string(b))
@@ -266,8 +267,8 @@ func (b behaviour) known() behaviour {
 	return b
 }
 
-// splitAt makes a splitter from one that finds the next place to split at, from
-// and to, in a text: the length of the text if there is none.
+// splitAt makes a splitter at separators. find returns where the first separator of s begins and
+// ends; both are the length of s if there is none.
 func splitAt(find func(s string) (from, to int), b behaviour) splitter {
 	return func(w *work, one word) []word {
 		type part struct {
@@ -310,7 +311,7 @@ func splitAt(find func(s string) (from, to int), b behaviour) splitter {
 	}
 }
 
-// findString finds a string.
+// findString returns a find for splitAt whose separator is a string.
 func findString(sep string) func(s string) (int, int) {
 	return func(s string) (int, int) {
 		if i := strings.Index(s, sep); i >= 0 {
@@ -320,7 +321,7 @@ func findString(sep string) func(s string) (int, int) {
 	}
 }
 
-// findRune finds one character of a set.
+// findRune returns a find for splitAt whose separators are the characters of a set.
 func findRune(set func(rune) bool) func(s string) (int, int) {
 	return func(s string) (int, int) {
 		i := strings.IndexFunc(s, set)

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// After returns the text that tokens add to the text of the tokens before them. It takes
-// time in proportion to the number of all tokens; a Stream does not. Its error is that of
-// Decode.
+// After returns the text that tokens add to the text of the tokens before them. Its error is
+// that of Decode.
 func (t *Tokenizer) After(before, tokens []int) (string, error) {
 	s := t.Stream(before)
 	s.ids = append(s.ids, tokens...)
@@ -19,8 +18,8 @@ func (t *Tokenizer) After(before, tokens []int) (string, error) {
 type Stream struct {
 	t       *Tokenizer
 	ids     []int
-	written string // of the text of all ids
-	err     error  // of decoding
+	written string // the text so far, without what Next holds back
+	err     error  // the first error of decoding
 }
 
 // Stream returns a stream of tokens that follow the given ones.
@@ -30,9 +29,9 @@ func (t *Tokenizer) Stream(before []int) *Stream {
 	return s
 }
 
-// Next returns the text that a token adds and that later tokens cannot change: bytes that
-// begin a character wait for the rest of it. It returns "" if the tokens cannot be
-// decoded; Rest returns the error.
+// Next returns the text that a token adds. It returns "" while the text ends with an incomplete
+// character, which later tokens may complete. It also returns "" if the tokens cannot be decoded;
+// Rest returns the error.
 func (s *Stream) Next(id int) string {
 	s.ids = append(s.ids, id)
 	all := s.all()
@@ -42,13 +41,13 @@ func (s *Stream) Next(id int) string {
 	return s.add(all)
 }
 
-// Rest returns what Next held back, at the end of a text, or the error of Decode.
+// Rest returns, at the end of a text, the text that Next held back, or the error of Decode.
 func (s *Stream) Rest() (string, error) {
 	rest := s.add(s.all())
 	return rest, s.err
 }
 
-// all is the text of all tokens, or that of those before a failure.
+// all is the text of all tokens, or, after an error, the text so far.
 func (s *Stream) all() string {
 	if s.err == nil {
 		var all string
@@ -59,8 +58,8 @@ func (s *Stream) all() string {
 	return s.written
 }
 
-// add returns the new part of the text of all tokens. If a token changes earlier text,
-// for instance removes a space, the new part begins where the two texts differ.
+// add returns the part of all, the text of all tokens, that was not returned before. If a token changed
+// earlier text, for instance removed a space, this part begins at the first character that differs.
 func (s *Stream) add(all string) string {
 	rest, ok := strings.CutPrefix(all, s.written)
 	if !ok {

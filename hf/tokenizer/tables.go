@@ -1,8 +1,8 @@
 package tokenizer
 
-// The characters that BERT's normaliser and splitter take for control characters,
-// accents and punctuation, and those that another normaliser takes for accents: ranges
-// of code points. The tables of the reference library are of an old version of Unicode; scripts/hf/tables.py reads these off.
+// Sets of characters, as ranges of code points: those that BERT's normaliser and splitter take for control
+// characters, accents (markRanges) and punctuation, and those that the normaliser StripAccents takes for accents. The reference
+// library has them from an old version of Unicode; scripts/hf/tables.py reads them from that library.
 
 const controlRanges = `
 0-8 b-c e-1f 7f-9f ad 600-605 61c 6dd 70f 180e 200b-200f 202a-202e 2060-2064 2066-206f e000-f8ff feff fff9-fffb fffd

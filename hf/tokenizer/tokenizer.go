@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Tokenizer turns text into ids and back. It does not change, so it may be used by
-// several goroutines at once.
+// Tokenizer turns text into ids and back. It is never changed, so several goroutines may use it
+// at once.
 type Tokenizer struct {
 	added     *addedTokens
-	plain     *addedTokens // those that Encode looks for, where they are not all
+	plain     *addedTokens // the added tokens that Encode looks for; nil: all
 	lead      lead
 	normalise []normaliser
 	split     []splitter
 	model     model
-	before    []int // what the template puts before a text
-	after     []int
+	before    []int // tokens that Encode puts before a text
+	after     []int // and after it
 	decode    []decoder
-	joint     string // between tokens, without decoders
+	joint     string // is put between tokens if there are no decoders
 	digest    [sha256.Size]byte
 }
 
@@ -37,8 +37,8 @@ type lead int
 
 const (
 	noLead    lead = iota
-	frontLead      // at the front, whatever is there
-	eachLead       // before every text between added tokens
+	frontLead      // before the whole text, even if it begins with an added token
+	eachLead       // before every piece of text between added tokens
 )
 
 // Encode returns the ids of a text, with the special tokens that the model expects around
@@ -99,9 +99,8 @@ func (t *Tokenizer) normalised(w *work, text string) string {
 	return text
 }
 
-// Decode returns the text of ids. It leaves out special tokens and unknown ids. It
-// returns an error if the tokenizer's file makes far more text of the ids than that many
-// tokens have.
+// Decode returns the text of ids. It leaves out special tokens and unknown ids. It returns
+// an error if the tokenizer's file asks for far more work than so many tokens need.
 func (t *Tokenizer) Decode(ids []int) (string, error) {
 	w := &work{leastWork + workPerID*len(ids)}
 	var tokens []string
@@ -137,8 +136,7 @@ func (t *Tokenizer) shown(id int) (string, bool) {
 	return t.Token(id)
 }
 
-// Token returns the token of an id as written in the vocabulary, and whether there is
-// one.
+// Token returns the token of an id as the vocabulary has it, and whether there is one.
 func (t *Tokenizer) Token(id int) (string, bool) {
 	if s, ok := t.added.byID[id]; ok {
 		return s.Content, true
@@ -156,7 +154,8 @@ func (t *Tokenizer) Size() int {
 	return n
 }
 
-// Digest is the SHA-256 of the file that the tokenizer was read from.
+// Digest is the SHA-256 of the file that the tokenizer was read from, or, for a GGUF file, of the
+// metadata that it was made from.
 func (t *Tokenizer) Digest() [sha256.Size]byte { return t.digest }
 
 // word is a piece of a normalised text; first says that it is at the front of the
@@ -166,10 +165,10 @@ type word struct {
 	first bool
 }
 
-// splitter cuts a word into several. Those may be empty, or of other text.
+// splitter cuts a word into several. These may be empty, and their text may differ from the word's.
 type splitter func(w *work, one word) []word
 
-// eachWord applies a splitter to words that are not empty.
+// eachWord applies a splitter to all words that are not empty, and returns the results in one list.
 func eachWord(w *work, words []word, split splitter) []word {
 	var out []word
 	for _, one := range words {

@@ -8,19 +8,20 @@ import (
 )
 
 // unigram cuts a word into the tokens whose scores have the greatest sum (Kudo 2018,
-// https://arxiv.org/abs/1804.10959). A character that is no token counts as one that is worse than
-// any by unknownPenalty.
+// https://arxiv.org/abs/1804.10959). A character that is no token has the lowest score of all
+// tokens minus unknownPenalty.
 type unigram struct {
 	vocabulary
-	scores  []float64 // by id
-	unknown int
-	longest int     // bytes of a token
-	worst   float64 // score of an unknown character
-	bytes   *byteTokens
+	scores  []float64   // by id
+	unknown int         // the id of the token for unknown text
+	longest int         // the most bytes of a token
+	worst   float64     // score of an unknown character
+	bytes   *byteTokens // if set, unknown text becomes tokens of its bytes
 }
 
 const unknownPenalty = 10
 
+// readUnigram reads a model of type Unigram, a list of tokens with their scores.
 func readUnigram(p *part) *unigram {
 	unknown, vocab := field[*int](p, "unk_id"), field[[][2]json.RawMessage](p, "vocab")
 	if unknown == nil || *unknown < 0 || *unknown >= len(vocab) {
@@ -45,7 +46,7 @@ func readUnigram(p *part) *unigram {
 	m.worst -= unknownPenalty
 	m.vocabulary = newVocabulary(ids)
 	if field[bool](p, "byte_fallback") {
-		m.bytes = m.byteTokens() // nil if not all are tokens: then they are unknown
+		m.bytes = m.byteTokens() // nil if some byte is no token: then unknown text is one unknown token
 	}
 	return m
 }
@@ -55,8 +56,8 @@ func (m *unigram) encode(w *work, ids []int, text string) []int {
 	if !w.spend(len(text)+1, symbolWork) {
 		return nil
 	}
-	// best has for every end of a character the best way to get there: where its last
-	// token begins, and its id.
+	// best has, for every place between characters, the best way to cut the text before it: the sum
+	// of the scores, where the last token begins, and that token's id.
 	type way struct {
 		score    float64
 		from, id int
@@ -91,7 +92,7 @@ func (m *unigram) encode(w *work, ids []int, text string) []int {
 		}
 		at += width
 	}
-	// Back from the end. Neighbours that are unknown are one piece.
+	// Follow the best way back from the end. Several unknown characters in a row become one piece.
 	var cuts []int
 	for to := len(text); to > 0; {
 		from := best[to].from
@@ -109,7 +110,7 @@ func (m *unigram) encode(w *work, ids []int, text string) []int {
 	return ids
 }
 
-// piece adds the id of a token, or what stands for an unknown one.
+// piece adds the id of a token to ids; for unknown text, it adds the tokens of its bytes, or the unknown token.
 func (m *unigram) piece(ids []int, s string) []int {
 	if id, ok := m.ids[s]; ok {
 		return append(ids, id)

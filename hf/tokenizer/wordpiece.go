@@ -4,15 +4,15 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece cuts a word into tokens from the left, each the longest possible. Tokens
-// inside a word have a prefix in the vocabulary. A word that cannot be cut so, or
+// wordPiece cuts a word into tokens from the left, each the longest possible. Tokens that
+// do not begin a word have a prefix in the vocabulary. A word that cannot be cut in this way, or
 // that is too long, becomes one unknown token.
 type wordPiece struct {
 	vocabulary
-	prefix  string
-	unknown int
-	most    int // characters of a word
-	longest int // bytes of a token
+	prefix  string // such as "##"
+	unknown int    // the id of the unknown token
+	most    int    // the most characters of a word
+	longest int    // the most bytes of a token
 }
 
 // encode implements model.

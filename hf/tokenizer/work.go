@@ -8,23 +8,23 @@ import (
 )
 
 // A tokenizer comes from whoever published the model. A few lines of its file can make a
-// text grow without end: replacing a by aa, forty times. So the bytes that each step reads
-// or makes are counted before the step, and more than these limits is refused. The largest
-// published vocabularies need a tenth of the limits.
+// text grow exponentially, for example by replacing a by aa forty times. So the bytes that each
+// step reads or makes are counted before the step, and more than these limits is refused. The
+// largest published vocabularies need a tenth of the limits.
 const (
-	leastWork   = 1 << 22 // for any text
-	workPerByte = 1024    // of the text that is encoded, besides
-	workPerID   = 4096    // of the ids that are decoded, besides
-	// workPerFileByte is the work for each byte of a file, for normalising its added
-	// tokens.
+	leastWork   = 1 << 22 // bytes of work that any text may take
+	workPerByte = 1024    // bytes in addition, for each byte of a text that is encoded
+	workPerID   = 4096    // bytes in addition, for each id that is decoded
+	// workPerFileByte is the bytes of work in addition, for each byte of a file, that normalising
+	// its added tokens may take.
 	workPerFileByte = 64
 )
 
-// Costs of other things than bytes of text, in bytes that take as much memory and time.
+// The work of other operations. It is given as the number of bytes of text that take about as much memory and time.
 const (
 	pieceWork  = 64 // a piece of a text
 	symbolWork = 64 // a character that merges begin with
-	lookWork   = 16 // a search in a vocabulary, besides the bytes of what is looked for
+	lookWork   = 16 // a look-up in a vocabulary, in addition to the bytes of the text that is looked up
 )
 
 var errWork = errors.New("the tokenizer makes far more of the text than there is in it: its file is damaged, or made to exhaust memory")
@@ -50,7 +50,7 @@ func (w *work) err() error {
 	return nil
 }
 
-// replace replaces all of a string, which is not empty, in s.
+// replace replaces every occurrence of from, which is not empty, in s.
 func (w *work) replace(s, from, to string) string {
 	if !w.spend(len(s), 1) || !w.spend(len(s)+strings.Count(s, from)*max(len(to)-len(from), 0), 1) {
 		return ""
@@ -58,7 +58,7 @@ func (w *work) replace(s, from, to string) string {
 	return strings.ReplaceAll(s, from, to)
 }
 
-// runs replaces every run of two spaces or more.
+// runs replaces every run of two or more spaces by to.
 func (w *work) runs(s, to string) string {
 	if !w.spend(len(s), 1+len(to)) {
 		return ""
@@ -77,8 +77,7 @@ func (w *work) runs(s, to string) string {
 	return b.String()
 }
 
-// spaces replaces every run of white space, or, if some is set, those alone that are of several characters, a tabulator or the end
-// of a line.
+// spaces replaces every run of white space by to. If some is set, it leaves runs of a single character that is no tab or end of a line.
 func (w *work) spaces(s, to string, some bool) string {
 	if !w.spend(len(s), 1+len(to)) {
 		return ""
@@ -99,7 +98,7 @@ func (w *work) spaces(s, to string, some bool) string {
 	return b.String()
 }
 
-// join puts texts together, with another between them.
+// join joins texts, with between them the text between.
 func (w *work) join(texts []string, between string) string {
 	n := 0
 	for _, s := range texts {
@@ -111,7 +110,7 @@ func (w *work) join(texts []string, between string) string {
 	return strings.Join(texts, between)
 }
 
-// joined puts a text before another.
+// joined is before + s.
 func (w *work) joined(before, s string) string {
 	if !w.spend(len(before)+len(s), 1) {
 		return ""
@@ -119,10 +118,10 @@ func (w *work) joined(before, s string) string {
 	return before + s
 }
 
-// normaliser is a step that makes a text of a text.
+// normaliser is a step that changes a text.
 type normaliser func(w *work, s string) string
 
-// bounded is a step that makes at most growth bytes of each byte.
+// bounded is the normaliser f, which returns at most growth bytes for each byte of its argument.
 func bounded(growth int, f func(string) string) normaliser {
 	return func(w *work, s string) string {
 		if !w.spend(len(s), 1+growth) {
@@ -132,6 +131,6 @@ func bounded(growth int, f func(string) string) normaliser {
 	}
 }
 
-// mostGrowth is the most bytes that a byte becomes in one of Unicode's normal forms:
-// U+FDFA, of 3 bytes, becomes 33.
+// mostGrowth is how many times as long a text can become in one of Unicode's normal forms:
+// U+FDFA, of 3 bytes, becomes 33 bytes.
 const mostGrowth = 11

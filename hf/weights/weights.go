@@ -12,7 +12,7 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// Set is the tensors of a model: of one file, or of several that share them.
+// Set is the tensors of a model, which are in one file or in several.
 type Set interface {
 	// Names lists the tensors, ascending.
 	Names() []string
@@ -26,28 +26,30 @@ type Set interface {
 type Tensor struct {
 	Name  string
 	Shape []int
-	Type  string // as the format calls it, such as "BF16"
+	Type  string // the format's name of the type, such as "BF16"
 
-	File *mapped.File // that Raw is a part of; nil if it is not mapped
-	Raw  []byte
+	File *mapped.File // the file that Raw is a part of; nil if it is not mapped
+	Raw  []byte       // the stored bytes of all elements
 
-	// Numbers are stored in blocks of Elems numbers, Bytes bytes each; Elems is 1 except
-	// for quantised types. Decode sets dst to the numbers of whole blocks.
+	// Numbers are stored in blocks of Elems numbers, and a block has Bytes bytes. Elems is 1 except
+	// for quantised types. Decode sets dst to the numbers of the blocks in src; it is nil for float32
+	// and for integers.
 	Elems, Bytes int
 	Decode       func(dst []float32, src []byte)
 	// Finite, if set, reports, without decoding, whether all numbers of whole blocks are
 	// finite.
 	Finite func(src []byte) bool
-	// Row, if set, returns the stored row that is row i of the tensor.
+	// Row, if set, says that rows are stored in another order: row i of the tensor is stored row
+	// Row(i).
 	Row func(i int) int
-	// Whole marks integer types: it reads one of their numbers.
+	// Whole is set for integer types only: it returns the number that src begins with.
 	Whole func(src []byte) int64
 }
 
 // Len returns the number of elements.
 func (t *Tensor) Len() int { return graph.Size(t.Shape) }
 
-// grain is the least number of blocks worth a goroutine.
+// grain is the least number of blocks that a goroutine is started for.
 const grain = 1 << 12
 
 // Floats returns the numbers in float32. If they are stored so and aligned, the result
@@ -78,11 +80,11 @@ func (t *Tensor) Floats() ([]float32, error) {
 	return out, nil
 }
 
-// storedPart is the number of numbers that are decoded and checked together.
+// storedPart is how many numbers are decoded and checked at a time.
 const storedPart = 1 << 14
 
-// Stored returns the numbers as they are stored. An element that is not finite is an
-// error.
+// Stored returns the numbers in their stored form, which is decoded whenever they are read.
+// An element that is not finite is an error.
 func (t *Tensor) Stored() (*graph.Stored, error) {
 	if t.Whole != nil {
 		return nil, fmt.Errorf("tensor %s is of type %s, where floats are expected", graph.Quote(t.Name), t.Type)
@@ -123,7 +125,7 @@ func (t *Tensor) notFinite() int {
 	})
 }
 
-// part sets dst to the numbers of the tensor from the given one on.
+// part sets dst to the numbers of the tensor from index from on, in row-major order.
 func (t *Tensor) part(dst []float32, from int) {
 	if t.Row == nil {
 		t.blocks(dst, from)
@@ -138,7 +140,7 @@ func (t *Tensor) part(dst []float32, from int) {
 	}
 }
 
-// blocks is Read for parts that begin or end inside a block.
+// blocks is Read for parts that may begin or end inside a block.
 func (t *Tensor) blocks(dst []float32, from int) {
 	var one []float32
 	for len(dst) > 0 {
@@ -158,8 +160,8 @@ func (t *Tensor) blocks(dst []float32, from int) {
 	}
 }
 
-// Read sets dst to the stored numbers from index from on, in float32, without checking
-// them. Both ends must lie between blocks.
+// Read sets dst to the stored numbers from index from on, in float32, in the order in which
+// they are stored and without checking them. The part must consist of whole blocks.
 func (t *Tensor) Read(dst []float32, from int) {
 	if t.Decode == nil {
 		copy(dst, mapped.Float32s(t.Raw[4*from:], len(dst)))
@@ -168,6 +170,7 @@ func (t *Tensor) Read(dst []float32, from int) {
 	t.Decode(dst, t.Raw[from/t.Elems*t.Bytes:(from+len(dst))/t.Elems*t.Bytes])
 }
 
+// advise applies f, a hint to the operating system, to the tensor's part of its file, if it is mapped.
 func (t *Tensor) advise(f func(*mapped.File, []byte)) {
 	if t.File != nil {
 		f(t.File, t.Raw)
@@ -184,7 +187,8 @@ func notFinite(v []float32) int {
 	})
 }
 
-// first returns the least index that f finds in any part of [0, n), or −1.
+// first returns the least index that f finds in any part [lo, hi) of [0, n), or −1 if it finds none. Calls of f run in parallel, each on a
+// part of its own, and return −1 for a part with nothing to find.
 func first(n, grain int, f func(lo, hi int) int) int {
 	var least atomic.Int64
 	least.Store(math.MaxInt64)

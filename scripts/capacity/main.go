@@ -1,10 +1,10 @@
-// Command capacity simulates a cluster of workers that prove what servers have answered: jobs that come at random, workers that end at
-// random and whose jobs are given to others after half a minute of silence (docs/cluster.md).
+// Command capacity simulates a cluster of workers that prove the answers of servers (docs/cluster.md). Jobs arrive at random. Workers end
+// at random, and their jobs are given to others after half a minute of silence.
 //
 //	go run ./scripts/capacity [-prove 1.1s] [-bytes 1.5e6] [-load 0.8] [-life 24h] [-hours 4] [-workers 1,3,10,100,1000,5000]
 //
-// It prints a line for each number of workers: jobs a second, how long a job waits until its proof is begun and is there, how much of the
-// work was lost with workers that ended, and what the NATS servers have to do. The same arguments give the same lines.
+// It prints a line for each number of workers: jobs a second, the time from a job's arrival until its proof is begun and until it is done,
+// how much work was lost with workers that ended, and the messages and bytes of the NATS servers. The same arguments give the same lines.
 package main
 
 import (
@@ -20,23 +20,23 @@ import (
 	"time"
 )
 
-// setting is what a cluster is like.
+// setting has the parameters of a simulation.
 type setting struct {
 	workers int
-	prove   float64 // seconds that a proof takes; a job takes half to one and a half times as long
+	prove   float64 // mean seconds that a proof takes; a job takes half to one and a half times as long
 	rate    float64 // jobs a second
-	life    float64 // seconds, in the mean, until a worker ends, and another takes its place; 0: it does not
-	seconds float64 // that are simulated
+	life    float64 // mean seconds until a worker ends, after which another takes its place; 0: workers do not end
+	seconds float64 // the time in which jobs arrive
 }
 
-// silence is after how many seconds a job is given to another worker, and restart how long a worker takes to be there again.
+// silence is the seconds after a worker's end until its job is given to another one, and restart the seconds until a new worker is there.
 const silence, restart = 30.0, 20.0
 
-// outcome is what became of the jobs.
+// outcome is the result of a simulation.
 type outcome struct {
-	proved, again  int // jobs, and how often one was begun again
-	begun, done    []float64
-	busy, lostWork float64 // seconds of workers
+	proved, again  int       // jobs that were proved, and how often a job had to be begun again
+	begun, done    []float64 // seconds from a job's arrival until it was begun, each time that it was, and until it was proved
+	busy, lostWork float64   // seconds of workers that led to proofs, and that were lost
 }
 
 // event is something that happens at a time.
@@ -57,10 +57,10 @@ func (e *events) Pop() any {
 	return last
 }
 
-// job is one that waits or is proved.
+// job is a proof to be made: when it arrived, and how long it takes, in seconds.
 type job struct{ came, takes float64 }
 
-// simulate runs a cluster. Jobs that came in the first tenth of the time are not counted, as the queue is empty then.
+// simulate runs a cluster. Jobs that arrive in the first tenth of the time are not counted, as the queue is empty at first.
 func simulate(s setting) *outcome {
 	random := rand.New(rand.NewPCG(1, uint64(s.workers)))
 	out := &outcome{}
@@ -80,7 +80,7 @@ func simulate(s setting) *outcome {
 			if counted {
 				out.begun = append(out.begun, began-j.came)
 			}
-			// The life of a worker has no memory: what is left of it is drawn when it begins a job.
+			// The life of a worker is exponentially distributed, which has no memory. So the rest of it can be drawn when it begins a job.
 			ends := math.Inf(1)
 			if s.life > 0 {
 				ends = exponential(s.life)
@@ -100,7 +100,7 @@ func simulate(s setting) *outcome {
 			out.again++
 			out.lostWork += ends
 			at(now+ends+restart, func() { idle++; assign() })
-			at(now+ends+silence, func() { queue = append([]job{j}, queue...); assign() }) // it was first
+			at(now+ends+silence, func() { queue = append([]job{j}, queue...); assign() }) // the job goes to the front of the queue
 		}
 	}
 	var arrive func()
@@ -128,12 +128,13 @@ func quantile(v []float64, q float64) float64 {
 	return v[min(len(v)-1, int(q*float64(len(v))))]
 }
 
-// messages are those that are stored, and those that are only sent, for a job: package internal/serve/queue has them.
+// messages returns how many messages package internal/serve/queue stores for a job, and how many it sends in all. prove is the seconds and
+// bytes the size of the proof.
 //
-//	stored: the job's object, a chunk of 512 KiB at a time and its description; the record when it is accepted, queued, proving and
-//	proved; the job's and the result's message; the proof's object
-//	sent: an answer to each, the delivery of the two messages with two acknowledgements each, both objects read, records read
-//	(six times), a sign of life every ten seconds, progress five times a second
+//	stored: the job's object (a chunk of up to 512 KiB, and its description); the job's record when it is accepted, queued, proving and
+//	proved; the messages with the job and with the result; the proof's object (chunks of 512 KiB, and their description)
+//	sent besides: an answer to each of these, the delivery of the two messages with two acknowledgements each, both objects read, records
+//	read (six times), a sign of life every ten seconds, progress five times a second
 func messages(prove, bytes float64) (stored, sent float64) {
 	const chunk = 512 << 10
 	proof := math.Ceil(bytes/chunk) + 1
@@ -159,7 +160,7 @@ func main() {
 		}
 		s := setting{workers: n, prove: prove.Seconds(), life: life.Seconds(), seconds: *hours * 3600}
 		s.rate = *load * float64(n) / s.prove
-		if most := 3e6; s.rate*s.seconds > most { // as many jobs as are simulated in some seconds
+		if most := 3e6; s.rate*s.seconds > most { // this many jobs are simulated within some seconds
 			s.seconds = most / s.rate
 		}
 		out := simulate(s)

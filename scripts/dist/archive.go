@@ -15,7 +15,7 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// file is what an archive holds.
+// file is a file in an archive.
 type file struct {
 	name       string
 	data       []byte
@@ -29,7 +29,7 @@ func (f file) mode() os.FileMode {
 	return 0o644
 }
 
-// tarball writes a .tar.gz: its bytes depend on the arguments alone.
+// tarball writes a .tar.gz whose files bear the time at. Its bytes depend only on the arguments.
 func tarball(w io.Writer, files []file, at time.Time) {
 	z := must.Get(gzip.NewWriterLevel(w, gzip.BestCompression))
 	t := tar.NewWriter(z)
@@ -42,7 +42,7 @@ func tarball(w io.Writer, files []file, at time.Time) {
 	must.OK(z.Close())
 }
 
-// zipfile writes a .zip, likewise.
+// zipfile writes a .zip in the same way.
 func zipfile(w io.Writer, files []file, at time.Time) {
 	z := zip.NewWriter(w)
 	for _, f := range files {

@@ -1,6 +1,6 @@
-// Command dist builds what a release consists of: an archive for each system, with
-// the command and its server, manual pages and shell completions, and the checksums of
-// all. The same commit gives the same bytes, wherever it is built.
+// Command dist builds a release: an archive for each system, with the command, its server,
+// manual pages and shell completions, and a file with the checksums of all archives. The
+// same commit gives the same bytes, wherever it is built.
 //
 //	go run ./scripts/dist [-o dist] [-targets linux/amd64,…] [-gpu auto|require|off]
 package main
@@ -22,20 +22,20 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// programs are what an archive is of. The second is what commands of the first become.
+// programs are the programs in an archive. The first runs the second for some of its commands.
 var programs = []string{"prove-model", "prove-model-server"}
 
-// targets are built without a C compiler, for the CPU alone.
+// targets are the systems whose programs are built without a C compiler and without GPU support.
 var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
 // documents go into every archive.
 var documents = []string{"README.md", "LICENSE", "NOTICE", "CHANGELOG.md", "SECURITY.md"}
 
-// shells are those that cobra writes completions for, with the files' extensions.
+// shells are the shells for which the command writes completions, with the extensions of the files.
 var shells = map[string]string{"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1"}
 
-// flags of the compiler: nothing of the machine, and no symbols. The commit is stamped
-// in, whatever GOFLAGS of the environment says.
+// flags are the values of GOFLAGS: the programs have no paths of this machine and no symbols, but
+// they have the commit, even if the environment's GOFLAGS says otherwise.
 const flags = "-trimpath -buildvcs=true '-ldflags=-s -w -buildid='"
 
 func main() {
@@ -49,6 +49,7 @@ func main() {
 	}
 }
 
+// publish builds the archives for the wanted targets and their checksums in the folder out.
 func publish(out string, wanted []string, gpu string) (err error) {
 	defer must.Catch(&err)
 	work := must.Get(os.MkdirTemp("", "prove-model-dist"))
@@ -83,8 +84,8 @@ type release struct {
 	archives  []string  // names of those that were written
 }
 
-// describe finds the time and makes what is the same on every system, with a build
-// for this one.
+// describe finds the time of the commit and makes the files that are the same on every system. For
+// the manual pages and completions it runs a build for this system.
 func (r *release) describe() {
 	r.time = must.Get(time.Parse(time.RFC3339, output("git", "log", "-1", "--format=%cI"))).UTC() // files bear the time of the commit
 	for _, name := range documents {
@@ -103,8 +104,8 @@ func (r *release) describe() {
 	}
 }
 
-// withGPU builds and packs the programs for Linux, on this machine's processor, with GPU support. That
-// needs a C compiler, whose C library is what the programs ask for.
+// withGPU builds and packs the programs for Linux, with GPU support, for this machine's kind of processor. It
+// needs a C compiler. The programs then need the C library of this machine, or a later one.
 func (r *release) withGPU() (err error) {
 	defer must.Catch(&err)
 	built := in(filepath.Join(r.work, "gpu"), "")
@@ -118,7 +119,7 @@ func (r *release) withGPU() (err error) {
 	return nil
 }
 
-// newestSymbols returns the newest version of the C library that a program asks for.
+// newestSymbols returns the newest version of the C library whose symbols a program uses, such as "GLIBC_2.34".
 func newestSymbols(program string) string {
 	f := must.Get(elf.Open(program))
 	defer f.Close()
@@ -132,7 +133,7 @@ func newestSymbols(program string) string {
 	return newest
 }
 
-// pack writes an archive with built programs.
+// pack writes an archive with built programs and the common files.
 func (r *release) pack(built []program, system string, windows bool) {
 	name, write, extension := fmt.Sprintf("prove-model_%s_%s", provemodel.Version, system), tarball, ".tar.gz"
 	if windows {
@@ -153,10 +154,10 @@ func (r *release) pack(built []program, system string, windows bool) {
 	must.OK(os.WriteFile(filepath.Join(r.out, name+extension), archive.Bytes(), 0o644))
 }
 
-// program is one that was built, with its name in archives.
+// program is a built program: its name in archives, and its file.
 type program struct{ name, path string }
 
-// in returns where the programs are in a folder.
+// in returns the programs with their paths in a folder; ending is that of their names.
 func in(folder, ending string) (built []program) {
 	for _, name := range programs {
 		built = append(built, program{name + ending, filepath.Join(folder, name+ending)})
@@ -185,7 +186,7 @@ func output(name string, args ...string) string {
 	return strings.TrimSpace(string(run(exec.Command(name, args...))))
 }
 
-// run is output of a command, as it is.
+// run runs a command and returns its output unchanged.
 func run(cmd *exec.Cmd) []byte {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// adapter is W·x + B·(A·x) and a bias, of which the base has W and a tensor that nothing reads, in another order than the
-// circuit has them, and A, B and the bias are the adapter's.
+// adapter is a circuit for y = W·x + B·(A·x) + 3·bias. The base has W and a tensor that no step reads, in another order than
+// the circuit has them. A, B and bias belong to the adapter.
 func adapter() (_ *golden.Circuit, err error) {
 	defer must.Catch(&err)
 	const x, low, weights, bias, up, unread, inner, out = 0, 1, 2, 3, 4, 5, 6, 7

@@ -2,7 +2,7 @@ package main
 
 import "github.com/prove-model/prove-model/graph"
 
-// experts is a layer of gated experts, of which each of four rows uses two of five, times their scores.
+// experts is a layer of five gated experts. Each of four rows uses two of them, and multiplies their results by their scores.
 func experts() (*graph.Graph, [][]float64, error) {
 	const rows, all, used, width, inner = 4, 5, 2, 6, 4
 	b := graph.NewBuilder("experts")
@@ -19,11 +19,11 @@ func experts() (*graph.Graph, [][]float64, error) {
 	return g, [][]float64{sixteenths(rows*width, 41, 67)}, err
 }
 
-// routing is which three of six experts each of four rows uses, and their scores, of which some are equal.
+// routing is a model whose outputs are which three of six experts each of four rows uses, and their scores, some of which are equal.
 func routing() (*graph.Graph, [][]float64, error) {
 	const rows, all, used, width = 4, 6, 3, 5
 	b := graph.NewBuilder("routing")
-	w := filled([]int{all, width}, func(i int) float64 { return float64((i%(all/2*width)*37)%101-50) / 40 }) // the second half as the first
+	w := filled([]int{all, width}, func(i int) float64 { return float64((i%(all/2*width)*37)%101-50) / 40 }) // two equal halves
 	x := b.Input("x", graph.Float, []int{rows, width})
 	scores := b.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, b.Constant("router", w))
 	slots := b.Slots(scores, used)

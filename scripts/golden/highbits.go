@@ -8,10 +8,10 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// highBits is a circuit by itself, which needs no quantiser: 25 numbers a rounded to
-// multiples of 2^4, as limbs a + 2^3 = 2^10·high + 2^4·low + rest. The lower one is a
-// look-up in a high-bits table, as is a third number, in pieces: low, or 3 less 2·low from
-// 40 on.
+// highBits is a circuit that is built by hand, without the quantiser. It rounds 25 numbers a to
+// multiples of 2^4, as limbs: a + 2^3 = 2^10·high + 2^4·low + rest. The limb low is the result of a
+// look-up in a table of high bits. So is the number bent, which is low if low is below 40, and
+// otherwise 3 − 2·low.
 func highBits() (_ *golden.Circuit, err error) {
 	defer must.Catch(&err)
 	const x, bias, high, left, low, bent, joined = 0, 1, 2, 3, 4, 5, 6
@@ -62,7 +62,7 @@ func highBits() (_ *golden.Circuit, err error) {
 	return c, nil
 }
 
-// circuitOf is a circuit of a graph, without weights and inputs.
+// circuitOf is the circuit of a graph, without weights and inputs.
 func circuitOf(g *model.Graph) (*golden.Circuit, error) {
 	err := g.Finish(0)
 	return &golden.Circuit{Template: g.Template(), Instance: g.Instance, Security: proof.DefaultSecurity, Weights: make(model.Weights, len(g.Tensors))}, err

@@ -2,8 +2,8 @@ package main
 
 import "github.com/prove-model/prove-model/graph"
 
-// long is a model whose output is longer than what a transcript absorbs entry by entry,
-// and no multiple of the columns that it is hashed in.
+// long is a model whose output is too long to be absorbed by the transcript entry by entry, so that
+// it is hashed, and whose length is no multiple of the columns in which it is hashed.
 func long() (*graph.Graph, [][]float64, error) {
 	const n, m = 129, 257
 	b := graph.NewBuilder("long")
@@ -14,7 +14,7 @@ func long() (*graph.Graph, [][]float64, error) {
 	return g, [][]float64{sixteenths(n, 29, 31), sixteenths(m, 37, 41)}, err
 }
 
-// filled is a tensor of floats, each of which is what f gives for its place.
+// filled is a tensor of floats, whose element i is f(i).
 func filled(shape []int, f func(i int) float64) *graph.Tensor {
 	t := &graph.Tensor{Shape: shape, DType: graph.Float}
 	for i := range graph.Size(shape) {
@@ -23,7 +23,8 @@ func filled(shape []int, f func(i int) float64) *graph.Tensor {
 	return t
 }
 
-// sixteenths are n multiples of 1/16 around 0: residues of multiples of by modulo an odd number.
+// sixteenths returns n multiples of 1/16 around 0. They are the residues of multiples of by modulo modulus, an odd number, minus half of
+// modulus.
 func sixteenths(n, by, modulus int) []float64 {
 	v := make([]float64, n)
 	for i := range v {

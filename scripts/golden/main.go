@@ -1,6 +1,6 @@
-// Command golden writes testdata/golden: it reads ONNX models, quantises them,
-// and stores circuits, weights and inputs with the keys and proofs that they
-// give (package internal/golden).
+// Command golden writes testdata/golden. It quantises models, from ONNX files or built
+// here, and stores their circuits, weights and inputs with the resulting keys and
+// proofs (package internal/golden).
 //
 //	go run ./scripts/golden [-models ../shared/models] [-case NAME]
 //
@@ -32,35 +32,36 @@ import (
 type source struct {
 	name         string
 	model, input string // files
-	// build is a model without a file, and an input for it.
+	// build, if set, makes a model that has no file, and an input for it.
 	build        func() (*graph.Graph, [][]float64, error)
-	made         func() (*golden.Circuit, error) // in place of a model
-	calibration  string                          // file, or none: the input
+	made         func() (*golden.Circuit, error) // if set, makes the circuit itself, without a model
+	calibration  string                          // file; "": the input is used
 	options      quantise.Options
 	mode         proof.Mode
 	hash         hash.Suite
-	chunkEntries int // 0: as is canonical
-	chunks       int // that it must have; 0: one
+	chunkEntries int // 0: the canonical number
+	chunks       int // the number of chunks that the circuit must have; 0: one
 	reveals      []model.Reveal
-	// narrow divides the calibrated ranges of what nodes compute, so that values are
-	// clamped; 0 for 1.
+	// narrow divides the calibrated ranges of the nodes' outputs, so that values are
+	// clamped; 0: they stay.
 	narrow float64
 }
 
 const digits = "testdata/digits/"
 
-// ofDigits is a case from the classifier of digits.
+// ofDigits completes a case that uses the classifier of digits.
 func ofDigits(name string, s source) source {
 	s.name, s.model, s.input, s.calibration = name, digits+"digits.onnx", digits+"input.json", digits+"calibration.json"
 	return s
 }
 
-// operator is a case from the models of one or a few operators.
+// operator is a case that uses one of the small models for tests of operators.
 func operator(name, model string) source {
 	base := filepath.Join("onnx/testdata/operators", model)
 	return source{name: name, model: base + ".onnx", input: base + ".json"}
 }
 
+// sources lists all cases. models is the folder of the example models.
 func sources(models string) []source {
 	saturated := operator("saturated_division", "div_computed")
 	saturated.narrow = 4
@@ -99,7 +100,7 @@ func sources(models string) []source {
 		{name: "segment", made: segment},
 		{name: "stretched", made: highBits},
 		{name: "adapter", made: adapter},
-		{name: "experts", build: experts, options: quantise.Options{Mode: "w8a8"}}, // what testdata has of it compares experts in pairs, and stays
+		{name: "experts", build: experts, options: quantise.Options{Mode: "w8a8"}}, // the stored case compares experts in pairs, and is kept
 		{name: "routing", build: routing, options: quantise.Options{Mode: "w8a8"}},
 	}
 }
@@ -135,7 +136,7 @@ func run(models, out, only string) error {
 	return nil
 }
 
-// circuit reads and quantises the model and its input, if there is one.
+// circuit makes the case's circuit: it reads the model, quantises it, and quantises the input.
 func (s *source) circuit() (_ *golden.Circuit, err error) {
 	defer must.Catch(&err)
 	if s.made != nil {
@@ -174,8 +175,8 @@ func (s *source) read() (_ *graph.Graph, _ [][]float64, err error) {
 	return g, input.Data(), err
 }
 
-// ranges calibrates on the calibration file, whose arrays are samples end to
-// end, or on the input.
+// ranges calibrates the graph on the calibration file, or else on the input. The arrays of the
+// file have several samples one after the other.
 func (s *source) ranges(g *graph.Graph, data [][]float64) (_ map[string]quantise.Range, err error) {
 	defer must.Catch(&err)
 	samples := 1

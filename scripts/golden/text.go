@@ -5,9 +5,9 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// text is a model of texts of any length up to eight, and one of five tokens: rows of an
-// embedding, times some that go with their positions, of which each attends to itself and
-// to the two before it; and the mean of what that gives.
+// text is a model of texts of any length up to eight, with a text of five tokens. It multiplies the
+// tokens' embeddings by vectors for their positions. Each token then attends to itself and to the
+// two before it. The outputs are the results and their mean.
 func text() source {
 	return source{name: "text", options: quantise.Options{Mode: "w8a8", Length: longestText}, build: func() (*graph.Graph, [][]float64, error) {
 		g, err := texts(5)
@@ -17,6 +17,7 @@ func text() source {
 
 const longestText = 8
 
+// texts builds the graph of that model for n tokens.
 func texts(n int) (*graph.Graph, error) {
 	const words, dim, window = 6, 3, 3
 	floats := func(rows, seed int) *graph.Tensor {

@@ -14,17 +14,17 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// segment is the first segment of a text of which the model wrote a part.
+// segment is a proof of the first segment of a text, a part of which the model wrote.
 func segment() (_ *golden.Circuit, err error) {
 	defer must.Catch(&err)
 	c := must.Get(severalTexts())
-	const tokens, logits = 6, 4 // the last of which choose the token behind the segment
+	const tokens, logits = 6, 4 // the last logits choose the token behind the segment
 	c.Inputs = [][]int32{c.Inputs[0][:tokens], {2, 3, 4, 5}}
 	c.Instance = model.Instance{Sizes: []int{tokens, logits}, Segment: &model.Segment{}, Reveals: []model.Reveal{{Output: 0}}}
 	return c, nil
 }
 
-// severalTexts are three texts of a language model in one proof, of different lengths, each with another number of written tokens.
+// severalTexts is a proof of three texts of a language model. Their lengths differ, and so do the numbers of tokens that the model wrote.
 func severalTexts() (_ *golden.Circuit, err error) {
 	defer must.Catch(&err)
 	h := must.Get(hf.Open("hf/testdata/llama"))

@@ -1,10 +1,11 @@
-// Command kubeschemas writes the JSON Schemas that deploy/kubernetes is checked against, one for each kind of object there, from the API
-// descriptions that Kubernetes and KEDA publish with their Go modules: all fields that an object may have, and no others.
+// Command kubeschemas writes the JSON Schemas that deploy/kubernetes is checked against, one for each kind of object there. It makes them
+// from the API descriptions that Kubernetes and KEDA publish with their Go modules. A schema allows all fields that an object may have, and
+// no others.
 //
 //	go run ./scripts/kubeschemas FOLDER
 //
-// It fetches the two modules, some 50 MB, which nothing else needs: what it writes is in the repository. Both projects' files have the licence
-// of this one.
+// It fetches the two modules, some 50 MB. Nothing else needs them, as the schemas are in the repository. Both projects' files have the
+// licence of this one.
 package main
 
 import (
@@ -26,7 +27,7 @@ const (
 	keda       = "github.com/kedacore/keda/v2@v2.21.0"
 )
 
-// kinds are those of Kubernetes that the manifests have, by the name of their description.
+// kinds are the kinds of Kubernetes objects that the manifests have: the name of the kind's definition, by that of the schema's file.
 var kinds = map[string]string{
 	"configmap-v1":                  "io.k8s.api.core.v1.ConfigMap",
 	"persistentvolumeclaim-v1":      "io.k8s.api.core.v1.PersistentVolumeClaim",
@@ -46,6 +47,7 @@ func main() {
 	}
 }
 
+// run writes the schemas of all kinds to the folder out.
 func run(out string) (err error) {
 	defer must.Catch(&err)
 	var api struct{ Definitions map[string]map[string]any }
@@ -79,7 +81,7 @@ func run(out string) (err error) {
 // file fetches a Go module and returns a file of it.
 func file(module, path string) []byte {
 	cmd := exec.Command("go", "mod", "download", "-json", module)
-	cmd.Dir = os.TempDir() // whose modules it is none of
+	cmd.Dir = os.TempDir() // outside this repository's module
 	cmd.Stderr = os.Stderr
 	data, err := cmd.Output()
 	if err != nil {
@@ -90,17 +92,17 @@ func file(module, path string) []byte {
 	return must.Get(os.ReadFile(filepath.Join(m.Dir, path)))
 }
 
-// collect adds a definition and those that it names.
+// collect adds the strict form of a definition, and of all definitions that it refers to, to used.
 func collect(all map[string]map[string]any, name string, used map[string]any) {
 	if used[name] != nil {
 		return
 	}
-	used[name] = true // while it is made
+	used[name] = true // so that a definition that refers to itself ends
 	used[name] = strict(all[name], false, func(d string) { collect(all, d, used) })
 }
 
-// strict is a schema that allows no other members than those that it has, without what is for readers. named is told of definitions that it
-// names. The metadata of a custom object is described by nothing.
+// strict returns a schema that allows only the members that s describes, without the parts of s that are for readers. It calls named for
+// each definition that s refers to. A root without named is that of a custom object, whose metadata may be any object.
 func strict(s map[string]any, root bool, named func(string)) map[string]any {
 	out := map[string]any{}
 	for key, value := range s {

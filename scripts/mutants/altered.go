@@ -16,19 +16,19 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// A file is a golden key and its proof, taken to frames.
+// A file is a golden key and its proof, which is split into frames.
 type file struct {
 	name   string
 	key    []byte
 	proof  []byte
-	packed bool            // streams are packed limbs, and not words
-	frames []*schema.Frame // but for the last, the checksum
+	packed bool            // streams are limbs packed in 31 bits each, not words of 32 bits
+	frames []*schema.Frame // all but the last, which has the checksum
 }
 
-// deep is the size of a proof that is altered less often, because verifying it takes long.
+// deep is the size from which on a proof is altered less often, because verifying it takes long.
 const deep = 1 << 17
 
-// parsed takes the files of the cases to frames.
+// parsed splits the proofs of the cases into frames.
 func parsed(cases []*golden.Case) (list []*file) {
 	for _, c := range cases {
 		refuse.Within(c.Name, func() { list = append(list, parse(c)) })
@@ -51,7 +51,7 @@ func parse(c *golden.Case) *file {
 	return f
 }
 
-// assembled returns the file of these frames, with its checksum.
+// assembled returns the proof with these frames, and adds the checksum.
 func assembled(frames [][]byte) []byte {
 	b := []byte(proof.ProofMagic)
 	for _, f := range frames {
@@ -70,7 +70,7 @@ func (f *file) encoded() [][]byte {
 	return list
 }
 
-// stream returns the stream of a frame, nil if it has none.
+// stream returns the field of a frame with a stream of words, or nil if it has none.
 func stream(f *schema.Frame) *[]byte {
 	switch {
 	case f.Commitments != nil:
@@ -91,8 +91,8 @@ type alteration struct {
 	apply func(f *file, rng *rand.Rand) (key, proof []byte)
 }
 
-// alterations are what may be done to files. Most of them leave a file that can be read, with its checksum and the
-// key's digest put right, so that it is the proof's own checks that refuse it.
+// alterations are the ways in which files are altered. Most leave a file that can be read: its checksum and the digest of the
+// key are corrected, so that only the checks of the proof itself can refuse it.
 var alterations = []alteration{
 	{"a byte", func(f *file, rng *rand.Rand) ([]byte, []byte) { return f.key, flipped(f.proof, rng) }},
 	{"a byte of a frame", func(f *file, rng *rand.Rand) ([]byte, []byte) {
@@ -172,13 +172,13 @@ func flipped(b []byte, rng *rand.Rand) []byte {
 	return b
 }
 
-// digest is what names a key.
+// digest is the digest by which proofs and links name a key.
 func digest(key []byte) []byte {
 	sum := sha256.Sum256(append([]byte("prove-model key\n"), key...))
 	return sum[:]
 }
 
-// with returns the proof with another header, which names the key, if there is one.
+// with returns the proof with the header h. If key is not nil, the header is changed to name that key.
 func (f *file) with(key []byte, h *schema.Header) []byte {
 	if key != nil {
 		h.Key = digest(key)
@@ -188,7 +188,7 @@ func (f *file) with(key []byte, h *schema.Header) []byte {
 	return assembled(frames)
 }
 
-// words is an alteration of a stream's words. Small streams count as much as large ones.
+// words makes an alteration that changes the words of a stream. Each stream is chosen with the same probability, whatever its size.
 func words(change func(list []uint32, f *file, rng *rand.Rand) []uint32) func(f *file, rng *rand.Rand) ([]byte, []byte) {
 	return func(f *file, rng *rand.Rand) ([]byte, []byte) {
 		var some []int
@@ -210,7 +210,7 @@ func words(change func(list []uint32, f *file, rng *rand.Rand) []uint32) func(f 
 	}
 }
 
-// widthOf is how many bits of a stream a word has.
+// widthOf is the number of bits of a word in a stream.
 func widthOf(packed bool) int {
 	if packed {
 		return 31
@@ -229,7 +229,7 @@ func split(b []byte, packed bool) (list []uint32) {
 	return list
 }
 
-// joined returns the stream of words.
+// joined is the inverse of split: it returns the stream with these words.
 func joined(list []uint32, packed bool) []byte {
 	width := widthOf(packed)
 	b := make([]byte, (width*len(list)+7)/8)
@@ -242,8 +242,8 @@ func joined(list []uint32, packed bool) []byte {
 	return b
 }
 
-// altered returns a golden file that was altered, with the verdicts of package verifier. One time in ten it is a frame
-// of another proof.
+// altered returns an altered golden file, with the verdicts of package verifier. One time in ten the alteration is that a frame
+// is replaced by one of another proof.
 func altered(files []*file, rng *rand.Rand) *line {
 	f := files[rng.IntN(len(files))]
 	for len(f.proof) > deep && rng.IntN(5) > 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/prove-model/prove-model/internal/schema"
 )
 
-// bases are keys of the sum of an input and three fixed tensors, under trees that go with a base or do not.
+// bases are keys of a circuit that adds an input and three fixed tensors. They differ in the tensors of the base, and in the trees, which
+// fit the base or not.
 func bases() (list []*line) {
 	b := &builder{}
 	x := b.input(-9, 9, 2)

@@ -13,19 +13,19 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// A built key is one of those about which two verifiers are likely to differ.
+// A built key is a key that is built by hand, because two verifiers are likely to differ about keys like it.
 type built struct {
 	name  string
-	valid bool // it is a key, and proofs of it hold
+	valid bool // verifiers must accept the key and proofs of it
 	graph *schema.Graph
-	run   *proving // nil: of any size and any inputs
+	run   *proving // the run that is proved; nil: one of any size and inputs
 }
 
-// A proving is a run that a prover who knows everything proves, whatever the verifier says of it.
+// A proving is a run that is proved honestly. Verifiers need not accept the proof.
 type proving struct {
 	text   *schema.Text // of the key
-	sizes  []int        // of its free dimensions
-	texts  int          // of the proof, 0 for one
+	sizes  []int        // of the key's free dimensions
+	texts  int          // the texts of the proof; 0 for a proof of one text
 	inputs [][]int32
 }
 
@@ -63,7 +63,8 @@ func (b *builder) table(t *schema.Table) uint32 {
 	return uint32(len(b.g.Tables))
 }
 
-// look looks up in a range of bits, each element of which but the first is what a remainder has.
+// look appends a look-up of acc in a range of bits[0] bits. If there are more numbers, the look-up leaves a remainder of as many bits as
+// these add up to, and the remainder is looked up in the same way with the rest of bits.
 func (b *builder) look(shape []uint64, acc *schema.Accumulator, bits ...uint32) {
 	s := &schema.Step{Shape: shape, Accumulator: acc, Table: b.table(&schema.Table{Bits: bits[0]})}
 	b.g.Steps = append(b.g.Steps, s)
@@ -94,7 +95,7 @@ func sum(constant int64, terms ...*schema.Linear) *schema.Accumulator {
 	return &schema.Accumulator{Constant: constant, Linear: terms}
 }
 
-// keeps and repeats are groups of views.
+// keeps and repeats are groups of views: an output axis that is an input axis, and output axes along which entries are repeated.
 func keeps(out, in uint32) *schema.Group {
 	return &schema.Group{Out: []uint32{out}, In: []uint32{in}, Strides: []int64{1}}
 }
@@ -103,15 +104,16 @@ func repeats(out ...uint32) *schema.Group {
 	return &schema.Group{Out: out, Strides: make([]int64, len(out))}
 }
 
-// division is ⌊x/d⌋ for x in [0, 999], of shape [2, 3].
+// division is the circuit of ⌊x/d⌋ for x in [0, 999], of shape [2, 3]. The divisor d is made from an input in [1, 100].
 type division struct {
-	of      []uint64                                                       // shape of what the divisor is made of, an input in [1, 100]
-	divisor func(b *builder, of uint32) (d uint32, through *schema.Linear) // nil: the input itself; through: what the steps read for it
-	labels  []uint32                                                       // of through, [0, 1] if nil
-	r       []uint32                                                       // bits of the ranges of the remainder, 7 if nil
-	q       func(b *builder, q uint32)                                     // looks the quotient up, if not in 10 bits
+	of      []uint64                                                       // shape of that input; nil: that of x
+	divisor func(b *builder, of uint32) (d uint32, through *schema.Linear) // makes d from the input; steps read through. nil: d is the input
+	labels  []uint32                                                       // of the axes of through's source; nil: [0, 1]
+	r       []uint32                                                       // bits of the ranges of the remainder (look); nil: 7
+	q       func(b *builder, q uint32)                                     // looks the quotient up; nil: in 10 bits
 }
 
+// graph builds the circuit: the divide step, the zero step x = d·q + r, and look-ups that keep r in [0, d) and q in its range.
 func (v division) graph() *schema.Graph {
 	b := &builder{}
 	shape := []uint64{2, 3}
@@ -146,7 +148,8 @@ func (v division) graph() *schema.Graph {
 	return &b.g
 }
 
-// as makes a divisor of a term: one that the steps read in its place, or that they do not see.
+// as makes a divisor that is a virtual tensor with the term l. With through the steps read this term in place of the divisor; otherwise
+// they read the divisor itself.
 func as(through bool, l func(of uint32) *schema.Linear) func(b *builder, of uint32) (uint32, *schema.Linear) {
 	return func(b *builder, of uint32) (uint32, *schema.Linear) {
 		d := b.virtual([]uint64{2, 3}, l(of))
@@ -157,7 +160,7 @@ func as(through bool, l func(of uint32) *schema.Linear) func(b *builder, of uint
 	}
 }
 
-// nested is an input below n virtual tensors.
+// nested is a chain of n virtual tensors, each equal to the one before, on an input.
 func nested(n int) *schema.Graph {
 	b := &builder{}
 	at := b.input(-5, 5, 2)
@@ -180,6 +183,7 @@ func namedTable(name string) *schema.Graph {
 	return g
 }
 
+// quotient looks a quotient, plus a constant, up in ranges of these bits (look); the last table begins at from.
 func quotient(constant int64, from int64, bits ...uint32) func(b *builder, q uint32) {
 	return func(b *builder, q uint32) {
 		if b.look([]uint64{2, 3}, sum(constant, term(1, q)), bits...); from != 0 {
@@ -188,6 +192,7 @@ func quotient(constant int64, from int64, bits ...uint32) func(b *builder, q uin
 	}
 }
 
+// allBuilt lists all built keys. valid in an entry is what docs/proof-format.md says of the key.
 func allBuilt() []built {
 	kept := []*schema.Group{keeps(0, 0), keeps(1, 1)}
 	whole := func(c int64) func(uint32) *schema.Linear {
@@ -235,7 +240,7 @@ func allBuilt() []built {
 	return slices.Concat(list, picks(), written(), threeFactors())
 }
 
-// logits has as output rows of a table, those of tokens, at n positions of them.
+// logits makes the output of a language model: for tokens, the entries of a table, at n positions, which the input at has.
 func (b *builder) logits(tokens, at uint32, n uint64) uint32 {
 	table := b.tensor(&schema.Tensor{Kind: schema.ByFormula, Shape: []uint64{4}, Formula: &schema.Formula{Kind: schema.Progression, Offset: 5, Step: 1}, Max: 9})
 	found := b.virtual([]uint64{1}, term(1, table, picked(tokens)))
@@ -246,7 +251,7 @@ func (b *builder) logits(tokens, at uint32, n uint64) uint32 {
 }
 
 // picks are keys with an input that is an index: it says which entry of an axis is the output. The
-// axis is longer than the text, so that runs pick entries within the text and beyond it.
+// axis is longer than the text, so that some runs pick entries beyond the text.
 func picks() (list []built) {
 	const length = 3 // of the text; the axis has 8
 	pick := func(terms func(x, y uint32) []*schema.Linear) *schema.Graph {
@@ -300,8 +305,8 @@ func picks() (list []built) {
 	return list
 }
 
-// written are keys of a model that writes any number of tokens, which are 0 always: the positions of the logits follow from that
-// number and from the length of the text.
+// written are keys of a model that writes any number of tokens. All tokens are 0. The number of written tokens and the length of the text
+// determine the positions of the logits.
 func written() (list []built) {
 	const length = 5
 	b := &builder{}
@@ -318,7 +323,7 @@ func written() (list []built) {
 		list = append(list, built{fmt.Sprintf("a text of %d tokens of which %d are written, by logits at %v", length, n, positions), right, &b.g,
 			&proving{&schema.Text{Writes: 1}, []int{length, n}, 0, [][]int32{make([]int32, length), positions}}})
 	}
-	// Two texts, with the positions of each: repeated where a text has fewer written tokens.
+	// Two texts, with the positions of both. The last position is repeated for a text with fewer written tokens.
 	for _, x := range []struct {
 		positions []int32
 		valid     bool
@@ -334,8 +339,8 @@ func written() (list []built) {
 	return slices.Concat(list, writtenInRoom())
 }
 
-// writtenInRoom are keys of a model that writes as many tokens as its key has positions, or fewer: then the last position is repeated. The
-// text goes where the positions say, and so must be within the tokens.
+// writtenInRoom are keys with a fixed number of positions, whose model writes that many tokens or fewer. If it writes fewer, the last
+// position is repeated. The written tokens are those behind the positions, which must be tokens of the text.
 func writtenInRoom() (list []built) {
 	const length = 5
 	for n := 1; n <= 2; n++ {
@@ -359,12 +364,12 @@ func writtenInRoom() (list []built) {
 	return list
 }
 
-// picked is a group of the first axes that an input wires.
+// picked is a group of a view that takes the entries of the first axis whose indexes are in the input ids.
 func picked(ids uint32) *schema.Group {
 	return &schema.Group{Out: []uint32{0}, In: []uint32{0}, Map: schema.PublicIndexes, Ids: ids}
 }
 
-// oneRow is a division by 1, whose remainder is one of the one row from 0 on.
+// oneRow is a division by 1. Its remainder is looked up in a table of a single row, 0.
 func oneRow() *schema.Graph {
 	g := division{r: []uint32{0}}.graph()
 	g.Tensors[1].Max = 1
@@ -384,7 +389,8 @@ func (b *built) line() *line {
 	return lineOf(b.name, key, b.valid, of, rng)
 }
 
-// lineOf is a key that is built by hand, with an honest proof if there is one.
+// lineOf is a line with a key that is built by hand, and an honest proof if one can be made. of has the run's sizes and inputs, and rng
+// draws those that it lacks.
 func lineOf(name string, key *schema.Key, valid bool, of *golden.Case, rng *rand.Rand) *line {
 	file := schema.Append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.Version), key)
 	l := &line{Name: name, Key: file, Built: true, Want: valid}

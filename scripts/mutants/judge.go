@@ -17,16 +17,16 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// A judge is the third verifier, as a program that is handed keys and proofs, and one that is handed links.
+// A judge is the third verifier. One program checks keys and proofs, and another one links.
 type judge struct {
 	proofs, links *handed
 
-	lines, valid, refused int
-	differ                int            // verdicts
-	causes                map[string]int // pairs of reasons that name different causes
+	lines, valid, refused int            // how many lines there were, and how many the command accepted and refused
+	differ                int            // how many verdicts differ
+	causes                map[string]int // how often both refused for different causes, by the pair of causes
 }
 
-// handed is a program that is handed files.
+// handed is a running program that reads files from its input and writes a line for each verdict.
 type handed struct {
 	command *exec.Cmd
 	in      io.WriteCloser
@@ -52,7 +52,7 @@ func start(c *exec.Cmd) (_ *handed, err error) {
 	return h, c.Start()
 }
 
-// ask hands files over, and says whether there is an answer.
+// ask sends files to the program, and returns its answer; there is false if there is none.
 func (h *handed) ask(files ...[]byte) (answer string, there bool, err error) {
 	for _, b := range files {
 		if _, err := h.in.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)); err != nil {
@@ -73,10 +73,10 @@ func (h *handed) end() error {
 	return nil
 }
 
-// kept is where files are kept that two verifiers do not agree about.
+// kept is the folder for files about which the two verifiers differ.
 const kept = "dist/mutants"
 
-// hold holds a line's verdict against the judge's.
+// hold compares a line's verdict with the judge's, and counts the result. It keeps the files if they differ.
 func (j *judge) hold(l *line) error {
 	to, files := j.proofs, [][]byte{l.Key, l.Proof}
 	if l.Former != nil {
@@ -105,7 +105,8 @@ func (j *judge) hold(l *line) error {
 		j.differ++
 		fmt.Fprintf(os.Stderr, "mutants: %s: docs/proof-format.md says that it is valid: %t\n", l.Name, l.Want)
 	}
-	// Whether it is the key or a proof for it that is too large is said by other errors in another order.
+	// The verifiers may differ in whether they refuse the key or the proof, for example when one of them is too large. So only valid or not
+	// is compared.
 	if verdict != want && (verdict == "valid" || want == "valid") {
 		j.differ++
 		fmt.Fprintf(os.Stderr, "mutants: %d: %s: the command says %s (%s), the judge %s (%s)\n", j.lines-1, l.Name, want, l.Reason, verdict, reason)
@@ -128,7 +129,7 @@ func (j *judge) keep(l *line) (err error) {
 	return os.WriteFile(name+".proof", l.Proof, 0o644)
 }
 
-// end says what has been found, and is an error if verdicts differ.
+// end prints the results. It returns an error if verdicts differ, or if too many files are refused for different causes.
 func (j *judge) end() error {
 	if err := errors.Join(j.proofs.end(), j.links.end()); err != nil {
 		return err
@@ -154,8 +155,8 @@ func (j *judge) end() error {
 	return nil
 }
 
-// mostOther is of how many files that are refused one may be for another cause: of several faults in a file either verifier
-// may come to another one first.
+// mostOther says that one in so many refused files may be refused for different causes: a file may have several faults, and the
+// verifiers may find different ones first.
 const mostOther = 100
 
 var (
@@ -166,15 +167,15 @@ var (
 	details   = regexp.MustCompile(`[0-9a-f]{64}|"[^"]*"|-?\d+(\.\d+)?`)
 )
 
-// cause is a reason without its details.
+// cause is a reason without its details, such as numbers and names.
 func cause(reason string) string {
 	reason = indexes.ReplaceAllString(malformed.ReplaceAllString(reason, ""), "")
 	reason = truncated.ReplaceAllString(many.ReplaceAllString(reason, "$1: too many messages"), "proof is truncated")
 	return details.ReplaceAllString(reason, "…")
 }
 
-// length matches reasons that are about the length of a message. The command compares lengths before it reads a message, the judge
-// after: so the judge may name another mistake in the same message first.
+// length matches causes that are about the length of a message. The command checks the length before it reads a message, and the judge
+// after it. So the judge may name another fault of the same message first.
 var length = regexp.MustCompile(`^(commitments|chunk …|io|opening|the public values|the end): (a stream of … bytes, … are due|frame of … bytes is over the limit of …)`)
 
 // same says whether two reasons name the same cause.
@@ -187,7 +188,7 @@ func same(command, judge string) bool {
 	if m == nil {
 		return false
 	}
-	// The judge's name of the sub-transcript that the message io holds; and of the parts of the public values.
+	// places are the judge's names of the parts of this message: of the sub-transcript in the message io, and of the public values.
 	places := map[string][]string{"io": {"io", "outputs"}, "the public values": {"the public values", "inputs", "outputs", "no public values"}}[m[1]]
 	if places == nil {
 		places = []string{m[1]}

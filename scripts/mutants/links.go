@@ -12,13 +12,13 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// link is a link of two keys, as a line has it.
+// link is a golden link of two keys, with its decoded message.
 type link struct {
 	*golden.Linked
 	message *schema.Link
 }
 
-// parsedLinks takes links apart.
+// parsedLinks decodes the messages of links.
 func parsedLinks(all []*golden.Linked) (list []*link) {
 	for _, l := range all {
 		m := &schema.Link{}
@@ -28,14 +28,14 @@ func parsedLinks(all []*golden.Linked) (list []*link) {
 	return list
 }
 
-// line is the link as it is kept: both verifiers have to say of it what its name does.
+// line is the unchanged link. Both verifiers must accept it, unless it is one of keys of different weights.
 func (l *link) line() *line {
 	m := &line{Name: l.Name, Former: l.Former, Key: l.Renewed, Proof: l.Link, Built: true, Want: !l.OfDifferentWeights}
 	m.judgeLink()
 	return m
 }
 
-// alteredLink alters a link, or a key of one. If it is a key, the link names the altered one.
+// alteredLink alters a link or one of its keys. If it alters a key, it changes the link to name the altered one.
 func alteredLink(all []*link, rng *rand.Rand) *line {
 	l := all[rng.IntN(len(all))]
 	m := &line{Former: l.Former, Key: l.Renewed, Proof: l.Link}

@@ -1,8 +1,8 @@
-// Command mutants makes keys that are nobody's: it changes the circuits of the golden
-// cases in their structure, after some that are built by hand, and proves honestly what the prover takes
-// of them; and golden files that were altered. It prints, a line each as JSON, the key, a proof, and what package
-// verifier says of both, which scripts/verify-mutants.py holds the second verifier against. With -judge it holds the
-// third one against it, in Rust, and prints what the two do not agree about.
+// Command mutants makes keys and proofs on which the verifiers of this repository are compared. The keys are built
+// by hand, or are those of the golden cases with the structure of their circuits changed; the proofs are honest
+// where the prover takes the key. Golden files that were altered come last. It prints a line of JSON for each key with its
+// proof and the verdict of package verifier, with which scripts/verify-mutants.py compares the second
+// verifier's. With -judge it compares the verdict with that of the third verifier, in Rust, and prints the differences.
 //
 //	go run ./scripts/mutants [-count 100] [-altered 0] [-seed 1] [-judge rust/target/release/judge]
 package main
@@ -24,20 +24,20 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// largest is the size of a golden key that is mutated: verifying in Python takes long.
+// largest is the most bytes of a golden key that is mutated, because verifying in Python takes long.
 const largest = 3000
 
 // A line is a key with a proof, and the verdicts of package verifier.
 type line struct {
 	Name     string // the case, and what was changed
-	Former   []byte `json:",omitempty"` // of a link: the key that the other takes the place of
+	Former   []byte `json:",omitempty"` // for a link: the key that Key replaces
 	Key      []byte
-	Proof    []byte // or the link
-	Honest   bool   // the proof was made for the key
-	Readable bool   // the key is one
-	Valid    bool   // and the proof proves it
-	Reason   string // why not
-	Built    bool   // by hand: then Want is what both verifiers have to say
+	Proof    []byte // the proof, or the link
+	Honest   bool   // the proof was made for this key
+	Readable bool   // the key can be read
+	Valid    bool   // the key can be read, and the proof or link is valid
+	Reason   string // why it is not valid
+	Built    bool   // the line is built by hand or a golden link: all verifiers must have the verdict Want
 	Want     bool
 }
 
@@ -81,7 +81,7 @@ func printed() func(*line) error {
 	}
 }
 
-// each says a line for each key that is built by hand, each mutant and each altered file.
+// each calls say with a line for each key that is built by hand, each mutant, each link and each altered file.
 func each(say func(*line) error) (err error) {
 	defer must.Catch(&err)
 	all := must.Get(golden.ReadAll(*folder))
@@ -100,7 +100,7 @@ func each(say func(*line) error) (err error) {
 	for _, l := range bases() {
 		must.OK(say(l))
 	}
-	// generator is that of a number, so that what it draws can be made again alone.
+	// Each line has a random generator of its own, so that it does not depend on the other lines.
 	generator := func(n int) *rand.Rand { return rand.New(rand.NewPCG(*seed, uint64(n))) }
 	for n := range *count {
 		rng := generator(n)
@@ -120,14 +120,15 @@ func each(say func(*line) error) (err error) {
 	return nil
 }
 
-// linkShare is of how many keys and files that are changed there is a link that is.
+// linkShare says that there is one altered link for so many changed keys and files.
 const linkShare = 8
 
-// tries is how often a mutation is drawn again for a key that can be proved, which most that
+// tries is the most mutations that are drawn to find a key that can be proved. Most keys that
 // are changed at random cannot.
 const tries = 12
 
-// mutant changes a case until it can be proved, or long enough.
+// mutant returns a changed case. It draws changes until the changed key can be proved, at most tries times; otherwise the proof is the
+// golden one under the changed key's name.
 func mutant(c *golden.Case, rng *rand.Rand) *line {
 	l := &line{}
 	for range 1 + rng.IntN(tries) {
@@ -147,7 +148,7 @@ func mutant(c *golden.Case, rng *rand.Rand) *line {
 	return l
 }
 
-// judge sets the verdicts.
+// judge sets the verdicts of package verifier on a key and a proof.
 func (l *line) judge() {
 	var key *proof.Key
 	l.judged(func() (err error) {
@@ -160,7 +161,7 @@ func (l *line) judge() {
 	})
 }
 
-// judged sets the verdicts: whether the key can be read, and whether the proof is valid.
+// judged sets the verdicts: whether the key can be read, by read, and whether the proof is valid, by verify.
 func (l *line) judged(read, verify func() error) {
 	err := read()
 	if l.Readable = err == nil; l.Readable {

@@ -10,19 +10,19 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// A mutation is a key as its schema has it, so that it may be one that no circuit is.
+// A mutation is a key as a message of the schema, which can be changed to one that describes no valid circuit.
 type mutation struct {
 	rng  *rand.Rand
-	head []byte
+	head []byte // of the key's file: magic and version
 	key  *schema.Key
-	what []string
+	what []string // the changes so far
 }
 
 func newMutation(file []byte, rng *rand.Rand) *mutation {
 	n := len(proof.KeyMagic) + 4
 	m := &mutation{rng: rng, head: file[:n], key: &schema.Key{}}
 	must.OK(schema.Decode(file[n:], m.key))
-	// Proofs of few bits are short, and say as much about what a verifier accepts.
+	// Proofs with few bits of security are short, and test a verifier as well.
 	if rng.IntN(8) > 0 {
 		m.key.Security.TargetBits, m.key.Security.GrindBits = uint32(20+rng.IntN(20)), uint32(8+rng.IntN(3))
 	}
@@ -31,7 +31,7 @@ func newMutation(file []byte, rng *rand.Rand) *mutation {
 
 func (m *mutation) encode() []byte { return schema.Append(bytes.Clone(m.head), m.key) }
 
-// change changes one thing: one of the shapes that a circuit may have otherwise, or any field.
+// change applies one of shapes, or changes any field of the key.
 func (m *mutation) change() {
 	if m.key.Graph != nil && m.rng.IntN(3) > 0 {
 		for range 20 {
@@ -50,7 +50,8 @@ type site struct {
 	value reflect.Value
 }
 
-// field changes any field of a message: of a kind that is drawn first, so that long lists do not take all.
+// field changes a field of a message or of the messages in it. It first draws the kind of field and then one of that kind. So fields of
+// messages in long lists are not drawn more often than others.
 func (m *mutation) field(of any) {
 	kinds := map[string][]site{}
 	var names []string
@@ -80,12 +81,12 @@ func (m *mutation) field(of any) {
 	m.value(s.value)
 }
 
-// names are ones of characters that are letters to some and nothing to others.
+// names are names with characters that implementations may treat differently, such as those that are not in all versions of Unicode.
 var names = []string{"", "a", "\n", "é", "\u00a0", "\u200b", "\u202e", "\ufeff", "\u0378", "\u1c89", "\U0001e6c0", "\U00016d40", "\U0001fadf", "\ue000", "\U000e0001",
 	"\U000e0100", "\U0002ebf0", "\U00031350", "\U000323b0", "\u2fff", "\u31ef", "\U00040000", "\U0010ffff", "\u3000", "\u00ad", "\U00013430", "\U00013440",
 	"\uffff", "\ufdd0", "\u2065", "\u115f", "\U000110bd", "\x7f", "\u0600", "a\u0301", "\u180e", "\U0001d173"}
 
-// value changes a value: a number by a little or a lot, a list by an element.
+// value changes a value: a number by a little or a lot, a list in one element, a message by adding or clearing it.
 func (m *mutation) value(v reflect.Value) {
 	r := m.rng
 	switch v.Kind() {

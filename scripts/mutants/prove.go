@@ -18,15 +18,15 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// most is the number of entries of a circuit that is run.
+// most is the most entries (size) of a circuit that is run.
 const most = 1 << 17
 
-// prove makes an honest proof for a mutated key, whose root it sets, from the case's weights
-// and inputs where they still fit and from others where not; nil if there is none.
+// prove makes an honest proof for a mutated key, or returns nil if that cannot be done. It uses the case's weights
+// and inputs where they still fit, and draws others where not. The key that it returns has the root of these weights.
 func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	what := "reading the key"
 	defer func() {
-		if p := recover(); p != nil { // which would be a bug of the prover, and no key's
+		if p := recover(); p != nil { // a panic is a bug of the prover, whatever the key
 			panic(fmt.Sprintf("%s, a mutant of %s: %v\n%x", what, c.Name, p, file))
 		}
 	}()
@@ -74,8 +74,8 @@ func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
 	return &golden.Files{Key: own.Encoded(), Proof: out.Bytes()}
 }
 
-// revealed has some runs state the greatest entries of outputs, where that can be proved, or hide inputs and outputs; none without a
-// generator.
+// revealed makes some runs, at random, state only the greatest entries of outputs, where that can be proved, or hide inputs and outputs.
+// Without a generator it changes nothing.
 func revealed(t *model.Template, in model.Instance, wit *forward.Witness, rng *rand.Rand) (*forward.Witness, model.Instance, error) {
 	if rng == nil {
 		return wit, in, nil
@@ -133,7 +133,7 @@ func instance(c *golden.Case, t *model.Template, rng *rand.Rand) model.Instance 
 	return in
 }
 
-// size is the number of entries of all tensors of a circuit and its steps.
+// size estimates the work of running a circuit: the entries of all tensors and steps, and a part of the products' operations.
 func size(g *model.Graph) int {
 	n := 0
 	for i := range g.Tensors {
@@ -148,6 +148,7 @@ func size(g *model.Graph) int {
 	return n
 }
 
+// weights are those of the case for the tensors whose size still fits, and drawn ones for the others.
 func weights(c *golden.Case, g *model.Graph, rng *rand.Rand) model.Weights {
 	w := make(model.Weights, len(g.Tensors))
 	for _, id := range g.FixedIDs() {
@@ -161,7 +162,8 @@ func weights(c *golden.Case, g *model.Graph, rng *rand.Rand) model.Weights {
 	return w
 }
 
-// inputs are those of a circuit, nil if what follows from those that are given could not be run.
+// inputs are those of the case where they still fit, and drawn ones elsewhere. They are nil if an input that follows from the given ones
+// would be out of its range.
 func inputs(c *golden.Case, g *model.Graph, rng *rand.Rand) [][]int32 {
 	given := g.Given()
 	list := make([][]int32, len(given))
@@ -194,7 +196,7 @@ func within(v []int32, t *model.Tensor) bool {
 	return true
 }
 
-// drawn are entries of a tensor.
+// drawn are random entries of a tensor, within its range.
 func drawn(t *model.Tensor, rng *rand.Rand) []int32 {
 	v := make([]int32, model.Size(t.Shape))
 	for i := range v {
@@ -203,7 +205,7 @@ func drawn(t *model.Tensor, rng *rand.Rand) []int32 {
 	return v
 }
 
-// renamed is the proof of a golden case under the name of another key, with its checksum.
+// renamed is the proof of a golden case, changed to name another key, with a correct checksum.
 func renamed(of golden.Files, key []byte) []byte {
 	file := bytes.Replace(of.Proof, digest(of.Key), digest(key), 1)
 	end := protowire.AppendBytes([]byte{0x3a}, make([]byte, sha256.Size))

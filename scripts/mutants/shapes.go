@@ -7,7 +7,7 @@ import (
 	"github.com/prove-model/prove-model/internal/schema"
 )
 
-// shapes are ways to say the same otherwise, or nearly so: a circuit that is changed like this
+// shapes are changes to a circuit that keep its meaning, or nearly so. A circuit that is changed in this way
 // can often still be proved. apply gives up (skip) if there is nothing to change.
 var shapes = []struct {
 	name  string
@@ -17,7 +17,7 @@ var shapes = []struct {
 	{"a virtual divisor", (*mutation).virtualDivisor},
 	{"a virtual operand", (*mutation).virtualOperand},
 	{"a virtual operand", (*mutation).virtualOperand},
-	// Puts virtual tensors upon each other.
+	// Puts a chain of virtual tensors in front of an output.
 	{"nested virtual tensors", func(m *mutation) {
 		g := m.graph()
 		skip(len(g.Outputs) == 0)
@@ -37,7 +37,7 @@ var shapes = []struct {
 		l := m.term(func(l *schema.Linear) bool { return l.View != nil })
 		l.View.Fill = m.one(1, -1, 7, 1<<30-1, 1<<30, -1<<30)
 	}},
-	// Makes groups without source axes, which repeat, one group.
+	// Joins groups without source axes, which repeat entries, into one group.
 	{"groups made one", func(m *mutation) {
 		l := m.term(func(l *schema.Linear) bool {
 			n := 0
@@ -64,7 +64,7 @@ var shapes = []struct {
 		}
 		l.View.Groups = rest
 	}},
-	// Says an affine group by indexes.
+	// Replaces an affine group by one with a list of indexes.
 	{"a group of indexes", func(m *mutation) {
 		g := m.group(func(g *schema.Group) bool {
 			return g.Map == schema.Affine && len(g.In) == 1 && len(g.Out) == 1 && len(g.Sums) == 0
@@ -79,7 +79,7 @@ var shapes = []struct {
 		g := m.group(func(g *schema.Group) bool { return g.Map == schema.Affine && len(g.Sums) == 0 })
 		g.Map, g.Strides, g.Base = schema.Reshape, nil, 0
 	}},
-	// Has an input wire an axis.
+	// Makes the map of a group one by public indexes, from an input.
 	{"a group of public indexes", func(m *mutation) {
 		g := m.group(func(g *schema.Group) bool { return len(g.In) == 1 && g.Map != schema.PublicIndexes })
 		in := m.graph().Inputs
@@ -138,7 +138,7 @@ var shapes = []struct {
 		from, constant := m.one(0, -1<<9, t.Min), m.one(0, 0, 1, -t.Min)
 		m.ranged(len(g.Steps), id, t.Shape, t.Scales, constant, uint32(m.one(0, 1, 4, 8, 10)), uint32(m.one(0, 0, 1, 4, 8)), from)
 	}},
-	// Has what is looked up alone in a range looked up in a smaller one, with a remainder.
+	// Replaces a look-up of a tensor in a range by one in a smaller range, with a remainder.
 	{"a look-up with a shift", func(m *mutation) {
 		g := m.graph()
 		var at []int
@@ -197,7 +197,7 @@ var shapes = []struct {
 		}
 		*pick(m, at) = pick(m, names)
 	}},
-	// Has the first axes of the same length as an input's scale with a new dimension.
+	// Adds a free dimension, with which all first axes scale that are as long as the first input's.
 	{"a free dimension", func(m *mutation) {
 		g := m.graph()
 		skip(len(g.Inputs) == 0 || len(m.known(g.Inputs[0]).Shape) == 0)
@@ -278,7 +278,7 @@ var shapes = []struct {
 				Writes: schema.Enum(m.rng.IntN(3)), Template: pick(m, bytes32),
 			})
 		}
-		if one := m.key.Texts[0]; m.rng.IntN(3) == 0 { // of a model of strings, mostly one that says nothing else
+		if one := m.key.Texts[0]; m.rng.IntN(3) == 0 { // a model of strings, whose text mostly has no other fields
 			one.Vocabulary = pick(m, bytes32)
 			if m.rng.IntN(4) > 0 {
 				*one = schema.Text{Vocabulary: one.Vocabulary}
@@ -296,7 +296,7 @@ var shapes = []struct {
 			binary.LittleEndian.PutUint32(t.Root, uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31)))
 		}
 	}},
-	// Has the base of another list, mostly with as many trees as that asks for.
+	// Makes the base another list of tensors, mostly with as many trees as it needs.
 	{"a base", func(m *mutation) {
 		g := m.graph()
 		var fixed []uint32
@@ -331,7 +331,7 @@ var shapes = []struct {
 // nothing is the panic of skip.
 type nothing struct{}
 
-// skip gives a shape up that has nothing to change.
+// skip ends a shape if there is nothing that it could change.
 func skip(without bool) {
 	if without {
 		panic(nothing{})
@@ -349,7 +349,7 @@ func (m *mutation) applied(shape func(m *mutation)) (ok bool) {
 	return true
 }
 
-// pick is any of a list.
+// pick draws an element of a list, and skips if it is empty.
 func pick[T any](m *mutation, list []T) T {
 	skip(len(list) == 0)
 	return list[m.rng.IntN(len(list))]
@@ -357,7 +357,7 @@ func pick[T any](m *mutation, list []T) T {
 
 func (m *mutation) graph() *schema.Graph { return m.key.Graph }
 
-// known is a tensor by its identifier, if that is one.
+// known is the tensor with this identifier. It skips if there is none.
 func (m *mutation) known(id uint32) *schema.Tensor {
 	skip(int(id) >= len(m.graph().Tensors))
 	return m.graph().Tensors[id]
@@ -370,6 +370,7 @@ func (m *mutation) tensor(t *schema.Tensor) uint32 {
 	return uint32(len(g.Tensors) - 1)
 }
 
+// step draws a step of kind k, and returns it with its index.
 func (m *mutation) step(k schema.Enum) (*schema.Step, int) {
 	var at []int
 	for i, s := range m.graph().Steps {
@@ -381,7 +382,7 @@ func (m *mutation) step(k schema.Enum) (*schema.Step, int) {
 	return m.graph().Steps[i], i
 }
 
-// terms are the summands of all accumulators and virtual tensors.
+// terms are the linear terms of all accumulators and virtual tensors.
 func (m *mutation) terms() (list []*schema.Linear) {
 	for _, t := range m.graph().Tensors {
 		list = append(list, t.Definition...)
@@ -392,7 +393,7 @@ func (m *mutation) terms() (list []*schema.Linear) {
 	return list
 }
 
-// of is a message, or an empty one in place of what is not there.
+// of is the message, or an empty one if it is nil.
 func of[T any](message *T) *T {
 	if message == nil {
 		return new(T)
@@ -400,21 +401,22 @@ func of[T any](message *T) *T {
 	return message
 }
 
+// term draws a linear term for which ok holds.
 func (m *mutation) term(ok func(*schema.Linear) bool) *schema.Linear {
 	list := slices.DeleteFunc(m.terms(), func(l *schema.Linear) bool { return !ok(l) })
 	return pick(m, list)
 }
 
-// group is any group of a view for which ok holds, with the shapes of source and output
-// unknown to it.
+// group draws a group of a view for which ok holds.
 func (m *mutation) group(ok func(*schema.Group) bool) *schema.Group {
 	l := m.term(func(l *schema.Linear) bool { return slices.ContainsFunc(of(l.View).Groups, ok) })
 	return pick(m, slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *schema.Group) bool { return !ok(g) }))
 }
 
+// one draws one of the numbers.
 func (m *mutation) one(of ...int64) int64 { return of[m.rng.IntN(len(of))] }
 
-// identity is a view that changes nothing, in one of the ways to say so.
+// identity is a view that changes nothing, in one of the ways in which such a view can be written.
 func (m *mutation) identity(shape []uint64) *schema.View {
 	v := &schema.View{}
 	if m.rng.IntN(4) == 0 {
@@ -446,7 +448,7 @@ func (m *mutation) identity(shape []uint64) *schema.View {
 	return v
 }
 
-// virtual appends a tensor that is another one, possibly times a number.
+// virtual appends a virtual tensor that is the tensor of times a coefficient.
 func (m *mutation) virtual(of uint32, coefficient int64) uint32 {
 	t := m.graph().Tensors[of]
 	l := &schema.Linear{Coefficient: coefficient, Source: of}
@@ -457,7 +459,8 @@ func (m *mutation) virtual(of uint32, coefficient int64) uint32 {
 		Min: -1<<30 + 1, Max: 1<<30 - 1, Definition: []*schema.Linear{l}})
 }
 
-// repeated appends a tensor that is the first entry along some axes of another one, repeated.
+// repeated appends a virtual tensor of the same shape as the tensor of. Along some axes it repeats the first entry of that tensor. All
+// entries are multiplied by a coefficient.
 func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
 	t := m.graph().Tensors[of]
 	small := &schema.View{}
@@ -496,8 +499,8 @@ func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
 		Min: -1<<30 + 1, Max: 1<<30 - 1, Definition: []*schema.Linear{{Coefficient: coefficient, Source: first, View: wide}}})
 }
 
-// virtualDivisor puts a virtual tensor in the place of a divisor: in the step alone, or in the
-// equation and the range of the divisor as well.
+// virtualDivisor replaces the divisor of a division by a virtual tensor made from it, also in the
+// equation and the range check of the next steps. There it puts the virtual tensor or its source.
 func (m *mutation) virtualDivisor() {
 	s, i := m.step(schema.Divide)
 	steps := m.graph().Steps
@@ -511,8 +514,8 @@ func (m *mutation) virtualDivisor() {
 	}
 	s.Divisor = d + 1
 	def := m.graph().Tensors[d].Definition[0]
-	through := m.rng.IntN(3) > 0 // the divisor's source, and not itself
-	// The divisor's terms may have been those of what it was a view of.
+	through := m.rng.IntN(3) > 0 // the steps read the divisor's source, not the divisor itself
+	// If the old divisor was a view of another tensor, the steps may read that tensor.
 	was := old
 	if t := m.graph().Tensors[old]; len(t.Definition) == 1 {
 		was = t.Definition[0].Source
@@ -548,7 +551,7 @@ func axesOf[T any](shape []T) (labels []uint32) {
 	return labels
 }
 
-// axesThrough are the axes of a term that its source's axes become, in order.
+// axesThrough are the output axes that the axes of a term's source become, in order.
 func axesThrough(l *schema.Linear) (labels []uint32) {
 	for _, g := range of(l.View).Groups {
 		if len(g.In) == 1 {
@@ -558,7 +561,7 @@ func axesThrough(l *schema.Linear) (labels []uint32) {
 	return labels
 }
 
-// virtualOperand puts a virtual tensor in the place of what is read somewhere.
+// virtualOperand replaces an operand of a step, or an output, by a virtual tensor made from it.
 func (m *mutation) virtualOperand() {
 	var at []*uint32
 	for _, s := range m.graph().Steps {
@@ -577,7 +580,7 @@ func (m *mutation) virtualOperand() {
 	*p = m.virtual(*p, m.one(1, 1, 1, 1, 2, -1, 0))
 }
 
-// table is one of the circuit that has no values, or a new one.
+// table is the number of a range table of the circuit with these bits and least value, or of a new one.
 func (m *mutation) table(bits uint32, from int64) uint32 {
 	g := m.graph()
 	for i, t := range g.Tables {
@@ -589,7 +592,8 @@ func (m *mutation) table(bits uint32, from int64) uint32 {
 	return uint32(len(g.Tables))
 }
 
-// ranged appends the look-up of a tensor in a range, at a place among the steps.
+// ranged inserts a look-up of a tensor plus a constant in a range, at index at among the steps. With a shift, it also looks the remainder
+// up.
 func (m *mutation) ranged(at int, of uint32, shape []uint64, scales []uint32, constant int64, bits, shift uint32, from int64) {
 	g := m.graph()
 	s := &schema.Step{Kind: schema.Lookup, Name: "range", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Shift: shift, Table: m.table(bits, from),
@@ -604,7 +608,7 @@ func (m *mutation) ranged(at int, of uint32, shape []uint64, scales []uint32, co
 	g.Steps = slices.Insert(g.Steps, at, list...)
 }
 
-// unused takes away a table that nothing looks up in any more.
+// unused removes a table, unless a step looks up in it.
 func (m *mutation) unused(table uint32) {
 	g := m.graph()
 	for _, s := range g.Steps {

@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/internal/schema"
 )
 
-// threeFactors are keys of tensors that products define, in a way that goes or does not: of a step y[t, j] = Σ_{e,k}
-// by[t, e]·x[t, k]·w[e, j, k], by way of z = by·x.
+// threeFactors are keys with a tensor that a product defines, in ways that are valid or not. Their step is y[t, j] = Σ_{e,k}
+// by[t, e]·x[t, k]·w[e, j, k], and the tensor is z = by·x.
 func threeFactors() (list []built) {
 	const by, x, w, z, y = 0, 1, 2, 3, 4
 	for _, c := range []struct {

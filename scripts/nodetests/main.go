@@ -1,14 +1,14 @@
-// Command nodetests runs the backend tests of the onnx package, which
+// Command nodetests runs the backend tests of Python's package onnx, which
 // scripts/nodetests/write.py has written to a folder, in one process. See
 // scripts/node-tests.sh.
 //
 // A test is right if the integer model's outputs are those that the package has:
 // exactly where they are integers or truth values, and otherwise within a fraction
-// of their range. An input that decides on shapes, as the reader's error says, is
-// fixed in the model (onnx.Options.Fixed): the table has such tests in a column of
-// their own. What is right in the mode auto is quantised and run in the others as well,
-// which have bars of their own: none may be refused there, and those that are beyond the
-// bar are in a list.
+// of their range. An input on which shapes depend, as the reader's error says, is
+// fixed in the model (onnx.Options.Fixed); the table has such tests in a column of
+// their own. A test that is right in the mode auto is quantised and run in the other modes
+// too. These have error bounds (bars) of their own. No such test may be refused there, and
+// those beyond the bar are in a list.
 package main
 
 import (
@@ -36,7 +36,7 @@ import (
 type test struct {
 	Name string
 	Op   string
-	Odd  string // why it is not one of numeric tensors
+	Odd  string // if not "", why it is no test of numeric tensors
 }
 
 // The settings of a run.
@@ -126,8 +126,8 @@ func run(w io.Writer) (ok bool, err error) {
 	return ok, nil
 }
 
-// inModes counts what is beyond the bars of the other modes, and returns refusals and those
-// that the list has not; or it writes the list.
+// inModes counts the tests that are beyond the bars of the other modes. It returns a line for each test that is refused in a mode, or that
+// is beyond the bar and not in the list. With -update it writes the list instead.
 func inModes(w io.Writer, tests []test, results []result) (lost []string) {
 	var list []string
 	text := []byte{}
@@ -163,7 +163,7 @@ func inModes(w io.Writer, tests []test, results []result) (lost []string) {
 	return lost
 }
 
-// limited gives f up after a time. What it does then goes on, to no effect.
+// limited returns the result of f, or a refusal if f takes longer than limit. In that case f goes on running, and its result is dropped.
 func limited(limit time.Duration, f func() result) result {
 	done := make(chan result, 1)
 	go func() { done <- f() }()
@@ -175,8 +175,8 @@ func limited(limit time.Duration, f func() result) result {
 	}
 }
 
-// kept compares the results with the list of tests that must be right, or writes
-// it.
+// kept returns a line for each test of the list of tests that must be right which is not. With
+// -update it writes the list instead.
 func kept(tests []test, results []result) (lost []string) {
 	if *keep == "" {
 		return nil
@@ -250,7 +250,7 @@ var file = regexp.MustCompile(`^(model|(in|out)put [0-9]+): [^ ]*: `)
 
 var quoted = regexp.MustCompile(`"[^"]*"|\[[-0-9 ]*\]|[-0-9.e+]*[0-9]`)
 
-// general is a reason without names and numbers.
+// general is a reason for a refusal without names and numbers, so that equal reasons are counted together.
 func general(why string) string {
 	line, rest, _ := strings.Cut(file.ReplaceAllString(why, ""), "\n")
 	if strings.HasSuffix(line, "cannot be used:") {

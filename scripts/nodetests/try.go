@@ -19,15 +19,15 @@ import (
 	"github.com/prove-model/prove-model/onnx"
 )
 
-// verdict is what became of a test.
+// verdict is the result of a test.
 type verdict string
 
 const (
 	right      verdict = "right"
 	rightFixed verdict = "right, fixed" // with inputs fixed in the model
 	refused    verdict = "refused"
-	said       verdict = "said" // off, by more than what the command warns about
-	odd        verdict = "odd"  // not of numeric tensors
+	said       verdict = "said" // the outputs are off, and the command warns of it
+	odd        verdict = "odd"  // no test of numeric tensors
 	wrong      verdict = "wrong"
 	crash      verdict = "crash"
 )
@@ -35,28 +35,28 @@ const (
 type result struct {
 	verdict verdict
 	why     string
-	fixed   []string // the inputs that were
-	modes   []result // in the other modes, in their order; nil if it is not right in auto
-	all     bool     // whether these are all
+	fixed   []string // the inputs that were fixed in the model
+	modes   []result // in the other modes, in the order of modes; nil if the test is not right in auto
+	all     bool     // all inputs were fixed
 	proved  bool
 }
 
-// bar is how far floats may be from what the package has, in units of their range.
+// bar is how far floats may be from those that the package has, as a fraction of their range.
 const bar = 0.005
 
-// saidBar is how far a run may be from the float model without a warning of the command; no
-// integer may be.
+// saidBar is how far the outputs of a run may be from those of the float model without a warning of
+// the command, as a fraction of their range. Integers must be equal.
 const saidBar = 0.01
 
-// modes are the others, with their bars: a value of 8 bits is off by 0.2 % when it is rounded
-// once, and a function may be steep.
+// modes are the modes other than auto, with their bars. A value of 8 bits is off by 0.2 % when it is
+// rounded once, and a steep function makes that more.
 var modes = []struct {
 	name string
 	bar  float64
 }{{"w8a8", 0.05}, {"exact", 0.002}}
 
-// try runs a test of a folder on integers and, before the end, proves it. Where drawn is set,
-// all but what is off without a warning is right.
+// try runs the test in the folder dir on integers and, if it is not later than end, proves it. If drawn is
+// set, only outputs that are off without a warning are wrong.
 func try(dir string, t test, drawn bool, end time.Time, rng *rand.Rand) (r result) {
 	if t.Odd != "" {
 		return result{verdict: odd, why: t.Odd}
@@ -73,7 +73,7 @@ func try(dir string, t test, drawn bool, end time.Time, rng *rand.Rand) (r resul
 	return r
 }
 
-// ran is try of a test that the model's reader or the quantiser may refuse.
+// ran is try for a test of numeric tensors. Its error is that of the model's reader or the quantiser, which refuse the test.
 func ran(dir string, drawn bool, end time.Time, rng *rand.Rand) (r result, err error) {
 	defer must.Catch(&err)
 	want := must.Get(tensors(dir, "output"))
@@ -124,7 +124,7 @@ func ran(dir string, drawn bool, end time.Time, rng *rand.Rand) (r result, err e
 	return r, nil
 }
 
-// warned reports whether the command warns of a run.
+// warned reports whether the command would warn about a run with the outputs got, where the float model's are float.
 func warned(got, float []provemodel.Tensor) bool {
 	for i, f := range float {
 		a, err := provemodel.Compare(got[i], f)
@@ -135,7 +135,7 @@ func warned(got, float []provemodel.Tensor) bool {
 	return false
 }
 
-// inMode quantises a test that is right in another mode, and runs it.
+// inMode quantises the model in another mode, and runs and compares it.
 func inMode(ctx context.Context, m *provemodel.Model, in provemodel.Input, want onnx.Inputs, mode string, bar float64) result {
 	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, &provemodel.QuantiseOptions{Mode: mode})
 	if err != nil {
@@ -151,7 +151,7 @@ func inMode(ctx context.Context, m *provemodel.Model, in provemodel.Input, want 
 	return result{verdict: right}
 }
 
-// tensors reads input_0.pb, input_1.pb …, or outputs, of a folder.
+// tensors reads the files input_0.pb, input_1.pb and so on of a folder, or those of its outputs; what is "input" or "output".
 func tensors(dir, what string) (onnx.Inputs, error) {
 	var list onnx.Inputs
 	for i := 0; ; i++ {
@@ -167,14 +167,14 @@ func tensors(dir, what string) (onnx.Inputs, error) {
 	}
 }
 
-// depends finds the names of inputs in a reason: of one itself, or of those that a value is
-// computed from.
+// depends finds the parts of an error that name inputs which the reader needs: an input itself, or those
+// that a value is computed from.
 var depends = regexp.MustCompile(`"[^"]*" depends on the model's inputs?( "[^"]*",?)*`)
 
 var name = regexp.MustCompile(`"([^"]*)"`)
 
-// open reads a test's model and input. Inputs that the reader cannot do without
-// are fixed, or all of them.
+// open reads a test's model and the input that is left. It fixes the inputs that the
+// reader needs to know in the model, or all of them if whole is set, and returns their names.
 func open(dir string, whole bool) (*provemodel.Model, provemodel.Input, []string, error) {
 	all, err := tensors(dir, "input")
 	if err != nil {
@@ -215,7 +215,8 @@ func open(dir string, whole bool) (*provemodel.Model, provemodel.Input, []string
 	}
 }
 
-// compare says how outputs differ from those that are wanted; "" if they do not.
+// compare returns in words how outputs differ from those that are wanted, or "" if they do not. bar is the allowed error of floats as a
+// fraction of their range.
 func compare(got []provemodel.Tensor, want onnx.Inputs, bar float64) string {
 	if len(got) != len(want) {
 		return fmt.Sprintf("%d outputs, not %d", len(got), len(want))
@@ -253,12 +254,12 @@ func compare(got []provemodel.Tensor, want onnx.Inputs, bar float64) string {
 // alterations is how many bits of a proof are changed, one at a time.
 const alterations = 8
 
-// proves proves a test's run, verifies the proof, and that it is refused with a bit of it
-// changed, wherever that is: in the header, the inputs and outputs, what was sent, or what
-// was opened.
+// proves proves a test's run and verifies the proof. It also checks that the proof is refused when a bit
+// is changed, anywhere in it: in the header, the inputs and outputs, the prover's messages, or the
+// openings.
 func proves(ctx context.Context, circuit *provemodel.Circuit, in provemodel.Input, rng *rand.Rand) (err error) {
 	defer must.Catch(&err)
-	// Little security makes it quick; a flipped bit is refused all the same.
+	// Few bits of security make it quick; a flipped bit must be refused all the same.
 	committed := must.Get(provemodel.Commit(ctx, circuit, &provemodel.CommitOptions{SecurityBits: 60, GrindBits: 2}))
 	p := must.Get(provemodel.Prove(ctx, committed, in, nil))
 	verify := func(file []byte) error {

@@ -6,7 +6,7 @@
 //
 //	go run ./web/build -server FOLDER
 //
-// leaves what the page of `prove-model serve` verifies with: the package's scripts, and its module compressed.
+// leaves the verifier for the page of `prove-model serve`: the scripts of the npm package, and its WebAssembly module compressed.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// forServer makes the package, and leaves what a page needs of it.
+// forServer makes the npm package, and copies to out the files that the server's page needs.
 func forServer(out string) (err error) {
 	defer must.Catch(&err)
 	temp := must.Get(os.MkdirTemp("", ""))
@@ -76,7 +76,7 @@ func run(out string) (err error) {
 	return os.WriteFile(filepath.Join(out, "verifier.html"), page, 0o644)
 }
 
-// npmPackage makes the package in a folder.
+// npmPackage makes the npm package in a folder.
 func npmPackage(npm string) (err error) {
 	defer must.Catch(&err)
 	must.OK(os.MkdirAll(npm, 0o755))
@@ -103,9 +103,10 @@ func npmPackage(npm string) (err error) {
 	return nil
 }
 
-// page assembles the page, of which everything is a part: scripts and styles by the
-// digest that the page's own policy names, so that nothing else can run in it or be
-// loaded by it.
+// page assembles the page, a single file with all its parts. The page's content security
+// policy names the digests of its script and its style sheet, so that nothing else can run in
+// it or be loaded by it. compressed is the size of the compressed module. npm is the folder
+// with the npm package.
 func page(npm string) (page []byte, compressed int, err error) {
 	defer must.Catch(&err)
 	read := func(path string) string {
@@ -137,7 +138,7 @@ func page(npm string) (page []byte, compressed int, err error) {
 	return []byte(replaced), len(packed), nil
 }
 
-// script makes a module into a script: in the page there is one scope.
+// script makes a script of a JavaScript module by removing the exports: the parts of the page share one scope.
 func script(module string) string { return strings.ReplaceAll(module, "\nexport ", "\n") }
 
 func digest(part string) string {

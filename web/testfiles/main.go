@@ -1,10 +1,10 @@
-// Command testfiles proves small models whose keys and proofs the tests of the web
-// verifier show: large ones, names that are no use to a browser, text and pictures.
+// Command testfiles proves small models for the tests of the web verifier, which show their keys
+// and proofs: large files, names that are hostile to a browser, text and pictures.
 //
 //	go run ./web/testfiles FOLDER
 //
-// leaves NAME/key.vk and NAME/run.proof for each, and in story/model a language model for
-// the command.
+// leaves NAME/key.vk and NAME/run.proof for each model. It also leaves a language model in
+// story/model, which the tests prove with the command.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/prove-model/prove-model/internal/story"
 )
 
-// hostile is what a page that puts names into HTML would run.
+// hostile is a name with a script, which a page that puts names into HTML unescaped would run.
 const hostile = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 
 type testCase struct {
@@ -80,6 +80,7 @@ func main() {
 	}
 }
 
+// write quantises the case's model with its input, proves a run, and writes key and proof to a folder.
 func (c testCase) write(folder string) (err error) {
 	defer must.Catch(&err)
 	ctx := context.Background()

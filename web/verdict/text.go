@@ -14,36 +14,36 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// Text is what a proof states of a text. Without the tokenizer it has no words.
+// Text is what a proof states about a text.
 type Text struct {
-	Tokenizer    string // SHA-256 of the key's tokenizer in hexadecimal digits; empty if it names none
+	Tokenizer    string // SHA-256 of the key's tokenizer in hexadecimal digits; empty if the key names none
 	PromptTokens []int
-	Generated    bool     // whether the key says that the model wrote tokens after the prompt
-	Ended        bool     // whether the last of these ends the text
-	Tokens       []Choice // that the model wrote
-	Words        *Words   // nil without the tokenizer
+	Generated    bool     // the key says that the model wrote the tokens after the prompt
+	Ended        bool     // the last of these ends the text
+	Tokens       []Choice // the tokens that the model wrote
+	Words        *Words   // the text as words; nil if the tokenizer is not given
 }
 
-// Words are a text as the tokenizer has it.
+// Words are a text as words, which the tokenizer makes of the tokens.
 type Words struct {
 	Prompt, Answer string
-	Hidden         int // tokens of the prompt that stand for no text
+	Hidden         int // how many tokens of the prompt stand for no text
 }
 
-// Choice is a token that was written, with its proved logit, and the token beside it that had the
-// greatest one; Other is nil in a vocabulary of one token. Of a proof that states which tokens have the
-// greatest logits in place of these, there are neither.
+// Choice is a token that the model wrote, with its proved logit. Other is the token with the greatest logit
+// among the other tokens, or nil in a vocabulary of one token. A proof may state which tokens have the
+// greatest logits in place of the logits; then Logit and Other are nil.
 type Choice struct {
 	ID    int
 	Logit *float64
-	Piece *string // its text; nil without a tokenizer
+	Piece *string // the token's text; nil without a tokenizer
 	Other *Choice
 }
 
 // errTokenizer is wrapped by the error for a tokenizer that is not the key's.
 var errTokenizer = errors.New("the tokenizer is not the one of the key")
 
-// textsOf is what a proof of several texts states of each, as textOf.
+// textsOf is textOf for a proof of several texts: it returns what the proof states about each of them.
 func textsOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, file []byte) ([]*Text, error) {
 	list := make([]*Text, r.Circuit.Texts)
 	t, err := open(key.Text(), file)
@@ -66,7 +66,8 @@ func textsOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, dra
 	return list, err
 }
 
-// textOf is what a proof states of a text, nil if its key is not a language model's. A tokenizer that is given must be the key's.
+// textOf returns what a proof states about its text, or nil if the key is not a language model's. outputs are those of the proof, and drawn
+// is the rule by which tokens must have been drawn, or nil. file is the tokenizer's file, which must be that of the key, or nil.
 func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, file []byte) (*Text, error) {
 	text := key.Text()
 	switch {
@@ -82,7 +83,7 @@ func textOf(key *proof.Key, r *verifier.Result, outputs []statement.Tensor, draw
 	return textWith(text, r, outputs, drawn, t)
 }
 
-// textWith is textOf with a tokenizer, nil without one.
+// textWith is textOf with an opened tokenizer t, which is nil if none is given.
 func textWith(text *proof.Text, r *verifier.Result, outputs []statement.Tensor, drawn *verifier.Sampling, t *tokenizer.Tokenizer) (*Text, error) {
 	if r.Written == nil && drawn != nil {
 		return nil, fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", verifier.ErrInvalid)
@@ -103,7 +104,7 @@ func textWith(text *proof.Text, r *verifier.Result, outputs []statement.Tensor, 
 	if t != nil {
 		before, err := t.Decode(out.PromptTokens)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errTokenizer, err) // the proof holds
+			return nil, fmt.Errorf("%w: %w", errTokenizer, err) // the proof itself is valid
 		}
 		answer, err := t.After(begins, tokens)
 		if err != nil {
@@ -117,7 +118,7 @@ func textWith(text *proof.Text, r *verifier.Result, outputs []statement.Tensor, 
 	return out, nil
 }
 
-// open reads the tokenizer, of either kind of file; nil if none is given.
+// open reads a tokenizer.json or a SentencePiece model, which must be the key's tokenizer. It returns nil if file is nil.
 func open(text *proof.Text, file []byte) (*tokenizer.Tokenizer, error) {
 	if file == nil {
 		return nil, nil
@@ -135,7 +136,7 @@ func open(text *proof.Text, file []byte) (*tokenizer.Tokenizer, error) {
 	return t, nil
 }
 
-// choices are the tokens that were written.
+// choices are the tokens that the model wrote. logits are the output, one row of the vocabulary's size for each position.
 func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Choice {
 	one := func(id int, row []float64) Choice {
 		c := Choice{ID: id}
@@ -159,8 +160,8 @@ func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Cho
 		}
 		return out
 	}
-	rows, first := len(r.Inputs[1]), 0          // a row for each position; the first of those behind which a token was chosen
-	if start := r.Written.Start; start != nil { // or for each token of a decoder
+	rows, first := len(r.Inputs[1]), 0          // there is a row for each position; first is the row that chose the first written token
+	if start := r.Written.Start; start != nil { // an encoder–decoder has a row for each token of the decoder
 		first = len(start) - 1
 		rows = first + len(r.Written.Tokens)
 	}
@@ -176,7 +177,7 @@ func choices(r *verifier.Result, logits []float64, t *tokenizer.Tokenizer) []Cho
 	return out
 }
 
-// greatestBeside returns the index of the greatest entry of a row but one, −1 if there is no other.
+// greatestBeside returns the index of the greatest entry of a row other than entry but, or −1 if there is no other.
 func greatestBeside(row []float64, but int) int {
 	best := -1
 	for k, x := range row {

@@ -1,5 +1,5 @@
-// Package verdict has the requests and answers of the verifier in a web page as Go types. It does
-// not depend on JavaScript; web/wasm converts between the two.
+// Package verdict is the verifier of a web page, with its requests and answers as Go types. It does
+// not depend on JavaScript; web/wasm converts between JavaScript and these types.
 package verdict
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// Options are what the page asks for.
+// Options are what the page asks of a proof.
 type Options struct {
-	MinBits int
+	MinBits int // the least bits of security that the proof must have
 	// Commitment that the key must have, in 64 hexadecimal digits; any if it is nil.
 	Commitment *string
 	// Input that the proof must be about; any if it is nil.
@@ -41,23 +41,23 @@ type Sampling struct {
 // Verdict is what a valid proof states.
 type Verdict struct {
 	*verifier.Result
-	Commitment string // of its key, in hexadecimal digits
-	Clamped    int    // entries of the input that were
+	Commitment string // of the key, in hexadecimal digits
+	Clamped    int    // how many entries of the input that was asked for were clamped
 	Outputs    []statement.Tensor
-	Text       *Text // nil if the key is not a language model's
-	// Texts are those of a proof of several, in the place of Text.
+	Text       *Text // nil if the key is not a language model's, or if the proof is of several texts
+	// Texts are the texts of a proof of several.
 	Texts []*Text
-	// Vocabulary is the digest of the key's vocabulary, in hexadecimal digits; empty if its model is of numbers. Which strings inputs
-	// are the numbers of is not checked here.
+	// Vocabulary is the digest of the key's vocabulary, in hexadecimal digits; empty if the model has numbers only, and no strings. That
+	// inputs are the numbers of certain strings is not checked here.
 	Vocabulary string
-	HiddenFor  int // for how many proofs the key hides its weights; 0 if it does not
+	HiddenFor  int // for how many proofs the key hides its weights; 0 if it does not hide them
 }
 
-// errOption is wrapped by the error about what is asked for.
+// errOption is wrapped by errors about the options.
 var errOption = errors.New("what is asked for cannot be understood")
 
-// Of verifies a proof with a key, both as files are. progress is told how many of the proof's bytes
-// have been read.
+// Of verifies a proof with a key; keyFile and proofFile are the contents of the files. It calls progress with the number
+// of the proof's bytes that have been read, and their number in all.
 func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*Verdict, error) {
 	policy, err := o.policy()
 	if err != nil {
@@ -95,7 +95,7 @@ func Of(keyFile, proofFile []byte, o *Options, progress func(read, size int)) (*
 	return v, err
 }
 
-// policy is what a verifier asks of the proof.
+// policy returns the policy of package verifier for the options.
 func (o *Options) policy() (p verifier.Policy, err error) {
 	p.MinBits = o.MinBits
 	if o.Commitment != nil {
@@ -118,7 +118,7 @@ func (o *Options) policy() (p verifier.Policy, err error) {
 	return p, nil
 }
 
-// Kind says in a word why a proof is not accepted, for a page that has words of its own for it.
+// Kind returns a word for the kind of reason for which a proof is not accepted. The page shows a text of its own for each.
 func Kind(err error) string {
 	var weak *verifier.WeakError
 	switch {
@@ -142,7 +142,7 @@ func Kind(err error) string {
 	return "proof"
 }
 
-// Reason is the text of an error without the part that the verdict says.
+// Reason is the text of an error without its first part, "proof is not valid" or the like, which the page shows anyway.
 func Reason(err error) string {
 	why := strings.TrimPrefix(err.Error(), verifier.ErrInvalid.Error()+": ")
 	var weak *verifier.WeakError
@@ -152,7 +152,7 @@ func Reason(err error) string {
 	return why
 }
 
-// follower tells how much of the proof has been read.
+// follower is a reader that calls progress with how much of the proof has been read.
 type follower struct {
 	io.Reader
 	size, read int

@@ -5,14 +5,15 @@
 //
 //	(key, proof: Uint8Array, options, progress) => verdict
 //
-// which verifies in one call, telling progress(bytes read, bytes) as it goes, and gives
-// {valid, kind, reason} or what the proof states. Options are null where nothing is asked:
+// which verifies in one call. It calls progress(bytes read, bytes) as it reads the proof. It
+// returns what the proof states, or, if the proof is not accepted, {valid, kind, reason}. All
+// options but minBits may be null:
 //
-//	minBits     number
-//	commitment  hexadecimal digits
+//	minBits     number, the least bits of security
+//	commitment  hexadecimal digits, the key's commitment
 //	input       [{name, shape, values: Float64Array}], what the proof should be about
 //	sampling    {seed: decimal digits, temperature, topK, topP}, how tokens were drawn
-//	tokenizer   Uint8Array, the file of it
+//	tokenizer   Uint8Array, the file of the key's tokenizer
 //	vocabulary  Uint8Array, the file of the key's vocabulary
 package main
 
@@ -38,6 +39,7 @@ func main() {
 	select {} // the function lives as long as the page
 }
 
+// verify converts the arguments from JavaScript, verifies the proof, and returns the verdict as an object for JavaScript.
 func verify(keyFile, proofFile, options, progress js.Value) (any, error) {
 	o := &verdict.Options{MinBits: options.Get("minBits").Int()}
 	if c := options.Get("commitment"); !c.IsNull() {
@@ -81,10 +83,10 @@ func hidden(r *verifier.Result) any {
 	return list
 }
 
-// texts are those of a proof of several.
+// texts is text for each text of a proof of several.
 func texts(list []*verdict.Text) []any { return seq.Map(list, text) }
 
-// text is what is stated of a text, null if nothing is.
+// text converts what a proof states about a text; it is null for nil.
 func text(t *verdict.Text) any {
 	if t == nil {
 		return nil
@@ -123,6 +125,7 @@ func choice(c *verdict.Choice) map[string]any {
 	return out
 }
 
+// content copies a Uint8Array.
 func content(array js.Value) []byte {
 	b := make([]byte, array.Get("length").Int())
 	js.CopyBytesToGo(b, array)
@@ -154,8 +157,8 @@ func floats(array js.Value) []float64 {
 	return v
 }
 
-// tensors are those of a statement. ids says that their entries are indexes, such as tokens or
-// positions, and no quantities.
+// tensors converts the inputs or outputs of a statement; ids are their identifiers in the graph. The field ids of a
+// result says that the entries are indexes, such as tokens or positions, and no quantities.
 func tensors(g *model.Graph, ids []model.TensorID, list []statement.Tensor) []any {
 	var out []any
 	for i, t := range list {
@@ -175,7 +178,7 @@ func tensors(g *model.Graph, ids []model.TensorID, list []statement.Tensor) []an
 	return out
 }
 
-// values is a list of texts or numbers as JavaScript takes it.
+// values converts a list of strings or numbers to the type that syscall/js makes an array of.
 func values[T any](list []T) []any { return seq.Map(list, func(x T) any { return x }) }
 
 func saturations(list []statement.Saturation) []any {
@@ -184,10 +187,11 @@ func saturations(list []statement.Saturation) []any {
 	})
 }
 
-// raw is the memory of numbers, which WebAssembly has in the order of JavaScript's
-// typed arrays.
+// raw is the memory of the numbers v, at least one. WebAssembly stores numbers in the same byte order as
+// JavaScript's typed arrays.
 func raw(v []float64) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 8*len(v)) }
 
+// bytesOf is a Uint8Array with the memory of a typed array.
 func bytesOf(array js.Value) js.Value {
 	return js.Global().Get("Uint8Array").New(array.Get("buffer"), array.Get("byteOffset"), array.Get("byteLength"))
 }

@@ -1,5 +1,5 @@
 // Command blake3 generates the kernels of prover/math/blake3: the compression
-// function on many messages side by side, word i of all of them in row i.
+// function on many messages side by side. Row i has word i of all messages.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	compress(8)
 	vec.Transpose(16)
 	vec.Transpose(8)
-	vec.Write("compress") // of which a call makes half a block with AVX2
+	vec.Write("compress") // Go calls the two kernels itself, as the AVX2 one does only half a block in a call
 }
 
 // compress emits the compression of one block of each lane's message.
@@ -88,10 +88,10 @@ func compress(lanes int) {
 	g.End()
 }
 
-// quarterRound is G of the state's words a, b, c, d with words x and y of the message, the i-th of a round.
+// quarterRound emits the i-th G of a round, on the state's words a, b, c, d with words x and y of the message.
 type quarterRound func(i int, a, b, c, d reg.VecVirtual, x, y int)
 
-// wide has state and message in registers, and instructions that rotate.
+// wide is the quarter round for AVX-512. State and message are in registers, and there is an instruction that rotates.
 func wide(g *vec.Gen, at func(int) Mem) quarterRound {
 	var message [16]reg.VecVirtual
 	for i := range message {
@@ -112,8 +112,8 @@ func wide(g *vec.Gen, at func(int) Mem) quarterRound {
 	}
 }
 
-// narrow has the state in all sixteen registers and the message on the stack. A rotation by whole bytes is a
-// shuffle; another one takes the register of a meanwhile, whose value waits on the stack.
+// narrow is the quarter round for AVX2. The state takes all sixteen registers, and the message is on the stack. A rotation by
+// whole bytes is a shuffle. Another rotation needs a second register: it uses that of a, whose value is stored on the stack meanwhile.
 func narrow(g *vec.Gen, at func(int) Mem) quarterRound {
 	message, waiting, by16, by8 := AllocLocal(16*32), AllocLocal(4*32), bytesRotated("by16", 2), bytesRotated("by8", 1)
 	for i := range 16 {
@@ -139,7 +139,7 @@ func narrow(g *vec.Gen, at func(int) Mem) quarterRound {
 	}
 }
 
-// bytesRotated is the shuffle that rotates each word of 32 bits right by so many bytes.
+// bytesRotated is the operand of the shuffle that rotates each word of 32 bits right by so many bytes.
 func bytesRotated(name string, by int) Mem {
 	words := make([]uint32, 8)
 	for i := range words {

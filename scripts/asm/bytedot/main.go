@@ -11,7 +11,7 @@ import (
 	"github.com/prove-model/prove-model/scripts/asm/vec"
 )
 
-// rows is how many rows lie side by side.
+// rows is how many rows of bytes are interleaved.
 const rows = 16
 
 func main() {
@@ -24,7 +24,7 @@ func main() {
 	vec.Write()
 }
 
-// pack transposes four elements of 16 bytes at a time.
+// pack emits the transposition of the bytes of weights, four weights of 16 bytes at a time.
 func pack() {
 	g := vec.Begin(16, "pack", "func(table *byte, weights *uint32, n uint64)",
 		"packs 4n weights: byte k of weight 4i+j becomes byte 64i+4k+j. n > 0.")
@@ -44,8 +44,9 @@ func pack() {
 	g.End()
 }
 
-// dots has a sum of each of the first n rows in a register, or two: 16 sums, more than it
-// takes to wait for none. Four columns of a row times those of the table are one instruction.
+// dots emits the sums of products of n rows with the weights. There are 16 sums in registers, one for each row, or two if n is 8. These
+// are enough that no instruction waits for the result of the one before. One instruction multiplies four columns of a row by four of
+// the table.
 func dots(n int) {
 	g := vec.Begin(16, "dots"+strconv.Itoa(n), "func(out *int32, rows, table *byte, n uint64)",
 		"sets word 16r+k of out to the sum of 4n bytes of row r < "+strconv.Itoa(n)+" times bytes k of the weights. 2 | n > 0.")
@@ -75,7 +76,7 @@ func dots(n int) {
 	g.End()
 }
 
-// place puts a row among the others.
+// place emits the kernel that writes a row to its place among the interleaved rows, four bytes at a time.
 func place() {
 	g := vec.Begin(16, "place", "func(dst *byte, row *int8, n uint64)",
 		"sets word 16i of dst to word i of the row for i < 16n, n > 0.")
@@ -95,7 +96,8 @@ func place() {
 	g.End()
 }
 
-// split takes the lowest signed digit to the base 256 off integers.
+// split emits the kernel that splits integers into the lowest signed digit to the base 256 and the rest. The rest is v/256 rounded to the
+// nearest integer: v >> 8 plus bit 7 of v.
 func split() {
 	g := vec.Begin(16, "split", "func(plane *int8, values *int32, rest *int32, n uint64)",
 		"sets plane[i] to the lowest digit of values[i], which becomes the rest, and rest to the OR of all rests in 16 lanes. 16 | n > 0.")
@@ -120,7 +122,7 @@ func split() {
 	g.End()
 }
 
-// join puts a digit behind what is there.
+// join emits the inverse of split: it appends a digit to integers.
 func join() {
 	g := vec.Begin(16, "join", "func(values *int32, plane *int8, n uint64)",
 		"sets values[i] = 256·values[i] + plane[i] for i < n, 16 | n > 0.")

@@ -13,12 +13,12 @@ import (
 // halves of all blocks into one register and the second halves into another;
 // the twiddles have to follow the order in which the blocks then lie.
 
-// last is the function of the four layers.
+// last emits the function of the four layers.
 type last struct {
 	*vec.Gen
 	dst    reg.GPVirtual
 	groups reg.GPVirtual
-	t      []reg.GPVirtual // the twiddles of the first group in each layer
+	t      []reg.GPVirtual // pointers to the twiddles of each layer
 }
 
 // newLast begins a function.
@@ -49,7 +49,7 @@ func (l *last) loop(n int, body func()) {
 	l.End()
 }
 
-// constant loads a vector of words; the name is made unique.
+// constant loads a vector of words; name must be unique in the function.
 func (l *last) constant(name string, words ...uint32) reg.VecVirtual {
 	return l.Load(vec.Table("last1"+vec.Suffix(l.Lanes)+name, words))
 }
@@ -100,8 +100,9 @@ func lastLayersAVX2() {
 func lastLayersAVX512() {
 	l := newLast(16)
 	g := l.Gen
-	// Where the twiddles of each layer go, by the layouts below; and where A and
-	// B are found at the end, words from 16 on in the second register.
+	// order has, for each layer, the twiddle of each lane in the layouts below. a and b
+	// have, for each word of A and B, its lane at the end; lanes from 16 on are those of
+	// the second register.
 	order := []reg.VecVirtual{
 		l.constant("t", 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1),
 		l.constant("t2", 0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3),
@@ -110,7 +111,7 @@ func lastLayersAVX512() {
 	}
 	a := l.constant("a", 0, 16, 2, 18, 1, 17, 3, 19, 8, 24, 10, 26, 9, 25, 11, 27)
 	b := l.constant("b", 4, 20, 6, 22, 5, 21, 7, 23, 12, 28, 14, 30, 13, 29, 15, 31)
-	// twiddles loads the layer's 2, 4, 8 or 16 twiddles, no word beyond them.
+	// twiddles loads the layer's 2, 4, 8 or 16 twiddles, and reads no word beyond them.
 	twiddles := func(layer int) factor {
 		m, t := Mem{Base: l.t[layer]}, g.Reg()
 		switch layer {

@@ -1,5 +1,5 @@
-// Command code generates the layers of the circle code's FFT, see
-// prover/math/code/layers.go for what they compute.
+// Command code generates the layers of the circle code's FFT. prover/math/code/layers.go says
+// what they compute.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/prove-model/prove-model/scripts/asm/vec"
 )
 
-// groupBytes is the size of the 16 elements that the last layers finish.
+// groupBytes is the size of a group of 16 elements, within which the last layers work.
 const groupBytes = 64
 
 func main() {
@@ -82,7 +82,7 @@ func radix4(lanes int) {
 	g.End()
 }
 
-// vectors returns a register with the number of vectors in bytes.
+// vectors returns a register with the number of vectors in so many bytes.
 func vectors(g *vec.Gen, bytes reg.GPVirtual) reg.GPVirtual {
 	n := GP64()
 	MOVQ(bytes, n)
@@ -91,11 +91,11 @@ func vectors(g *vec.Gen, bytes reg.GPVirtual) reg.GPVirtual {
 	return n
 }
 
-// factor is a vector of twiddles times two: those of the even lanes, and those
-// of the odd lanes in the even lanes' place.
+// factor is a vector of twiddles times two. even has those of the even lanes, and odd those
+// of the odd lanes, moved to the even ones.
 type factor struct{ even, odd reg.VecVirtual }
 
-// same is the twiddle at m in every lane.
+// same is the factor with the twiddle at m in every lane.
 func same(g *vec.Gen, m Mem) factor {
 	t := g.Reg()
 	VPBROADCASTD(m, t)
@@ -103,7 +103,7 @@ func same(g *vec.Gen, m Mem) factor {
 	return factor{t, t}
 }
 
-// each is another twiddle in every lane.
+// each is the factor with the twiddles in the lanes of t.
 func each(g *vec.Gen, t reg.VecVirtual) factor {
 	f := factor{g.Reg(), g.Reg()}
 	VPADDD(t, t, f.even)

@@ -18,10 +18,10 @@ func spreadTable() Mem {
 	return vec.Table("spread", words)
 }
 
-// spreader copies base-field lanes over the limbs of elements of K.
+// spreader copies each base-field lane to all four limbs of an element of K.
 type spreader struct {
 	g     *vec.Gen
-	index []reg.VecVirtual // one for each group of elements that fills a register
+	index []reg.VecVirtual // lane numbers for each quarter of a register, whose elements fill a register when they are spread
 }
 
 func newSpreader(g *vec.Gen, table Mem) spreader {
@@ -32,8 +32,9 @@ func newSpreader(g *vec.Gen, table Mem) spreader {
 	return s
 }
 
-// blocks emits a loop over n elements, a multiple of 16, of vectors of the base field and of K. begin, at lanes from a place of the first
-// on, returns what is done with each group i of them, whose elements of K are at o.
+// blocks emits a loop over n elements, a multiple of 16, of vectors of the base field (base) and of K (extended). begin is called for each
+// register of the base field, which is at byte at of a block of 16 elements. The function that it returns is called for each quarter i of
+// the register; the elements of K of this quarter are at byte o.
 func (s spreader) blocks(n reg.GPVirtual, base, extended []reg.GPVirtual, begin func(at int) func(i, o int)) {
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
@@ -48,7 +49,7 @@ func (s spreader) blocks(n reg.GPVirtual, base, extended []reg.GPVirtual, begin 
 	})
 }
 
-// spread returns group i of the lanes of a.
+// spread returns quarter i of the lanes of a, each copied to four lanes.
 func (s spreader) spread(a reg.VecVirtual, i int) reg.VecVirtual {
 	v := s.g.Reg()
 	VPERMD(a, s.index[i], v)
@@ -64,7 +65,7 @@ func times(g *vec.Gen, a, even, odd reg.VecVirtual) reg.VecVirtual {
 	return g.ReduceDoubled(e, o)
 }
 
-// doubled loads the element of K at s as times wants it.
+// doubled loads the element of K at s, and returns its double in the form that times takes.
 func doubled(g *vec.Gen, s reg.GPVirtual) (even, odd reg.VecVirtual) {
 	even = g.BroadcastQuads(vec.At(s, 0))
 	VPADDD(even, even, even)
@@ -74,7 +75,7 @@ func doubled(g *vec.Gen, s reg.GPVirtual) (even, odd reg.VecVirtual) {
 // mixedKernels combine vectors of the base field, or signed integers, with
 // elements of K. n counts elements, a positive multiple of 16.
 func mixedKernels(lanes int, spread Mem) {
-	// loader returns how to read base-field lanes.
+	// loader returns a function that reads base-field lanes, or signed integers as such.
 	loader := func(g *vec.Gen, integers bool) func(m Mem) reg.VecVirtual {
 		if !integers {
 			return func(m Mem) reg.VecVirtual { return g.Load(m) }
@@ -115,7 +116,7 @@ func mixedKernels(lanes int, spread Mem) {
 				VPMULUDQ(x, o, o)
 				VPADDQ(e, t.even, t.even)
 				VPADDQ(o, t.odd, t.odd)
-				if i%2 == 1 { // two products of at most p² on top of 2^34
+				if i%2 == 1 { // two products of at most p² plus a sum below 2^34 fit 64 bits
 					g.Fold(t.even, t.p64)
 					g.Fold(t.odd, t.p64)
 				}
@@ -132,7 +133,7 @@ func mixedKernels(lanes int, spread Mem) {
 	dst, lo, hi, n := vec.Pointer("dst"), vec.Pointer("lo"), vec.Pointer("hi"), vec.Pointer("n")
 	even, odd := doubled(g, vec.Pointer("r"))
 	sp := newSpreader(g, spread)
-	first := firstLanes(g) // masks out the limbs to which the base field adds nothing
+	first := firstLanes(g) // the base field adds to the first limbs only
 	sp.blocks(n, []reg.GPVirtual{lo, hi}, []reg.GPVirtual{dst}, func(at int) func(i, o int) {
 		l := g.Load(vec.At(lo, at))
 		d := g.Sub(g.Load(vec.At(hi, at)), l)
@@ -145,8 +146,8 @@ func mixedKernels(lanes int, spread Mem) {
 	g.End()
 }
 
-// placedKernels put base-field lanes, or signed integers, where elements of K have their
-// first limb. n counts elements, a positive multiple of 16.
+// placedKernels convert base-field lanes, or signed integers, to elements of K, whose first limb
+// they are. n counts elements, a positive multiple of 16.
 func placedKernels(lanes int, spread Mem) {
 	// placed emits a loop over a. element returns what is stored for elements with these first
 	// limbs, the others being zero.

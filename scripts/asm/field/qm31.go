@@ -16,8 +16,8 @@ import (
 //	(c0, c2) = x·(b0, b0) + x̄·(e, b2) + y·(−b1, −b1) + ȳ·(−f, −b3)
 //	(c1, c3) = x·(b1, b1) + x̄·(f, b3) + y·(b0, b0)   + ȳ·(e, b2)
 
-// factors gives the quads above, in steps, so that those computed for a
-// variable b are alive only while they are needed: AVX2 has 16 registers.
+// factors gives the quads of b above, in steps. So quads that are computed for a
+// variable b take registers only while they are needed: AVX2 has 16 registers.
 type factors interface {
 	// lower returns (b0, b0) and (b1, b1).
 	lower(g *vec.Gen) (b0, b1 reg.VecVirtual)
@@ -29,7 +29,7 @@ type factors interface {
 	upperNegated(g *vec.Gen, v reg.VecVirtual) reg.VecVirtual
 }
 
-// fixed is a b that stays the same over the loop.
+// fixed are the factors of a b that stays the same over the loop.
 type fixed [6]reg.VecVirtual
 
 func (f *fixed) lower(*vec.Gen) (b0, b1 reg.VecVirtual)               { return f[0], f[1] }
@@ -46,13 +46,13 @@ func newFixed(g *vec.Gen, table reg.GPVirtual) *fixed {
 	return &f
 }
 
-// variable computes the factors of every element of a register.
+// variable computes the factors of the elements in a register b, which changes over the loop.
 type variable struct {
 	b           reg.VecVirtual
 	first, last reg.Register // masks of an element's first and last two lanes (AVX-512)
 }
 
-// newVariable loads what is constant over the loop.
+// newVariable loads the masks, which are constant over the loop.
 func newVariable(g *vec.Gen) *variable {
 	if g.Lanes < 16 {
 		return &variable{}
@@ -81,7 +81,7 @@ func negate(g *vec.Gen, a reg.VecVirtual) reg.VecVirtual {
 }
 
 func (va *variable) upper(g *vec.Gen) (w, v reg.VecVirtual) {
-	// (e, f) = (2·b2 − b3, 2·b3 + b2) goes into the first two lanes.
+	// (e, f) = (2·b2 − b3, 2·b3 + b2) goes into the first two lanes, and b2 and b3 stay in the last two.
 	twice := g.Double(shuffle(g, va.b, 0xee)) // (2·b2, 2·b3, …)
 	other := shuffle(g, va.b, 0xbb)           // (b3, b2, …)
 	if g.Lanes == 16 {                        // (p − b3, b2, …)
@@ -171,7 +171,7 @@ func qm31Kernels(lanes int) {
 	g.End()
 }
 
-// total sums products in quads, each folded below 2^34 first.
+// total sums products in quads. Each product is first folded below 2^34.
 type total struct {
 	g              *vec.Gen
 	p64, even, odd reg.VecVirtual

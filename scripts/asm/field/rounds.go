@@ -10,12 +10,13 @@ import (
 	"github.com/prove-model/prove-model/scripts/asm/vec"
 )
 
-// roundKernels are the sums of sumcheck rounds and the sums of fractions that
-// LogUp's tree is made of. n counts elements of K, a positive multiple of 4.
+// roundKernels are the kernels of sumcheck rounds, and those that add the fractions of
+// LogUp's tree. n counts elements of K, a positive multiple of 4.
 func roundKernels(lanes int, spread Mem) {
-	// sumsKernel emits a function that adds up products of the tables'
-	// values at 0 and of their differences. term returns the quads of one
-	// group of elements: get loads table i.
+	// sumsKernel emits a function with two sums over the elements of the tables in names:
+	// that of the terms of their values at 0 (Lo), and that of the terms of their
+	// differences (Hi − Lo). term returns the quads of the terms of one register of
+	// elements, where get(i) loads table i. If weighted is set, terms are multiplied by w.
 	sumsKernel := func(name, signature, doc string, weighted bool, names []string, term func(g *vec.Gen, va *variable, p64 reg.VecVirtual, get func(i int) reg.VecVirtual) (even, odd reg.VecVirtual)) {
 		g := vec.New(lanes, name, signature, doc)
 		var w []reg.GPVirtual
@@ -125,8 +126,8 @@ func roundKernels(lanes int, spread Mem) {
 	g.End()
 }
 
-// prepared computes the factors once for several products, where there are
-// registers enough to keep them.
+// prepared computes the factors once for several products, if there are enough
+// registers to keep them.
 func (va *variable) prepared(g *vec.Gen) factors {
 	if g.Lanes < 16 {
 		return va

@@ -22,7 +22,7 @@ func main() {
 	vec.Write()
 }
 
-// widen extends signed integers of so many bits to 32.
+// widen emits the extension of signed integers of so many bits to 32. load reads a register of them.
 func widen(lanes, bits int, load func(m Mem, v reg.VecVirtual)) {
 	name := strconv.Itoa(bits)
 	g := vec.Begin(lanes, "widen"+name, "func(dst *int32, src *int"+name+", n uint64)", "sets dst[i] = src[i] for i < n, 16 | n > 0.")
@@ -40,7 +40,8 @@ func widen(lanes, bits int, load func(m Mem, v reg.VecVirtual)) {
 	g.End()
 }
 
-// narrow cuts signed integers to so many bits.
+// narrow emits the conversion of signed integers of 32 bits to so many bits. It detects integers that do not fit by converting back with
+// widen, and comparing.
 func narrow(lanes, bits int, widen func(v Op, to reg.VecVirtual)) {
 	name := strconv.Itoa(bits)
 	g := vec.Begin(lanes, "narrow"+name, "func(dst *int"+name+", src *int32, n uint64) uint64",
@@ -72,8 +73,8 @@ func narrow(lanes, bits int, widen func(v Op, to reg.VecVirtual)) {
 			}
 			differ(v, back)
 		} else {
-			// Packing goes by halves of a register and keeps to the bounds, which
-			// differs as well where a number does not fit.
+			// The pack instructions work on each half of a register, hence the permutations. They
+			// clamp a number that does not fit, which differs when it is converted back.
 			a, b, short := g.Load(Mem{Base: src}), g.Load(Mem{Base: src, Disp: 32}), g.Reg()
 			VPACKSSDW(b, a, short)
 			VPERMQ(U8(0xd8), short, short)
@@ -107,7 +108,7 @@ func narrow(lanes, bits int, widen func(v Op, to reg.VecVirtual)) {
 	g.End()
 }
 
-// round rounds multiples of floats to whole numbers, the even one of two, and shifts them.
+// round emits the conversion of floats to integers: a float times scale is rounded, halfway cases to even, and shifted.
 func round(lanes int) {
 	g := vec.Begin(lanes, "roundVec", "func(dst *int32, src *float32, n uint64, scale float32, shift uint64)",
 		"sets dst[i] = ⌊src[i]·scale⌉·2^shift for i < n, 16 | n > 0.")

@@ -42,11 +42,11 @@ func main() {
 		}
 		pairs(lanes)
 	}
-	vec.Write("pairRows") // for which AVX-512 alone is not enough
+	vec.Write("pairRows") // Go chooses its kernel itself, as the wide one needs more than AVX-512's base
 }
 
-// pairs adds rows of pairs of 16 bits, each times a pair, to sums of 64 bits. Sums of 64 or
-// 128 columns, and of 16 in the end, stay in registers of 32 bits for all rows.
+// pairs emits the product of a vector and a matrix of pairs of 16-bit numbers, which is added to sums of 64 bits. For a block of 64 or
+// 128 columns, and at the end of 16, the sums over all rows stay in registers, in 32 bits.
 func pairs(lanes int) {
 	g := vec.Begin(lanes, "pairRows", "func(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)",
 		"sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.")
@@ -100,7 +100,7 @@ func pairs(lanes int) {
 	g.End()
 }
 
-// halves returns the two halves of a register of 32-bit numbers in 64 bits.
+// halves returns the two halves of a register of 32-bit numbers, extended to 64 bits.
 func halves(g *vec.Gen, v reg.VecVirtual) (low, high reg.VecVirtual) {
 	low, high = g.Reg(), g.Reg()
 	if g.Lanes == 16 {
@@ -121,9 +121,9 @@ func halves(g *vec.Gen, v reg.VecVirtual) (low, high reg.VecVirtual) {
 type entry struct {
 	suffix, name string
 	shift        uint8
-	quads        func(m Mem, v reg.VecVirtual)             // loads a register of them in 64 bits
-	lanes        func(g *vec.Gen, m Mem, v reg.VecVirtual) // and in 32
-	words        func(g *vec.Gen, m Mem, v reg.VecVirtual) // and in 16, unless they are wider
+	quads        func(m Mem, v reg.VecVirtual)             // loads a register of them, extended to 64 bits
+	lanes        func(g *vec.Gen, m Mem, v reg.VecVirtual) // the same, extended to 32 bits
+	words        func(g *vec.Gen, m Mem, v reg.VecVirtual) // the same, extended to 16 bits; nil if they are wider
 }
 
 var entries = []entry{
@@ -132,15 +132,15 @@ var entries = []entry{
 	{"Of8", "int8", 0, func(m Mem, v reg.VecVirtual) { VPMOVSXBQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXBD(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXBW(m, v) }},
 }
 
-// arithmetic is what the two kinds of rows differ in.
+// arithmetic is that of integers or of floats: broadcast copies a number into all lanes, and addTimes adds x times a register at m to sum.
 type arithmetic struct {
 	broadcast func(m Mem, v reg.VecVirtual)
 	addTimes  func(x reg.VecVirtual, m Mem, sum reg.VecVirtual)
 }
 
-// rows adds rows of a matrix, each times a number, to sums of 64 bits. A number
-// has 2^shift bytes, an entry of the matrix 2^entryShift. Sums of 32 columns, and of 8 in the
-// end, stay in registers for all rows.
+// rows emits the product of a vector and a matrix, which is added to sums of 64 bits. A number
+// of the vector has 2^shift bytes, and an entry of the matrix 2^entryShift. For a block of 32
+// columns, and at the end of 8, the sums over all rows stay in registers.
 func rows(lanes int, name, sum, number string, shift uint8, entry string, entryShift uint8, of func(g *vec.Gen) arithmetic) {
 	g := vec.Begin(lanes, name, "func(s *"+sum+", n uint64, x *"+number+", k uint64, rows *"+entry+", stride uint64)",
 		"sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.")
@@ -186,21 +186,21 @@ func rows(lanes int, name, sum, number string, shift uint8, entry string, entryS
 	g.End()
 }
 
-// dot sums products of integers.
+// dot emits the dot product of integers of 32 bits with entries of a matrix, in 64 bits.
 func dot(lanes int, entry entry) {
 	g := vec.Begin(lanes, "intDot"+entry.suffix, "func(a *int32, b *"+entry.name+", n uint64) int64", "returns Σ a[i]·b[i] for i < n, 16 | n > 0.")
 	a, b, n := vec.Pointer("a"), vec.Pointer("b"), vec.Pointer("n")
 	even, odd := g.Zero(), g.Zero()
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
-		PREFETCHT0(Mem{Base: b, Disp: 2048}) // one stream from memory, which the processor is late to fetch
+		PREFETCHT0(Mem{Base: b, Disp: 2048}) // the processor itself fetches this stream from memory too late
 		for o := 0; o < 64; o += g.Bytes() {
 			x, y := g.Load(Mem{Base: a, Disp: o}), g.Reg()
 			entry.lanes(g, Mem{Base: b, Disp: o >> 2 << entry.shift}, y)
 			product, xo, yo := g.Reg(), g.Down(x), g.Reg()
 			VPMULDQ(x, y, product)
 			VPADDQ(product, even, even)
-			VPSRLQ(U8(32), y, yo) // on another port than Down
+			VPSRLQ(U8(32), y, yo) // uses another execution port than Down
 			VPMULDQ(xo, yo, yo)
 			VPADDQ(yo, odd, odd)
 		}
@@ -220,8 +220,8 @@ func loadWords(g *vec.Gen, m Mem, v reg.VecVirtual) {
 	}
 }
 
-// dotOfPairs sums products of numbers of 16 bits, added two at a time in 32 bits. After as many registers of them as the caller says the
-// sums move to 64 bits.
+// dotOfPairs emits the dot product of numbers of 16 bits. An instruction adds two products in 32 bits, and the sums are added to one of 64
+// bits after every 32·run numbers; the caller chooses run so that 32 bits suffice.
 func dotOfPairs(lanes int, entry entry) {
 	g := vec.Begin(lanes, "pairDot"+entry.suffix, "func(a *int16, b *"+entry.name+", n uint64, run uint64) int64",
 		"returns Σ a[i]·b[i] for i < n, 32 | n > 0, where for any 32·run adjacent i the sums of |a[i]·b[i]| over the pairs of a lane are below 2^31; run > 0.")
@@ -239,7 +239,7 @@ func dotOfPairs(lanes int, entry entry) {
 		sums[i] = g.Zero()
 	}
 	vec.Loop("pairs", count, func() {
-		PREFETCHT0(Mem{Base: b, Disp: 2048}) // one stream from memory, which the processor is late to fetch
+		PREFETCHT0(Mem{Base: b, Disp: 2048}) // the processor itself fetches this stream from memory too late
 		for i, sum := range sums {
 			y := g.Reg()
 			entry.words(g, Mem{Base: b, Disp: i * 2 * lanes << entry.shift}, y)

@@ -1,5 +1,5 @@
 // Command poseidon2 generates the kernels of prover/math/poseidon2: the permutation
-// on sixteen states side by side, word i of all of them in row i.
+// of sixteen states side by side, where row i has word i of all states, and of a single state.
 package main
 
 import (
@@ -51,7 +51,7 @@ func (s *registers) get(i int) reg.VecVirtual    { return s.r[i] }
 func (s *registers) put(i int, v reg.VecVirtual) { s.g.Move(v, s.r[i]) }
 func (s *registers) operand(i int) Op            { return s.r[i] }
 
-// memory leaves them in the block: AVX2. It sees the columns from an offset on.
+// memory leaves the words in the block: AVX2. A register has 8 columns of a row, those from byte offset on.
 type memory struct {
 	g      *vec.Gen
 	base   reg.GPVirtual
@@ -95,8 +95,8 @@ func narrow() {
 	g.End()
 }
 
-// permutation emits all rounds for each of the states. constants is advanced
-// past those it uses.
+// permutation emits all rounds for each of the states. It moves the pointer constants
+// behind the constants that it uses.
 func permutation(g *vec.Gen, constants reg.GPVirtual, states ...state) {
 	for _, s := range states {
 		externalLayer(g, s, s.get)
@@ -114,7 +114,8 @@ func permutation(g *vec.Gen, constants reg.GPVirtual, states ...state) {
 	})
 }
 
-// rounds emits all rounds. Those of each kind read the constants at the pointer, which goes on to the next.
+// rounds emits all rounds, as loops over external and inner. A round reads its constants at the pointer constants, which then moves to
+// those of the next round.
 func rounds(constants reg.GPVirtual, external, inner func()) {
 	loop := func(label string, n, words int, round func()) {
 		count := GP64()
@@ -132,7 +133,7 @@ func rounds(constants reg.GPVirtual, external, inner func()) {
 // pow5 returns v^5 of signed lanes in [−p, p). It is canonical with AVX-512;
 // with AVX2 it may also be p, which every step here takes as it takes 0.
 //
-// The even and the odd lanes are raised apart, in quads. A product q ≥ 0 is
+// The even and the odd lanes are raised separately, in quads. A product q ≥ 0 is
 // reduced to (q >> 31) − (^q & p), again in [−p, p), as q mod 2^31 is
 // p − (^q & p).
 func pow5(g *vec.Gen, v reg.VecVirtual) reg.VecVirtual {
@@ -153,7 +154,7 @@ func pow5(g *vec.Gen, v reg.VecVirtual) reg.VecVirtual {
 	return g.ReduceSigned(fifth(v), fifth(g.Down(v)))
 }
 
-// externalLayer multiplies the words that input gives by
+// externalLayer sets the state s to the words that input gives, times
 // circ(2·M4, M4, M4, M4).
 func externalLayer(g *vec.Gen, s state, input func(i int) reg.VecVirtual) {
 	var column [4]reg.VecVirtual
@@ -187,11 +188,11 @@ func m4(g *vec.Gen, a, b, c, d reg.VecVirtual) [4]reg.VecVirtual {
 	}
 }
 
-// internalRound adds the constant at m to word 0, raises it, and multiplies
-// by 1·1ᵀ + diag(−2, 2^k …).
+// internalRound adds the constant at m to word 0, raises word 0 to the fifth power, and multiplies
+// the state by 1·1ᵀ + diag(−2, 2^k …).
 func internalRound(g *vec.Gen, s state, m Mem) {
 	first := pow5(g, g.AddBroadcast(s.get(0), m))
-	// The sum of the other words does not wait for word 0: a tree of pairs.
+	// The sum of the words from 2 on is a tree of pairs, which does not depend on word 0.
 	var level []reg.VecVirtual
 	for i := 2; i < width; i += 2 {
 		level = append(level, g.Add(s.get(i), s.operand(i+1)))

@@ -8,15 +8,15 @@ import (
 	"github.com/prove-model/prove-model/scripts/asm/vec"
 )
 
-// single emits the permutation of one state with AVX-512, word i in lane i of one
-// register: what a transcript waits for. It is a chain of dependent steps, so what
-// counts is their latency.
+// single emits the permutation of one state with AVX-512. Word i is in lane i of one
+// register. A transcript waits for this permutation, which is a chain of dependent steps: so
+// the latency of the steps counts, not their throughput.
 func single() {
 	g := vec.New(16, "permuteState", "func(state *uint32, constants *uint32)",
 		"permutes a state. The constants are c − p as 32-bit words, in the order of the rounds.")
 	s := &single512{g: g, first: g.Mask(1), others: g.Mask(0xfffe)}
 	state, constants := vec.Pointer("state"), vec.Pointer("constants")
-	// 31-bit rotations are two shifts; word 0 is shifted out.
+	// A rotation of 31 bits is two shifts. Those of word 0 shift out all its bits.
 	left, right := []uint32{32}, []uint32{31}
 	for _, k := range shifts[1:] {
 		left, right = append(left, uint32(k)), append(right, uint32(31-k))
@@ -34,13 +34,14 @@ func single() {
 	g.End()
 }
 
+// single512 emits the layers of a state in one register.
 type single512 struct {
 	g             *vec.Gen
-	first, others reg.Register // masks of word 0 and of the others
-	left, right   reg.VecVirtual
+	first, others reg.Register   // masks of word 0 and of the others
+	left, right   reg.VecVirtual // the shifts of each word in the internal rounds
 }
 
-// within shuffles the words of every 128-bit part, across the parts.
+// within shuffles the words of every 128-bit part, and across shuffles the parts.
 func (s *single512) within(v reg.VecVirtual, order uint8) reg.VecVirtual {
 	w := s.g.Reg()
 	VPSHUFD(U8(order), v, w)
@@ -53,7 +54,7 @@ func (s *single512) across(v reg.VecVirtual, order uint8) reg.VecVirtual {
 	return w
 }
 
-// Orders of four: the next one, and those two and one away.
+// Orders for these shuffles of four: place i takes i + 1 mod 4, i xor 2, or i xor 1.
 const (
 	next = 0x39
 	far  = 0x4e
@@ -71,15 +72,15 @@ func (s *single512) external(v reg.VecVirtual) reg.VecVirtual {
 	return g.Add(m4, column)
 }
 
-// internal adds the constant at m to word 0, raises it, and multiplies by
-// 1·1ᵀ + diag(−2, 2^k …).
+// internal adds the constant at m to word 0, raises word 0 to the fifth power, and multiplies
+// the state by 1·1ᵀ + diag(−2, 2^k …).
 func (s *single512) internal(v reg.VecVirtual, m Mem) reg.VecVirtual {
 	g := s.g
-	raised := pow5(g, g.AddBroadcast(v, m)) // of which word 0 is wanted
+	raised := pow5(g, g.AddBroadcast(v, m)) // only its word 0 is used
 	first := g.Reg()
 	VPBROADCASTD(raised.AsX(), first)
 	VPSUBD(first, g.P(), s.first, first) // −first in word 0; it may be p
-	// The rest does not wait for it.
+	// The steps up to the last line do not depend on the power.
 	sum := g.Reg()
 	VMOVDQA32_Z(v, s.others, sum)
 	sum = g.Add(sum, s.within(sum, far))

@@ -12,17 +12,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// An entry is what Go calls of a kernel that there is for both instruction sets: it jumps to the one of
-// the package's variable level (internal/simd), which is one of the two.
+// An entry is the function that Go calls for a kernel that exists for both instruction sets. It jumps to the
+// kernel for the instruction set that the package's variable level names (internal/simd).
 type entry struct {
 	name, signature, doc string
-	kernels              int
+	kernels              int // how many instruction sets the kernel exists for
 }
 
-// entries are those of all kernels so far.
+// entries has an entry for each name of a kernel that was emitted so far.
 var entries []*entry
 
-// note counts a kernel of this name.
+// note counts a kernel of this name, without the suffix of the instruction set.
 func note(name, signature, doc string) {
 	i := slices.IndexFunc(entries, func(e *entry) bool { return e.name == name })
 	if i < 0 {
@@ -31,8 +31,8 @@ func note(name, signature, doc string) {
 	entries[i].kernels++
 }
 
-// Write writes the files, in which kernels with an entry are known to the assembly alone. Those called
-// apart have none: Go chooses between them by more than the level.
+// Write emits the entries and writes the files. A kernel with an entry is local to the assembly file. The kernels in apart get no
+// entry: Go code chooses between them, by more than the level.
 func Write(apart ...string) {
 	entries = slices.DeleteFunc(entries, func(e *entry) bool { return e.kernels < 2 || slices.Contains(apart, e.name) })
 	for _, e := range entries {
@@ -55,12 +55,12 @@ func Write(apart ...string) {
 	}
 }
 
-// jump goes on in another function with the same arguments.
+// jump emits a tail call of another function with the same arguments.
 func jump(name string) {
 	Instruction(&ir.Instruction{Opcode: "JMP", Operands: []Op{LabelRef("·" + name + "(SB)")}, IsTerminal: true})
 }
 
-// rewrite replaces what matches in the file that a flag names.
+// rewrite replaces the matches of what in the file that avo's flag option names.
 func rewrite(option string, what *regexp.Regexp, by string) {
 	name := flag.Lookup(option).Value.String()
 	text, err := os.ReadFile(name)

@@ -13,8 +13,8 @@ const (
 	transposeDoc       = "sets the 16×16 matrix dst to the transpose of src. They must not overlap."
 )
 
-// unpack interleaves rows pairwise with one of the instructions that take the
-// lower or the upper halves of 128-bit parts, step rows apart.
+// unpack interleaves each pair of rows that are step rows apart. For each pair it returns the
+// results of lo and hi, instructions that interleave the lower and the upper halves of 128-bit parts.
 func unpack(g *Gen, rows []reg.VecVirtual, step int, lo, hi func(...Op)) []reg.VecVirtual {
 	out := make([]reg.VecVirtual, 0, len(rows))
 	for i := range rows {
@@ -27,7 +27,7 @@ func unpack(g *Gen, rows []reg.VecVirtual, step int, lo, hi func(...Op)) []reg.V
 }
 
 // quarters transposes every group of four rows within each 128-bit part: row
-// i of a group ends with column i of the part.
+// i of a group then has column i of the part.
 func quarters(g *Gen, rows []reg.VecVirtual) []reg.VecVirtual {
 	// Rows 0 1 2 3 become (0 1)lo (0 1)hi (2 3)lo (2 3)hi, then columns.
 	pairs := unpack(g, rows, 1, VPUNPCKLDQ, VPUNPCKHDQ)
@@ -43,7 +43,7 @@ func Transpose(lanes int) {
 	}
 }
 
-// wideTranspose moves the 128-bit parts with two more shuffles a row.
+// wideTranspose transposes within 128-bit parts, and moves the parts with two more shuffles a row.
 func wideTranspose() {
 	g := Begin(16, "transposeWords", transposeSignature, transposeDoc)
 	dst, src := Pointer("dst"), Pointer("src")

@@ -1,10 +1,10 @@
 // Package vec emits vector arithmetic over M31 for AVX2 and AVX-512 from one
-// description: the generators in the folders beside it are written once for a
+// description: the generators in the folders beside it are written once, for any
 // number of 32-bit lanes.
 //
-// A register of "lanes" holds canonical elements, [0, p), unless a function
-// says otherwise. A pair of "quads" (even, odd) holds 64-bit words that belong
-// to the even and to the odd lanes.
+// A register of "lanes" holds canonical elements, in [0, p), unless a function
+// says otherwise. A pair of registers of "quads" (even, odd) holds a 64-bit word for each
+// even and for each odd lane.
 package vec
 
 import (
@@ -25,7 +25,7 @@ type Gen struct {
 	even reg.Register   // mask of the even lanes (AVX-512)
 }
 
-// Suffix names the instruction set in function names.
+// Suffix is the end of a function's name that names the instruction set.
 func Suffix(lanes int) string {
 	if lanes == 16 {
 		return "AVX512"
@@ -36,18 +36,18 @@ func Suffix(lanes int) string {
 // Pointer loads a parameter of 64 bits.
 func Pointer(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
-// At is the memory at a pointer.
+// At is the memory offset bytes behind a pointer.
 func At(p reg.GPVirtual, offset int) Mem { return Mem{Base: p, Disp: offset} }
 
-// Advance adds to pointers.
+// Advance moves pointers by so many bytes.
 func Advance(bytes int, ps ...reg.GPVirtual) {
 	for _, p := range ps {
 		ADDQ(I32(int32(bytes)), p)
 	}
 }
 
-// Begin begins a function whose name gets the instruction set's suffix and that
-// does without the field's constants.
+// Begin begins a function. Its name gets the instruction set's suffix. It does not load the
+// constants of the field, so only New makes a Gen for field arithmetic.
 func Begin(lanes int, name, signature, doc string) *Gen {
 	TEXT(name+Suffix(lanes), NOSPLIT, signature)
 	Pragma("noescape")
@@ -334,8 +334,8 @@ func (g *Gen) P64() reg.VecVirtual {
 	return v
 }
 
-// Reduce returns the quads mod p, for quads of at most 4p². With v = A·2^32 + B
-// that is 2A + B, and A ≤ 2^32 − 5.
+// Reduce returns the quads mod p, for quads of at most 4p². A quad v = A·2^32 + B
+// is 2A + B mod p, as 2^32 is 2 mod p, and A ≤ 2^32 − 5.
 func (g *Gen) Reduce(even, odd reg.VecVirtual) reg.VecVirtual {
 	a, b := g.High(even, odd), g.Low(even, odd)
 	g.ReduceOnce(a)    // < p
@@ -363,8 +363,8 @@ func Loop(label string, count reg.GPVirtual, body func()) {
 	JNZ(LabelRef(label))
 }
 
-// Blocks emits a loop over n elements of the vectors at pointers, 2^shift of which are 64 bytes: body for each register of these, which are
-// at o.
+// Blocks emits a loop over n elements of the vectors at pointers, in blocks of 64 bytes, which have 2^shift elements. It emits body for
+// each register of a block, which is at byte o of the block.
 func (g *Gen) Blocks(n reg.GPVirtual, shift uint8, body func(o int), pointers ...reg.GPVirtual) {
 	SHRQ(U8(shift), n)
 	Loop("loop", n, func() {
@@ -384,7 +384,7 @@ func Table(name string, words []uint32) Mem {
 	return m
 }
 
-// Pair returns what two instructions make of a and b, such as their lower and their upper halves.
+// Pair returns the results of two instructions for a and b, such as those that unpack the lower and the upper halves.
 func (g *Gen) Pair(first, second func(...Op), a, b Op) (x, y reg.VecVirtual) {
 	x, y = g.Reg(), g.Reg()
 	first(b, a, x)
@@ -392,7 +392,7 @@ func (g *Gen) Pair(first, second func(...Op), a, b Op) (x, y reg.VecVirtual) {
 	return x, y
 }
 
-// Shuffled is Pair of one instruction with two immediates.
+// Shuffled is Pair for one instruction with two different immediates.
 func (g *Gen) Shuffled(op func(...Op), first, second uint8, a, b Op) (x, y reg.VecVirtual) {
 	x, y = g.Reg(), g.Reg()
 	op(U8(first), b, a, x)
@@ -400,7 +400,7 @@ func (g *Gen) Shuffled(op func(...Op), first, second uint8, a, b Op) (x, y reg.V
 	return x, y
 }
 
-// ReturnSum returns the sum of the quads of v from a function.
+// ReturnSum emits the end of a function that returns the sum of the quads of v.
 func (g *Gen) ReturnSum(v reg.VecVirtual) {
 	low, high, sum := g.Narrow(v), XMM(), GP64()
 	VPSRLDQ(U8(8), low, high)
@@ -410,7 +410,7 @@ func (g *Gen) ReturnSum(v reg.VecVirtual) {
 	g.End()
 }
 
-// Narrow adds the 128-bit parts of v quad by quad.
+// Narrow returns the sum of the 128-bit parts of v, quad by quad.
 func (g *Gen) Narrow(v reg.VecVirtual) reg.VecVirtual {
 	if g.wide() {
 		y := YMM()

@@ -1,10 +1,10 @@
-// Command hiding computes what proofs of a key that hides weights tell of them: nothing, while they are no more than the key is good
-// for, and all weights, once there are enough of them.
+// Command hiding computes what the proofs of a key that hides its weights reveal about them. That is nothing as long as there are at most
+// as many proofs as the key is good for. With enough proofs it is all weights.
 //
 //	go run ./scripts/recover/hiding KEY PROOF PROOF...
 //
-// It prints a line for each proof. The last proof is kept aside: what was recovered must give each of its opened columns.
-// Exit code 0: all weights were recovered. 1: they were not.
+// It prints a line for each proof. The last proof is not used to recover weights, but to check them: they must give each of its opened
+// columns. Exit code 0: all weights were recovered. 1: they were not. 2: there was another error.
 package main
 
 import (
@@ -36,6 +36,7 @@ func main() {
 	os.Exit(2)
 }
 
+// run recovers the weights of the key in the file vk from all proofs but the last, and checks them with the last.
 func run(vk string, proofs []string) (err error) {
 	defer must.Catch(&err)
 	file := must.Get(os.ReadFile(vk))
@@ -74,7 +75,7 @@ func run(vk string, proofs []string) (err error) {
 	return nil
 }
 
-// opened calls f with the columns of the weights that a proof opens.
+// opened calls f with each position of the weights' tree that a proof opens, and the column there.
 func opened(key *proof.Key, path string, f func(at uint64, column []field.M31)) error {
 	file, err := os.Open(path)
 	if err != nil {
