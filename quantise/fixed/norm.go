@@ -77,8 +77,14 @@ func (b *Builder) Normalised(r Rows, id model.TensorID, sum bool, epsilon float6
 	e.Frac = frac
 	e.Max = int64(root*Pow2(frac)) + 1<<17
 	e.Min = -e.Max
-	// The norm of a row whose entries are all the largest, plus what the rounding of factors adds to each entry, 2^17 at most.
-	e.Norm = float64(normOf(math.Sqrt(float64(r.Count))*largest)*Pow2(frac)) + float64(math.Sqrt(float64(r.Count))*(1<<17))
+	// The norm of a row is greatest if all its entries are the largest. root is 2^−9 more than its largest entry, and the factors are off
+	// by less than 2^−11: where root covers the row as well, it is the bound.
+	norm := root
+	if row := normOf(math.Sqrt(float64(r.Count)) * largest); row > root*(1+Pow2(-10)) {
+		norm = row
+	}
+	// The rounding of factors adds 2^17 at most to each entry.
+	e.Norm = float64(norm*Pow2(frac)) + float64(math.Sqrt(float64(r.Count))*(1<<17))
 	return e
 }
 
