@@ -5,10 +5,10 @@ import (
 	"runtime/debug"
 )
 
-// How the collector works while something is proved, in percent of what is alive, unless the
-// environment says it. While a model is read, that is little: memory is collected late. A
-// large proof has hundreds of megabytes alive, all but lists of numbers, which take no time to
-// look through: memory is collected early, and used again while it is there.
+// Settings of the garbage collector (GOGC), unless the environment sets it. While a model is
+// read, little memory is in use, and collections may be late. A large proof has hundreds of
+// megabytes in use, almost all of them lists of numbers, which take no time to scan. There
+// collections are early, so that memory is reused.
 const (
 	readingPercent = 200
 	provingPercent = 100

@@ -22,8 +22,8 @@ type Text struct {
 	Seconds, First, Reading float64
 }
 
-// PerSecond returns the number of tokens per second after the first one, which includes
-// the time for the prompt; 0 for a single token.
+// PerSecond returns the number of tokens per second, without the first one and the time
+// before it; 0 for a single token.
 func (t *Text) PerSecond() float64 {
 	if t.Seconds <= 0 {
 		return 0
