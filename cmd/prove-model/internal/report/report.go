@@ -1,5 +1,5 @@
-// Package report writes what is known of a model and a proof as one HTML file that
-// needs nothing else: what was proved, tables and plots, for the screen and for print.
+// Package report writes what is known about a model and a proof as a single HTML file:
+// what was proved, tables and plots, for the screen and for printing.
 package report
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Report is what there is to show. What is empty is left out.
+// Report has the content of a report. Empty parts are left out.
 type Report struct {
 	Title    string
-	Text     *Text     // nil but for a language model
-	Pictures []Picture // inputs that no row of scores shows
-	Scores   []Scores  // a classifier's
+	Text     *Text     // nil unless the model is a language model
+	Pictures []Picture // inputs that are not shown beside a row of scores
+	Scores   []Scores  // of a classifier
 	Facts    []Fact    // in order
 	Outputs  []Output
 	Layers   []quantise.Layer
 	Phases   []ui.Phase
 	Peak     int64        // bytes of memory
-	Key      *inspect.Key // its tables, commitments and rounds
-	Advice   string       // of the run as a whole
+	Key      *inspect.Key // whose tables, trees and rounds are shown
+	Advice   string       // about the run as a whole
 }
 
-// Fact is a line of the head.
+// Fact is a line of the list at the top.
 type Fact struct{ Name, Value string }
 
 // Output compares an output with the float model's.
@@ -40,13 +40,13 @@ type Output struct {
 	Name  string
 	Shape []int
 	provemodel.Accuracy
-	Unequal string // what is said of labels in place of an error
+	Unequal string // what is said about labels, in place of an error
 }
 
-// Most entries of a plot; the tables have all.
+// mostBars is the greatest number of bars of a plot; the tables have all entries.
 const mostBars = 40
 
-// Write writes the file.
+// Write writes the HTML file.
 func (r *Report) Write(w io.Writer) error {
 	h := &page{}
 	h.open(r.Title)
@@ -83,7 +83,7 @@ func (r *Report) outputs(h *page) {
 	}))
 }
 
-// compared are the layers with a value to compare, the worst first.
+// compared returns the layers whose values could be compared, those with the largest error first.
 func (r *Report) compared() []quantise.Layer {
 	var held []quantise.Layer
 	for _, l := range r.Layers {
@@ -127,7 +127,7 @@ func (r *Report) accuracy(h *page) {
 	}))
 }
 
-// advice says what would make a layer more exact.
+// advice says what would make a layer more precise.
 func advice(l quantise.Layer) string {
 	switch {
 	case l.Relative <= 1e-3:
@@ -253,7 +253,7 @@ func count(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Shapes reads as in text.
+// Shapes writes the names and shapes of tensors as text.
 func Shapes(specs []provemodel.Spec) string {
 	parts := seq.Map(specs, func(s provemodel.Spec) string { return fmt.Sprintf("%s %v", s.Name, s.Shape) })
 	return strings.Join(parts, ", ")
