@@ -31,10 +31,10 @@ type Accuracy struct {
 	TieAt     int     `json:"tie_at,omitempty"`
 	TieMargin float64 `json:"tie_margin,omitempty"`
 	// TieEdge says that there are ties at the edge of a selection such as TopK: the last selected score and the first score that
-	// is not selected are closer than a thousandth of the range of all scores. An example are two neighbours at the same
-	// distance. For the widest of these ties, TieIn is the index of the former score and TieOut of the latter. Ties at an edge
-	// are also counted for outputs that are not labels; there they are the entries off by more than a thousandth of the output's
-	// range.
+	// is not selected are closer than a thousandth of the range of all scores, for example because two neighbours are at the
+	// same distance. For the widest of these ties, TieIn is the index of the former score and TieOut of the latter. Ties at an
+	// edge are also counted for outputs that are not labels; there they are the entries off by more than a thousandth of the
+	// output's range.
 	TieEdge bool `json:"tie_edge,omitempty"`
 	TieIn   int  `json:"tie_in,omitempty"`
 	TieOut  int  `json:"tie_out,omitempty"`

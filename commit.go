@@ -260,7 +260,7 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 	return made, nil
 }
 
-// Budget says how many proofs of a key that hides weights are used up; it is nil for other keys.
+// Budget says how far a key that hides weights is used up; it is nil for other keys.
 func (c *Committed) Budget() (*ledger.Budget, error) { return c.hiding.Budget(c.key) }
 
 // Link proves that another key commits to the same weights of the same circuit as this one. Both were made with option Hide, each with

@@ -91,6 +91,7 @@ type GPUOptions struct {
 	CheckMemory bool
 }
 
+// validate refuses options that contradict each other or are out of range.
 func (o *GPUOptions) validate() error {
 	switch {
 	case o.All && o.Devices != nil:

@@ -386,7 +386,7 @@ func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, p
 // checkGenerated checks that the tokens of a run follow from its logits, by a rule or, if by is nil, as the likeliest.
 // g is the circuit in the size of the run. Segments are checked by the verifier.
 func (c *Circuit) checkGenerated(g *model.Graph, wit *forward.Witness, by *Sampling) error {
-	if c.language == nil || !c.language.Generates || g.Instance.Segment != nil { // of which the verifier says whether it is
+	if c.language == nil || !c.language.Generates || g.Instance.Segment != nil { // the verifier checks segments
 		return nil
 	}
 	_, err := verifier.WrittenIn(c.language, by, g, [][]int32{wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1])}, [][]int32{wit.Tensor(g.Outputs[0])})
@@ -479,6 +479,8 @@ type onDevice struct {
 	other writer                                    // the writer on the processor, once the GPU has failed
 }
 
+// set implements writer. The first call puts the prompt's keys and values into the caches. If the GPU has failed, it
+// makes a writer on the processor, repeats all earlier calls there, and uses that writer from then on.
 func (w *onDevice) set(ctx context.Context, token, position, n int) (err error) {
 	defer must.Catch(&err)
 	w.mu.Lock()

@@ -453,8 +453,7 @@ func (m *Model) Samples(arrays Arrays) (_ []Input, err error) {
 
 // TextSamples makes one sample of each text, a list of tokens, for a language model or an encoder that leaves the length of
 // texts open. If the model gives logits at some positions only, the samples ask for the last positions of the text; if their
-// number is open, for at most judgedPositions of them. An encoder–decoder reads each text and writes the beginning of the
-// same text.
+// number is open, for at most 32 of them. An encoder–decoder reads each text and writes the beginning of the same text.
 func (m *Model) TextSamples(texts [][]int) (_ []Input, err error) {
 	defer must.Catch(&err)
 	if !m.open.isText() || len(m.graph.Inputs) > 2 {

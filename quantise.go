@@ -276,7 +276,7 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 				return nil
 			}
 			if len(values) < fewValues {
-				_ = see() // which never fails
+				_ = see() // see returns no error
 			} else {
 				looks.Go(see)
 			}

@@ -55,8 +55,8 @@ type Statement struct {
 	// Saturated says how many values inside of the model were, at most, clamped to the
 	// range that calibration met: one entry for each look-up table that the key marks as
 	// clamping, with the nodes that use it. It is empty if the key marks none. The proof
-	// states how often each row of a table was used; which rows clamp is what the key
-	// says.
+	// states how often certain rows of the table were used; that these are the rows that
+	// clamp is what the key says.
 	Saturated []statement.Saturation
 	// Reveals lists the outputs in whose place the proof states only which entries are the greatest (ProveOptions.Reveal).
 	Reveals []statement.Reveal

@@ -41,7 +41,7 @@ func encode(d Device, dst, src, twiddles Ptr, rows, logTable, logDomain, node in
 		rows<<max(0, logDomain-lastVars) > maxGridX {
 		return fmt.Errorf("%w: encoding %d rows of 2^%d values as 2^%d", ErrSize, rows, logTable, logDomain)
 	}
-	level := logDomain - logTable // layers at the top of the tree: their nodes only copy the table
+	level := logDomain - logTable // the level below node at which every node starts from a copy of the table
 	if logTable < lastVars {
 		// A thread takes eight elements, unless that leaves less than a warp.
 		return d.Launch(Kernel{"code", "encode_short"}, Launch{GridX: 1 << level, GridY: rows, Block: max(32, 1<<logTable/8)},

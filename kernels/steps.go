@@ -340,8 +340,10 @@ func (t *Term) wide(n int) bool {
 	return n < 1<<16 || behind
 }
 
-// inPlace, strided and listed say how the entries of an operand are arranged. anywhere, behind and same say how four
-// consecutive ones are (O_LAYOUT and O_RUN of steps.cu): anywhere, consecutive, or all the same.
+// inPlace, strided and listed say how the entries of an operand are arranged: as in the output; at a sum of strides
+// times indexes; or by groups with limits or tables. anywhere, behind and same say how four consecutive entries are
+// arranged, the first of which has an index divisible by four: anywhere, consecutively, or all in the same place
+// (O_LAYOUT and O_RUN of steps.cu).
 const (
 	inPlace = iota
 	strided
@@ -376,6 +378,11 @@ func (o *Operand) layout() (layout, by int) {
 // InPlace says whether the entry for entry x of the output is x.
 func (o *Operand) InPlace() bool { return len(o.Groups) == 0 }
 
+// append adds the words of an operand: address, width, layout, run (how four consecutive entries are arranged) and the
+// number of words. For a strided operand follow its base, the distance of two summands, and the axes, with multipliers
+// and shifts in place of the divisions (divisor). For a listed one follow its groups with their axes. The run of a
+// strided operand is `same` if Div of all axes is a multiple of four, and `behind` if that holds for all but one,
+// which steps by 1 with each entry.
 func (o *Operand) append(w []int64) []int64 {
 	layout, by := o.layout()
 	begin := len(w)
@@ -416,8 +423,9 @@ func (o *Operand) append(w []int64) []int64 {
 	return w
 }
 
-// divisor returns d as what an index below 2^31 is multiplied by and shifted by, for the same
-// quotient: the least m ≥ 2^(31+l)/d, where 2^l ≥ d.
+// divisor returns a multiplier m (lower 32 bits) and a shift s (upper bits) for the division
+// of an index i below 2^31 by d: i/d = i·m >> s. With the least l for which 2^l ≥ d, s is 31
+// + l, and m the least integer that is at least 2^s/d.
 func divisor(d int) int64 {
 	l := bits.Len(uint(d - 1))
 	m := (uint64(1)<<(31+l) + uint64(d) - 1) / uint64(d)

@@ -230,6 +230,7 @@ func placeSegment(files *outputs, folder string, number int, proof []byte, ch *c
 	return file, values.write(ch.Stored(number - 1))
 }
 
+// Print writes the result as text.
 func (p *provedChain) Print(w io.Writer) {
 	ui.Line(w, "model", "%s, %d parameters", p.Model, p.Parameters)
 	ui.Line(w, "commitment", "%s", p.Commitment)
@@ -344,6 +345,7 @@ func (v *verifiedChain) add(cfg *config.Config, list []*provemodel.Statement, be
 	return err
 }
 
+// Print writes the verdict, and what the segments state, as text.
 func (v *verifiedChain) Print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))

@@ -124,6 +124,7 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	return said, nil
 }
 
+// Print writes the result as text.
 func (c *committed) Print(w io.Writer) {
 	ui.Line(w, "model", "%s, %d parameters", c.Model, c.Parameters)
 	ui.Line(w, "calibrated", "on %s", c.Calibration)

@@ -77,6 +77,7 @@ func findDevices(cfg *config.Config) *deviceList {
 	return list
 }
 
+// Print writes a table of the GPUs, and a line about NVRTC.
 func (l *deviceList) Print(out io.Writer) {
 	if l.DevicesReason != "" {
 		fmt.Fprintln(out, "no GPU:", l.DevicesReason)

@@ -118,13 +118,13 @@ func hidesForProof(cfg *config.Config) error {
 	vk := outputPath(cfg.VK, cfg.Model, ".vk")
 	secret := secretPath(cfg, vk)
 	const commit = "prove-model commit --hide weights makes one"
-	if name, file := cfg.InputOf(); file != "" { // which is a hidden input
+	if name, file := cfg.InputOf(); file != "" { // an input that was committed to is hidden
 		what := strings.TrimSuffix("input:"+name, ":")
 		if !slices.Contains(strings.Split(cfg.Hide, ","), what) {
 			cfg.Hide = strings.Trim(cfg.Hide+","+what, ",")
 		}
 	}
-	what, _ := cfg.HiddenOf() // which whoever read the settings has checked
+	what, _ := cfg.HiddenOf() // likewise
 	if what.Run() && len(cfg.Calibration) == 0 && cfg.Ranges == "" {
 		return job.WithHint(errors.New("--hide: the ranges in the key could be those of the hidden input, which would say something of it"),
 			"give the samples that the ranges come from with --calibration, or the ranges with --ranges")

@@ -133,6 +133,7 @@ func textOutputs(p *provemodel.Proof, alone []provemodel.Tensor, text, n int) []
 	return one
 }
 
+// Print writes the result as text.
 func (p *provedTexts) Print(w io.Writer) {
 	p.printModel(w)
 	for i, t := range p.Texts {

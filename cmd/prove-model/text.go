@@ -53,6 +53,7 @@ func verdict(ended bool) string {
 	return verdictCut
 }
 
+// Print writes the text with its times; nothing if t is nil.
 func (t *textOf) Print(w io.Writer) {
 	if t == nil {
 		return
@@ -188,6 +189,7 @@ func checkAudio(cfg *config.Config, s *provemodel.Statement) (err error) {
 	return nil
 }
 
+// Print writes prompt and text, and how the tokens follow from the logits; nothing if p is nil.
 func (p *proven) Print(w io.Writer) {
 	if p == nil {
 		return

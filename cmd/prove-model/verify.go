@@ -297,6 +297,7 @@ func printRoots(w io.Writer, base, adapter string) {
 	}
 }
 
+// Print writes the verdict, and what the proof states, as text.
 func (v *verified) Print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))

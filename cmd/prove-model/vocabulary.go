@@ -88,6 +88,7 @@ func stringsOf(s *provemodel.Statement, compared bool) *wordsSaid {
 	return &wordsSaid{hex.EncodeToString(s.Vocabulary[:]), s.Words != nil, compared && s.Words.Takes(), s.Words.Takes(), of}
 }
 
+// Print writes a line about what was checked; nothing if s is nil.
 func (s *wordsSaid) Print(w io.Writer) {
 	switch {
 	case s == nil:

@@ -83,6 +83,7 @@ func vectorKernels() []kernel {
 	}
 }
 
+// hashKernels hash columns, and build Merkle trees.
 func hashKernels() []kernel {
 	const n, columns, rows = 1 << 12, 1 << 12, 64
 	states := make([]poseidon2.State, n)
@@ -120,6 +121,7 @@ func hashColumns(suite hash.Suite, sums []hash.Digest, some [][]field.M31, rows 
 	h.Sum(sums)
 }
 
+// codeKernels encode a row.
 func codeKernels() []kernel {
 	const n = 1 << 18
 	coeffs, word := elements(n, 1), make([]field.M31, 4*n)
@@ -128,6 +130,7 @@ func codeKernels() []kernel {
 	}
 }
 
+// protocolKernels run a sumcheck, a LogUp sum and a commitment, transcript included.
 func protocolKernels() []kernel {
 	const vars = 18
 	a, b := extensions(1<<vars, 1), extensions(1<<vars, 2)

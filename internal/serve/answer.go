@@ -115,7 +115,7 @@ func bodyDigest(body []byte) string {
 // newID returns a new random id of an answer.
 func newID(kind string) string {
 	var b [12]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return kind + "-" + hex.EncodeToString(b[:])
 }
 

@@ -26,6 +26,8 @@ type metrics struct {
 	texts    *prometheus.HistogramVec
 }
 
+// newMetrics registers the metrics of a server. Two are computed when they are asked for: the number of jobs in the
+// queue, −1 if the store cannot be reached, and the number of answers that are being computed.
 func newMetrics(s *Server) *metrics {
 	r := prometheus.NewRegistry()
 	m := &metrics{

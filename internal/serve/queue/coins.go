@@ -37,7 +37,7 @@ func (c *Coin) Over() time.Time {
 // Coin returns the coin of the day that a time is on, and makes it if there is none.
 func (q *Queue) Coin(ctx context.Context, at time.Time) (*Coin, error) {
 	c := &Coin{Day: at.UTC().Format(time.DateOnly), Seed: make([]byte, seedBytes)}
-	_, _ = rand.Read(c.Seed) // which never fails
+	_, _ = rand.Read(c.Seed) // never fails
 	entry, err := q.coins.Get(ctx, c.Day)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		if _, err = q.coins.Create(ctx, c.Day, c.Seed); err == nil {

@@ -48,11 +48,13 @@ type objects struct{ jetstream.ObjectStore }
 // written to disk before the next one is sent, and a proof should be few messages.
 const chunk = 512 << 10
 
+// put implements files.
 func (o objects) put(ctx context.Context, name string, data []byte) error {
 	_, err := o.Put(ctx, jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunk}}, bytes.NewReader(data))
 	return err
 }
 
+// get implements files.
 func (o objects) get(ctx context.Context, name string) (io.ReadCloser, error) {
 	f, err := o.Get(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
@@ -92,11 +94,13 @@ func openBucket(ctx context.Context, address string) (_ *bucket, err error) {
 	return b, err
 }
 
+// put implements files.
 func (b *bucket) put(ctx context.Context, name string, data []byte) error {
 	_, err := b.client.PutObject(ctx, b.name, b.prefix+name, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{ContentType: "application/octet-stream", DisableMultipart: true})
 	return err
 }
 
+// get implements files.
 func (b *bucket) get(ctx context.Context, name string) (io.ReadCloser, error) {
 	f, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
 	if err == nil {

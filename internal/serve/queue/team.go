@@ -111,7 +111,7 @@ func (t *Team) Begin(roots []byte, order []int, accept func(part int, bytes []by
 	t.wait.Go(func() {
 		for {
 			for range offered {
-				_ = t.q.nc.Publish(offers+t.commitment, data) // which nobody need hear
+				_ = t.q.nc.Publish(offers+t.commitment, data) // no error if nobody receives it
 			}
 			select {
 			case <-t.stop:

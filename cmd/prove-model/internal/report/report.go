@@ -69,6 +69,7 @@ func (r *Report) Write(w io.Writer) error {
 	return err
 }
 
+// outputs writes a table of the outputs, compared with the float model's.
 func (r *Report) outputs(h *page) {
 	if len(r.Outputs) == 0 {
 		return
@@ -95,6 +96,8 @@ func (r *Report) compared() []quantise.Layer {
 	return held
 }
 
+// accuracy writes the section about the errors of layers: a plot of those with the largest errors, in the order of the
+// model, and advice on the five worst.
 func (r *Report) accuracy(h *page) {
 	worst := r.compared()
 	if len(worst) == 0 {
@@ -140,6 +143,7 @@ func advice(l quantise.Layer) string {
 	return "nothing was clipped here: the error comes from before, or the calibrated range is much wider than this input's values (calibrate on typical samples, or lower --headroom)"
 }
 
+// phases writes the section about time and memory.
 func (r *Report) phases(h *page) {
 	if len(r.Phases) == 0 {
 		return
@@ -162,6 +166,7 @@ func (r *Report) phases(h *page) {
 	h.table([]string{"phase", "seconds", "processor seconds", "most memory so far"}, rows)
 }
 
+// costs writes plots of the look-ups and commitments of each layer, and tables of the key's look-up tables and trees.
 func (r *Report) costs(h *page) {
 	look := func(l quantise.Layer) int { return l.LookUps }
 	commit := func(l quantise.Layer) int { return l.Committed }
@@ -198,6 +203,7 @@ func (r *Report) costs(h *page) {
 	}
 }
 
+// security writes the section about the bits of security of each round.
 func (r *Report) security(h *page) {
 	if r.Key == nil || len(r.Key.Rounds) == 0 {
 		return
@@ -215,6 +221,7 @@ func (r *Report) security(h *page) {
 	h.table([]string{"round", "times", "bits of work", "bits"}, rows)
 }
 
+// layers writes a table of all layers.
 func (r *Report) layers(h *page) {
 	if len(r.Layers) == 0 {
 		return
