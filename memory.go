@@ -199,7 +199,7 @@ func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *Pro
 	return c.estimate(o, q, p), nil
 }
 
-// Bytes of memory of what the estimate counts.
+// Memory in bytes of the things that an estimate counts.
 const (
 	programBytes = 20 << 20 // code, and what a small circuit takes
 	// columnBytes is the memory of one column of a tree while the tree is made
@@ -271,6 +271,7 @@ func (c *Circuit) besideDevice(e *Estimate, threshold int, resume bool, q *quant
 	weights := bytesOf(q.Weights)
 	e.Beside = 2*values + digests + pinnedBytes
 	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
+	// Bound of prover/math/arena keeps a sixteenth of the limit free as a margin.
 	e.Least = (programBytes + keeper + pinnedBytes + digests + max(values, c.floats)) / 15 * 16
 }
 
@@ -343,6 +344,7 @@ func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *
 	// dropped before that but may not be collected yet, so arenas come on top of them.
 	e.Beside = 2*values + digests + commit + max(run, task, opened+tables+2*row)
 	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
+	// Bound of prover/math/arena keeps a sixteenth of the limit free as a margin.
 	e.Least = (programBytes + keeper + digests + max(run, commit, row, c.floats)) / 15 * 16
 	return e
 }

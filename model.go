@@ -254,7 +254,7 @@ func (m *Model) writes() int {
 // sizedFor returns the float graph for the size of an input: of its batch, or the length of its text.
 func (m *Model) sizedFor(in Input) (*graph.Graph, error) {
 	if m.open.symbol == "" || len(in) == 0 {
-		return m.graph, nil // RunFloat says what does not fit
+		return m.graph, nil // RunFloat reports what does not fit
 	}
 	return m.sized(m.open.in(len(in[0]), m.graph.Inputs[0].Shape), in.written())
 }

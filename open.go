@@ -160,7 +160,7 @@ func openAdapted(path string, o *OpenOptions) (_ *Model, err error) {
 		if m.Speech != nil && text.Generates {
 			text.Suppressed, text.First, out.listens = m.Speech.Suppressed, m.Speech.First, *m.Speech
 		}
-		// A key of a text says which logits it is about: where they are of some positions, these are the last.
+		// A second input (len(g.Inputs) == 2) names the positions of the logits. A key with a text says that these are the last positions.
 		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 || len(g.Inputs) == 2 {
 			out.language = text
 		}

@@ -79,7 +79,7 @@ func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions,
 	r := &segmentsRun{random: float, c: c, ids: ids}
 	files, stored := r.chain(ctx, o.Lengths, &m.Runs)
 	if m.Verify, err = r.verify(files); err != nil {
-		return nil, fmt.Errorf("a chain does not verify: %v", err) // not wrapped: nothing has said so yet
+		return nil, fmt.Errorf("a chain does not verify: %v", err) // not wrapped: ErrInvalid errors are not printed
 	}
 	m.Reopen = must.Get(r.reopen(ctx, files, stored))
 	if o.Again {

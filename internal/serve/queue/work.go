@@ -245,7 +245,7 @@ func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done fu
 		defer must.Catch(&err)
 		var out result
 		if err := json.Unmarshal(m.Data(), &out); err != nil || !IsID(out.ID) {
-			return nil // whoever wrote it was no worker
+			return nil // not written by a worker
 		}
 		r, err := q.check(traces.Received(ctx, m.Headers()), &out, verify)
 		if errors.Is(err, ErrUnknown) {
