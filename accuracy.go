@@ -15,42 +15,49 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Accuracy says how far an output of a circuit is from the float model's.
+// Accuracy says how far an output of a circuit is from the float model's output.
 type Accuracy struct {
-	MaxError   float64 `json:"max_error"`   // largest absolute difference
-	RangeError float64 `json:"range_error"` // the same in units of the float output's range, 0 included
-	At         int     `json:"at"`          // the entry that it is at, in row-major order
-	Cosine     float64 `json:"cosine"`      // of the angle between the two
-	Unequal    int     `json:"unequal"`     // entries of an integer type that are not the float model's
-	// Labels is the number of entries if each says what is greatest of some scores, and else 0. Ties are those
-	// of the unequal ones of which the float model has the two greatest scores closer than a hundredth of the range of all; the
-	// widest is at an entry, with a margin. RangeError is the part of the labels that are unequal and no ties.
+	MaxError   float64 `json:"max_error"`   // largest absolute difference of two entries
+	RangeError float64 `json:"range_error"` // MaxError divided by the float output's range, extended to contain 0; labels: see below
+	At         int     `json:"at"`          // the entry with the largest difference, in row-major order
+	Cosine     float64 `json:"cosine"`      // cosine of the angle between the two outputs
+	Unequal    int     `json:"unequal"`     // number of entries of an integer type that differ from the float model's
+	// Labels is the number of entries if each is a label, that is, says which of some scores is the greatest; else 0. Ties
+	// counts the unequal labels for which the float model's two greatest scores are closer than a hundredth of the range of all
+	// scores. TieAt is the entry of the widest tie, and TieMargin the distance of its two scores in units of that range. For
+	// labels, RangeError is the fraction of labels that are unequal and no ties.
 	Labels    int     `json:"labels,omitempty"`
 	Ties      int     `json:"ties,omitempty"`
 	TieAt     int     `json:"tie_at,omitempty"`
 	TieMargin float64 `json:"tie_margin,omitempty"`
-	// TieEdge says that there are ties of which two scores at the edge of a selection are closer than a thousandth of the range of
-	// all, such as two neighbours that are equally far: of the widest TieIn is among the selected and TieOut is not. Such ties are
-	// also counted of outputs that are no labels: those are the entries off by more than a thousandth of the range.
+	// TieEdge says that there are ties at the edge of a selection such as TopK: the last selected score and the first score that
+	// is not selected are closer than a thousandth of the range of all scores, for example because two neighbours are at the
+	// same distance. For the widest of these ties, TieIn is the index of the former score and TieOut of the latter. Ties at an
+	// edge are also counted for outputs that are not labels; there they are the entries off by more than a thousandth of the
+	// output's range.
 	TieEdge bool `json:"tie_edge,omitempty"`
 	TieIn   int  `json:"tie_in,omitempty"`
 	TieOut  int  `json:"tie_out,omitempty"`
-	// NearWhole is how many values that are cast to integers, and that the output follows from, are as near to a whole number as
-	// float32 may be off: another runtime may have the next one, whatever this circuit has.
+	// NearWhole is how many values that the output depends on are cast to integers and are so close to a whole number that
+	// rounding errors of float32 may decide on which side they are. Another runtime may get the neighbouring integer, whatever
+	// this circuit has.
 	NearWhole int `json:"near_whole,omitempty"`
-	// Beyond is how many values that the output follows from are too large for a float32, or too small and divided by, or taken the
-	// logarithm of: a runtime in float32 has an infinity there, whatever this circuit has.
+	// Beyond is how many values that the output depends on float32 cannot hold: results of Exp that are too large, and numbers that
+	// are so small that they become 0 before something is divided by them or their logarithm is taken. A runtime in float32 has an
+	// infinity there, whatever this circuit has.
 	Beyond int `json:"beyond_float32,omitempty"`
 }
 
-// edgeError is how far an entry is off that a tie at the edge of a selection explains, in units of the output's range.
+// edgeError is the least error of an entry, as a fraction of the output's range, that counts as a tie if the entry
+// depends on a tie at the edge of a selection. Smaller errors count as errors of rounding.
 const edgeError = 0.001
 
-// tieMargin is how close two scores are that tie, in units of the range of all.
+// tieMargin is the greatest distance of two scores that tie, as a fraction of the range of all scores.
 const tieMargin = 0.01
 
-// Compare holds an output of a circuit against the float model's. It is an
-// error if that is not finite.
+// Compare measures how far an output of a circuit is from the float model's output of
+// the same name. It returns an error if the float model's output has an entry that is
+// not finite, unless the circuit's entry is the same infinity or also NaN.
 func Compare(quantised, float Tensor) (Accuracy, error) {
 	if len(quantised.Values) != len(float.Values) {
 		return Accuracy{}, fmt.Errorf("output %q has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
@@ -60,11 +67,11 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	if float.Edges != nil {
 		span = math.Max(0, slices.Max(float.Values)) - math.Min(0, slices.Min(float.Values))
 	}
-	rest := quantised.Values // but for ties
+	rest := quantised.Values // the circuit's values, with the float model's in place of ties at an edge
 	at, most, labels := 0, 0.0, len(float.Margins) > 0 && len(float.Margins) == len(float.Values)
 	for i, f := range float.Values {
 		if f-f != 0 {
-			if alike(quantised.Values[i], f) { // as a code says
+			if alike(quantised.Values[i], f) { // infinities and NaN that the circuit has as a code
 				continue
 			}
 			return Accuracy{}, fmt.Errorf("the float model gives %v at output %q on this input", f, float.Name)
@@ -97,6 +104,7 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	return a, nil
 }
 
+// alike says whether two numbers are equal or are both NaN.
 func alike(q, f float64) bool { return q == f || f != f && q != q }
 
 // tieAtEdge counts a tie at the edge of a selection, at entry i.
@@ -107,8 +115,8 @@ func (a *Accuracy) tieAtEdge(i int, float Tensor) {
 	a.Ties++
 }
 
-// saturations lists where values were clamped: the input first, then nodes by
-// name.
+// saturations lists where values were clamped: first the input, if clamped of its
+// entries were, then the nodes, by name.
 func saturations(clamped int, inputs [][]int32, nodes map[string]quantise.Saturated) []statement.Saturation {
 	var list []statement.Saturation
 	add := func(where string, count, of int) {
@@ -127,14 +135,14 @@ func saturations(clamped int, inputs [][]int32, nodes map[string]quantise.Satura
 	return list
 }
 
-// AccuracyError is the error of Prove when a run is further from the float
-// model than MaxError allows. Nothing has been proved then.
+// AccuracyError is the error of Prove for a run whose error (RangeError) is larger than
+// MaxError allows. Nothing has been proved in this case.
 type AccuracyError struct {
-	Output    string  // the one that is furthest off
-	Accuracy          // of it
+	Output    string  // the output that is furthest off
+	Accuracy          // of this output
 	Value     float64 // the entry that is furthest off
-	Float     float64 // the same of the float model
-	Limit     float64 // of Accuracy.RangeError
+	Float     float64 // the float model's value of this entry
+	Limit     float64 // the largest RangeError that is allowed
 	Saturated []statement.Saturation
 }
 
@@ -148,7 +156,7 @@ func (e *AccuracyError) Error() string {
 	return what + e.clipped()
 }
 
-// clipped says where values were clamped.
+// clipped says where values were clamped: the five places with the largest share, and how many others there are.
 func (e *AccuracyError) clipped() string {
 	if len(e.Saturated) == 0 {
 		return "; no value was clipped"
@@ -162,7 +170,7 @@ func (e *AccuracyError) clipped() string {
 	return "; clipped to the calibrated ranges: " + strings.Join(places, ", ")
 }
 
-// percent writes a fraction in per cent.
+// percent writes a fraction as a percentage.
 func percent(x float64) string {
 	if x > 1e6 {
 		return "more than 10^8 %"
@@ -170,13 +178,15 @@ func percent(x float64) string {
 	return fmt.Sprintf("%.3g %%", 100*x)
 }
 
-// A bar bounds the error of a run: fraction of each output's range, from the float model's outputs.
+// A bar is the largest error that a run may have. fraction bounds Accuracy.RangeError of each output; float has the
+// float model's outputs.
 type bar struct {
 	fraction float64
 	float    []Tensor
 }
 
-// check returns an error if the run is further off. A nil bar allows anything.
+// check returns an *AccuracyError for the output that is furthest off, if an output of the run is further off than the
+// bar allows. A nil bar allows any error.
 func (b *bar) check(r *Run) (err error) {
 	defer must.Catch(&err)
 	if b == nil {

@@ -26,26 +26,26 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// cacheBytes is the size that the cache is pruned to. A quantised model is kept if it
-// takes no more than mostKept of it.
+// cacheBytes is the size, in bytes, that the cache is pruned to. A quantised model is
+// kept only if it takes no more than mostKept bytes.
 const (
 	cacheBytes = 4 << 30
 	mostKept   = cacheBytes / 2
 )
 
-// An entry is a place in the cache. A nil entry finds nothing and keeps nothing.
+// An entry is a place in the cache. A nil entry finds nothing and stores nothing.
 type entry struct {
 	dir *cache.Dir
 	id  cache.ID
 	w   *watch
 }
 
-// UserCacheDir returns the folder that the cache is usually in, for the CacheDir of options: one of prove-model's own in the
-// user's cache folder. It need not exist.
+// UserCacheDir returns the usual folder for the CacheDir of options: prove-model's own folder within the user's cache
+// folder. It need not exist.
 func UserCacheDir() (string, error) { return cache.DefaultPath() }
 
-// entryOf returns the place of an ID in the cache in a folder, nil if the ID is nil or there is no folder, or it
-// cannot be used.
+// entryOf returns the place of an ID in the cache of a folder. It returns nil if the ID is nil or folder is "",
+// and, with a warning, if the folder cannot be used.
 func entryOf(folder string, w *watch, id *cache.ID) *entry {
 	if folder == "" || id == nil {
 		return nil
@@ -58,8 +58,10 @@ func entryOf(folder string, w *watch, id *cache.ID) *entry {
 	return &entry{dir, *id, w}
 }
 
+// get returns the stored content; nil if there is none.
 func (e *entry) get() *cache.Entry { return e.find((*cache.Dir).Get) }
 
+// find returns what get finds for the entry; nil if there is nothing. An error is only a warning.
 func (e *entry) find(get func(*cache.Dir, cache.ID) (*cache.Entry, error)) *cache.Entry {
 	if e == nil {
 		return nil
@@ -71,7 +73,7 @@ func (e *entry) find(get func(*cache.Dir, cache.ID) (*cache.Entry, error)) *cach
 	return found
 }
 
-// put stores content. An error is only a warning: the result is the same without a cache.
+// put stores content, and prunes the cache. An error is only a warning, since the result is the same without a cache.
 func (e *entry) put(content *cache.Entry) {
 	if e == nil {
 		return
@@ -93,10 +95,11 @@ func (m *Model) hash(ctx context.Context, w *watch) error {
 	})
 }
 
-// id is the ID of something made from the model, by this version of the
-// quantiser, and from what more adds. It is nil for a model that was made in memory. Input shapes
-// are part of it since a file may leave them open, but not the size of an open
-// batch nor the length of a text, whose bound is; and names because ranges go by them.
+// id returns the ID of something that this version of the quantiser makes from the model, nil for
+// a model that was made in memory. `what` names the kind of thing, and more adds to the ID what
+// else it depends on. Shapes of inputs are part of the ID, since a file may leave them open,
+// except for the size of an open batch and the length of a text; the bound of the length is part
+// of it. Names of values are part of it because ranges are stored in their order.
 func (m *Model) id(what string, more func(h *cache.Hasher)) *cache.ID {
 	files := m.files()
 	if len(files) == 0 {
@@ -110,7 +113,7 @@ func (m *Model) id(what string, more func(h *cache.Hasher)) *cache.ID {
 	}
 	g, err := m.sized(1, 1)
 	if err != nil {
-		return nil // and Quantise will say why
+		return nil // Quantise reports this error
 	}
 	h.Add("inputs", []byte(signature(inputsOf(g))))
 	if m.open.isText() {
@@ -131,8 +134,9 @@ func idOf(h *cache.Hasher) *cache.ID {
 	return &id
 }
 
-// rangesID names the ranges and formats that the samples give, or, to keep to
-// them, the first ones that the model was quantised with in this mode.
+// rangesID is the ID of the ranges and formats that the samples give. If keep is set
+// the ID does not depend on the samples: it is that of the first ranges that the model
+// was quantised with in this mode.
 func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) *cache.ID {
 	return m.id("ranges", func(h *cache.Hasher) {
 		h.Add("settings", fmt.Appendf(nil, "%s %v %v", settings.Mode, settings.Headroom, settings.Target))
@@ -146,6 +150,7 @@ func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) 
 	})
 }
 
+// sampleBytes encodes samples for an ID.
 func sampleBytes(samples []Input) []byte {
 	var b []byte
 	for _, s := range samples {
@@ -159,7 +164,7 @@ func sampleBytes(samples []Input) []byte {
 	return b
 }
 
-// codes returns the ranges that the entry has, as a key has them; nil if none.
+// codes returns the codes of ranges that the entry holds, as cachedRanges decodes them; nil if there are none.
 func (e *entry) codes() []uint32 {
 	found := e.get()
 	if found == nil {
@@ -174,6 +179,7 @@ func (e *entry) codes() []uint32 {
 	return codes
 }
 
+// putCodes stores codes of ranges.
 func (e *entry) putCodes(codes []uint32) {
 	var b []byte
 	for _, c := range codes {
@@ -182,7 +188,7 @@ func (e *entry) putCodes(codes []uint32) {
 	e.put(&cache.Entry{Extra: b})
 }
 
-// quantisedID names a quantised model by what it is made from.
+// quantisedID is the ID of a quantised model, by the ranges, the formats and the settings that it is made with.
 func (m *Model) quantisedID(r ranges, settings quantise.Options) *cache.ID {
 	return m.id("quantised", func(h *cache.Hasher) {
 		if !m.open.isText() {
@@ -197,15 +203,15 @@ func (m *Model) quantisedID(r ranges, settings quantise.Options) *cache.ID {
 		settings.Formats = formats
 		addBase(h, settings)
 		settings.Base = nil
-		h.Add("settings", fmt.Appendf(nil, "%#v", settings)) // in the order of the names
+		h.Add("settings", fmt.Appendf(nil, "%#v", settings)) // fmt prints maps in the order of their keys
 		for _, name := range slices.Sorted(maps.Keys(r)) {
 			h.Add(name, fmt.Appendf(nil, "%v", r[name].Codes()))
 		}
 	})
 }
 
-// quantised returns the entry's quantised model, or nil if it has none. Its weights are
-// pages of the entry's file.
+// quantised returns the quantised model that the entry holds, nil if there is none. Its
+// weights are mapped from the entry's file.
 func (e *entry) quantised() *quantise.Model {
 	found := e.find((*cache.Dir).GetMapped)
 	if found == nil {
@@ -219,8 +225,8 @@ func (e *entry) quantised() *quantise.Model {
 	return q
 }
 
-// putQuantised keeps a quantised model, unless it is too large, or for texts of the
-// length alone that the model was opened for.
+// putQuantised stores a quantised model, unless it is too large, or is a text model's
+// for the one length that the model was opened for.
 func (e *entry) putQuantised(m *Model, q *quantise.Model) {
 	if e == nil || m.open.isText() && len(q.Circuit.Free) == 0 {
 		return
@@ -239,8 +245,7 @@ func (e *entry) putQuantised(m *Model, q *quantise.Model) {
 	}
 }
 
-// circuitID names the circuit that quantising gives; with a free dimension it is one circuit for
-// all sizes.
+// circuitID is the ID of a circuit. A circuit with a free dimension has one ID for all sizes.
 func (m *Model) circuitID(s *proof.Source, free bool, settings quantise.Options) *cache.ID {
 	return m.id("circuit", func(h *cache.Hasher) {
 		if !free {
@@ -254,14 +259,14 @@ func (m *Model) circuitID(s *proof.Source, free bool, settings quantise.Options)
 	})
 }
 
-// addBase names the base of an adapter, if there is one.
+// addBase adds to an ID the base that an adapter is quantised with, if there is one.
 func addBase(h *cache.Hasher, settings quantise.Options) {
 	if settings.Base != nil {
 		h.Add("base", []byte(settings.Base.Name))
 	}
 }
 
-// commitmentID names the commitment to a circuit.
+// commitmentID is the ID of the commitment to a circuit, with the given security.
 func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	if c.id == nil {
 		return nil
@@ -275,7 +280,7 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	return idOf(h)
 }
 
-// hidingID names the commitment to a circuit with tails: a name that nobody can make who does not know them.
+// hidingID is the ID of the commitment to a circuit with secret tails. It cannot be computed without the tails.
 func (c *Circuit) hidingID(sec proof.Security, tails *prf.Key) *cache.ID {
 	id := c.commitmentID(sec)
 	if id == nil {
@@ -288,8 +293,8 @@ func (c *Circuit) hidingID(sec proof.Security, tails *prf.Key) *cache.ID {
 }
 
 // commitment returns the cached commitment to the circuit, or nil if there is none or its key is
-// not the circuit's. Whether the tree commits to the circuit's weights is not computed again: the
-// cache is trusted for that. base is the tree of the circuit's base, if it has one.
+// not the circuit's. It does not compute again whether the tree commits to the circuit's weights:
+// the cache is trusted for that. base is the tree of the circuit's base, if it has one.
 func (e *entry) commitment(c *Circuit, base *whir.Tree) *Committed {
 	found := e.find((*cache.Dir).GetMapped)
 	if found == nil {
@@ -303,6 +308,7 @@ func (e *entry) commitment(c *Circuit, base *whir.Tree) *Committed {
 	return &Committed{circuit: c, key: key, file: found.Key, trees: trees, cached: true}
 }
 
+// restore decodes the key and the trees of a cached commitment, and checks that the key is the circuit's.
 func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (_ *Key, _ prover.Trees, err error) {
 	defer must.Catch(&err)
 	key := must.Get(proof.DecodeKey(found.Key))
@@ -313,7 +319,8 @@ func restore(found *cache.Entry, c *Circuit, base *whir.Tree) (_ *Key, _ prover.
 	return key, trees, err
 }
 
-// restoreTrees returns the trees of a key: the last one is in the entry, and one before it is the base's.
+// restoreTrees returns the trees of a key. The last one is in the entry; an adapter's key has another one before it,
+// which is base.
 func restoreTrees(key *proof.Key, e *cache.Entry, base *whir.Tree) (_ prover.Trees, err error) {
 	defer must.Catch(&err)
 	n := len(key.Trees)
@@ -337,12 +344,13 @@ func restoreTrees(key *proof.Key, e *cache.Entry, base *whir.Tree) (_ prover.Tre
 	return trees, nil
 }
 
-// longProof is the number of committed entries of a witness from which the results of
-// a proof's parts are kept: one with fewer takes some seconds on two cores.
+// longProof is the least number of committed witness entries for which
+// ProveOptions.Resume stores results. A proof of a smaller witness takes some seconds
+// on two cores.
 const longProof = 1 << 24
 
-// results are those of one proof, in the cache's folder. They implement prover.Results.
-// They are written beside the work that goes on.
+// results stores the intermediate results of one proof in the cache's folder. It
+// implements prover.Results. It writes in other goroutines, while the proof goes on.
 type results struct {
 	work *cache.Work
 	w    *watch
@@ -352,8 +360,9 @@ type results struct {
 	writing sync.WaitGroup
 }
 
-// results opens what an earlier run of the same proof has left, or begins to keep it;
-// nil if the proof is short or nothing can be kept.
+// results opens the results that an earlier run of the same proof stored, or begins to
+// store them. It returns nil if the proof is short, or, with a warning, if nothing can
+// be stored.
 func (o *ProveOptions) results(w *watch, c *Committed, p *plan.Plan, wit *forward.Witness) *results {
 	entries := uint64(0)
 	if t := p.WitnessTree(); t != nil {
@@ -375,7 +384,7 @@ func (o *ProveOptions) results(w *watch, c *Committed, p *plan.Plan, wit *forwar
 	return nil
 }
 
-// proofID names the proof of a run by this program.
+// proofID is the ID of a proof of a run by this build of the program.
 func proofID(c *Committed, p *plan.Plan, wit *forward.Witness) cache.ID {
 	h := cache.NewHasher()
 	h.Add("what", []byte("proof"))
@@ -394,6 +403,7 @@ func proofID(c *Committed, p *plan.Plan, wit *forward.Witness) cache.ID {
 	return h.ID()
 }
 
+// get returns a stored result, nil if there is none.
 func (r *results) get(kind string, i int) *cache.Entry {
 	found, err := r.work.Get(kind, i)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -406,7 +416,7 @@ func (r *results) get(kind string, i int) *cache.Entry {
 func (r *results) put(kind string, i int, e *cache.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended { // nobody waits for this proof any more
+	if r.ended { // the context has ended, and nobody waits for this proof
 		return
 	}
 	r.writing.Go(func() {
@@ -440,8 +450,8 @@ func (r *results) Fork(i int) []byte {
 // KeepFork implements prover.Results.
 func (r *results) KeepFork(i int, bytes []byte) { r.put("fork", i, &cache.Entry{Extra: bytes}) }
 
-// end leaves the results to a later run or, if the proof is made or what they led to
-// does not verify, removes them.
+// end waits until everything is written. It then leaves the results for a later run or,
+// if remove is set, removes them: the proof was made, or it does not verify with them.
 func (r *results) end(remove bool) {
 	if r == nil {
 		return

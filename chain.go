@@ -18,10 +18,11 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// OpenChain returns the chain that the proofs of a text's segments are, in order: ProveSegment proves the next one. The proofs are
-// verified, with the rule by which tokens were drawn (ProveOptions.Sampling), nil if each is the likeliest. stored has the keys and values of
-// the segments as files (chain.Chain.Stored). Where one is missing, or was altered, they are computed again from the tokens, and the observer is
-// warned. The circuit must be of a model that writes (MaxTokens), for texts of any length. stored and opts may be nil.
+// OpenChain verifies the proofs of a text's segments, given in order, and returns the chain that they form. ProveSegment proves the next
+// segment of it. opts.Sampling is the rule by which the text's tokens were drawn; nil means that each token is the likeliest. stored has
+// one file for each segment with the keys and values of its tokens (chain.Chain.Stored). If a file is missing or was altered, the keys
+// and values are computed again from the tokens, and the observer is warned. The circuit must be that of a model that writes (MaxTokens),
+// for texts of any length. stored and opts may be nil.
 func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts *ProveOptions) (_ *chain.Chain, err error) {
 	defer must.Catch(&err)
 	o := orDefault(opts)
@@ -52,14 +53,15 @@ func (c *Committed) OpenChain(ctx context.Context, proofs, stored [][]byte, opts
 	return ch, nil
 }
 
-// readersOf are files to be read.
+// readersOf returns a reader for each file.
 func readersOf(files [][]byte) []io.Reader {
 	return seq.Map(files, func(f []byte) io.Reader { return bytes.NewReader(f) })
 }
 
-// Begun returns what a chain has of its text, for a text that goes on from it (GenerateOptions.Prefix): the processor does not compute it
-// again. Of keys and values that the model cannot have it has nothing. What is written with others than the model's does not hold with the
-// chain's proofs: ProveSegment refuses it.
+// Begun returns what a chain knows of its text, for a longer text that begins with it (GenerateOptions.Prefix): the processor then does
+// not compute the keys and values of the chain's tokens again. The result is empty if some of the chain's keys and values are out of the
+// model's ranges. Begun checks nothing else. If they are not the model's, the text that is generated from them may be wrong, and
+// ProveSegment then refuses it.
 func (c *Committed) Begun(ch *chain.Chain) (_ *Pass, err error) {
 	defer must.Catch(&err)
 	p := &Pass{text: keptText{circuit: c.circuit, caches: c.circuit.caches()}}
@@ -73,7 +75,7 @@ func (c *Committed) Begun(ch *chain.Chain) (_ *Pass, err error) {
 	var parts [][][]int32
 	for _, x := range p.text.caches {
 		k := slices.Index(own, x.Of)
-		if k < 0 { // an input, or what is read of later rows alone, where there are logits
+		if k < 0 { // a cache of an input, or of a value that only rows with logits read
 			continue
 		}
 		t := &c.circuit.quantised.Graph.Tensors[x.Of]
@@ -93,7 +95,7 @@ func (c *Committed) Begun(ch *chain.Chain) (_ *Pass, err error) {
 	return p, nil
 }
 
-// again computes the keys and values of a segment that has been proved.
+// again runs a segment that has been proved, and returns its keys and values.
 func (r *proving) again(ctx context.Context) (_ [][]int32, err error) {
 	defer must.Catch(&err)
 	p, _, err := r.planned(r.o, r.model)
@@ -113,14 +115,14 @@ func (r *proving) again(ctx context.Context) (_ [][]int32, err error) {
 	return made, nil
 }
 
-// ofSegment is what the proof of a segment has beside that of a text.
+// ofSegment is what the proof of a segment needs in addition to what the proof of a whole text needs.
 type ofSegment struct {
-	imports [][]int32 // keys and values of the segments before
+	imports [][]int32 // keys and values of the segments before this one
 	next    *prover.Segment
 	result  *verifier.Result
 }
 
-// segment is the proof of a chain's next segment, of these tokens with logits at the last n positions.
+// segment begins the proof of a chain's next segment, whose tokens are ids, with logits at its last n positions.
 func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (_ *proving, err error) {
 	defer must.Catch(&err)
 	if c.hiding != nil {
@@ -142,22 +144,22 @@ func (c *Committed) segment(ch *chain.Chain, ids []int, n int) (_ *proving, err 
 	return &proving{Committed: c, model: q, ints: ints, segment: &ofSegment{imports: ch.Values()}}, nil
 }
 
-// own are the keys and values of a segment's tokens in a run.
+// own returns the keys and values that a run computed for the segment's tokens, one slice for each tensor.
 func (r *proving) own(wit *forward.Witness) [][]int32 {
 	g := r.model.Graph
 	return seq.Map(g.Apart[g.OwnTree()].Tensors, func(id model.TensorID) []int32 { return slices.Clone(wit.Tensor(id)) })
 }
 
-// ownSizes are the numbers of their entries.
+// ownSizes returns the lengths of the slices that own returns.
 func (r *proving) ownSizes() []int {
 	g := r.model.Graph
 	return seq.Map(g.Apart[g.OwnTree()].Tensors, func(id model.TensorID) int { return model.Size(g.Tensors[id].Shape) })
 }
 
-// ProveSegment proves the next segment of a chain, and adds it: so many of its tokens are given, and the others are what the model goes on
-// with, by the chain's rule. If none is given the segment begins with the token that the one before leaves to be chosen. The proof holds
-// with those of the segments before (VerifyOptions.Chain). Options that hide, reveal, share, resume, or compare with the float model are for
-// other proofs, as are Sampling and Pass. opts may be nil.
+// ProveSegment proves the next segment of a chain, and adds it to the chain. The first `given` tokens are given; the others are those
+// that the model writes after them, by the chain's rule. If none is given, the first token is the one that the previous segment's logits
+// choose. The proof is valid only together with those of the segments before it (VerifyOptions.Chain). These options are not for
+// segments: those that hide, reveal, share, resume or compare with the float model, Sampling and Pass. opts may be nil.
 func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []int, given int, opts *ProveOptions) (_ *Proof, err error) {
 	defer must.Catch(&err)
 	o := *orDefault(opts)
@@ -194,7 +196,7 @@ func (c *Committed) ProveSegment(ctx context.Context, ch *chain.Chain, tokens []
 	return p, err
 }
 
-// behind are the inputs of a run with what is imported behind them.
+// behind returns the inputs of a run, followed by the imported keys and values.
 func (s *ofSegment) behind(inputs [][]int32) [][]int32 {
 	if s == nil {
 		return inputs
@@ -202,7 +204,7 @@ func (s *ofSegment) behind(inputs [][]int32) [][]int32 {
 	return slices.Concat(inputs, s.imports)
 }
 
-// follows is what the proof follows on; nil if it is of no segment.
+// follows returns the segment's place in its chain, which the prover needs; nil if the proof is not of a segment.
 func (s *ofSegment) follows() *prover.Segment {
 	if s == nil {
 		return nil
@@ -210,7 +212,8 @@ func (s *ofSegment) follows() *prover.Segment {
 	return s.next
 }
 
-// verify verifies the proof that was just made. The trees that a segment's rests on are those that the chain has.
+// verify verifies the proof that was just made. The proof of a segment is verified by itself
+// (verifier.Policy.Segment): the trees of earlier segments that it refers to are the ones that the chain holds.
 func (r *proving) verify(file []byte) error {
 	if r.segment == nil {
 		return r.check(file, r.o.Sampling)
@@ -222,9 +225,9 @@ func (r *proving) verify(file []byte) error {
 	return err
 }
 
-// Chain verifies the proofs of a text's segments, in order, each as the one behind the one before, and returns what each states. If From is
-// set, the first proof is that of the segment with this statement, which is read and not verified, and the result begins behind it.
-// Input and Certificate are about one proof and must not be set. o may be nil.
+// Chain verifies the proofs of a text's segments, given in order, and that each follows the one before it. It returns what each of them
+// states. If From is set, it must be the digest of the first proof's statement: that proof is read and not verified, and the result
+// begins with the second one. Input and Certificate are about a single proof and must not be set. o may be nil.
 func (o *VerifyOptions) Chain(key *Key, proofs ...io.Reader) ([]*Statement, error) {
 	o = orDefault(o)
 	if err := o.validate(); err != nil {

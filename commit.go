@@ -24,15 +24,15 @@ import (
 	"github.com/prove-model/prove-model/vocabulary"
 )
 
-// Key is a verification key: the quantised model without its weights, and a
-// commitment to these. Its digest stands for the model.
+// Key is a verification key: the quantised model without its weights, and a commitment
+// to the weights. Its digest stands for the model.
 type Key = proof.Key
 
-// Commitment is the digest of a key, which stands for the model with its
-// weights. Publish it, and compare it whole. What a key of an adapter
-// (OpenOptions.Adapter) says of the weights of its base, the same for all
-// adapters and in the base's own key, and of the adapter's are such digests too:
-// the roots of two trees.
+// Commitment is the digest of a key. It stands for the model with its weights: publish
+// it, and compare all of its 32 bytes. The key of an adapter (OpenOptions.Adapter) has
+// two more digests of this type, the roots of two trees: one of the base model's
+// weights, which is the same for all adapters and in the key of the base model, and one
+// of the adapter's weights.
 type Commitment [32]byte
 
 // String returns the commitment in hexadecimal.
@@ -55,15 +55,15 @@ func ReadKey(r io.Reader) (*Key, error) {
 	return key, invalid(err)
 }
 
-// Committed is a circuit with its key, ready to prove any number of runs, also
-// of several goroutines at once.
+// Committed is a circuit with its key, ready to prove any number of runs. Several
+// goroutines may use it at once.
 type Committed struct {
 	circuit *Circuit
 	key     *Key
-	file    []byte
-	trees   prover.Trees // of the weights: that of the base first, if there is one
-	cached  bool
-	hiding  *hiding.Key // nil unless the key hides weights
+	file    []byte       // the encoded key
+	trees   prover.Trees // Merkle trees of the weights: of an adapter, the base's first
+	cached  bool         // the key and the trees come from the cache
+	hiding  *hiding.Key  // nil unless the key hides weights
 }
 
 // Circuit returns the circuit.
@@ -79,38 +79,44 @@ func (c *Committed) KeyFile() []byte { return c.file }
 // Commitment returns the digest of the key.
 func (c *Committed) Commitment() Commitment { return c.key.Digest }
 
-// Cached says that the commitment is that of an earlier run.
+// Cached says that the commitment was taken from the cache, where an earlier call of Commit had put it.
 func (c *Committed) Cached() bool { return c.cached }
 
-// CommitOptions say how secure the proofs of a key are, and how the work is done. The zero value, as nil, is 100 bits by unique
-// decoding, on the processor, without a cache.
+// CommitOptions say how secure the proofs of a key are, and how the commitment is made. The zero value and nil stand for 100
+// bits of security by unique decoding, on the processor, without a cache.
 type CommitOptions struct {
 	Observer Observer // is told how the work goes, unless nil
 	Device   *Device  // nil: the processor
-	// CacheDir is a folder (UserCacheDir) from which a commitment that was made before is taken, and in which a new one is kept;
-	// "" is none. One that cannot be used is warned about.
+	// CacheDir is a folder (UserCacheDir) in which commitments are kept: one that was made before is taken from there, and a new
+	// one is put there; "" is no cache. If the folder cannot be used, there is a warning and no cache.
 	CacheDir string
-	// SecurityBits is the least security of every round of a proof in bits, proofs of work included: 1 to 120; 0 is 100.
+	// SecurityBits is the least security of every round of a proof in bits, including its proof of work: 1 to 120; 0 is
+	// 100.
 	SecurityBits int
-	// GrindBits is the largest proof of work of a round: 1 to 24, or -1 for none; 0 is 16.
+	// GrindBits is the greatest number of bits that the proof of work of a round may add: 1 to 24, or -1 for none; 0 is
+	// 16.
 	GrindBits int
-	// Soundness is the bound that query counts come from: "unique" decoding, as "" is, or "johnson" for shorter proofs.
+	// Soundness is the proximity bound from which the numbers of queries are computed: "unique" decoding, or "johnson" for
+	// shorter proofs. "" is "unique".
 	Soundness string
-	// Hash is what keys and proofs are hashed with: "blake3", as "" is, or "poseidon2", which takes ten times as long.
+	// Hash is the hash function of keys and proofs: "blake3", or "poseidon2", which takes ten times as long. "" is
+	// "blake3".
 	Hash string
-	// Hide says what the key hides: "weights", or "" for nothing. All proofs of a key that hides weights together
-	// say nothing of them but what follows from inputs, outputs and what is public of the circuit, and nothing at all of
-	// the values inside of the model. The circuit must be quantised for that (QuantiseOptions.Hide). See docs/hiding.md.
+	// Hide says what the key hides: "weights", or "" for nothing. All proofs of a key that hides weights, taken
+	// together, say nothing about the weights except what follows from the inputs, the outputs and the public parts of
+	// the circuit, and nothing at all about the values inside of the model. The circuit must be quantised for that
+	// (QuantiseOptions.Hide). See docs/hiding.md.
 	Hide string
-	// SecretFile is the file of the secret of a key that hides weights. Where there is none it is made, readable by its owner
-	// alone; else the key is the one that it was made for. Proofs take it, and count in it what they have opened: it must be
-	// kept where it is, and be shown to nobody.
+	// SecretFile is the file of the secret of a key that hides weights. If the file exists, Commit makes the key that the
+	// secret belongs to; else it makes a new secret and a file that its owner alone can read. Proofs need the secret, and
+	// count in the file how many positions they have opened. So the file must stay where it is, and be shown to nobody.
 	SecretFile string
-	// Proofs is for how many proofs a new key that hides weights is good; 0 is 50. More make proofs dearer.
+	// Proofs is the number of proofs that a new key that hides weights is good for; 0 is 50. Proofs of a key for more of
+	// them cost more.
 	Proofs int
 }
 
-// security is what the options ask of proofs.
+// security returns the security that the options ask for, with defaults in place of zeros.
 func (o *CommitOptions) security() (proof.Security, error) {
 	sec := proof.DefaultSecurity
 	switch {
@@ -140,7 +146,7 @@ func (o *CommitOptions) security() (proof.Security, error) {
 	return sec, err
 }
 
-// checkHiding refuses options that go together with no key that hides weights, or with those alone.
+// checkHiding refuses contradictions between Hide and the options that belong to it.
 func (o *CommitOptions) checkHiding() error {
 	switch {
 	case o.Hide == "" && (o.SecretFile != "" || o.Proofs != 0):
@@ -196,8 +202,8 @@ func Commit(ctx context.Context, c *Circuit, opts *CommitOptions) (_ *Committed,
 	return made, nil
 }
 
-// commitBase returns the tree of the weights that the circuit is an adapter to, nil for others: that of a commitment of their own,
-// made once for all adapters.
+// commitBase returns the tree of the base model's weights if the circuit is an adapter, else nil. The base is committed to by
+// itself, and that commitment serves all adapters to it.
 func (c *Circuit) commitBase(ctx context.Context, o *CommitOptions) (_ *whir.Tree, err error) {
 	defer must.Catch(&err)
 	if c.base == nil {
@@ -210,7 +216,7 @@ func (c *Circuit) commitBase(ctx context.Context, o *CommitOptions) (_ *whir.Tre
 	return of.trees[0], nil
 }
 
-// draft begins a key that hides weights.
+// draft begins a key that hides weights: it chooses the layout, and reads or makes the secret.
 func (c *Circuit) draft(o *CommitOptions, sec proof.Security) (*hiding.Draft, error) {
 	if c.base != nil {
 		return nil, errors.New("a model with an adapter has weights under two trees, and keys hide one: merge the adapter into the model for a key that hides its weights")
@@ -254,12 +260,12 @@ func (c *Circuit) commitHiding(ctx context.Context, o *CommitOptions, sec proof.
 	return made, nil
 }
 
-// Budget says how far a key that hides weights is used up; nil is another key.
+// Budget says how far a key that hides weights is used up; it is nil for other keys.
 func (c *Committed) Budget() (*ledger.Budget, error) { return c.hiding.Budget(c.key) }
 
-// Link proves that another key hides the same weights of the same circuit as this one: both were committed to with option Hide,
-// each with its own SecretFile. verifier.CheckLink checks it. A link says nothing of the weights; it opens both keys, as a proof of each
-// does, and is counted in both secrets. The observer may be nil, and so may the device, for the processor.
+// Link proves that another key commits to the same weights of the same circuit as this one. Both were made with option Hide, each with
+// its own SecretFile. verifier.CheckLink checks the link. A link says nothing about the weights. It opens both keys as a proof of each
+// would, and is counted in both secrets. observer and device may be nil; a nil device is the processor.
 func (c *Committed) Link(ctx context.Context, to *Committed, observer Observer, device *Device) ([]byte, error) {
 	if c.hiding == nil || to.hiding == nil {
 		return nil, errors.New("a link is of two keys that hide weights")
@@ -282,7 +288,7 @@ func (c *Committed) Link(ctx context.Context, to *Committed, observer Observer, 
 	return file, err
 }
 
-// check verifies a proof as anyone would who has key and proof.
+// check verifies a proof as a verifier with the key file would.
 func (c *Committed) check(file []byte, by *Sampling) error {
 	key, err := ReadKey(bytes.NewReader(c.file))
 	if err == nil {
@@ -291,12 +297,12 @@ func (c *Committed) check(file []byte, by *Sampling) error {
 	return err
 }
 
-// ErrNotShown is wrapped by the errors of Certify, and of Verify with a
-// certificate, when the bounds of a circuit do not follow from its key and what
-// a certificate can say of the weights. The error names the steps.
+// ErrNotShown is wrapped by the errors of Certify, and of Verify with a certificate, if
+// the static bounds of a circuit do not follow from its key and from what a certificate
+// can say about the weights. The error names the steps.
 var ErrNotShown = certify.ErrNotShown
 
-// CertifyOptions say how a certificate is made. No byte of it depends on them.
+// CertifyOptions say how a certificate is made. They change none of its bytes.
 type CertifyOptions struct {
 	Observer     Observer // is told how the work goes, unless nil
 	Device       *Device  // nil: the processor
@@ -306,11 +312,11 @@ type CertifyOptions struct {
 
 func (o *CertifyOptions) validate() error { return checkShare(o.MemoryBudget, o.Workers) }
 
-// Certify proves that the weights of a committed circuit respect the static
-// bounds: with the certificate (Certificate) a verifier computes from the key
-// that no integer of the model is ever as large as the field, and need not trust
-// whoever issued the key for it. The certificate is verified before it is
-// returned. opts may be nil.
+// Certify proves that the weights of a committed circuit respect the static bounds, and
+// returns the certificate. With it (VerifyOptions.Certificate) a verifier computes from
+// the key that no integer of the model is ever as large as the field's modulus, and
+// need not trust for that whoever issued the key. The certificate is verified before it
+// is returned. opts may be nil.
 func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) (_ []byte, err error) {
 	defer must.Catch(&err)
 	o := orDefault(opts)
@@ -340,10 +346,10 @@ func (c *Committed) Certify(ctx context.Context, opts *CertifyOptions) (_ []byte
 	return file.Bytes(), nil
 }
 
-// certified checks the certificate for a circuit of the key.
+// certified checks that the certificate belongs to the key, and that with it the bounds of the circuit g hold.
 func (o *VerifyOptions) certified(key *Key, g *model.Graph) error {
 	c, err := certify.Verify(key, o.Certificate, o.policy())
-	if err == nil && g.Texts > 0 { // each text has the bounds of one
+	if err == nil && g.Texts > 0 { // each of several texts has the bounds of a proof of one text
 		g, err = key.Circuit.At(model.Instance{Sizes: g.Instance.Sizes})
 	}
 	if err == nil {
@@ -352,7 +358,7 @@ func (o *VerifyOptions) certified(key *Key, g *model.Graph) error {
 	return invalid(err)
 }
 
-// orDefault returns options, those of the zero value for nil.
+// orDefault returns the options, or a zero value if they are nil.
 func orDefault[T any](opts *T) *T {
 	if opts == nil {
 		return new(T)
@@ -360,7 +366,7 @@ func orDefault[T any](opts *T) *T {
 	return opts
 }
 
-// setText has a key say what tokens mean, or what maps strings.
+// setText puts into a key what the tokens or strings of the model mean (said).
 func (c *Circuit) setText(key *Key) error {
 	if t := said(c.language, c.words); t != nil {
 		return key.SetText(t)
@@ -368,7 +374,8 @@ func (c *Circuit) setText(key *Key) error {
 	return nil
 }
 
-// said is what keys say of tokens, or of strings, of which words is the vocabulary's file; nil if nothing.
+// said returns what a key says about the meaning of the model's inputs: language for a model of tokens; for one of
+// strings the digest of words, the file of its vocabulary; nil for other models.
 func said(language *proof.Text, words []byte) *proof.Text {
 	if words == nil {
 		return language
@@ -376,7 +383,7 @@ func said(language *proof.Text, words []byte) *proof.Text {
 	return &proof.Text{Vocabulary: vocabulary.Digest(words)}
 }
 
-// says reports whether a key says that of tokens or strings.
+// says reports whether a key says t about tokens or strings.
 func says(key *Key, t *proof.Text) bool {
 	if len(key.Texts) == 0 {
 		return t == nil
@@ -384,13 +391,16 @@ func says(key *Key, t *proof.Text) bool {
 	return key.Texts[0].Equal(t)
 }
 
-// VocabularyFile is the file of the vocabulary whose digest the key has; nil if the model says nothing of strings.
+// VocabularyFile returns the file of the vocabulary whose digest the key has; nil if the model has no strings.
 func (c *Committed) VocabularyFile() []byte { return c.circuit.words }
 
-// CommitInput commits to the input of this name, "" for a model's only one, for so many proofs (0: 50) of models whose input has the same
-// shape as that of the key, and the same scale or a finer one: they show the commitment that is returned, and nothing of the input
-// (ProveOptions.InputCommitments). The commitment is written to a file, and its secret, which counts the proofs, beside it with .secret behind
-// the name; neither may be there. Entries are rounded and clamped as the key says; clamped is how many were beyond its range.
+// CommitInput commits to an input of the key's model, and returns the digest of the commitment. name is the input's name; "" will do if
+// the model has one input only. Proofs can then hide this input and show its commitment instead (ProveOptions.InputCommitments). That
+// works with every model whose input has the same shape as the key's, and the same scale or a finer one. The commitment is good for so
+// many proofs; 0 is 50.
+//
+// The commitment is written to file, and its secret, which also counts the proofs, to file+".secret". Neither file may exist. Entries are
+// rounded and clamped as the key says; clamped is the number of entries that were out of range.
 func (c *Committed) CommitInput(ctx context.Context, name string, in Arrays, proofs int, file string) (digest Commitment, clamped int, err error) {
 	made, clamped, err := hiding.CommitInputOf(ctx, c.key, name, in, proofs, file)
 	if err != nil {

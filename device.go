@@ -13,12 +13,12 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// Device is where work is done: on GPUs as far as that goes and on the CPU for
-// the rest, or on the CPU alone, as the zero Device does. The results are the
-// same. Proofs that are made on one Device at the same time share it.
+// Device is where work is done. A Device with GPUs does on them what they can do, and
+// the rest on the processor; the zero Device is the processor alone. The results are
+// the same bytes. Proofs that are made on one Device at the same time share it.
 type Device struct {
 	once sync.Once
-	gpus *devices.Set // nil before it is used: the processor
+	gpus *devices.Set // nil before the first use of a zero Device
 }
 
 // set returns what the device consists of.
@@ -34,13 +34,14 @@ func (d *Device) set() *devices.Set {
 // GPU says whether there is a GPU that has not failed yet.
 func (d *Device) GPU() bool { return d.set().GPU() }
 
-// Stats returns what GPUs and the processor did for the proofs made so far, GPUs first; nothing if no proof was begun.
+// Stats returns what the GPUs and the processor did for the proofs made so far, GPUs first. It returns nothing if no
+// proof was begun.
 func (d *Device) Stats() []devices.Stats { return d.set().Stats() }
 
 // Close gives back the memory on the GPUs.
 func (d *Device) Close() { d.set().Close() }
 
-// provers is how many proofs are made at once.
+// provers returns how many proofs ProveEach makes at once.
 func (d *Device) provers() int {
 	if d.GPU() {
 		return 2
@@ -48,7 +49,7 @@ func (d *Device) provers() int {
 	return 1
 }
 
-// orProcessor returns a device that options name, the processor for nil.
+// orProcessor returns the device that options name; if that is nil, the processor.
 func orProcessor(d *Device) *Device {
 	if d == nil {
 		return &Device{}
@@ -56,7 +57,7 @@ func orProcessor(d *Device) *Device {
 	return d
 }
 
-// checkShare refuses options that are no share.
+// checkShare refuses a negative memory budget or number of workers.
 func checkShare(memory int64, workers int) error {
 	switch {
 	case memory < 0:
@@ -67,28 +68,30 @@ func checkShare(memory int64, workers int) error {
 	return nil
 }
 
-// GPUOptions say which GPUs are opened, and what of them is used. The zero value, as nil, is the first one.
+// GPUOptions say which GPUs are opened, and how they are used. The zero value and nil stand for the first GPU.
 type GPUOptions struct {
 	Observer Observer // is told how the work goes, unless nil
-	// Devices are the numbers of the GPUs to open, as the driver counts them from 0 on; nil is the first. All opens all that can
-	// be used. Chunks are proved on several beside each other.
+	// Devices are the numbers of the GPUs to open, as the driver counts them from 0 on; nil is the first one. All opens every
+	// GPU that can be used. With several GPUs, each proves other chunks at the same time.
 	Devices []int
 	All     bool
-	// Required makes a GPU that cannot be had, or that fails on the way, an error rather than a warning.
+	// Required turns the warning about a GPU that cannot be opened, or that fails during the work, into an error.
 	Required bool
-	// Threshold is the least size, in entries of the tables concerned, of a step that goes to the GPU; 0 is what pays, 1 is every
-	// step.
+	// Threshold is the least size of a step that goes to the GPU, in entries of its tables. 0 leaves the choice to the package,
+	// and 1 sends every step.
 	Threshold int
-	// Streams is how many chunks are proved at once on a GPU, as far as its memory allows; 0 is 8.
+	// Streams is the most chunks that are proved at once on one GPU; there are fewer if its memory does not suffice. 0 is
+	// 8.
 	Streams int
-	// MemoryBudget is the memory in bytes that a proof may take on each GPU beside the weights: it decides what is kept and what is
-	// recomputed (docs/gpu.md, "Memory"); 0 is no bound.
+	// MemoryBudget is the memory in bytes that a proof may take on each GPU beside the weights. A smaller budget makes the GPU
+	// recompute values that it would otherwise keep (docs/gpu.md, "Memory"); 0 is no bound.
 	MemoryBudget int64
-	// CheckMemory proves chunks one after the other and holds the memory that each takes against its estimate: Prove fails if that
-	// is more than 1 MB short, or 5 MB too much.
+	// CheckMemory proves chunks one after the other and compares the memory that each takes with its estimate. Prove fails if the
+	// estimate is more than 1 MB too low or 5 MB too high.
 	CheckMemory bool
 }
 
+// validate refuses options that contradict each other or are out of range.
 func (o *GPUOptions) validate() error {
 	switch {
 	case o.All && o.Devices != nil:
@@ -110,11 +113,11 @@ func (o *GPUOptions) validate() error {
 
 const defaultStreams = 8
 
-// OpenGPU opens the first GPU, or those that the options name, and loads their
-// kernels. A GPU that cannot be used is left out with a warning. Where there is none, or
-// no support for one in this build, the observer is warned and the device is the
-// CPU; if it is required that is an error. The caller closes the device. It is for
-// one call at a time. opts may be nil.
+// OpenGPU opens the first GPU, or those that the options name, and loads their kernels.
+// A GPU that cannot be used is left out with a warning. If there is no usable GPU, or
+// this build has no support for GPUs, the observer is warned and the device is the
+// processor; with Required that is an error. The caller closes the device. OpenGPU is
+// not for concurrent use. opts may be nil.
 func OpenGPU(ctx context.Context, opts *GPUOptions) (*Device, error) {
 	return openGPU(ctx, orDefault(opts), func(o *GPUOptions) ([]devices.Found, error) { return devices.Find(o.Devices, o.All) })
 }
@@ -132,7 +135,7 @@ func openGPU(ctx context.Context, o *GPUOptions, find func(*GPUOptions) ([]devic
 	return &Device{gpus: set}, nil
 }
 
-// prover are the options of package prover on the device, whose progress w is told of.
+// prover returns the options that package prover takes for work on the device. w is told of the progress.
 func (d *Device) prover(s devices.Share, w *watch) prover.Options {
 	o := d.set().Prover(s, w.warn)
 	o.Progress = w.follow()

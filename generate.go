@@ -16,23 +16,24 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Sampling is a rule by which tokens are drawn from logits.
+// Sampling is a rule by which tokens are drawn at random from the distribution that the logits give.
 type Sampling = verifier.Sampling
 
 // ErrOtherToken is wrapped by the error of Verify about a text that does not follow from
-// the logits by the rule that was asked for: by default, that each token is the likeliest.
+// the logits by the rule that the caller expects. Without VerifyOptions.Sampling the rule
+// is that each token is the likeliest.
 var ErrOtherToken = verifier.ErrOtherToken
 
-// ErrNotCausal is wrapped by the error about a model in which later tokens change the
-// logits of earlier ones, so that it cannot write a text token by token.
+// ErrNotCausal is wrapped by the error about a model whose logits at a position depend
+// on later tokens. Such a model cannot write a text token by token.
 var ErrNotCausal = errors.New("the model is not causal: later tokens change its logits at earlier positions")
 
-// errNotGenerating is the error about a model that was opened for something else.
+// errNotGenerating is the error of functions that generate text, for a model that was opened without MaxTokens.
 var errNotGenerating = errors.New("the model was not opened to generate a text (MaxTokens)")
 
-// TextInput returns the input of a model that was opened with MaxTokens for a prompt
-// and what follows it, at most as many tokens as it was opened for: what Circuit.Generate
-// has written, or, for calibration, any text.
+// TextInput returns the input that a model opened with MaxTokens takes for a prompt and
+// the tokens after it. There may be at most as many tokens as the model was opened for.
+// The tokens are what Circuit.Generate wrote or, for calibration, any text.
 func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	if m.language == nil || !m.language.Generates {
 		return nil, errNotGenerating
@@ -53,9 +54,11 @@ func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	return textInput(prompt, tokens, len(tokens), length, max(length, most), n)
 }
 
-// textInput returns the ids of a prompt and the tokens after it, padded with the last one to the
-// given length, and the positions of the logits: those that choose the first at tokens, padded
-// with the last of them. It is an error if the text could become longer than most.
+// textInput returns two inputs of a language model. The first has the tokens of the prompt and
+// those after it, padded to length by repeating the last one. The second has the positions of
+// the logits: those from which the first `at` written tokens are chosen, the first of them at
+// the prompt's last token, padded to `positions` entries by repeating the last one. It is an
+// error if the text could become longer than most.
 func textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
 	all := slices.Concat(prompt, tokens)
 	if len(prompt) == 0 || len(tokens) > positions || len(prompt)+positions > most || len(all) > length {
@@ -72,9 +75,11 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 	return in, nil
 }
 
+// reals returns token ids as float64, as inputs are.
 func reals(ids []int) []float64 { return seq.Map(ids, func(id int) float64 { return float64(id) }) }
 
-// textInput is the function of that name for the circuit's kind of model.
+// textInput returns the inputs for a prompt and tokens, in the form that the circuit's kind of model takes: a speech
+// model, an encoder–decoder, or a decoder alone.
 func (c *Circuit) textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
 	if c.listens {
 		return transcriptInput(prompt, c.language.Start, tokens, positions, most)
@@ -85,36 +90,38 @@ func (c *Circuit) textInput(prompt, tokens []int, at, length, most, positions in
 	return textInput(prompt, tokens, at, length, most, positions)
 }
 
-// GenerateOptions say how tokens are chosen. The zero value, as nil, takes the likeliest.
+// GenerateOptions say how tokens are chosen. With the zero value, or nil, each token is the likeliest.
 type GenerateOptions struct {
-	// Sampling, if not nil, is the rule by which tokens are drawn from the logits, in place of the likeliest. Prove and Verify are
-	// told it too.
+	// Sampling, if not nil, is the rule by which tokens are drawn from the logits. Prove and Verify must be given the same rule.
 	Sampling *Sampling
-	// MaxTokens is the most tokens that are written: as many as the key has room for after the prompt, or, if it is for a fixed
-	// number, as many as that. 0 is as many as the model was opened for.
+	// MaxTokens is the greatest number of tokens that are written. It may be as large as the room that the key has after the
+	// prompt or, for a key for a fixed number of tokens, as that number. 0 is the number that the model was opened for.
 	MaxTokens int
-	// Logits, if not nil, is told the logits that each token is chosen from, before Each is told the token. The slice is its own.
+	// Logits, if not nil, is called with the logits that each token is chosen from, before Each is called with the token.
+	// It may keep the slice.
 	Logits func(logits []float64)
-	// Each, if not nil, is told every token as soon as it is chosen.
+	// Each, if not nil, is called with every token as soon as it is chosen.
 	Each func(token int)
-	// Stop, if not nil, is asked after every token, and ends the text there if it says so.
+	// Stop, if not nil, is called after every token. If it returns true, the text ends there.
 	Stop func() bool
-	// Pass, if not nil, is filled with what is computed, so that Prove (ProveOptions) need not run the circuit again, if the processor
-	// has computed it.
+	// Pass, if not nil, receives the values that were computed, so that Prove (ProveOptions.Pass) need not run the circuit again. It
+	// stays empty if a GPU wrote the text.
 	Pass *Pass
-	// Prefix, if not nil, has keys and values that the processor computed of a text before, and is left those of this one: a text
-	// that begins as that did is read from where it differs on, if that takes less time. It is for one Generate at a time.
+	// Prefix, if not nil, may hold keys and values that the processor computed for an earlier text, and receives those of this
+	// text. If the two texts begin alike, the prompt is read only from their first difference on, provided that takes less time
+	// than reading all of it. Only one Generate may use a Prefix at a time.
 	Prefix *Pass
-	// Device is where the text is written: on its first GPU, or on the processor, as for nil. The tokens are the same.
+	// Device is where the text is written: on the first GPU of it, or on the processor if it has none or is nil. The
+	// tokens are the same.
 	Device *Device
-	// Observer is warned where a GPU cannot write, so that the processor does, unless nil.
+	// Observer, if not nil, is warned if the GPU cannot write the text and the processor does it.
 	Observer Observer
 }
 
-// Generate has the quantised model go on after a prompt: with the token that has the
-// greatest logit, the first of several, until one that ends the text, or as many as the
-// model was opened for (MaxTokens). Keys and values of earlier tokens are kept, so that a token costs a row of
-// every step. The input that Prove takes for the text is returned beside it. opts may be nil.
+// Generate has the quantised model continue a prompt. Unless opts has a Sampling, each token is the one with
+// the greatest logit, the first of several. The text ends with a token that ends texts, or after MaxTokens
+// tokens. Keys and values of earlier tokens are kept, so a token costs one row of every step. Generate also
+// returns the input that Prove takes for the text. opts may be nil.
 func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOptions) (_ *verifier.Written, _ Input, err error) {
 	defer must.Catch(&err)
 	o := orDefault(opts)
@@ -183,7 +190,7 @@ func (c *Circuit) Generate(ctx context.Context, prompt []int, opts *GenerateOpti
 	return w, in, err
 }
 
-// mayWrite says why the circuit does not write by a rule, nil for the likeliest tokens; nil if it does.
+// mayWrite returns an error that says why the circuit cannot write by a rule; by is nil for the likeliest tokens.
 func (c *Circuit) mayWrite(by *Sampling) error {
 	switch {
 	case c.language == nil || !c.language.Generates:
@@ -198,7 +205,7 @@ func (c *Circuit) mayWrite(by *Sampling) error {
 	return by.Validate()
 }
 
-// written is what has been written after a prompt so far: nothing.
+// written returns the record of a text after a prompt, to which no token has been added yet.
 func (c *Circuit) written(prompt []int, by *Sampling) *verifier.Written {
 	w := &verifier.Written{Prompt: slices.Clone(prompt), Start: slices.Clone(c.language.Start), Sampling: by}
 	if c.listens { // the prompt is no text
@@ -207,7 +214,8 @@ func (c *Circuit) written(prompt []int, by *Sampling) *verifier.Written {
 	return w
 }
 
-// next is the token that follows from a row of logits, at a place of the text, the first one of those that are written or a later one.
+// next chooses a token from a row of logits, which are integers in units of 2^(−frac). place is the token's index in
+// the whole text; first says that it is the first written token, which some models restrict further.
 func (c *Circuit) next(by *Sampling, row []int32, frac, place int, first bool) int {
 	if c.language.Suppresses() {
 		return verifier.Permitted(c.language, row, first)
@@ -215,25 +223,26 @@ func (c *Circuit) next(by *Sampling, row []int32, frac, place int, first bool) i
 	return by.Choose(row, frac, place)
 }
 
-// keptText is what Generate keeps of a text for the next one that begins alike, such as a conversation with another turn: keys and
-// values.
+// keptText has the keys and values of a text, for the next text that begins alike, such as the same conversation with one more
+// turn.
 type keptText struct {
 	circuit *Circuit
-	caches  []forward.RowCache // nil: none can be told
-	tokens  []int
-	kept    *forward.FirstRows
+	caches  []forward.RowCache // the tensors whose rows are kept; nil if the circuit has none that can be listed
+	tokens  []int              // of the kept rows
+	kept    *forward.FirstRows // nil if there are none
 }
 
-// prefix is the part of a kept text that another one begins with.
+// prefix is the beginning of a kept text that another text shares.
 type prefix struct {
-	kept *forward.FirstRows // nil: of no use
-	n    int                // rows
+	kept *forward.FirstRows // nil if nothing can be used
+	n    int                // how many tokens, and so rows, the two texts share
 }
 
-// A row that is computed by itself takes about as long as so many within a pass.
+// rowsInPass is how many rows a pass over a whole prompt computes in the time that a single row takes by itself, about.
 const rowsInPass = 4
 
-// of returns how a prompt begins, if the rest is so short that its rows take less time one after the other than a pass of all.
+// of returns the rows that a prompt shares with the kept text. The result is empty if the rest of the prompt is so long
+// that one pass over the whole prompt takes less time than the remaining rows one by one.
 func (p *keptText) of(c *Circuit, prompt []int) prefix {
 	if p.kept == nil || p.circuit != c {
 		return prefix{}
@@ -248,8 +257,8 @@ func (p *keptText) of(c *Circuit, prompt []int) prefix {
 	return prefix{p.kept, n}
 }
 
-// limits returns how many tokens may be written after a prompt of so many, if so many are asked for, and at how many positions
-// the circuit has logits meanwhile.
+// limits returns how many tokens may be written after a prompt of `prompt` tokens if `asked` are asked for (0: the default),
+// and at how many positions the circuit that writes them has logits.
 func (c *Circuit) limits(prompt, asked int) (limit, positions int, err error) {
 	most, why := c.writes, "which the model was opened for"
 	if limit = most; asked != 0 {
@@ -277,8 +286,8 @@ func (c *Circuit) limits(prompt, asked int) (limit, positions int, err error) {
 	return limit, most, nil
 }
 
-// Pass is what Generate has computed of a run, for Prove or, as a Prefix, for the next text. The zero value has nothing. It is for
-// one Generate and one Prove.
+// Pass has what Generate computed: the values of the run, for Prove, or keys and values, for the next text
+// (GenerateOptions.Prefix). The zero value has nothing. A Pass is filled by one Generate and used by one Prove.
 type Pass struct {
 	circuit *Circuit
 	in      Input
@@ -286,7 +295,7 @@ type Pass struct {
 	text    keptText
 }
 
-// beginning returns how a prompt begins, by what is kept of another text; nothing if p is nil.
+// beginning returns the rows that a prompt shares with the text of a Pass; none if p is nil.
 func (p *Pass) beginning(c *Circuit, prompt []int) prefix {
 	if p == nil {
 		return prefix{}
@@ -294,7 +303,8 @@ func (p *Pass) beginning(c *Circuit, prompt []int) prefix {
 	return p.text.of(c, prompt)
 }
 
-// take takes the run on an input from the rows that were computed for it, if that can be.
+// take turns the rows that were computed while writing into the witness of a run on in. It leaves p empty if some steps
+// were computed as a whole for every row, or the circuit has one length only.
 func (p *Pass) take(ctx context.Context, c *Circuit, rows *forward.Rows, in Input) error {
 	if whole, _ := rows.Whole(); whole > 0 || !c.free() {
 		return nil
@@ -311,7 +321,8 @@ func (p *Pass) take(ctx context.Context, c *Circuit, rows *forward.Rows, in Inpu
 	})
 }
 
-// leave leaves the run on an input whose rows are computed, after what complete does of them.
+// leave stores in p the witness of a run on in. complete first sets the rows of the inputs that were not set while
+// writing.
 func (p *Pass) leave(ctx context.Context, c *Circuit, rows *forward.Rows, in Input, complete func(inputs [][]int32)) (err error) {
 	defer must.Catch(&err)
 	q := must.Get(c.sized(in))
@@ -323,8 +334,8 @@ func (p *Pass) leave(ctx context.Context, c *Circuit, rows *forward.Rows, in Inp
 	return nil
 }
 
-// of returns the run of a circuit on an input, nil if it is not that; the pass is empty
-// then.
+// of returns the witness of the run of a circuit on an input, if p has it, else nil. It
+// empties p but for the kept text.
 func (p *Pass) of(c *Circuit, in Input) *forward.Witness {
 	if p == nil || p.wit == nil {
 		return nil
@@ -338,12 +349,13 @@ func (p *Pass) of(c *Circuit, in Input) *forward.Witness {
 	return wit
 }
 
-// textAxes are those of the rows that change while a text is written, by input: a token,
-// and the position whose logits are asked for.
+// textAxes has, for each input, the axis along which it grows while a text is written:
+// the tokens' axis 1, and axis 0 of the positions whose logits are asked for.
 var textAxes = []int{1, 0}
 
-// begin computes the rows of a prompt in a circuit for a longer text, with these inputs:
-// in one that is as long as the prompt, if there is one.
+// begin computes the rows of a prompt, in the circuit q of a longer text with the inputs
+// ints. If the length is free, it runs the circuit that is as long as the prompt, which
+// takes less time.
 func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int) (_ *forward.Rows, err error) {
 	defer must.Catch(&err)
 	if !c.free() {
@@ -354,7 +366,8 @@ func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, 
 	return forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, textAxes, 1)
 }
 
-// goOn is begin for a prompt whose first rows are known; nil if they are of no use.
+// goOn does the work of begin if the first rows of the prompt are known: it computes the other rows one by one. It
+// returns nil if the known rows are of no use.
 func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (_ *forward.Rows, err error) {
 	defer must.Catch(&err)
 	if known.kept == nil {
@@ -370,9 +383,10 @@ func (c *Circuit) goOn(ctx context.Context, q *quantise.Model, ints [][]int32, p
 	return rows, rows.SetOne(ctx, 1, 0, ints[1][:1])
 }
 
-// checkGenerated holds the tokens of a run of the circuit, in some size, against its logits.
+// checkGenerated checks that the tokens of a run follow from its logits, by a rule or, if by is nil, as the likeliest.
+// g is the circuit in the size of the run. Segments are checked by the verifier.
 func (c *Circuit) checkGenerated(g *model.Graph, wit *forward.Witness, by *Sampling) error {
-	if c.language == nil || !c.language.Generates || g.Instance.Segment != nil { // of which the verifier says whether it is
+	if c.language == nil || !c.language.Generates || g.Instance.Segment != nil { // the verifier checks segments
 		return nil
 	}
 	_, err := verifier.WrittenIn(c.language, by, g, [][]int32{wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1])}, [][]int32{wit.Tensor(g.Outputs[0])})
@@ -382,7 +396,8 @@ func (c *Circuit) checkGenerated(g *model.Graph, wit *forward.Witness, by *Sampl
 	return nil
 }
 
-// checkLikeliest checks that a token which the model may write is among the likeliest that a proof of the circuit states, at each position.
+// checkLikeliest is for a model with tokens that it does not write, and a proof that states the likeliest tokens in
+// place of logits. It checks that at each position one of the stated tokens is one that the model may write.
 func (c *Circuit) checkLikeliest(g *model.Graph, wit *forward.Witness) error {
 	if !c.language.Suppresses() || len(g.Reveals) == 0 || g.Texts > 0 {
 		return nil
@@ -394,20 +409,22 @@ func (c *Circuit) checkLikeliest(g *model.Graph, wit *forward.Witness) error {
 	return nil
 }
 
-// writer computes logits while a text grows.
+// writer computes the logits of a text that grows token by token.
 type writer interface {
-	// set gives the text a token at a position, and asks for the logits there, the n-th ones.
+	// set puts a token at a position of the text, and computes the logits there, which are the n-th of the text (counted
+	// from 0).
 	set(ctx context.Context, token, position, n int) error
-	// logits returns those asked for last, or all of them where rows could not be told apart.
+	// logits returns the logits that were computed last; or those of all positions, if the circuit is computed as a whole
+	// for every token.
 	logits() []int32
-	// pass leaves what was computed, if Prove can go on from it.
+	// pass stores what was computed in p, if Prove can use it.
 	pass(ctx context.Context, p *Pass, in Input) error
-	// keep leaves what was computed of tokens, if a text that begins with them can go on from it.
+	// keep stores the keys and values of tokens in p, if a text that begins with these tokens can use them.
 	keep(p *keptText, tokens []int)
 	close()
 }
 
-// onProcessor is a writer on the processor, with the rows of every value.
+// onProcessor is a writer on the processor. It keeps the rows of every tensor.
 type onProcessor struct {
 	c    *Circuit
 	rows *forward.Rows
@@ -423,7 +440,8 @@ func (w *onProcessor) pass(ctx context.Context, p *Pass, in Input) error {
 	return p.take(ctx, w.c, w.rows, in)
 }
 
-// caches are those of rows of a text; nil if none can be told.
+// caches lists the tensors of which later rows of a text read earlier ones, such as keys and values; nil if the circuit
+// has no row circuit.
 func (c *Circuit) caches() []forward.RowCache {
 	if !c.freely() {
 		return nil
@@ -446,18 +464,23 @@ func (w *onProcessor) keep(p *keptText, tokens []int) {
 
 func (w *onProcessor) close() {}
 
-// onDevice is a writer on a GPU, with the rows of keys and values. When the GPU fails, the processor goes on from the beginning.
+// onDevice is a writer on a GPU, which keeps the rows of keys and values only. If the GPU fails, the processor begins
+// the text anew and sets all tokens again.
 type onDevice struct {
-	mu      sync.Mutex // of set and close: a text that is given up is closed while a row is computed
+	// mu is held by set and close: a text whose context has ended is closed while set may still run.
+	mu      sync.Mutex
 	circuit *forward.RowCircuit
-	begin   func() (*devices.Rows, error) // with what the prompt left in the caches
-	rows    *devices.Rows                 // nil before the second token: the first one need not wait for it
-	row     []int32
-	given   [][3]int // what set was given
-	again   func(ctx context.Context) (writer, error)
-	other   writer // in place of rows, once that has failed
+	begin   func() (*devices.Rows, error) // puts the keys and values of the prompt into the caches on the GPU
+	// rows is nil before the second token: the first token is chosen from the prompt's logits and does not wait for begin.
+	rows  *devices.Rows
+	row   []int32
+	given [][3]int                                  // arguments of all calls of set, to repeat them on the processor
+	again func(ctx context.Context) (writer, error) // makes a writer on the processor
+	other writer                                    // the writer on the processor, once the GPU has failed
 }
 
+// set implements writer. The first call puts the prompt's keys and values into the caches. If the GPU has failed, it
+// makes a writer on the processor, repeats all earlier calls there, and uses that writer from then on.
 func (w *onDevice) set(ctx context.Context, token, position, n int) (err error) {
 	defer must.Catch(&err)
 	w.mu.Lock()
@@ -489,10 +512,12 @@ func (w *onDevice) logits() []int32 {
 	return w.row
 }
 
-// pass leaves nothing: the GPU has not kept the rows of all values, and runs the circuit again in less time than they would take to move.
+// pass stores nothing: the GPU has not kept the rows of all tensors. Running the circuit again takes it less time than
+// rows would take to copy.
 func (w *onDevice) pass(context.Context, *Pass, Input) error { return nil }
 
-// keep leaves nothing: the GPU reads a prompt in one pass in less time than the rows of its end would take.
+// keep stores nothing: a GPU reads a whole prompt in one pass, in less time than it would compute the prompt's last
+// rows one by one.
 func (w *onDevice) keep(*keptText, []int) {}
 
 func (w *onDevice) close() {
@@ -503,7 +528,9 @@ func (w *onDevice) close() {
 	}
 }
 
-// write begins to write after a prompt, in a circuit for a longer text with these inputs: on the device's GPU, if it has one.
+// write begins a text after a prompt: it reads the prompt, and returns a writer of the tokens that follow. q is the
+// circuit of the longer text, with the inputs ints. The writer is on the device's GPU, if it has one that can do it.
+// known are rows of the prompt that were computed before.
 func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int, known prefix) (_ writer, err error) {
 	defer must.Catch(&err)
 	if c.answers() {
@@ -531,7 +558,7 @@ func (c *Circuit) write(ctx context.Context, dev *Device, warn devices.Log, q *q
 	return w, nil
 }
 
-// writeOn is write for a GPU. The error is devices.ErrProcessor, after a warning, where that cannot be.
+// writeOn begins a text on a GPU. If that is not possible it warns and returns devices.ErrProcessor.
 func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Log, q *quantise.Model, ints [][]int32, prompt []int) (_ *onDevice, err error) {
 	defer must.Catch(&err)
 	if !c.free() {
@@ -560,8 +587,8 @@ func (c *Circuit) writeOn(ctx context.Context, set *devices.Set, warn devices.Lo
 	return w, nil
 }
 
-// prompted returns the circuit that is as long as a prompt, with logits at as few positions as there may be, and the inputs that say
-// the prompt.
+// prompted returns the circuit that is as long as a prompt and has logits at as few positions as it can, with its inputs for the
+// prompt.
 func (c *Circuit) prompted(prompt []int) (_ *quantise.Model, _ [][]int32, err error) {
 	defer must.Catch(&err)
 	positions := c.writes
@@ -574,7 +601,7 @@ func (c *Circuit) prompted(prompt []int) (_ *quantise.Model, _ [][]int32, err er
 	return short, known, err
 }
 
-// Start returns the tokens that every text of an encoder–decoder's decoder begins with; nil for other models.
+// Start returns the tokens with which every text of an encoder–decoder's decoder begins; nil for other models.
 func (m *Model) Start() []int {
 	if m.language == nil {
 		return nil
@@ -582,11 +609,12 @@ func (m *Model) Start() []int {
 	return slices.Clone(m.language.Start)
 }
 
-// answers says that the model is an encoder–decoder that writes.
+// answers says that the model is an encoder–decoder that writes, speech models included.
 func (c *Circuit) answers() bool { return c.language != nil && c.language.Start != nil }
 
-// answerInput returns the inputs of an encoder–decoder that reads a prompt and writes so many tokens, at most most in all: the
-// decoder's are start and all of tokens but the last, or, while these are not known, as many others.
+// answerInput returns the inputs of an encoder–decoder that reads a prompt and writes `writes` tokens: the prompt, and what
+// the decoder reads, which is start and all of tokens but the last. If fewer tokens are known, the last known one is repeated.
+// Neither input may be longer than most.
 func answerInput(prompt, start, tokens []int, writes, most int) (Input, error) {
 	n := len(start) - 1 + writes
 	if len(prompt) == 0 || writes < 1 || n > most || len(tokens) > writes {
@@ -600,7 +628,8 @@ func answerInput(prompt, start, tokens []int, writes, most int) (Input, error) {
 	return in, nil
 }
 
-// transcriptInput is answerInput for a model that listens to samples: the decoder's tokens, and these.
+// transcriptInput returns the inputs of a speech model that hears samples and writes tokens: first what the decoder
+// reads, as in answerInput, then the samples.
 func transcriptInput(samples, start, tokens []int, writes, most int) (Input, error) {
 	in, err := answerInput(samples, start, tokens, writes, most)
 	if err != nil {
@@ -609,22 +638,26 @@ func transcriptInput(samples, start, tokens []int, writes, most int) (Input, err
 	return Input{in[1], in[0]}, nil
 }
 
-// answerSample is what a model is calibrated on that reads a text and writes it again, up to so many tokens of it.
+// answerSample returns a sample to calibrate an encoder–decoder on: the model reads a text and writes the same text, or
+// so much of it that the decoder has at most `most` tokens.
 func answerSample(text, start []int, most int) (Input, error) {
 	n := max(1, min(len(text), most-len(start)+1))
 	return answerInput(text, start, text[:min(n, len(text))], n, most)
 }
 
-// answering is a writer of the decoder's rows; the encoder has run as a whole.
+// answering is a writer for encoder–decoders. The encoder has run on the whole prompt; the writer computes rows of the
+// decoder.
 type answering struct {
 	onProcessor
-	start int // tokens of the decoder before the first that is written
+	start int // number of tokens with which the decoder's text begins, before the first written one
 }
 
-// answerAxes are those of the rows that change while a decoder writes, by input, and transcriptAxes those of one that listens.
+// answerAxes has, for each input of an encoder–decoder, the axis along which it grows while the decoder writes; −1 is
+// an input that does not grow. transcriptAxes has those of a speech model.
 var answerAxes, transcriptAxes = []int{-1, 0}, []int{1, -1}
 
-// answer begins to write in a circuit with the inputs of a whole answer.
+// answer begins an answer to a prompt with an encoder–decoder. q is the circuit of the whole answer, with the inputs
+// ints.
 func (c *Circuit) answer(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int) (_ writer, err error) {
 	defer must.Catch(&err)
 	short, known, err := c.prompted(prompt)
@@ -635,9 +668,10 @@ func (c *Circuit) answer(ctx context.Context, q *quantise.Model, ints [][]int32,
 	}
 	rows := must.Get(forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, axes, -1))
 	w := &answering{onProcessor{c, rows}, len(c.language.Start)}
-	return w, w.put(ctx, w.start-1, c.language.Start[w.start-1]) // whose logits are the first that are asked for
+	return w, w.put(ctx, w.start-1, c.language.Start[w.start-1]) // the first written token is chosen from the logits at the last start token
 }
 
+// put puts a token at a position of the decoder's text, and computes the rows that depend on it.
 func (w *answering) put(ctx context.Context, at, token int) error {
 	if w.c.listens {
 		return w.rows.Set(ctx, []int{at, 0}, [][]int32{{int32(token)}, nil})

@@ -23,17 +23,17 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// LimitMemory has this process keep within so many bytes of memory, pages of mapped
-// files included, until release is called. Weights and the tables of proofs that do not
-// fit lie in files without a name in a folder, or in the cache's folder if that is
-// empty; the system gives them memory as far as it has some. Commit and Prove begin
-// nothing that cannot keep within the limit, and return a *MemoryError. Proofs are the
-// same. release returns the most bytes that were in files, and the error of the first
-// file that could not be had, for which memory was taken.
+// LimitMemory keeps the process within so many bytes of memory until release is called.
+// Pages of mapped files count. Weights and tables of proofs that do not fit are put
+// into unnamed files in the given folder, or in the cache's folder if that is ""; the
+// system keeps in memory what it has room for. Commit and Prove return a *MemoryError,
+// before any work, if they cannot keep within the limit. The bytes of proofs do not
+// depend on it. release returns the greatest number of bytes that were in files, and
+// the error of the first file that could not be made, in whose place memory was used.
 //
-// There is one limit at a time; a second one is an error. Files, and what
-// the system says about memory, are those of Linux: elsewhere only the collector keeps
-// to the limit.
+// Only one limit can be in force; setting a second one is an error. The files, and the
+// system's figures about memory, are those of Linux: on other systems only the garbage
+// collector keeps to the limit.
 func LimitMemory(bytes int64, folder string) (release func() (inFiles int64, err error), err error) {
 	if folder == "" {
 		if folder, err = cache.DefaultPath(); err != nil {
@@ -46,11 +46,11 @@ func LimitMemory(bytes int64, folder string) (release func() (inFiles int64, err
 	return arena.Bound(bytes, filepath.Clean(folder))
 }
 
-// MemoryError says that something cannot be done within the limit (LimitMemory), and
-// which is the least that would do.
+// MemoryError is the error of work that does not fit into the limit of LimitMemory.
+// Limit and Least are in bytes; Least is the least limit that would do.
 type MemoryError struct {
 	Limit, Least int64
-	At           string // the model's node where that is, if one alone asks for it
+	At           string // the node of the float model that alone needs so much; "" if there is no such node
 }
 
 func (e *MemoryError) Error() string {
@@ -61,8 +61,9 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s takes %.2f GB of memory at least, and the limit is %.2f GB", what, gb(e.Least), gb(e.Limit))
 }
 
-// runnable returns an error if running the float model would take more memory than the limit
-// of the process (LimitMemory) or than the system has free.
+// runnable returns an error if a run of the float model would take more memory than the
+// limit of the process (LimitMemory) or than the system has free. Values of the float model
+// are float64, of 8 bytes each.
 func runnable(g *graph.Graph) error {
 	elements, n := g.Peak()
 	if n == nil {
@@ -78,8 +79,8 @@ func runnable(g *graph.Graph) error {
 	return nil
 }
 
-// publishable returns an error if the model's inputs and outputs, which a proof contains, together
-// have more entries than a proof may have (plan.MaxPublic).
+// publishable returns an error if the model's inputs and outputs have more than plan.MaxPublic
+// entries together, since a proof contains them.
 func publishable(g *graph.Graph) error {
 	n := 0
 	for _, in := range g.Inputs {
@@ -96,7 +97,7 @@ func publishable(g *graph.Graph) error {
 // gb converts bytes to GB of 2^30 bytes, the unit of settings such as --memory-gb.
 func gb(bytes int64) float64 { return float64(bytes) / (1 << 30) }
 
-// within returns a *MemoryError if the work takes more memory than the limit of the process.
+// within returns a *MemoryError if the work takes more memory at least than the limit of the process allows.
 func (e *Estimate) within() error {
 	if limit := arena.Bounded(); limit > 0 && e.Least > limit {
 		return &MemoryError{Limit: limit, Least: e.Least}
@@ -104,9 +105,9 @@ func (e *Estimate) within() error {
 	return nil
 }
 
-// bounded sets a limit of the process's memory (LimitMemory) until release: the weights and
-// MemoryBudget together. It sets none if the proof takes less than the budget anyway, as where a GPU does all of it, or if a limit
-// is set already. A budget below the least that a proof takes is raised to that, with a warning, one for all proofs on a Device.
+// bounded limits the process's memory (LimitMemory) to the weights and MemoryBudget together, until release is called. It sets no
+// limit if the proof stays within the budget anyway, as it does if a GPU makes all of it, or if a limit is in force already. A
+// budget below the least that a proof takes is raised to that; a warning says so, once for each Device.
 func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error) {
 	if o.MemoryBudget == 0 || e.Beside <= o.MemoryBudget || e.Memory <= e.Least || arena.Bounded() > 0 {
 		return func() {}, nil
@@ -120,7 +121,7 @@ func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error
 	}
 	end, err := LimitMemory(bytes, o.CacheDir)
 	if errors.Is(err, arena.ErrBound) {
-		return func() {}, nil // that of another proof
+		return func() {}, nil // the limit that another proof has set is in force
 	}
 	if err != nil {
 		return nil, err
@@ -132,33 +133,37 @@ func (o *ProveOptions) bounded(e *Estimate, w *watch) (release func(), err error
 	}, nil
 }
 
-// Estimate is what committing to a circuit and proving a run of it take: memory within a
-// factor of two (docs/scale.md), time within three on the cores of docs/benchmarks.md.
+// Estimate says how much memory and time it takes to commit to a circuit and to prove
+// one run of it. Memory is right within a factor of two (docs/scale.md), time within a
+// factor of three on processor cores like those of docs/benchmarks.md.
 type Estimate struct {
-	// Memory is what the process takes at most, if nothing limits it. Of that, Beside is
-	// what the proof takes beside the weights and the files of the model.
+	// Memory is the most bytes that the process takes if nothing limits it. Beside is the
+	// part of Memory that the proof takes in addition to the weights and the model's
+	// files.
 	Memory int64 `json:"memory_bytes"`
 	Beside int64 `json:"beside_weights_bytes"`
-	// Least is the least limit (LimitMemory) that will do.
+	// Least is the lowest limit (LimitMemory), in bytes, with which the work is possible.
 	Least int64 `json:"least_memory_bytes"`
-	// Device is what is taken of each GPU at most, 0 without one, and DeviceBeside what of it is beside the weights: what is bounded by
-	// GPUOptions.MemoryBudget. Where GPUs do the whole proof, the process does not take its values, trees and tables besides.
+	// Device is the most bytes that are taken of each GPU, 0 without one. DeviceBeside is the part of Device in addition to the
+	// weights, which GPUOptions.MemoryBudget bounds. If GPUs make the whole proof, Memory does not include its values, trees and
+	// tables, which are on the GPUs alone.
 	Device       int64 `json:"device_memory_bytes"`
 	DeviceBeside int64 `json:"device_beside_weights_bytes"`
-	// DeviceShort says that this is more than a GPU has free, or than the bound.
+	// DeviceShort says that a GPU has less memory free than Device, or that DeviceBeside exceeds the budget.
 	DeviceShort bool `json:"device_short"`
-	// Commit and Prove are seconds of all cores together.
+	// Commit and Prove are seconds of elapsed time if all cores work.
 	Commit float64 `json:"commit_seconds"`
 	Prove  float64 `json:"prove_seconds"`
 }
 
-// Estimate estimates the commitment to the circuit and a proof of its run on an input, with the options that Commit and Prove
-// get, which may be nil.
+// Estimate estimates the commitment to the circuit and the proof of its run on an input. commit and prove are the options
+// that Commit and Prove will get; they may be nil.
 func (c *Circuit) Estimate(in Input, commit *CommitOptions, prove *ProveOptions) (*Estimate, error) {
 	return c.EstimateTexts([]Input{in}, commit, prove)
 }
 
-// planBefore is the plan of a proof before there is a key.
+// planBefore returns the plan of a proof with these options before there is a key. Like planOf, it states the likeliest
+// tokens in place of logits if the options and the range of the logits allow it.
 func (c *Circuit) planBefore(o *ProveOptions, g *model.Graph, cfg soundness.Config) (*plan.Plan, error) {
 	if !c.statesTokens(o) {
 		return plan.New(g, cfg)
@@ -194,29 +199,31 @@ func (c *Circuit) EstimateTexts(texts []Input, commit *CommitOptions, prove *Pro
 	return c.estimate(o, q, p), nil
 }
 
-// Bytes of memory of what the estimate counts.
+// Memory in bytes of the things that an estimate counts.
 const (
 	programBytes = 20 << 20 // code, and what a small circuit takes
-	// columnBytes are those of a column while a tree is made (whir.Commit), its digests
-	// included; rowBytes those of a value of the longest row in the opening, once all
-	// variables that number rows are bound; as many again are dropped by then.
+	// columnBytes is the memory of one column of a tree while the tree is made
+	// (whir.Commit), its digests included. rowBytes is the memory of one value of the
+	// opening's longest row, once all variables that number rows are bound; at that point
+	// as much again has been dropped and may not be collected yet.
 	columnBytes = 208
 	rowBytes    = 240
-	// openedBytes are those of a value of the witness in an opening that keeps its rows,
-	// where weights take what they have, and tableBytes those of a value of the two tables
-	// once four variables are bound.
+	// openedBytes is the memory of one value of the witness in an opening that keeps its
+	// rows; weights are counted with the memory that they have anyway. tableBytes is the
+	// memory of one value of the opening's two tables once four variables are bound: two
+	// elements of 16 bytes for 2^4 values.
 	openedBytes = 2
 	tableBytes  = 2 * 16 >> 4
-	// keeper is what a limit keeps free: pages that come before any are dropped.
+	// keeper is the memory that a limit keeps free: it drops pages of files before the last bytes are taken.
 	keeper = 160 << 20
-	// pinnedBytes are those in which data waits for a GPU's bus: 16 MB for each of its queues.
+	// pinnedBytes is the pinned memory through which data goes to and from a GPU: 16 MB for each of its queues.
 	pinnedBytes = (defaultStreams + 1) * 16 << 20
-	// smallBytes are those of a value or key that a GPU leaves to the host, as the device has it and as an integer, and outputBytes those of an
-	// output besides.
+	// smallBytes is the memory of a value or look-up key that a GPU leaves to the host, once in the form that the device has and once as an
+	// integer. outputBytes is the additional memory of a value of an output.
 	smallBytes, outputBytes = 8, 12
 )
 
-// estimate is that of a plan of the circuit in the size of q, with these options.
+// estimate estimates a proof with plan p of the circuit in the size of q, with these options.
 func (c *Circuit) estimate(o *ProveOptions, q *quantise.Model, p *plan.Plan) *Estimate {
 	e := c.estimateOnHost(o.Workers, q, p)
 	t := orProcessor(o.Device).set().Takes(p)
@@ -227,8 +234,9 @@ func (c *Circuit) estimate(o *ProveOptions, q *quantise.Model, p *plan.Plan) *Es
 	return e
 }
 
-// besideDevice puts in what the process takes where a GPU does the whole proof: values and keys of steps below a threshold, outputs, what a
-// segment passes on, and the digests of weights; those of the witness if they are kept for a run that is interrupted.
+// besideDevice replaces the memory of an estimate by what the process takes if a GPU makes the whole proof: values and look-up keys of
+// tensors with fewer than threshold entries, outputs, keys and values that a segment passes on, and the digests of the trees of weights.
+// If resume is set, the digests of all trees are kept on the host.
 func (c *Circuit) besideDevice(e *Estimate, threshold int, resume bool, q *quantise.Model, p *plan.Plan) {
 	var values, digests int64
 	g := p.Graph
@@ -263,10 +271,11 @@ func (c *Circuit) besideDevice(e *Estimate, threshold int, resume bool, q *quant
 	weights := bytesOf(q.Weights)
 	e.Beside = 2*values + digests + pinnedBytes
 	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
+	// Bound of prover/math/arena keeps a sixteenth of the limit free as a margin.
 	e.Least = (programBytes + keeper + pinnedBytes + digests + max(values, c.floats)) / 15 * 16
 }
 
-// bytesOf are those of all weights.
+// bytesOf returns the memory of all weights.
 func bytesOf(weights model.Weights) (n int64) {
 	for _, v := range weights {
 		if v != nil {
@@ -276,11 +285,11 @@ func bytesOf(weights model.Weights) (n int64) {
 	return n
 }
 
-// estimateOnHost is the estimate where the processor does all, with so many workers.
+// estimateOnHost returns the estimate if the processor does all the work and proves `workers` chunks at once (0: 1).
 func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *Estimate {
-	var fixed, witness int // entries
+	var fixed, witness int // numbers of entries of weights and of values
 	weights := bytesOf(q.Weights)
-	var widest int64 // entries of a tensor that is made when it is wanted, or an accumulator
+	var widest int64 // entries of the largest virtual tensor or accumulator
 	for i := range q.Graph.Tensors {
 		switch t := &q.Graph.Tensors[i]; t.Kind {
 		case model.Fixed:
@@ -288,7 +297,7 @@ func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *
 		case model.Witness:
 			witness += model.Size(t.Shape)
 		case model.Virtual:
-			if t.Product != nil { // which is never made
+			if t.Product != nil { // a virtual product is never stored
 				break
 			}
 			widest = max(widest, int64(model.Size(t.Shape)))
@@ -299,7 +308,7 @@ func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *
 		n := int64(model.Size(q.Graph.Steps[i].Shape))
 		widest = max(widest, n)
 		if q.Graph.Steps[i].Kind == model.StepLookup {
-			values += 4 * n // keys
+			values += 4 * n // look-up keys
 		}
 	}
 	var columns, opened, digests int64
@@ -328,18 +337,19 @@ func (c *Circuit) estimateOnHost(workers int, q *quantise.Model, p *plan.Plan) *
 	e.Commit, e.Prove = cost.ProcessorTime(p.Config.Hash, fixed, witness)
 	cores := float64(runtime.GOMAXPROCS(0))
 	e.Commit, e.Prove = e.Commit/cores, e.Prove/cores
-	// What is made while a run goes on, and dropped: accumulators and virtual tensors.
+	// Accumulators and virtual tensors are made during the run and dropped again.
 	run := 24 * widest
-	// The collector lets its memory grow to twice what is in use: hence 2·values. What
-	// follows the commitment is in arenas. It comes on top of the commitment's columns, which
-	// are dropped by then but may not be collected yet.
+	// The garbage collector lets its memory grow to twice what is in use: hence 2·values. All
+	// that is made after the commitment is in arenas. The columns of the commitment are
+	// dropped before that but may not be collected yet, so arenas come on top of them.
 	e.Beside = 2*values + digests + commit + max(run, task, opened+tables+2*row)
 	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
+	// Bound of prover/math/arena keeps a sixteenth of the limit free as a margin.
 	e.Least = (programBytes + keeper + digests + max(run, commit, row, c.floats)) / 15 * 16
 	return e
 }
 
-// estimateUnit is the estimate of a commitment, with the least sizes.
+// estimateUnit estimates a commitment, and returns its plan. The circuit has the least size of each free dimension.
 func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (_ *Estimate, _ *plan.Plan, err error) {
 	defer must.Catch(&err)
 	p := must.Get(prover.Plan(c.quantised.Circuit, sec))
@@ -347,7 +357,7 @@ func (c *Circuit) estimateUnit(d *Device, sec proof.Security) (_ *Estimate, _ *p
 	return e, p, err
 }
 
-// estimatePlan is the estimate of the commitment of a plan.
+// estimatePlan estimates the commitment with plan p.
 func (c *Circuit) estimatePlan(d *Device, p *plan.Plan) (_ *Estimate, err error) {
 	defer must.Catch(&err)
 	q := must.Get(c.quantised.At(p.Graph.Instance))

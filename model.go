@@ -25,36 +25,38 @@ import (
 type Model struct {
 	name  string
 	graph *graph.Graph
-	files func() [][sha256.Size]byte // digests, computed once; none if made in memory
+	files func() [][sha256.Size]byte // SHA-256 of each of the model's files, computed once; none if the model was made in memory
 
 	mu     sync.Mutex
-	users  int // computations that read the graph
+	users  int // number of running computations that read the graph
 	closed bool
 
-	base     *Model                     // what the model is an adapter to; nil for others
-	listens  families.Speech            // what audio a model of speech that writes listens to, no samples of others
-	language *proof.Text                // what its tokens mean; nil for models of other things
-	words    func() []byte              // the file of its vocabulary, made once; nil if it says nothing of strings
-	refuse   func(text []float64) error // texts of which the published model computes something else; nil: none
-	open     dimension                  // the size of the batch, or the length of texts
+	base     *Model                     // the model that this one is an adapter to; nil if it is no adapter
+	listens  families.Speech            // how a speech model that writes takes audio; its field Samples is 0 for other models
+	language *proof.Text                // what the tokens of a language model mean; nil for other models
+	words    func() []byte              // returns the encoded vocabulary, computed once; nil if the model has no strings
+	refuse   func(text []float64) error // returns an error for a text that the published model treats differently; nil if there is none
+	open     dimension                  // the dimension that is left open: the size of the batch, or the length of texts
 	other    struct {
 		sync.Mutex
 		size, written int
-		graph         *graph.Graph // for these, the last that were asked for
+		graph         *graph.Graph // the float graph for the size and written above: the last ones that were asked for
 	}
 }
 
-// dimension is the size that a model, and so its keys, leave open.
+// dimension is the dimension that a model leaves open, and with it every key of the model.
 type dimension struct {
-	symbol string // "" if there is none
-	axis   int    // of all inputs
-	most   int    // of texts: their greatest length; 0: it is a batch
-	// written is the symbol of the number of positions that a text has logits at, the second input, if that is open; "" if not.
+	symbol string // its name in the graph; "" if the model leaves none open
+	axis   int    // its axis, the same in all inputs
+	most   int    // the greatest length of a text; 0 if the dimension is a batch
+	// written is the symbol of a second open dimension: at how many positions of a text there are logits, which the second
+	// input lists. "" if that number is not open.
 	written string
 }
 
-// dimensionOf returns what a graph leaves open: the length of texts if there is a bound
-// for that, or the size of its batch.
+// dimensionOf returns the dimension that a graph leaves open: the length of texts, of
+// at most `most` tokens, if most is positive and the graph leaves a length open; else
+// the size of its batch.
 func dimensionOf(g *graph.Graph, most int) dimension {
 	if symbol := quantise.Length(g); most > 0 && symbol != "" {
 		return dimension{symbol, 1, most, quantise.Written(g)}
@@ -62,11 +64,11 @@ func dimensionOf(g *graph.Graph, most int) dimension {
 	return dimension{symbol: quantise.Batch(g)}
 }
 
-// isText says that it is the length of texts.
+// isText says whether the dimension is the length of texts.
 func (d dimension) isText() bool { return d.most > 0 }
 
-// in returns the size of the dimension if the first input has n entries, given the input's shape
-// for any one size.
+// in returns the size of the dimension for a first input of n entries. shape is the input's
+// shape for some size of the dimension: n/Size(shape) is the ratio of the two sizes.
 func (d dimension) in(n int, shape []int) int {
 	return max(1, n*shape[d.axis]/max(1, graph.Size(shape)))
 }
@@ -76,11 +78,12 @@ func (d dimension) in(n int, shape []int) int {
 // samples, end to end.
 type Arrays = onnx.Inputs
 
-// ReadArrays reads files of inputs, each a path or name=path, by their extensions: JSON
-// (nested lists, an object of them by the inputs' names, or "input_data", a list of them),
-// .npy, .npz, an ONNX tensor, .pb, a table, .csv or .tsv, or a picture, .png or .jpg,
-// which is resized to the input's shape. The path - is standard input, whose content tells
-// what it is. Numbers that are not finite are refused.
+// ReadArrays reads files of inputs. Each argument is a path or name=path. The extension of
+// the file says what it is: JSON (nested lists, an object of such lists by the inputs'
+// names, or "input_data", a list of them), .npy, .npz, an ONNX tensor (.pb), a table (.csv
+// or .tsv), or a picture (.png or .jpg), which is resized to the input's shape. The path -
+// is standard input, whose format is told from its content. Numbers that are not finite
+// are refused.
 func ReadArrays(files ...string) (Arrays, error) { return onnx.ReadInputs(files...) }
 
 // Input is what a model is run on: one dense, row-major tensor for each of its
@@ -96,7 +99,7 @@ type Spec struct {
 // Tensor is a dense, row-major tensor of real numbers.
 type Tensor = statement.Tensor
 
-// tensor returns a tensor whose shape JSON writes as a list.
+// tensor returns a tensor. A nil shape becomes an empty one, which JSON writes as [] rather than null.
 func tensor(name string, shape []int, values []float64) Tensor {
 	if shape == nil {
 		shape = []int{}
@@ -108,7 +111,7 @@ func newModel(name string, g *graph.Graph, most int) *Model {
 	return &Model{name: name, graph: g, files: sync.OnceValue(g.Digests), words: sync.OnceValue(func() []byte { return fileOf(g.Vocabulary) }), open: dimensionOf(g, most)}
 }
 
-// fileOf is the file of a vocabulary, which can be encoded; nil if there is none.
+// fileOf returns the encoding of a vocabulary; nil if there is none.
 func fileOf(v *vocabulary.Vocabulary) []byte {
 	if v == nil {
 		return nil
@@ -120,7 +123,8 @@ func fileOf(v *vocabulary.Vocabulary) []byte {
 	return file
 }
 
-// VocabularyFile is the file of what the model says of strings, which Committed.VocabularyFile is too; nil if it says nothing of them.
+// VocabularyFile returns the encoded vocabulary, which maps the strings that the model takes or gives to numbers; nil
+// if the model has no strings. Committed.VocabularyFile returns the same file.
 func (m *Model) VocabularyFile() []byte { return m.words() }
 
 // NewModel returns a model that was made in memory. Its graph must not be
@@ -129,8 +133,8 @@ func NewModel(g *graph.Graph) *Model {
 	return newModel(g.Name, g, 0)
 }
 
-// Close releases the model's files, as soon as what still computes with them is
-// done: functions whose context ends return before that.
+// Close releases the model's files. If a computation still reads them, as one whose
+// context has ended may, they are released when that computation is done.
 func (m *Model) Close() error {
 	var of error
 	if m.base != nil {
@@ -145,7 +149,7 @@ func (m *Model) Close() error {
 	return errors.Join(of, m.graph.Close())
 }
 
-// phase is watch.run for work that reads the model.
+// phase is watch.run for work that reads the model's files: they stay open until f has returned.
 func (m *Model) phase(ctx context.Context, w *watch, p Phase, f func() error) error {
 	w.begin(p)
 	err := m.while(ctx, f)
@@ -153,8 +157,8 @@ func (m *Model) phase(ctx context.Context, w *watch, p Phase, f func() error) er
 	return err
 }
 
-// while is await with the model's files open until f ends, even when nobody
-// waits for it any more.
+// while is await for work that reads the model's files. They stay open until f has
+// returned, also if the context ends before that and the caller is gone.
 func (m *Model) while(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -204,8 +208,10 @@ func outputsOf(g *graph.Graph) []Spec {
 // models of other things.
 func (m *Model) MostTokens() int { return m.open.most }
 
-// sized returns the float graph for a batch of n, or texts of that length, or the only
-// one there is. It has logits at so many positions, if their number is open.
+// sized returns the float graph for a batch of n elements, or for texts of n tokens; a
+// model without an open dimension has one graph only. The graph has logits at `written`
+// positions, if the model leaves their number open; 0 keeps the number that the model
+// was opened with.
 func (m *Model) sized(n, written int) (_ *graph.Graph, err error) {
 	defer must.Catch(&err)
 	if m.open.written == "" {
@@ -227,7 +233,8 @@ func (m *Model) sized(n, written int) (_ *graph.Graph, err error) {
 	return m.other.graph, nil
 }
 
-// positions is at how many positions the model has logits, by its second input, in the size that it was opened for; 0 without one.
+// positions returns at how many positions the model has logits, which is the size of its second input, in the size that
+// the model was opened for; 0 if there is no second input.
 func (m *Model) positions() int {
 	if len(m.graph.Inputs) < 2 {
 		return 0
@@ -235,7 +242,8 @@ func (m *Model) positions() int {
 	return model.Size(m.graph.Inputs[1].Shape)
 }
 
-// writes is how many tokens the model was opened to write, if it writes.
+// writes returns how many tokens the model was opened to write, if it writes. A speech model's decoder reads its start
+// tokens and all written tokens but the last, so it writes one more than its input has behind the start.
 func (m *Model) writes() int {
 	if m.listens.Samples > 0 {
 		return model.Size(m.graph.Inputs[0].Shape) + 1 - len(m.language.Start)
@@ -243,15 +251,15 @@ func (m *Model) writes() int {
 	return m.positions()
 }
 
-// sizedFor returns the float graph for the input's batch, or its length.
+// sizedFor returns the float graph for the size of an input: of its batch, or the length of its text.
 func (m *Model) sizedFor(in Input) (*graph.Graph, error) {
 	if m.open.symbol == "" || len(in) == 0 {
-		return m.graph, nil // RunFloat says what does not fit
+		return m.graph, nil // RunFloat reports what does not fit
 	}
 	return m.sized(m.open.in(len(in[0]), m.graph.Inputs[0].Shape), in.written())
 }
 
-// written is the number of entries of the second input.
+// written returns the number of entries of the second input, 0 if there is none.
 func (in Input) written() int {
 	if len(in) < 2 {
 		return 0
@@ -259,8 +267,8 @@ func (in Input) written() int {
 	return len(in[1])
 }
 
-// circuitSize returns the float graph that a circuit with a free length is chosen for:
-// the same for all inputs.
+// circuitSize returns the float graph from which a circuit with a free length is made:
+// the one for the longest text, whatever the input.
 func (m *Model) circuitSize() (*graph.Graph, error) {
 	if m.open.isText() {
 		return m.sized(m.open.most, m.open.most)
@@ -268,8 +276,9 @@ func (m *Model) circuitSize() (*graph.Graph, error) {
 	return m.graph, nil
 }
 
-// Parameters returns the number of elements of the model's float constants: of a model of
-// texts, whose positions may be tables as long as the text, for one token.
+// Parameters returns the number of elements of the model's float constants. A text model
+// may have tables of positions that are as long as the text: these are counted for a text
+// of one token.
 func (m *Model) Parameters() int {
 	g, n := m.graph, 0
 	if m.open.isText() {
@@ -285,9 +294,10 @@ func (m *Model) Parameters() int {
 	return n
 }
 
-// Random returns an input that depends on the seed alone: uniform in [0, 1),
-// which every operator is defined on; where integers are wanted 0 or 1, or one of
-// all rows where they are indices of rows, such as tokens; a mask masks nothing.
+// Random returns an input that depends on the seed alone. Float entries are uniform in
+// [0, 1), on which every operator is defined. Integer entries are 0 or 1; where they
+// are indices of rows, such as tokens, they are uniform over all rows. A mask is 1
+// everywhere, so it masks nothing.
 func (m *Model) Random(seed int64) Input {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
 	input := make(Input, len(m.graph.Inputs))
@@ -310,9 +320,9 @@ func (m *Model) Random(seed int64) Input {
 	return input
 }
 
-// Run runs the float model and returns its outputs, in float64, with values rounded where
-// an ONNX file casts them to floating-point types of 16 bits. If the model leaves the size
-// of its batch open, or the length of texts, the input may have any.
+// Run runs the float model and returns its outputs. It computes in float64, and rounds
+// values where an ONNX file casts them to a floating-point type of 16 bits. If the model
+// leaves the size of its batch or the length of texts open, the input may have any size.
 func (m *Model) Run(ctx context.Context, in Input) (_ []Tensor, err error) {
 	defer must.Catch(&err)
 	var out []Tensor
@@ -332,15 +342,17 @@ func (m *Model) Run(ctx context.Context, in Input) (_ []Tensor, err error) {
 	return out, nil
 }
 
-// visitFloat runs a float model, shows visit all values, and returns the outputs.
+// visitFloat runs a float model, calls visit with every value, and returns the outputs. An output also gets what
+// Compare needs to tell a tie from an error: the margins of an ArgMax, the edges of a selection such as TopK, the
+// number of values that are almost whole before they are cast, and the number that float32 cannot hold.
 func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float64)) (_ []Tensor, err error) {
 	defer must.Catch(&err)
 	must.OK(runnable(g))
 	named := map[string][]float64{}
-	choices := map[string][]func(values []float64){}   // by scores, what is to be told of them
+	choices := map[string][]func(values []float64){}   // by the name of a value: what to do with it when it is computed
 	margins := map[string][]float64{}                  // by output
-	edges := map[string][]statement.Edge{}             // likewise
-	near, beyond := map[string]int{}, map[string]int{} // likewise
+	edges := map[string][]statement.Edge{}             // by output
+	near, beyond := map[string]int{}, map[string]int{} // by output
 	for _, name := range g.Outputs {
 		named[name] = nil
 		if scores, axis, ok := g.Choice(name); ok {
@@ -376,7 +388,8 @@ func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float
 	return out, nil
 }
 
-// edgesOf are the edges of a selection for each entry of an output.
+// edgesOf returns, for each entry of an output, the edge of the selection that its row depends on: the score that is
+// selected last and the one that just missed.
 func edgesOf(g *graph.Graph, s graph.Selection, output string, scores []float64) []statement.Edge {
 	shape := g.Shapes[s.Scores]
 	rows := s.Boundaries(scores, shape[len(shape)-1])
@@ -387,11 +400,12 @@ func edgesOf(g *graph.Graph, s graph.Selection, output string, scores []float64)
 	return list
 }
 
-// Input matches arrays with the model's inputs, as one input of the size that the model was
-// opened for. Arrays that have names must have those of inputs; the others go by position. A
-// shape must be the input's (docs/inputs.md); an array without one goes by its count.
+// Input matches arrays with the model's inputs, and returns one input of the size that the
+// model was opened for. An array with a name goes to the input of that name; arrays without
+// names go by their position. An array's shape must be the input's (docs/inputs.md); an
+// array without a shape must have as many entries as the input.
 //
-// A text may have any length up to the most that there is.
+// A text may have any length up to MostTokens.
 func (m *Model) Input(arrays Arrays) (_ Input, err error) {
 	defer must.Catch(&err)
 	specs := m.Inputs()
@@ -408,16 +422,17 @@ func (m *Model) Input(arrays Arrays) (_ Input, err error) {
 	return samples[0], nil
 }
 
-// arrays are those for the inputs of the graph, with strings mapped to numbers.
+// arrays returns one array for each input of the graph, in order, with strings mapped to numbers.
 func (m *Model) arrays(given Arrays) (_ Arrays, err error) {
 	defer must.Catch(&err)
 	return must.Get(given.Mapped(m.graph.Vocabulary)).For(m.wanted())
 }
 
-// Samples matches arrays with inputs as Input does, and cuts each into as many
-// samples as it holds: elements of the batch, if the model leaves its size open; texts
-// of the last axis' length, if that is what it leaves open, or else of the greatest
-// length if there are more tokens than that.
+// Samples matches arrays with inputs as Input does, and cuts each array into as many
+// samples as it holds. If the model leaves the size of its batch open, a sample is one
+// element of the batch. If it leaves the length of texts open, a sample is a text as
+// long as the array's last axis; an array of one axis is one text, or is cut into texts
+// of MostTokens tokens if it is longer than that.
 func (m *Model) Samples(arrays Arrays) (_ []Input, err error) {
 	defer must.Catch(&err)
 	arrays = must.Get(m.arrays(arrays))
@@ -436,10 +451,9 @@ func (m *Model) Samples(arrays Arrays) (_ []Input, err error) {
 	return cut(inputsOf(g), arrays)
 }
 
-// TextSamples makes samples of texts, each the tokens of one, for a language model or an
-// encoder that leaves their length open. A model that gives logits at some positions alone
-// gives them at the last ones; if their number is open, at judgedPositions of them at most. An encoder–decoder reads each and
-// writes how it begins.
+// TextSamples makes one sample of each text, a list of tokens, for a language model or an encoder that leaves the length of
+// texts open. If the model gives logits at some positions only, the samples ask for the last positions of the text; if their
+// number is open, for at most 32 of them. An encoder–decoder reads each text and writes the beginning of the same text.
 func (m *Model) TextSamples(texts [][]int) (_ []Input, err error) {
 	defer must.Catch(&err)
 	if !m.open.isText() || len(m.graph.Inputs) > 2 {
@@ -464,8 +478,8 @@ func (m *Model) TextSamples(texts [][]int) (_ []Input, err error) {
 	return samples, nil
 }
 
-// wanted are the inputs for arrays to be matched with: of their axes those that keys of the
-// model leave open may have any size, the others have the one that the model was opened for.
+// wanted returns the inputs that arrays are matched with. An axis that keys of the model
+// leave open may have any size; every other axis has the size that the model was opened for.
 func (m *Model) wanted() []graph.Input {
 	out := slices.Clone(m.graph.Inputs)
 	for i, in := range out {
@@ -479,10 +493,11 @@ func (m *Model) wanted() []graph.Input {
 	return out
 }
 
-// judgedPositions is at how many positions of a sample logits are compared with the float model's, where a key does not say.
+// judgedPositions is at how many positions of a sample, at most, logits are compared with the float model's, if the key
+// does not fix their number.
 const judgedPositions = 32
 
-// listed is the number of entries of the second of some arrays, at least one.
+// listed returns the number of entries of the second array, at least 1; 1 if there is no second array.
 func (m *Model) listed(arrays Arrays) int {
 	if len(arrays) < 2 {
 		return 1
@@ -490,7 +505,7 @@ func (m *Model) listed(arrays Arrays) int {
 	return max(1, len(arrays[1].Values))
 }
 
-// text returns the float graph for a text of n tokens, with logits at so many positions if their number is open.
+// text returns the float graph for a text of n tokens. It has logits at `written` positions, if their number is open.
 func (m *Model) text(n, written int) (*graph.Graph, error) {
 	if n < 1 || n > m.open.most {
 		return nil, fmt.Errorf("%d tokens: the model was opened for 1 to %d (--tokens)", n, m.open.most)
@@ -501,8 +516,9 @@ func (m *Model) text(n, written int) (*graph.Graph, error) {
 	return m.sized(n, written)
 }
 
-// whole joins samples to batches of the size that the model was opened for; samples are repeated
-// to fill the last batch. It returns nil if the samples have that size already.
+// whole joins samples to batches of the size that the model was opened for. To fill the last
+// batch it repeats samples from the first one on. It returns nil if there is nothing to join:
+// the samples have that size already, do not divide it, or are texts.
 func (m *Model) whole(samples []Input) []Input {
 	if m.open.symbol == "" || m.open.isText() {
 		return nil
@@ -530,13 +546,13 @@ func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 	if len(arrays) != len(specs) {
 		return nil, fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(arrays), len(specs), signature(specs))
 	}
-	if len(specs) == 0 { // the model computes the same always
+	if len(specs) == 0 { // a model without inputs has one sample, an empty one
 		return []Input{{}}, nil
 	}
 	n := 0
 	for i, s := range specs {
 		have, want := len(arrays[i].Values), model.Size(s.Shape)
-		if have == 0 && want == 0 { // in any number of samples
+		if have == 0 && want == 0 { // an input without entries fits any number of samples
 			continue
 		}
 		if have == 0 {
@@ -548,7 +564,7 @@ func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 		}
 		n = have / want
 	}
-	n = max(n, 1) // of inputs without elements there is one sample
+	n = max(n, 1) // if no input has entries there is one sample
 	samples := make([]Input, n)
 	for k := range samples {
 		for i, s := range specs {
@@ -559,6 +575,8 @@ func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 	return samples, nil
 }
 
+// times says in words how many elements an array must have: n samples of size elements, where n = 0 stands for any
+// number.
 func times(n, size int) string {
 	switch {
 	case size == 0:
@@ -569,7 +587,7 @@ func times(n, size int) string {
 	return fmt.Sprintf("%d × %d", n, size)
 }
 
-// signature lists inputs with their shapes, in characters that print.
+// signature lists inputs with their shapes, for messages; names are made printable.
 func signature(specs []Spec) string {
 	s := ""
 	for i, x := range specs {

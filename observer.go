@@ -6,19 +6,20 @@ import (
 	"sync"
 )
 
-// Phase names a part of the work. In the order of a model's way to a proof they are:
+// Phase names a part of the work. These are the phases in the order in which they occur
+// on the way from a model to a proof, with the function that reports them:
 //
 //	load kernels     OpenGPU
 //	hash model       Quantise
 //	calibrate        Quantise, unless the cache has the ranges
 //	quantise         Quantise
 //	commit model     Commit, unless the cache has the commitment
-//	run model        Prove, and so all that follow
-//	commit witness
-//	prove
-//	open
-//	self-check
-//	prove inputs     Committed.ProveEach, in place of those of Prove
+//	run model        Prove
+//	commit witness   Prove
+//	prove            Prove
+//	open             Prove
+//	self-check       Prove
+//	prove inputs     Committed.ProveEach, instead of the phases of Prove
 //	prove link       Committed.Link
 type Phase string
 
@@ -34,29 +35,30 @@ const (
 	phaseLink        Phase = "prove link"
 )
 
-// An Observer is told how long work goes. Its methods are called one at a time,
-// and no more once the function that it was given to has returned.
+// An Observer is told how far long work has got. Its methods are called one at a time,
+// and never after the function that it was given to has returned.
 type Observer interface {
 	// Begin says that a phase begins. Phases do not nest.
 	Begin(p Phase)
-	// Progress says how much of the phase is done, in any unit.
+	// Progress says that `done` of `total` units of the phase are done.
 	Progress(done, total int)
-	// End says that the phase is over, with its error if it failed.
+	// End says that the phase is over. err is its error, nil if it succeeded.
 	End(err error)
-	// Warn has a message for people about something that did not end the work.
+	// Warn receives a message for people about a problem that did not end the work.
 	Warn(message string)
 }
 
-// watch keeps the promises that Observer makes. Work that is abandoned when a context ends still runs
-// in other goroutines for a while; its calls are dropped after stop.
+// watch calls an Observer as that interface promises: one call at a time, and none after stop. Work
+// that was abandoned when a context ended runs on in other goroutines for a while; its calls are
+// dropped.
 type watch struct {
 	mu       sync.Mutex
-	observer Observer // nil is told nothing
-	running  bool     // a phase
-	over     bool
+	observer Observer // nil: all calls are dropped
+	running  bool     // whether a phase has begun and not ended
+	over     bool     // whether stop was called
 }
 
-// newWatch begins a function's use of an observer; the function defers stop.
+// newWatch begins the use of an observer by one function, which defers stop.
 func newWatch(observer Observer) *watch { return &watch{observer: observer} }
 
 func (w *watch) do(f func()) {
@@ -93,8 +95,8 @@ func (w *watch) warn(format string, args ...any) {
 	w.do(func() { w.observer.Warn(fmt.Sprintf(format, args...)) })
 }
 
-// run runs f as a phase. When the context ends first, run returns its error at
-// once (see await).
+// run runs f as a phase. If the context ends first, run returns the context's error at
+// once, while f runs on (await).
 func (w *watch) run(ctx context.Context, p Phase, f func() error) error {
 	w.begin(p)
 	err := await(ctx, f)
@@ -102,9 +104,10 @@ func (w *watch) run(ctx context.Context, p Phase, f func() error) error {
 	return err
 }
 
-// await returns f's error, or the context's as soon as that ends: long
-// computations need not look at the context themselves. f then runs on, so it
-// must be without effect but on variables that the caller no longer uses.
+// await runs f and returns its error; if the context ends first, it returns the
+// context's error at once. So long computations need not look at the context. In that
+// case f runs on in its goroutine, so it may write only to variables that the caller
+// does not use after an error.
 func await(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -112,7 +115,7 @@ func await(ctx context.Context, f func() error) error {
 	return awaitStarted(ctx, f)
 }
 
-// awaitStarted is await, but f is run even if the context has ended.
+// awaitStarted is await, except that it runs f even if the context has ended already.
 func awaitStarted(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()

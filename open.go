@@ -15,51 +15,57 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
-// OpenOptions say what a model file leaves open, and which of it is the model. The zero value,
-// as nil, takes the file as it is. What a model has no use for is refused.
+// OpenOptions say what a model file leaves open, and which part of it is the model. With the
+// zero value, or nil, the file is taken as it is. An option that has no meaning for the model
+// is an error.
 type OpenOptions struct {
-	// Adapter is a folder with a low-rank adapter to a language model in the Hugging Face layout, as PEFT writes it. Keys then
-	// commit to the model's weights under one root, the same for every adapter, and to those of the adapter under another.
+	// Adapter is a folder with a low-rank adapter (LoRA) to a language model in the Hugging Face layout, as PEFT writes it.
+	// Keys then commit to the model's weights under one root, which is the same for every adapter, and to the adapter's
+	// weights under another root.
 	Adapter string
 	// Dims gives values to the symbolic dimensions of a model file, by name. A dimension
-	// without a name is called INPUT[AXIS], as in "x[0]".
+	// without a name is called INPUT[AXIS], such as "x[0]".
 	Dims map[string]int
-	// Input is what the model will be run on: dimensions that Dims leave open are taken from
-	// its shapes.
+	// Input is an input that the model will be run on. Dimensions that Dims leaves open are
+	// taken from its shapes.
 	Input Arrays
-	// Samples are what the model will be calibrated on: their numbers that are not finite are
-	// what its inputs may have, beside those of Input.
+	// Samples are the arrays that the model will be calibrated on. They and Input decide
+	// which numbers that are not finite the model's inputs may have: those that occur in
+	// them.
 	Samples Arrays
-	// BindInput makes inputs of an ONNX file, by name, part of the model, with these values: such
-	// as the new shape of a Reshape, which a key cannot leave open.
+	// BindInput makes inputs of an ONNX file constants of the model, by name, with these values.
+	// An example is the new shape of a Reshape, which a key cannot leave open.
 	BindInput Arrays
-	// Outputs has the named values of an ONNX file be its outputs: some of its own, or values on
-	// the way to them. What nothing needs then, inputs too, is not in the model, nor in its keys.
+	// Outputs names the values of an ONNX file that become the model's outputs: some of the
+	// file's outputs, or values inside of the model. Nodes and inputs that none of them needs are
+	// left out of the model and of its keys.
 	Outputs []string
-	// Tokens is the most tokens that a text of a language model may have: a key is for all
-	// lengths up to it. 0 is the model's context, or 1024 if that is less. The float model is
-	// opened for the tokens that Input gives, or else for so many. An ONNX model takes it if the
-	// second axis of its inputs is all that it leaves open.
+	// Tokens is the greatest number of tokens of a text: a key is for all lengths up to it. 0 is
+	// the model's context, or 1024 if that is less. The float model is opened for the number of
+	// tokens of Input, or else for Tokens. For an ONNX model Tokens can be given if the second
+	// axis of its inputs is all that it leaves open.
 	Tokens int
-	// LogitsAt has a language model give logits at so many positions alone, which are its second
-	// input; 0 is all.
+	// LogitsAt makes a language model give logits at so many positions only, which its second
+	// input lists; 0 is all positions.
 	LogitsAt int
-	// MaxTokens has a language model write up to so many tokens after a prompt (Circuit.Generate):
-	// they count among those of Tokens. It gives logits where they are chosen, and its key says
-	// that proofs are of such texts: the same key for any number of them.
+	// MaxTokens makes a language model write up to so many tokens after a prompt
+	// (Circuit.Generate); they count as part of Tokens. The model then gives logits where these
+	// tokens are chosen, and its key says that proofs are about generated texts. The key is the
+	// same for every MaxTokens.
 	MaxTokens int
-	// Language is the one that is spoken in the audio of a model of speech, as its files name it, such as "en": the decoder begins with
-	// its token. "" is what the files say.
+	// Language is the language spoken in the audio of a speech model, as the model's files name it, such as "en": the decoder's text
+	// begins with the token of that language. "" is the default of the files.
 	Language string
 
-	start        []int // as a key says that a model of speech begins; nil: as its files and Language say
-	fixedWritten bool  // as keys were made for texts with a fixed number of written tokens, MaxTokens
+	start        []int // tokens that begin a speech model's text, as a key has them; nil: as the files and Language say
+	fixedWritten bool  // the key that is held against the model is for a fixed number of written tokens, MaxTokens
 }
 
-// Open reads a model: an ONNX file, with external data from files of the same
-// folder; a folder in the Hugging Face layout, with config.json and SafeTensors; a
-// .safetensors file with config.json beside it; or a .gguf file. opts may be nil. Nothing in
-// the files is trusted. An error about nodes names all of them. The caller closes the model.
+// Open reads a model: an ONNX file, with external data from files in the same folder; a
+// folder in the Hugging Face layout, with config.json and SafeTensors; a .safetensors file
+// with config.json beside it; or a .gguf file. The files are not trusted: malformed ones
+// give an error. An error about nodes names all nodes that cannot be proved. The caller
+// closes the model. opts may be nil.
 func Open(path string, opts *OpenOptions) (_ *Model, err error) {
 	defer must.Catch(&err)
 	opts = orDefault(opts)
@@ -71,7 +77,8 @@ func Open(path string, opts *OpenOptions) (_ *Model, err error) {
 	return must.GetAs(open(path, opts))("model"), nil
 }
 
-// validate refuses options that a kind of model has no use for.
+// validate refuses options that have no meaning for the kind of model: published is a folder in the Hugging Face layout
+// or a file of weights, else it is an ONNX file.
 func (o *OpenOptions) validate(published bool) error {
 	switch {
 	case published && o.Outputs != nil:
@@ -103,10 +110,12 @@ func openONNX(path string, o *OpenOptions) (_ *Model, err error) {
 	return m, nil
 }
 
-// defaultContext is the most tokens that keys are for where nothing is said of it.
+// defaultContext is the greatest number of tokens that keys are for if neither Tokens nor Input asks for more, in a
+// model whose context is longer.
 const defaultContext = 1024
 
-// openPublished opens a folder in the Hugging Face layout, or a file of weights.
+// openPublished opens a folder in the Hugging Face layout, or a file of weights. With an adapter it opens the model
+// without the adapter too, as the base.
 func openPublished(path string, o *OpenOptions) (_ *Model, err error) {
 	defer must.Catch(&err)
 	var base *Model
@@ -125,7 +134,7 @@ func openPublished(path string, o *OpenOptions) (_ *Model, err error) {
 	return out, nil
 }
 
-// openAdapted opens the model, with its adapter if there is one.
+// openAdapted opens a model, with its adapter if the options name one, and reads what its tokens mean.
 func openAdapted(path string, o *OpenOptions) (_ *Model, err error) {
 	defer must.Catch(&err)
 	m := must.Get(hf.OpenAdapted(path, o.Adapter))
@@ -151,7 +160,7 @@ func openAdapted(path string, o *OpenOptions) (_ *Model, err error) {
 		if m.Speech != nil && text.Generates {
 			text.Suppressed, text.First, out.listens = m.Speech.Suppressed, m.Speech.First, *m.Speech
 		}
-		// A key of a text says which logits it is about: where they are of some positions, these are the last.
+		// A second input (len(g.Inputs) == 2) names the positions of the logits. A key with a text says that these are the last positions.
 		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 || len(g.Inputs) == 2 {
 			out.language = text
 		}
@@ -159,8 +168,8 @@ func openAdapted(path string, o *OpenOptions) (_ *Model, err error) {
 	return out, nil
 }
 
-// graphOf builds the graph that the options ask for. most is the most tokens that keys
-// are for, 0 for a model of images.
+// graphOf builds the graph that the options ask for. most is the greatest number of
+// tokens that keys are for, 0 for a model of images.
 func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error) {
 	defer must.Catch(&err)
 	tokens, most, err := o.tokensOf(m)
@@ -200,7 +209,8 @@ func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error)
 	return g, most, err
 }
 
-// logitsAt is for how many positions, or pairs, there are logits; 0 if the options do not say.
+// logitsAt returns at how many positions there are logits, or how many pairs of texts there are for a model of pairs; 0
+// if neither the options nor the input say so.
 func (o *OpenOptions) logitsAt(m *hf.Model, tokens int) (int, error) {
 	at := o.LogitsAt
 	if at != 0 && (m.Context == 0 || o.MaxTokens > 0) {
@@ -220,7 +230,7 @@ func (o *OpenOptions) logitsAt(m *hf.Model, tokens int) (int, error) {
 	return at, nil
 }
 
-// listening builds the graph of a model of speech that writes, for up to most tokens.
+// listening builds the graph of a speech model that writes. Its decoder reads at most `most` tokens.
 func (o *OpenOptions) listening(m *hf.Model, most int) (*graph.Graph, error) {
 	var err error
 	if o.start != nil {
@@ -239,7 +249,7 @@ func (o *OpenOptions) listening(m *hf.Model, most int) (*graph.Graph, error) {
 	return m.Listening(tokens)
 }
 
-// tokenIDs is the first input of a model of texts, where the input's names say which that is.
+// tokenIDs returns the array of token ids of Input: the one with a known name, or else the first.
 func (o *OpenOptions) tokenIDs() onnx.Input {
 	for _, name := range []string{families.IDs, families.Answer} {
 		for _, a := range o.Input {
@@ -251,7 +261,7 @@ func (o *OpenOptions) tokenIDs() onnx.Input {
 	return o.Input[0]
 }
 
-// refused returns the error that refuse, if not nil, has for one of the texts, each of so many tokens.
+// refused cuts texts into texts of so many tokens, calls refuse for each unless it is nil, and returns the first error.
 func refused(refuse func([]float64) error, texts []float64, tokens int) error {
 	if refuse == nil || tokens < 1 {
 		return nil
@@ -264,8 +274,9 @@ func refused(refuse func([]float64) error, texts []float64, tokens int) error {
 	return nil
 }
 
-// tokensOf is the number of tokens that the options have for the float model, and the
-// most that there may be: in so many words, as a dimension, or by an input.
+// tokensOf returns for how many tokens the float model is opened, and the greatest
+// number that keys are for. The number may be given as Tokens, as a value of Dims, or
+// by the length of Input.
 func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 	defer must.Catch(&err)
 	said := o.Tokens
@@ -295,7 +306,8 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		return 0, 0, fmt.Errorf("the input has %d tokens, and at most %d are asked for (--tokens)", input, most)
 	case input > 0:
 		return input, most, nil
-	case said == 0 && o.MaxTokens > 0: // of a key alone, which is for all
+	// A key is made, and no text is given: the key is for all lengths.
+	case said == 0 && o.MaxTokens > 0:
 		return most, most, nil
 	case said == 0:
 		return 0, 0, fmt.Errorf("the model takes any number of tokens up to %d: give an input, or their number with --tokens N", m.Context)
@@ -303,7 +315,7 @@ func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
 	return said, most, nil
 }
 
-// inputTokens is how many tokens the input has, or each text of it; 0 if none is given.
+// inputTokens returns how many tokens the input has, or each of its texts for a model of pairs; 0 if no input is given.
 func (o *OpenOptions) inputTokens(m *hf.Model) (int, error) {
 	if len(o.Input) == 0 {
 		return 0, nil
@@ -316,10 +328,10 @@ func (o *OpenOptions) inputTokens(m *hf.Model) (int, error) {
 		}
 	}
 	n := len(ids)
-	if n == 0 { // a shape alone
+	if n == 0 { // the array has a shape and no values
 		n = graph.Size(first.Shape)
 	}
-	if shape := first.Shape; m.Pairs && len(shape) > 1 { // several texts
+	if shape := first.Shape; m.Pairs && len(shape) > 1 { // each row is a text
 		n = shape[len(shape)-1]
 	}
 	return n, refused(m.Refuse, ids, n)

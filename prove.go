@@ -22,79 +22,83 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Proof is a proof with what is known about the run that it proves.
+// Proof is a proof, with what is known about the run that it proves.
 type Proof struct {
 	Run
-	// File is the proof as Verify reads it.
+	// File is the encoded proof, which Verify reads.
 	File     []byte
 	Strength soundness.Strength // proven bits, and what proofs of work add
-	// Resumed is how many parts of the work an interrupted run had left (ProveOptions).
+	// Resumed is the number of parts of the proof that were taken from an earlier, interrupted call (ProveOptions.Resume).
 	Resumed int
 }
 
-// ErrSelfCheck is wrapped by the error of Prove when the proof that it made does
-// not verify: that is a fault of this package.
+// ErrSelfCheck is wrapped by the error of Prove if the proof that it made does not
+// verify. That is a fault of this package, or of the machine.
 var ErrSelfCheck = errors.New("the proof just made does not verify")
 
-// ProveOptions say how a proof is made, and what run is good enough for one. No byte of a proof depends on how it is made. The
-// zero value, as nil, proves any run on the processor.
+// ProveOptions say how a proof is made, and which runs may be proved. How a proof is made changes none of its bytes. With the
+// zero value, or nil, any run is proved, on the processor.
 type ProveOptions struct {
 	Observer Observer // is told how the work goes, unless nil
 	Device   *Device  // nil: the processor
-	// CacheDir is a folder (UserCacheDir) for what does not fit into memory (MemoryBudget) and for Resume; "" is none, and
-	// UserCacheDir for the former.
+	// CacheDir is a folder (UserCacheDir) for data that does not fit into memory (MemoryBudget), and for Resume. If it is
+	// "", the former goes to UserCacheDir, and Resume is not possible.
 	CacheDir string
-	// MemoryBudget is the memory in bytes that a proof may take on the processor beside the weights, its forward pass included; 0
-	// is no bound. What does not fit is in files, as LimitMemory says, which holds for the process while the proof is made. The
-	// circuit alone decides how large chunks are: so many are proved at once as fit into the budget, or 8 GB without one, and one
-	// that takes more by itself is warned about.
+	// MemoryBudget is the memory in bytes that a proof may take on the processor beside the weights, including its forward pass;
+	// 0 is no bound. Data that does not fit is put into files, as by LimitMemory, and the limit holds for the whole process while
+	// the proof is made. The size of a chunk depends on the circuit alone; the budget, or 8 GB without one, decides how many
+	// chunks are proved at once. A chunk that exceeds the budget by itself is proved, with a warning.
 	MemoryBudget int64
-	// Workers is how many chunks are proved at once on the processor, as far as the budget allows; 0 is 1: a chunk uses all cores
-	// by itself for most of its time.
+	// Workers is the greatest number of chunks that are proved at once on the processor; fewer are if the budget is too small. 0
+	// is 1, since a single chunk uses all cores most of the time.
 	Workers int
-	// Resume keeps what parts of a long proof's work leave in CacheDir until the proof is made, so that one that was interrupted
-	// goes on where it was when it is asked for again: the same key and input, and the same build of the program.
+	// Resume stores intermediate results of a long proof in CacheDir until the proof is made. If the proof is interrupted, the
+	// next call with the same key, the same input and the same build of the program continues from them.
 	Resume bool
-	// Sampling, if not nil, is the rule by which tokens of a language model were drawn (GenerateOptions).
+	// Sampling, if not nil, is the rule by which the tokens of a language model were drawn (GenerateOptions).
 	Sampling *Sampling
-	// Reveal has the names of outputs of which the proof states, in their place, which entries are the greatest in every row along
-	// the last axis: how many, in order, equal ones by index, as a last axis of so many indexes; or 0 for the greatest alone, the
-	// first of equal ones, without that axis.
+	// Reveal names outputs of which the proof does not state the entries. Instead it states, for every row along the output's last
+	// axis, the indexes of the greatest entries. The number says how many of them, in order; of equal entries the one with the
+	// lower index comes first, and the last axis has so many indexes. The number 0 stands for the single greatest entry; the
+	// result then lacks the last axis.
 	Reveal map[string]int
-	// HideInputs and HideOutputs have the names of inputs and outputs that the proof does not state; "" is all of them, but for outputs
-	// of which something is revealed, which are hidden anyway. The proof is masked: it says that there are inputs in their ranges with
-	// which the model gives what is stated, and nothing of them, nor of the values inside of the model, but what follows from that and
-	// from the key. See docs/hiding.md.
+	// HideInputs and HideOutputs name inputs and outputs that the proof does not state. "" stands for all inputs, or for all outputs
+	// except those of Reveal, whose entries are hidden anyway. The proof is then masked. It says that there are inputs in their ranges
+	// for which the model gives the stated values, and nothing else about hidden inputs or about values inside of the model beyond what
+	// follows from that and from the key. See docs/hiding.md.
 	HideInputs, HideOutputs []string
-	// InputCommitments has the files of commitments (Committed.CommitInput) to hidden inputs, by their names; "" is the only one that is hidden. The
-	// secret of each is beside it. The proof is of what was committed to, and of nothing else, and shows the commitment.
+	// InputCommitments has, by the names of hidden inputs, the files of commitments to them (Committed.CommitInput). "" stands for the only
+	// hidden input. The secret of each commitment is in a file beside it. The proof shows the commitment, and proves that the hidden input
+	// is the one that was committed to.
 	InputCommitments map[string]string
-	// Logits has a proof of a generated text state the logits at every position. Without, and without Sampling, it states
-	// which tokens have the greatest, where the circuit's logits have a range that allows it.
+	// Logits makes the proof of a generated text state the logits at every position. Without Logits and Sampling, the
+	// proof states which tokens have the greatest logits, if the range of the circuit's logits allows that.
 	Logits bool
-	// Pass, if not nil, is what Generate has computed of this run: where the processor runs circuits, Prove goes on with it.
+	// Pass, if not nil, has the values that Generate computed for this run. Prove continues from them if the processor
+	// runs the circuit.
 	Pass *Pass
-	// MaxError, if positive, proves nothing if an output of the run is further than this fraction of its range from Float, the
-	// float model's outputs on the same input (Model.Run): the error is then an *AccuracyError.
+	// MaxError, if positive, is the largest Accuracy.RangeError that an output of the run may have. A run that is further off
+	// is not proved; the error is an *AccuracyError. Float has the outputs of the float model on the same input (Model.Run).
 	MaxError float64
 	Float    []Tensor
-	// Together, if not nil, shares the parts of the proof's work that do not depend on each other with other processes, which prove
-	// them with Committed.Help.
+	// Together, if not nil, shares independent parts of the proof with other processes, which prove them with Committed.Help.
 	Together prover.Together
-	// Share is for a key that hides weights (CommitOptions.Hide). Without, the secret's ledger must be where it was used before: an
-	// older copy would have forgotten what proofs have opened, so a ledger is refused on another machine, after this one was
-	// started anew, and in another file. 1 of 1 says that it is the latest, and the only copy that is used. Number 1 of 4 divides
-	// what is left by four where the ledger has been so far; copies that are made then are given the other three numbers, each
-	// one. Errors about it wrap ledger.ErrMoved or ledger.ErrShare, and those about a key that is used up ledger.ErrUsedUp.
+	// Share is for a key that hides weights (CommitOptions.Hide), whose secret has a ledger of what proofs have opened. An old copy
+	// of the ledger would not know of later proofs. Therefore, if Share is not set, a ledger is refused if it was last used on
+	// another machine, before this machine was restarted, or in another file. Share 1 of 1 says that the ledger is up to date and
+	// no other copy is used. Share 1 of 4 divides the rest of the budget by four, in the place where the ledger was used last;
+	// copies that are made after that are used with the shares 2, 3 and 4 of 4, each in one place. Errors about shares wrap
+	// ledger.ErrMoved or ledger.ErrShare; the error about a key that is used up wraps ledger.ErrUsedUp.
 	Share ledger.Share
-	// NoSelfCheck leaves out the verification of the proof that was just made.
+	// NoSelfCheck skips the verification of the new proof. A proof that was resumed, or that is of a segment, is verified
+	// all the same.
 	NoSelfCheck bool
 
-	resumeFrom uint64 // entries of a witness from which results are kept, for tests; 0: longProof
-	runs       int    // of how many proofs values are on a device at a time; 0: one
+	resumeFrom uint64 // least number of committed witness entries for Resume to store results, for tests; 0: longProof
+	runs       int    // number of proofs whose values are on a device at the same time; 0: 1
 }
 
-// validate refuses options that contradict each other or that nothing could keep to.
+// validate refuses options that contradict each other or are out of range.
 func (o *ProveOptions) validate() error {
 	switch {
 	case !(o.MaxError >= 0):
@@ -115,7 +119,7 @@ func (o *ProveOptions) validate() error {
 	return checkShare(o.MemoryBudget, o.Workers)
 }
 
-// checkHiding refuses options that do not go with proofs that hide something.
+// checkHiding refuses options that masked proofs cannot have.
 func (o *ProveOptions) checkHiding() error {
 	if o.Resume {
 		return errors.New("proofs that hide something are not resumed, as their masks are made anew each time: option Resume is for others")
@@ -128,15 +132,15 @@ func (o *ProveOptions) checkHiding() error {
 
 var errTogether = errors.New("proofs that hide something are made by one process: the parts of their masks are nobody else's")
 
-// hides says whether something of the statement is to be hidden.
+// hides says whether inputs or outputs are to be hidden.
 func (o *ProveOptions) hides() bool { return len(o.HideInputs)+len(o.HideOutputs) > 0 }
 
-// share is what of the processor a proof takes.
+// share returns how much of the processor a proof may use.
 func (o *ProveOptions) share() devices.Share {
 	return devices.Share{Memory: o.MemoryBudget, Workers: o.Workers}
 }
 
-// bar is how far a run may be from the float model; nil: any way.
+// bar returns how far a run may be from the float model; nil if that does not matter.
 func (o *ProveOptions) bar() *bar {
 	if o.MaxError == 0 {
 		return nil
@@ -144,18 +148,18 @@ func (o *ProveOptions) bar() *bar {
 	return &bar{o.MaxError, o.Float}
 }
 
-// Prove runs a committed circuit on an input, proves the run, and verifies the
-// proof. If the circuit's batch is free, the input may hold a batch of any size up
-// to its bound. The proof has the same bytes whatever computes it. When the context
-// ends, Prove returns its error at once. opts may be nil.
+// Prove runs a committed circuit on an input, proves the run, and verifies the proof.
+// If the circuit's batch is free, the input may hold a batch of any size up to its
+// bound. The proof has the same bytes on every machine and device, unless it is masked.
+// If the context ends, Prove returns its error at once. opts may be nil.
 func Prove(ctx context.Context, c *Committed, in Input, opts *ProveOptions) (*Proof, error) {
 	return c.proveInputs(ctx, orDefault(opts), []Input{in})
 }
 
-// ProveTexts is Prove for several texts, at most 1024, of different lengths: one proof states them all, each with what the model makes of
-// it alone, and costs less than as many proofs, which each open the weights. The circuit must be for texts of any length. Of a model
-// that writes each input is what Generate or TextInput returns; otherwise, and of encoder–decoders, texts have one length. Float and MaxError belong to one
-// run and must not be set, nor may Pass.
+// ProveTexts makes one proof of several texts, at most 1024, of different lengths. The proof states for each text what the model computes
+// from that text alone. It costs less than a proof for each text, since the weights are opened once. The circuit must be for texts of any
+// length. For a model that writes, each input is one that Generate or TextInput returned. Texts of other models, and of encoder–decoders,
+// must all have the same length. MaxError, Float and Pass belong to a single run and must not be set.
 func ProveTexts(ctx context.Context, c *Committed, texts []Input, opts *ProveOptions) (*Proof, error) {
 	o := orDefault(opts)
 	switch {
@@ -189,17 +193,18 @@ type proving struct {
 	device *Device
 	w      *watch
 	model  *quantise.Model // in the size of the input
-	plan   *plan.Plan      // of its circuit, or of that with what is revealed
+	plan   *plan.Plan      // of the circuit, extended by the steps that Reveal and hidden inputs need
 	run    *Run
 	wit    *forward.Witness
 
 	inputs  []committedInput
-	segment *ofSegment // nil of a whole text, and of other runs
-	ints    [][]int32  // the input, of all texts if there are several
-	clamped int        // of its values
+	segment *ofSegment // nil if the proof is not of a segment
+	ints    [][]int32  // the quantised input; of several texts one after the other
+	clamped int        // how many entries of the input were clamped
 }
 
-// of checks that a run on an input, or on several texts, can be proved, within the process's limit of memory, and n like it.
+// of begins the proof of a run on an input, or on several texts. It returns an error if the run cannot be proved, if
+// memory does not suffice, or if a secret does not allow n proofs like this one.
 func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (_ *proving, err error) {
 	defer must.Catch(&err)
 	q, ints, clamped, err := c.circuit.rounded(in)
@@ -220,7 +225,7 @@ func (c *Committed) of(o *ProveOptions, w *watch, n int, in ...Input) (_ *provin
 	return &proving{Committed: c, o: o, device: d, w: w, model: q, plan: p, inputs: inputs, ints: ints, clamped: clamped}, nil
 }
 
-// planned returns the plan of a proof with these options.
+// planned returns the plan of a proof with these options, and the hidden inputs that were committed to.
 func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (_ *plan.Plan, _ []committedInput, err error) {
 	defer must.Catch(&err)
 	in := q.Graph.Instance
@@ -230,7 +235,7 @@ func (c *Committed) planned(o *ProveOptions, q *quantise.Model) (_ *plan.Plan, _
 	return p, inputs, err
 }
 
-// state puts what is stated in place of outputs, and what is not stated, into an instance.
+// state sets in an instance which outputs are revealed and which inputs and outputs are hidden.
 func (c *Committed) state(o *ProveOptions, q *quantise.Model, in *model.Instance) error {
 	for name, top := range o.Reveal {
 		at := slices.IndexFunc(c.circuit.outputs, func(s Spec) bool { return s.Name == name })
@@ -243,14 +248,15 @@ func (c *Committed) state(o *ProveOptions, q *quantise.Model, in *model.Instance
 	return c.hide(o, q, in)
 }
 
-// committedInput is a hidden input that was committed to, and its place among the model's.
+// committedInput is a commitment to a hidden input of the model.
 type committedInput struct {
 	*hiding.Input
-	at    int
-	finer int // the bits that the model has more behind the point
+	at    int // index among the model's inputs
+	finer int // by how many fractional bits the model's input is finer than the commitment
 }
 
-// values are those that were committed to, of the model's.
+// values converts entries of the model's input to the units of the commitment. coarse has made them multiples of
+// 2^finer, so nothing is lost.
 func (c *committedInput) values(v []int32) []int32 {
 	v = slices.Clone(v)
 	for i := range v {
@@ -259,7 +265,8 @@ func (c *committedInput) values(v []int32) []int32 {
 	return v
 }
 
-// coarse rounds inputs that were committed to in coarser units than the model's to these, so that the model reads what was committed to.
+// coarse rounds each input that was committed to in coarser units than the model's to the units of the commitment, so
+// that the model reads the committed values.
 func (c *Committed) coarse(o *ProveOptions, in []Input) (_ []Input, err error) {
 	defer must.Catch(&err)
 	if len(o.InputCommitments) == 0 || len(in) != 1 {
@@ -274,7 +281,7 @@ func (c *Committed) coarse(o *ProveOptions, in []Input) (_ []Input, err error) {
 	for _, of := range inputs {
 		t, _, ok := q.Graph.Tensors[q.Graph.Inputs[of.at]].Coarse(of.Frac)
 		if !ok || of.finer == 0 {
-			continue // which the plan says, if it is wrong
+			continue // planned reports the error
 		}
 		one := &model.Graph{Tensors: []model.Tensor{t}, Inputs: []model.TensorID{0}}
 		ints, _, err := one.RoundInputs([][]float64{own[of.at]})
@@ -284,7 +291,7 @@ func (c *Committed) coarse(o *ProveOptions, in []Input) (_ []Input, err error) {
 	return []Input{own}, nil
 }
 
-// committed opens the commitments to hidden inputs, and puts them into an instance.
+// committed reads the commitments to hidden inputs, with their secrets, and puts the commitments into an instance.
 func (o *ProveOptions) committed(q *quantise.Model, in *model.Instance) (list []committedInput, err error) {
 	defer must.Catch(&err)
 	name := func(at int) string { return q.Graph.Tensors[q.Graph.Inputs[at]].Name }
@@ -315,9 +322,9 @@ func (o *ProveOptions) committed(q *quantise.Model, in *model.Instance) (list []
 	return list, nil
 }
 
-// planOf is the plan of an instance.
+// planOf returns the plan of a proof of an instance, masked if the options hide something.
 func (c *Committed) planOf(o *ProveOptions, in model.Instance) (*plan.Plan, error) {
-	if o.hides() && c.hiding == nil { // masked, also where an output is hidden of which something is revealed, and nothing else
+	if o.hides() && c.hiding == nil { // masked also if all outputs of HideOutputs are in Reveal, which hides them anyway
 		return c.key.HidingPlan(in, plan.CheapestTails)
 	}
 	if c.circuit.statesTokens(o) {
@@ -328,19 +335,19 @@ func (c *Committed) planOf(o *ProveOptions, in model.Instance) (*plan.Plan, erro
 	return c.key.Plan(in)
 }
 
-// statesTokens says whether proofs with these options state the likeliest tokens in place of logits, where logits have a range that
-// allows it.
+// statesTokens says whether these options ask for a proof that states the likeliest tokens in place of logits. Whether the range of
+// the logits allows such a proof, its plan shows.
 func (c *Circuit) statesTokens(o *ProveOptions) bool {
 	return c.language != nil && c.language.Generates && len(o.Reveal) == 0 && o.Sampling == nil && !o.Logits
 }
 
-// asTokens is an instance of which a proof states the likeliest tokens, of a model that writes.
+// asTokens returns the instance with the likeliest tokens stated in place of logits.
 func (c *Circuit) asTokens(in model.Instance) model.Instance {
 	in.Reveals = []model.Reveal{{Output: 0, Top: c.language.Likeliest()}}
 	return in
 }
 
-// hide puts what the options hide into an instance.
+// hide puts the places of hidden inputs and outputs into an instance.
 func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance) (err error) {
 	defer must.Catch(&err)
 	inputs := make([]string, len(q.Graph.Inputs))
@@ -356,7 +363,8 @@ func (c *Committed) hide(o *ProveOptions, q *quantise.Model, in *model.Instance)
 	return nil
 }
 
-// places returns where the named ones are in a list, in order; "" names all that may be hidden.
+// places returns the indexes of the named ones in a list, in increasing order. The name "" stands for all whose index
+// satisfies may; others are never returned.
 func places(names, all []string, may func(i int) bool) (list []int, err error) {
 	for _, name := range names {
 		if name != "" && !slices.Contains(all, name) {
@@ -371,8 +379,8 @@ func places(names, all []string, may func(i int) bool) (list []int, err error) {
 	return list, nil
 }
 
-// restate computes what a proof has beside the run: which entries are the greatest, and that no others are, and that hidden inputs
-// are in their ranges.
+// restate extends the run by the values that a proof needs if it reveals or hides something: which entries are the greatest, that
+// no other entries are greater, and that hidden inputs are in their ranges.
 func (r *proving) restate(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	g := r.plan.Graph
@@ -390,7 +398,8 @@ func (r *proving) restate(ctx context.Context) (err error) {
 	return r.device.set().Kept(r.wit, r.w.warn)
 }
 
-// forward runs the circuit on the input and holds the run against the options.
+// forward runs the circuit on the input, and checks that the run may be proved: its tokens follow from its logits, and
+// it is close enough to the float model.
 func (r *proving) forward(ctx context.Context, in Input) (err error) {
 	defer must.Catch(&err)
 	r.device.set().Reserve(r.plan, max(r.o.runs, 1), r.w.warn)
@@ -429,9 +438,9 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 	var file bytes.Buffer
 	var stats *prover.Stats
 	wit := r.wit
-	r.wit = nil // the prover's, which may go on with it for a while after the context has ended
+	r.wit = nil // the prover owns it from here on, and may use it for a while after the context has ended
 	err := await(ctx, func() (err error) {
-		defer wit.Close() // not before the prover has stopped
+		defer wit.Close() // only after the prover has stopped
 		opts := r.device.prover(r.o.share(), r.w)
 		if kept != nil {
 			opts.Results = kept
@@ -451,8 +460,8 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 		kept.end(false)
 		return nil, err
 	}
-	// Results of an interrupted run come from disk: a proof that uses some is always checked, and if
-	// it does not verify they are removed.
+	// Results of an interrupted run come from disk and may be damaged. So a proof that uses some is
+	// always verified, and if it does not verify the results are removed.
 	if !r.o.NoSelfCheck || stats.Resumed > 0 || r.segment != nil {
 		if err := r.w.run(ctx, phaseCheck, func() error { return r.verify(file.Bytes()) }); err != nil {
 			kept.end(ctx.Err() == nil)
@@ -469,10 +478,11 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 	return &Proof{Run: *r.run, File: file.Bytes(), Strength: stats.Strength, Resumed: stats.Resumed}, nil
 }
 
-// Help proves parts of the proof of a run that another process makes with ProveOptions.Together, of the same circuit, input and options.
-// roots is what that process has told. next is given the bytes of each part that was proved, by its number, and says which part is to
-// be proved: none if it is negative. At first part is −1. Several goroutines call it. Whoever asked verifies what is given, so that
-// Help need not. opts may be nil; its Together is not used.
+// Help proves parts of a proof that another process makes with ProveOptions.Together, of the same circuit and input, with the same
+// options. roots are the bytes that the other process gave to its Together. Help calls next to get the number of a part to prove, and
+// passes it the bytes of the part that was proved last, with its number; on the first call of a goroutine the number is −1. A negative
+// result ends the work. Several goroutines call next at the same time. Help does not verify the parts: the other process does. opts may
+// be nil; its Together is not used.
 func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *ProveOptions, next func(ctx context.Context, part int, bytes []byte) (int, error)) (err error) {
 	defer must.Catch(&err)
 	o := orDefault(opts)
@@ -488,14 +498,14 @@ func (c *Committed) Help(ctx context.Context, in Input, roots []byte, opts *Prov
 	defer r.close()
 	must.OK(r.forward(ctx, in))
 	wit := r.wit
-	r.wit = nil // the prover's, as in prove
+	r.wit = nil // the prover owns it from here on, as in prove
 	return await(ctx, func() error {
 		defer wit.Close()
 		return prover.Help(ctx, r.key, r.plan.Graph.Instance, roots, wit.Final(), r.device.prover(r.o.share(), r.w), next)
 	})
 }
 
-// follow turns the prover's progress into phases.
+// follow returns a function that reports the prover's progress as phases of w.
 func (w *watch) follow() func(p prover.Phase, done, total int) {
 	var phase prover.Phase
 	return func(p prover.Phase, done, total int) {
@@ -507,15 +517,15 @@ func (w *watch) follow() func(p prover.Phase, done, total int) {
 	}
 }
 
-// ProveEach proves the runs of a committed circuit on several inputs, each by itself: the
-// proofs are those that Prove gives, in the order of the inputs. They share the device
-// and its scheduler. The forward pass of a run overlaps with the proof of the run before, so
-// two runs are in memory at the same time; on a GPU two proofs are made at the same time too.
-// floats are the float model's outputs on each input, or nil without MaxError. opts may be nil;
-// Float and Pass belong to one run and must not be set.
+// ProveEach makes one proof for each of several inputs. The proofs are those that Prove makes,
+// in the order of the inputs. They share the device and its scheduler. The forward pass of a
+// run overlaps with the proof of the run before it, so two runs are in memory at the same time;
+// on a GPU two proofs are also made at the same time. floats has the float model's outputs on
+// each input, or is nil if MaxError is not set. Float and Pass of the options belong to a
+// single run and must not be set. opts may be nil.
 //
 // The observer is told of one phase, "prove inputs", whose progress counts proofs. If a proof
-// fails, the others are stopped, and the error wraps that proof's error and names the input,
+// fails, the others are stopped. The error wraps that proof's error and names its input,
 // counted from 1.
 func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Tensor, opts *ProveOptions) (_ []*Proof, err error) {
 	defer must.Catch(&err)
@@ -568,10 +578,11 @@ func (c *Committed) ProveEach(ctx context.Context, inputs []Input, floats [][]Te
 	return proofs, nil
 }
 
-// overlap calls f for every index below n, in order. Before it calls prove, a call runs alone;
-// when prove begins to run its argument, the next call of f starts. At most provers arguments
-// run at once. The first error cancels the context of the others and is returned. done is
-// called after each successful call with the number of these so far.
+// overlap calls f for each index below n, in order, with a function prove. Until a call of f
+// calls prove, no other call of f begins; when prove starts its argument, the next call of f
+// may begin. At most `provers` arguments run at once. The first error cancels the context of
+// the other calls and is returned. done is called after each successful call, with the number
+// of successful calls so far.
 func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i int, prove func(func() error) error) error, done func(int)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -582,7 +593,7 @@ func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i 
 	finished := 0
 	call := func(i int) {
 		next := sync.OnceFunc(func() { turn <- i + 1 })
-		defer next() // after the others have been given up, if it fails
+		defer next() // if f fails before prove, after cancel: the next goroutine then sees that the context has ended
 		err := f(ctx, i, func(prove func() error) error {
 			select {
 			case slots <- struct{}{}:
@@ -618,7 +629,7 @@ func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i 
 	return context.Cause(ctx)
 }
 
-// warnings passes on warnings alone.
+// warnings is an Observer that passes on warnings and drops the rest.
 type warnings struct{ w *watch }
 
 func (warnings) Begin(Phase)       {}
@@ -628,8 +639,9 @@ func (warnings) End(error)         {}
 // Warn implements Observer.
 func (o warnings) Warn(message string) { o.w.warn("%s", message) }
 
-// rounded returns the quantised model in the size of an input, and the input as it rounds it, with how many values it clamped; of
-// several texts that for as many, all as long as the longest, and the inputs of all, one after the other.
+// rounded quantises an input: it returns the model in the size of the input, the input's integers, and how many entries were
+// clamped. Several texts are padded to the length of the longest; the model is then for as many texts, and the integers of the
+// texts follow each other.
 func (c *Circuit) rounded(in []Input) (q *quantise.Model, ints [][]int32, clamped int, err error) {
 	defer must.Catch(&err)
 	if len(in) == 1 {
@@ -652,8 +664,8 @@ func (c *Circuit) rounded(in []Input) (q *quantise.Model, ints [][]int32, clampe
 	return q, ints, clamped, err
 }
 
-// roomForTexts returns an error if outputs of n texts have more entries than a proof states or, where it states which are the greatest,
-// than it says that of.
+// roomForTexts returns an error if the outputs of n texts together have more entries than a proof may state or, for an output of which
+// the greatest entries are stated, more than a proof can compare.
 func (c *Circuit) roomForTexts(o *ProveOptions, g *model.Graph, n int) error {
 	if n == 1 {
 		return nil
@@ -676,13 +688,13 @@ func (c *Circuit) roomForTexts(o *ProveOptions, g *model.Graph, n int) error {
 	return nil
 }
 
-// alike returns texts that are all as long as the longest. Behind the end of a text that a model has written its last token is
-// repeated, which no token before looks at, and so is the position of its last logits.
+// alike pads texts to the length of the longest. A text that a model has written is padded by repeating its last token, which
+// no earlier token depends on, and the position of its last logits. Texts of other models must have one length.
 func (c *Circuit) alike(texts []Input) ([]Input, error) {
 	if !c.text || !c.free() {
 		return nil, errors.New("several texts in one proof: the circuit is not one for texts of any length")
 	}
-	writes := c.language != nil && c.language.Generates && c.language.Start == nil // causally, and nothing else
+	writes := c.language != nil && c.language.Generates && c.language.Start == nil // a causal model that reads and writes one text
 	if len(texts) > model.MaxTexts {
 		return nil, fmt.Errorf("%d texts are more than one proof states, %d", len(texts), model.MaxTexts)
 	}
@@ -718,8 +730,8 @@ func (c *Circuit) alike(texts []Input) ([]Input, error) {
 	return out, nil
 }
 
-// OfText returns what a proof of several texts states of one of them, counted from 0, as a proof of that alone would: but its tokens and
-// logits are padded to the lengths of the longest, with the last of its own.
+// OfText returns what a proof of several texts states about one of them, counted from 0, as a statement of that text alone. Its tokens
+// and logits are padded to the length of the longest text, by repeating the last ones.
 func (s *Statement) OfText(text int) (*Statement, error) {
 	if text < 0 || text >= s.Several {
 		return nil, fmt.Errorf("text %d of %d", text+1, s.Several)
@@ -733,12 +745,13 @@ func (s *Statement) OfText(text int) (*Statement, error) {
 	return &one, nil
 }
 
+// ofText returns, from tensors of several texts, those of one text: its part along the first axis.
 func ofText(list []Tensor, text int) []Tensor {
 	own := slices.Clone(list)
 	for i := range own {
 		t := &own[i]
 		t.Shape = t.Shape[1:]
-		from, n := text*model.Size(t.Shape), len(t.Values) // of which there may be the first alone
+		from, n := text*model.Size(t.Shape), len(t.Values) // FirstValues may have left out values at the end
 		t.Values = t.Values[min(from, n):min(from+model.Size(t.Shape), n)]
 	}
 	return own

@@ -26,33 +26,33 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Circuit is a quantised model: an integer computation, and the weights that a
-// commitment is made to. It no longer needs its Model, which may be closed.
+// Circuit is a quantised model: a computation on integers, with its weights. It does
+// not need its Model, which may be closed.
 type Circuit struct {
 	quantised *quantise.Model
-	language  *proof.Text
-	words     []byte                     // the file of the vocabulary; nil if the model says nothing of strings
-	refuse    func(text []float64) error // as the model's
-	outputs   []Spec                     // with the float model's names
+	language  *proof.Text                // what the tokens of a language model mean; nil for other models
+	words     []byte                     // the file of the vocabulary; nil if the model has no strings
+	refuse    func(text []float64) error // as in Model
+	outputs   []Spec                     // with the names that the float model has for them
 	report    Report
-	source    *proof.Source // what it was made from; nil for a model made in memory, or if its weights are hidden
-	id        *cache.ID     // of what it was made from; nil for a model made in memory
-	mapped    int64         // bytes of the model's files, or of its floats in memory
-	floats    int64         // that a run of the float model takes
+	source    *proof.Source // what the circuit was made from; nil for a model made in memory, or if the weights are to be hidden
+	id        *cache.ID     // of the circuit in the cache; nil for a model made in memory
+	mapped    int64         // bytes of the model's files, or, for one made in memory, of its floats
+	floats    int64         // bytes that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
-	listens   bool          // to audio, in place of reading a prompt
-	writes    int           // as many tokens as the model was opened to write
-	base      *Circuit      // what the circuit is an adapter to, nil for others
-	baseKey   *Key          // of the base, if it was given
+	listens   bool          // whether the model hears audio instead of reading a prompt
+	writes    int           // number of tokens that the model was opened to write
+	base      *Circuit      // the circuit of the model that this one is an adapter to; nil if it is no adapter
+	baseKey   *Key          // key of the base, if QuantiseOptions had one
 	hides     bool          // whether it is quantised for a key that hides weights
 	inSizes   *inSizes
 }
 
-// inSizes caches the model in the sizes of the last input. Devices cache by graph, so the same graph
-// should be used again for an input of the same sizes.
+// inSizes keeps the model in the sizes of the last input. Devices cache by graph, so the same graph
+// should be used again for the next input of the same sizes.
 type inSizes struct {
 	sync.Mutex
-	model *quantise.Model // nil if there was none
+	model *quantise.Model // nil before the first input
 }
 
 // Report tells how a model was quantised.
@@ -61,54 +61,58 @@ type Report struct {
 	Steps []quantise.StepReport
 	// Float has the float model's outputs on the first sample, nil if calibration did not run it.
 	Float []Tensor
-	// Chosen lists the values that got a finer format than the mode's usual one, so that the
-	// outputs meet the target error.
+	// Chosen lists the values that got a finer format than the usual one of the mode, to
+	// meet the target error of the outputs.
 	Chosen []quantise.Chosen
-	// Choice tells how they were chosen, nil if Cached.
+	// Choice tells how the formats were chosen, nil if Cached.
 	Choice *quantise.Choice
-	// Cached says that the ranges are those of an earlier run.
+	// Cached says that the ranges were taken from the cache, where an earlier run had put them.
 	Cached bool
-	// OneBatch says why the circuit is for one size of the batch, or one length of texts,
-	// though the model leaves it open; nil if it is for all, or if the model fixes it.
+	// OneBatch says why the circuit is for a single size of the batch, or a single length
+	// of texts, though the model leaves it open. It is nil if the circuit is for all
+	// sizes, or if the model itself fixes the size.
 	OneBatch error
 }
 
-// ranges are the real values that calibration met, by name of the tensor.
+// ranges are the ranges of the real values that calibration met, by the name of the value.
 type ranges = map[string]quantise.Range
 
-// QuantiseOptions say how precise a circuit is, and where its ranges come from. The zero value, as nil, is the mode "auto",
-// calibrated on the samples, without a cache.
+// QuantiseOptions say how precise a circuit is, and where its ranges come from. The zero value and nil stand for the mode
+// "auto", calibrated on the samples, without a cache.
 type QuantiseOptions struct {
 	Observer Observer // is told how the work goes, unless nil
-	// CacheDir is a folder (UserCacheDir) from which calibrated ranges and quantised models are taken, and in which they are kept;
-	// "" is none. One that cannot be used is warned about.
+	// CacheDir is a folder (UserCacheDir) in which calibrated ranges and quantised models are kept, and from which they are taken;
+	// "" is no cache. If the folder cannot be used, there is a warning and no cache.
 	CacheDir string
-	// Mode is the precision: "auto", as "" is, what brings the outputs close to the float model's; "w8a8", eight bits for weights
-	// and activations; or "exact", sixteen bits wherever that is possible.
+	// Mode is the precision. "auto", or "", chooses formats that bring the outputs close to the float model's; "w8a8" uses eight
+	// bits for weights and activations; "exact" uses sixteen bits wherever that is possible.
 	Mode string
-	// TargetError is the error of the outputs, as a fraction of their range, that the mode "auto" chooses formats for: at most 1;
-	// 0 is 0.001. A larger one makes proofs cheaper.
+	// TargetError is the error of the outputs, as a fraction of their range, that the formats of mode "auto" are chosen for. It
+	// is at most 1; 0 is 0.001. A larger error makes proofs cheaper.
 	TargetError float64
 	// Headroom is the factor by which calibrated ranges are widened: at least 1; 0 is 2.
 	Headroom float64
-	// PublicConstants are names of constants that need not be hidden where weights are, such as numbers of the architecture that a
-	// file has among its weights. As coefficients and in tables they cost less.
+	// PublicConstants names constants that need not be hidden by a key that hides weights, such as numbers of the architecture
+	// that a file stores among its weights. As public numbers, in coefficients and tables, they make proofs cheaper.
 	PublicConstants []string
-	// Ranges, if not nil, are the ranges of all values, in place of samples. It is an error if they are another model's.
+	// Ranges, if not nil, has the ranges of all values; the samples are then not needed. Ranges of another model are an
+	// error.
 	Ranges Ranges
-	// KeepRanges takes the ranges of the samples that the model was first quantised with, if the cache has them: so the key stays
-	// the same from input to input.
+	// KeepRanges uses the ranges of the samples that the model was first quantised with, if the cache has them. So the key does
+	// not change from input to input.
 	KeepRanges bool
-	// Provisional says that the samples are made up, so that the cache does not keep their ranges as the model's.
+	// Provisional says that the samples are made up. The cache then does not keep their ranges for KeepRanges.
 	Provisional bool
-	// BaseKey is the key of the model that an adapter is to, without the adapter: its weights are quantised as the key says, so that keys of
-	// the adapter have its root. Nil quantises it with the same samples.
+	// BaseKey, for a model with an adapter, is the key of the model without the adapter. The model's weights are quantised as that key says,
+	// so that keys of the adapter have the root of its weights. If it is nil, the weights are quantised with the same samples as the
+	// adapter.
 	BaseKey *Key
-	// Hide has the circuit tell nothing of the weights that need not be public, for a key that hides them (CommitOptions.Hide).
+	// Hide keeps out of the circuit all that depends on the weights and need not be public. A key that hides weights
+	// (CommitOptions.Hide) needs such a circuit.
 	Hide bool
 }
 
-// settings are those of the quantiser, for texts of some length at most.
+// settings returns the options of package quantise, for texts of at most `length` tokens (0: not a text model).
 func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
 	s := quantise.Options{Mode: o.Mode, Headroom: cmp.Or(o.Headroom, 2), Target: o.TargetError, Length: length, Hide: o.Hide}
 	s.Public = slices.Sorted(slices.Values(o.PublicConstants))
@@ -121,11 +125,11 @@ func (o *QuantiseOptions) settings(length int) (quantise.Options, error) {
 	return s.WithDefaults()
 }
 
-// Quantise turns a model into integers. The samples, at least one unless there
-// are ranges (QuantiseOptions.Ranges), show the range of each value. If the model leaves the
-// size of its batch open, and only shapes depend on that size, the circuit leaves it open too,
-// and samples may be batches of any size. The same holds for the length of texts, up to
-// OpenOptions.Tokens. An error about nodes names all of them. opts may be nil.
+// Quantise turns a model into integers. At least one sample is needed to find the range of
+// each value, unless opts has Ranges. If the model leaves the size of its batch open, and
+// nothing but shapes depends on that size, the circuit is for all sizes, and samples may be
+// batches of any size. The same holds for the length of texts, up to OpenOptions.Tokens. An
+// error about nodes names all nodes that cannot be quantised. opts may be nil.
 func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOptions) (_ *Circuit, err error) {
 	defer must.Catch(&err)
 	o := orDefault(opts)
@@ -144,7 +148,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts *QuantiseOpti
 	return c, err
 }
 
-// quantiseBase quantises what the model is an adapter to; nil if it is none.
+// quantiseBase quantises the model that m is an adapter to; it returns nil if m is no adapter.
 func (m *Model) quantiseBase(ctx context.Context, w *watch, samples []Input, o *QuantiseOptions) (_ *Circuit, err error) {
 	defer must.Catch(&err)
 	switch {
@@ -164,7 +168,7 @@ func (m *Model) quantiseBase(ctx context.Context, w *watch, samples []Input, o *
 	return must.GetAs(Quantise(ctx, m.base, samples, &alone))("the base of the adapter"), nil
 }
 
-// asBase returns the circuit as what others are adapters to; nil of nil.
+// asBase returns the circuit in the form that adapters to it are quantised with; nil for a nil circuit.
 func (c *Circuit) asBase() *lower.Base {
 	if c == nil {
 		return nil
@@ -176,10 +180,11 @@ func (c *Circuit) asBase() *lower.Base {
 	return c.quantised.AsBase(name)
 }
 
-// quantiseWith is Quantise with complete settings.
+// quantiseWith quantises with complete settings. It takes the ranges from the options, or from the cache if it has
+// them, or else calibrates on the samples.
 func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *QuantiseOptions, settings quantise.Options) (_ *Circuit, err error) {
 	defer must.Catch(&err)
-	if err := publishable(m.graph); err != nil && !m.open.isText() { // texts may be shorter
+	if err := publishable(m.graph); err != nil && !m.open.isText() { // the length of texts is open, and shorter ones may fit
 		return nil, err
 	}
 	must.OK(m.hash(ctx, w))
@@ -231,22 +236,23 @@ func (m *Model) quantiseWith(ctx context.Context, w *watch, samples []Input, o *
 }
 
 // calibration is the result of running the float model on the samples: the range of every value,
-// the outputs on the first sample, and the samples on which formats are compared.
+// the outputs on the first sample, and the samples on which candidate formats are compared.
 type calibration struct {
 	ranges  ranges
 	outputs []Tensor
 	judges  []quantise.Sample
 }
 
-// fewValues is below how many values looking at them takes less than handing them to another goroutine.
+// fewValues is the number of values below which finding their range takes less time than handing them to another
+// goroutine.
 const fewValues = 1 << 12
 
-// calibrate runs the float model on all samples. Ranges are rounded so that a key can
-// hold them.
+// calibrate runs the float model on all samples. It rounds the ranges to numbers that a
+// key can hold.
 func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (_ *calibration, err error) {
 	defer must.Catch(&err)
 	seen := &calibration{ranges: ranges{}}
-	var runs *graph.Graph // that there is memory for
+	var runs *graph.Graph // the graph of the last sample, for which there is enough memory
 	for i, sample := range samples {
 		progress(i, len(samples))
 		must.OK(ctx.Err())
@@ -270,7 +276,7 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 				return nil
 			}
 			if len(values) < fewValues {
-				_ = see() // which never fails
+				_ = see() // see returns no error
 			} else {
 				looks.Go(see)
 			}
@@ -292,7 +298,7 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 		must.OK(err)
 		if i < quantise.MostSamples {
 			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample, Float: run})
-		} else if m.open.symbol != "" && !m.open.isText() { // elements of a batch
+		} else if m.open.symbol != "" && !m.open.isText() { // one element of the batch
 			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample})
 		}
 	}
@@ -305,7 +311,7 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 	return seen, nil
 }
 
-// share gives values one range, that of all of them.
+// share gives the named values one common range, the union of theirs.
 func share(r ranges, names []string) {
 	all := r[names[0]]
 	for _, name := range names {
@@ -316,7 +322,7 @@ func share(r ranges, names []string) {
 	}
 }
 
-// values lists the values that ranges and formats are of.
+// values lists the values that have ranges and formats, of a circuit with a free dimension or without.
 func (m *Model) values(free bool) ([]string, error) {
 	g, err := m.graph, error(nil)
 	switch {
@@ -331,8 +337,8 @@ func (m *Model) values(free bool) ([]string, error) {
 	return quantise.Values(g), nil
 }
 
-// codes encodes the ranges that a model was quantised with as keys do, in the order of the
-// values: three integers for each.
+// codes encodes the ranges that a model was quantised with, as keys hold them: three
+// integers for each value, in the order of the values.
 func codes(q *quantise.Model) []uint32 {
 	var codes []uint32
 	for _, name := range q.Values {
@@ -342,7 +348,7 @@ func codes(q *quantise.Model) []uint32 {
 	return codes
 }
 
-// rangesOf are the ranges that a model was quantised with, of its values alone.
+// rangesOf returns the ranges that a model was quantised with, for the values of q.Values only.
 func rangesOf(q *quantise.Model) ranges {
 	r := make(ranges, len(q.Values))
 	for _, name := range q.Values {
@@ -351,8 +357,8 @@ func rangesOf(q *quantise.Model) ranges {
 	return r
 }
 
-// ranges decodes what codes has encoded, for a circuit with a free dimension or without. A wrong
-// number of codes, or an invalid one, is an error.
+// ranges is the inverse of codes, for a circuit with a free dimension or without. A wrong number
+// of codes, or an invalid code, is an error.
 func (m *Model) ranges(codes []uint32, free bool) (_ ranges, err error) {
 	defer must.Catch(&err)
 	names := must.Get(m.values(free))
@@ -366,8 +372,9 @@ func (m *Model) ranges(codes []uint32, free bool) (_ ranges, err error) {
 	return r, nil
 }
 
-// formatsOf encodes the formats that a model was quantised with as keys do, in the order of the
-// values. If every format is the usual one the result is nil, unless all is set.
+// formatsOf encodes the formats that a model was quantised with, as keys hold them: one integer
+// for each value, in the order of the values; 0 is the usual format. If every format is the
+// usual one the result is nil, unless all is set.
 func formatsOf(q *quantise.Model, all bool) []uint32 {
 	codes := make([]uint32, len(q.Values))
 	for i, name := range q.Values {
@@ -400,8 +407,8 @@ func (m *Model) formats(codes []uint32, free bool) (_ quantise.Formats, err erro
 	return formats, nil
 }
 
-// cachedRanges decodes a cache entry: a flag that says whether the circuit had a free dimension,
-// then the codes of the formats, then those of the ranges.
+// cachedRanges decodes a cache entry: a flag that says whether the circuit has a free dimension,
+// then one code for the format of each value, then three for its range.
 func (m *Model) cachedRanges(e *entry) (_ ranges, _ quantise.Formats, err error) {
 	defer must.Catch(&err)
 	codes := e.codes()
@@ -414,6 +421,7 @@ func (m *Model) cachedRanges(e *entry) (_ ranges, _ quantise.Formats, err error)
 	return r, f, err
 }
 
+// flag encodes a boolean as an integer of a cache entry.
 func flag(yes bool) uint32 {
 	if yes {
 		return 1
@@ -421,7 +429,7 @@ func flag(yes bool) uint32 {
 	return 0
 }
 
-// choose quantises with the formats that meet the target error on the samples.
+// choose quantises with formats that it chooses, so that the outputs meet the target error on the samples.
 func (m *Model) choose(ctx context.Context, w *watch, seen *calibration, settings quantise.Options) (_ *Circuit, err error) {
 	defer must.Catch(&err)
 	var q *quantise.Model
@@ -451,7 +459,7 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 	return m.circuit(q, settings), nil
 }
 
-// quantiseCached returns the quantised model of the cache, or quantises and caches the result.
+// quantiseCached returns the quantised model from the cache, or quantises and puts the result into the cache.
 func (m *Model) quantiseCached(ctx context.Context, folder string, w *watch, r ranges, settings quantise.Options) (_ *Circuit, err error) {
 	defer must.Catch(&err)
 	entry := entryOf(folder, w, m.quantisedID(r, settings))
@@ -470,8 +478,9 @@ func (m *Model) quantiseCached(ctx context.Context, folder string, w *watch, r r
 	return c, err
 }
 
-// freeOrFixed quantises a model of texts for any length up to the most; if that fails, for the
-// one length that the model was opened for. OneBatch then has the reason.
+// freeOrFixed quantises a text model, by f, for any length up to settings.Length. If that
+// fails, it quantises for the one length that the model was opened for, and OneBatch of the
+// result has the reason. Other models are quantised once.
 func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error)) (_ *quantise.Model, err error) {
 	defer must.Catch(&err)
 	if settings.Length == 0 {
@@ -489,7 +498,7 @@ func (m *Model) freeOrFixed(settings quantise.Options, f func(g *graph.Graph, se
 	return q, err
 }
 
-// circuit describes a quantised model.
+// circuit makes a Circuit of a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 	c := &Circuit{
 		outputs: m.Outputs(), quantised: q, language: m.language, words: m.words(), refuse: m.refuse, text: m.open.isText(), writes: m.writes(), listens: m.listens.Samples > 0,
@@ -503,7 +512,7 @@ func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 			c.mapped += 4 * int64(len(t.F32))
 		}
 	}
-	c.floats = 16 * int64(m.graph.Alive()) // what is dropped is collected when it is as much again
+	c.floats = 16 * int64(m.graph.Alive()) // float64; doubled, as the garbage collector lets memory grow to twice what is in use
 	c.report.Steps, c.report.OneBatch, c.report.Chosen = q.Steps, q.OneBatch, q.Chosen()
 	if files := m.files(); len(files) > 0 {
 		source := &proof.Source{
@@ -512,17 +521,17 @@ func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 			Headroom: settings.Headroom, Ranges: codes(q), Formats: formatsOf(q, false),
 		}
 		c.id = m.circuitID(source, c.free(), settings)
-		if !settings.Hide { // it has a digest of the weights, and ranges of what is computed with them
+		if !settings.Hide { // a source has a digest of the weights, and ranges of values that depend on them
 			c.source = source
 		}
 	}
 	return c
 }
 
-// modeW8A8 is the quantiser's mode that a source has a flag for.
+// modeW8A8 is the mode for which proof.Source has a flag.
 const modeW8A8 = "w8a8"
 
-// settingsOf returns the options that a source was quantised with.
+// settingsOf returns the options of the quantiser that a source was made with.
 func settingsOf(s *proof.Source) quantise.Options {
 	o := quantise.Options{WeightBits: s.WeightBits, ActBits: s.ActBits, MaxTableBits: s.TableBits, Headroom: s.Headroom}
 	if s.W8A8 {
@@ -531,7 +540,7 @@ func settingsOf(s *proof.Source) quantise.Options {
 	return o
 }
 
-// warn says so if the circuit is for one size of an open batch.
+// warn warns if the circuit is for a single size of a batch, or a single length of texts, that the model leaves open.
 func (c *Circuit) warn(w *watch) {
 	if err := c.report.OneBatch; err != nil {
 		shape := c.Graph().Tensors[c.Graph().Inputs[0]].Shape
@@ -543,28 +552,29 @@ func (c *Circuit) warn(w *watch) {
 	}
 }
 
-// Graph returns the integer computation, for a batch of the model's size, or a text of
-// some length. It must not be changed.
+// Graph returns the integer computation, for a batch of the size that the model was
+// opened for or a text of some length. It must not be changed.
 func (c *Circuit) Graph() *model.Graph { return c.quantised.Graph }
 
-// free says whether the batch is free, or the length of texts.
+// free says whether the size of the batch, or the length of texts, is free.
 func (c *Circuit) free() bool { return len(c.quantised.Circuit.Free) > 0 }
 
-// freely says whether the number of tokens that the model writes is free too.
+// freely says whether the number of tokens that the model writes is free as well. A speech model has that one free
+// dimension; other models have it in addition to the length.
 func (c *Circuit) freely() bool {
 	n := len(c.quantised.Circuit.Free)
 	return n > 1 || n > 0 && c.listens
 }
 
 // Free lists the free dimensions: sizes, such as that of the batch or the length of a
-// text, that each input has of its own, up to a bound.
+// text, that may differ from input to input, up to a bound.
 func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circuit.Free) }
 
-// sized returns the quantised model for a batch, or a text, as large as the input, with
-// chunks of the size that is chosen for it.
+// sized returns the quantised model for a batch, or a text, as large as the input. It
+// also chooses the size of chunks.
 func (c *Circuit) sized(in Input) (*quantise.Model, error) { return c.sizedFor(in, 0) }
 
-// sizedFor is sized for so many texts, each as long as the input; 0 is one.
+// sizedFor is sized for a number of texts, each as long as the input; 0 is a single text without an axis for several.
 func (c *Circuit) sizedFor(in Input, texts int) (_ *quantise.Model, err error) {
 	defer must.Catch(&err)
 	if c.refuse != nil && len(in) > 0 {
@@ -592,16 +602,16 @@ func same(a, b model.Instance) bool {
 	return a.Equal(&b)
 }
 
-// Ranges returns the ranges that the model was quantised with: with them as QuantiseOptions.Ranges
-// the circuit is the same.
+// Ranges returns the ranges and formats that the model was quantised with. Quantise gives the same
+// circuit if it gets them as QuantiseOptions.Ranges.
 func (c *Circuit) Ranges() Ranges {
 	return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true))
 }
 
-// Report tells how the circuit came to be.
+// Report tells how the model was quantised.
 func (c *Circuit) Report() Report { return c.report }
 
-// A Run is what a circuit computes of an input.
+// A Run has what a circuit computes from an input.
 type Run struct {
 	Outputs []Tensor
 	// Saturated lists where values were clamped, the input first.
@@ -618,8 +628,7 @@ func (c *Circuit) Run(ctx context.Context, in Input) (_ *Run, err error) {
 	return r, nil
 }
 
-// run runs the circuit, in the size of the input, on a machine, nil for the CPU
-// alone.
+// run runs the circuit, in the size of the input, on a machine; nil is the processor.
 func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model, in Input) (_ *Run, _ *forward.Witness, err error) {
 	defer must.Catch(&err)
 	ints, clamped, err := q.QuantiseInput(in)
@@ -628,7 +637,8 @@ func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model
 	return c.readRounded(q, ints, clamped, wit), wit, nil
 }
 
-// readRounded describes a run on an input that is quantised already.
+// readRounded describes a run: ints is the quantised input, of which `clamped` entries were clamped, and wit has the
+// values of the run.
 func (c *Circuit) readRounded(q *quantise.Model, ints [][]int32, clamped int, wit *forward.Witness) *Run {
 	r := &Run{Saturated: saturations(clamped, ints, q.Saturation(wit))}
 	for i, values := range q.Outputs(wit) {
@@ -638,27 +648,27 @@ func (c *Circuit) readRounded(q *quantise.Model, ints [][]int32, clamped int, wi
 	return r
 }
 
-// Ranges are the calibrated ranges of a model's values, as integers: with them,
-// and the same options, a model is quantised the same on every machine, and has
-// the same key. The values are the inputs and then what the nodes of the graph
-// compute, in order.
+// Ranges are the calibrated ranges and the formats of a model's values, encoded as
+// integers. With the same Ranges and the same options, quantising a model gives the
+// same circuit and the same key on every machine. The values are the inputs, followed
+// by the results of the graph's nodes, in order.
 type Ranges []ValueRange
 
-// ValueRange is the range and the format of one value: its bounds, and the least magnitude that
-// calibration met in between. A number is given by a code: the first 28 bits of
-// the IEEE 754 double, sign, exponent and 16 digits, into which it was rounded
-// outwards.
+// ValueRange is the range and the format of one value. Min and Max are the bounds, and Least is
+// the least magnitude that calibration met between them. Each of the three is a code: the first
+// 28 bits of an IEEE 754 double, which are the sign, the exponent and 16 digits of the
+// mantissa. Bounds were rounded outwards to such numbers.
 type ValueRange struct {
 	Name  string `json:"name"`
 	Min   uint32 `json:"min"`
 	Max   uint32 `json:"max"`
 	Least uint32 `json:"least"`
-	// Format is that of a value which was made more precise than others
-	// (quantise.Format.Code), 0 for none.
+	// Format is the code (quantise.Format.Code) of the finer format that the value got, 0
+	// for the usual one.
 	Format uint32 `json:"format,omitempty"`
 }
 
-// rangesFormat is the first member of a file of ranges.
+// rangesFormat is the member "format" of a file of ranges, which says what the file is.
 const rangesFormat = "prove-model ranges 1"
 
 // rangesFile is a file of ranges.
@@ -667,11 +677,11 @@ type rangesFile struct {
 	Ranges Ranges `json:"ranges"`
 }
 
-// maxRangesFile is the most that ReadRanges reads, far above what models have.
+// maxRangesFile is the greatest size, in bytes, of a file that ReadRanges accepts, far above the size for real models.
 const maxRangesFile = 256 << 20
 
-// ReadRanges reads what Ranges.File wrote. White space is free; anything else
-// that File would not have written is refused.
+// ReadRanges reads what Ranges.File wrote. White space may differ; any other deviation
+// from what File would write is an error.
 func ReadRanges(r io.Reader) (_ Ranges, err error) {
 	defer must.Catch(&err)
 	data := must.Get(io.ReadAll(io.LimitReader(r, maxRangesFile+1)))
@@ -713,6 +723,7 @@ func (r Ranges) File() []byte {
 	return b.Bytes()
 }
 
+// decode returns the range, and checks the format's code too.
 func (v ValueRange) decode() (quantise.Range, error) {
 	r, err := quantise.RangeOf([3]uint32{v.Min, v.Max, v.Least})
 	if err != nil {
@@ -724,7 +735,7 @@ func (v ValueRange) decode() (quantise.Range, error) {
 	return r, nil
 }
 
-// named puts codes beside the names of their values, in order.
+// named makes Ranges of the names of values, their codes (three for each) and their formats, in the same order.
 func named(names []string, codes, formats []uint32) Ranges {
 	var r Ranges
 	for i, name := range names {
@@ -733,7 +744,7 @@ func named(names []string, codes, formats []uint32) Ranges {
 	return r
 }
 
-// formats are those of the values that have one.
+// formats returns the formats of the values that have another than the usual one.
 func (r Ranges) formats() quantise.Formats {
 	f := quantise.Formats{}
 	for _, v := range r {
@@ -744,8 +755,8 @@ func (r Ranges) formats() quantise.Formats {
 	return f
 }
 
-// match returns the ranges by name, which must be those of the model's values: of a
-// circuit with a free batch, or of one without.
+// match decodes ranges that were given for the model. Their names must be those of the
+// model's values, of a circuit with a free dimension or of one without.
 func (m *Model) match(given Ranges) (_ ranges, err error) {
 	defer must.Catch(&err)
 	free, err := m.values(true)
@@ -766,11 +777,12 @@ func (m *Model) match(given Ranges) (_ ranges, err error) {
 	return nil, fmt.Errorf("the ranges are those of another model: value %d is %q, and %q in %s", i, given[i].Name, names[i], m.name)
 }
 
-// names says whether the ranges are of values with these names.
+// names says whether the ranges are for exactly these values, in this order.
 func (r Ranges) names(names []string) bool {
 	return slices.EqualFunc(r, names, func(v ValueRange, name string) bool { return v.Name == name })
 }
 
+// decode returns the ranges by the name of the value.
 func (r Ranges) decode() (ranges, error) {
 	met := ranges{}
 	for _, v := range r {

@@ -25,106 +25,113 @@ import (
 	"github.com/prove-model/prove-model/vocabulary"
 )
 
-// Errors of Verify and ReadKey. All that mean "this is not proved" wrap
-// ErrInvalid; errors that do not are those of the readers.
+// Errors of Verify and ReadKey. Every error that means "this is not proved" wraps
+// ErrInvalid; other errors come from the readers or are about options.
 var (
 	ErrInvalid    = verifier.ErrInvalid
-	ErrOtherModel = verifier.ErrOtherModel // wrapped too when ExpectCommitment is another key's
-	ErrOtherInput = statement.ErrOtherInput
+	ErrOtherModel = verifier.ErrOtherModel  // the key is not that of ExpectCommitment, or not that of the model (CheckKey)
+	ErrOtherInput = statement.ErrOtherInput // the proof is about another input than VerifyOptions.Input
 )
 
-// WeakError is in the error of Verify when the key gives less security than
+// WeakError is in the error of Verify if the key gives fewer bits of security than
 // MinBits asks for.
 type WeakError = verifier.WeakError
 
-// Statement is what a valid proof says: the quantised model with the commitment
-// maps the inputs to the outputs, exactly.
+// Statement is what a valid proof says: the quantised model that the commitment stands
+// for maps exactly these inputs to these outputs.
 type Statement struct {
 	Commitment Commitment
-	Inputs     []Tensor           // as they were rounded
-	Outputs    []Tensor           // FirstValues may leave some out
-	Strength   soundness.Strength // proven bits, and what proofs of work add
+	Inputs     []Tensor           // after rounding to the model's integers
+	Outputs    []Tensor           // VerifyOptions.FirstValues may shorten them
+	Strength   soundness.Strength // bits of security: proven ones, and those that proofs of work add
 	Bytes      int64              // size of the proof
-	// Clamped counts the entries of the given arrays (VerifyOptions.Input) beyond the range of
-	// their input: the proof is the same for all of these.
+	// Clamped counts the entries of VerifyOptions.Input that are out of the range of their
+	// input. They were compared after clamping, so the proof is the same for all values beyond
+	// the bound.
 	Clamped int
-	// Certified says that a certificate shows the static bounds. If
-	// not, that the integers of the model never wrap rests on who issued the key.
+	// Certified says that a certificate shows the static bounds. If it is false, the
+	// verifier trusts the issuer of the key that integers of the model never wrap around.
 	Certified bool
-	// Saturated says how many values inside of the model were, at most, clamped to
-	// what calibration met: for each look-up table that the key has clamp, with the
-	// nodes that use it. It is empty if the key has none. The proof states the
-	// counts; which rows of a table they are of is the key's word.
+	// Saturated says how many values inside of the model were, at most, clamped to the
+	// range that calibration met: one entry for each look-up table that the key marks as
+	// clamping, with the nodes that use it. It is empty if the key marks none. The proof
+	// states how often certain rows of the table were used; that these are the rows that
+	// clamp is what the key says.
 	Saturated []statement.Saturation
-	// Reveals says of which outputs the greatest entries alone are stated, in their place.
+	// Reveals lists the outputs in whose place the proof states only which entries are the greatest (ProveOptions.Reveal).
 	Reveals []statement.Reveal
-	// Hidden are the inputs and outputs that the proof does not state: there are inputs in their ranges with which the model gives what
-	// it states, and it says nothing else of them.
+	// Hidden lists the inputs and outputs that the proof does not state. The proof says that there are inputs in their ranges for which
+	// the model gives the stated values, and nothing else about them.
 	Hidden []statement.Hidden
-	// Masked says that the proof shows nothing of the values inside of the model, nor what Saturated would say, but
-	// what follows from inputs, outputs and whatever is known of the weights: inputs and outputs are in the proof.
+	// Masked says that the proof is masked: it shows nothing about values inside of the model, and no counts for
+	// Saturated, except what follows from the stated inputs and outputs and from what is known about the weights.
 	Masked bool
-	// HiddenFor is for how many proofs the key hides its weights: together they say nothing of them but what follows from
-	// inputs, outputs, and what the key says. 0 is a key that does not hide them. Only whoever proves can count proofs,
-	// and that what should be random is, is that program's word: a proof shows neither (docs/hiding.md).
+	// HiddenFor is the number of proofs for which the key hides its weights: that many proofs together say nothing about
+	// the weights except what follows from inputs, outputs, and what the key says. 0 is a key that does not hide them. A
+	// proof shows neither how many proofs were made nor that its randomness is random: for both the verifier relies on
+	// the prover's program (docs/hiding.md).
 	HiddenFor int
-	// Generated is what a language model wrote after a prompt, if the key is for that
-	// (MaxTokens): every token is the one that the logits say, by the proof or by the verifier, if it has these.
+	// Generated is what a language model wrote after a prompt, if the key is for generated texts (MaxTokens).
+	// Every token follows from the logits. The proof shows that, or the verifier checks it if the proof states
+	// the logits.
 	Generated *verifier.Written
-	// Segment is the place of a part of a text in the whole (ProveSegment), nil of other proofs; Generated is then what of the part the
-	// model wrote, and the prompt what of it was given.
+	// Segment is the place of a segment in a longer text (ProveSegment); nil for other proofs. Generated then covers the segment alone:
+	// its Prompt has the tokens of the segment that were given, and its Tokens those that the model wrote.
 	Segment *verifier.Segment
-	// Several is how many texts the proof states (ProveTexts), each along the first axis of all inputs and outputs; 0 is one, without
-	// that axis. Texts are what the model wrote after each prompt, in the place of Generated.
+	// Several is the number of texts of a proof of several texts (ProveTexts), which are the first axis of all inputs and outputs; 0
+	// is a proof of a single text, without that axis. Texts replaces Generated then, with an element for each text.
 	Several int
 	Texts   []*verifier.Written
-	// Text says what tokens mean, nil unless the model is one of language.
+	// Text says what tokens mean; nil unless the model is a language model.
 	Text *proof.Text
-	// Vocabulary is the digest of what maps the strings that the model takes, or names its classes, if it does: that is outside of the
-	// proof. Words is that vocabulary, if it was given (VerifyOptions): then Input was mapped with it.
+	// Vocabulary is the digest of the vocabulary that maps the strings which the model takes to numbers, or names its classes; nil if
+	// the model has no strings. The mapping is not part of the proof. Words is that vocabulary if VerifyOptions.Vocabulary had it;
+	// VerifyOptions.Input was then mapped with it.
 	Vocabulary *[32]byte
 	Words      *vocabulary.Vocabulary
-	// Base is the root of the weights of the model that the key's is an adapter to, and Adapter that of all else that the key commits
-	// to; nil if it is no adapter.
+	// Base is the root of the weights of the model that the key's model is an adapter to, and Adapter the root of everything else
+	// that the key commits to; nil if the model is no adapter.
 	Base, Adapter *Commitment
 }
 
-// VerifyOptions say what Verify accepts. The zero value, as nil, accepts any valid proof of a
-// key of at least 100 bits.
+// VerifyOptions say what Verify accepts. The zero value and nil accept any valid proof under
+// a key of at least 100 bits of security.
 type VerifyOptions struct {
-	// MinBits is the least security of the weakest round, proofs of work included, that the
-	// key must give: 0 is 100. Every key gives at least 1.
+	// MinBits is the least security of the weakest round, in bits and including the proof
+	// of work, that the key must give: 0 is 100. Every key gives at least 1.
 	MinBits int
-	// ExpectCommitment, if not nil, is the commitment of the model that the caller knows: no
+	// ExpectCommitment, if not nil, is the commitment of the model that the caller means: no
 	// other key is accepted.
 	ExpectCommitment *Commitment
-	// ExpectBase, if not nil, is the root of the weights of a model that the key's must be an adapter to, and ExpectBaseKey the key of
-	// that model, whose fixed tensors must be the same, one by one, under the same root.
+	// ExpectBase, if not nil, is the root of the weights of the model that the key's model must be an adapter to. ExpectBaseKey, if
+	// not nil, is the key of that model: its weights must be the same tensors, one by one, under the same root.
 	ExpectBase    *Commitment
 	ExpectBaseKey *Key
-	// Input, if not nil, is what the proof must be about, rounded as the key says.
+	// Input, if not nil, is the input that the proof must be about, after rounding as the key says.
 	Input Arrays
-	// ExpectInput, if not nil, is a commitment (Committed.CommitInput) to a hidden input of which the proof must be.
+	// ExpectInput, if not nil, is a commitment to an input (Committed.CommitInput): the proof must hide an input and show
+	// this commitment to it.
 	ExpectInput *Commitment
-	// Sampling, if not nil, is the rule by which a language model's tokens must have been drawn:
-	// Verify draws them again. A proof states tokens and logits, and not how the one was chosen
-	// by the other. Nil says that each token is the likeliest.
+	// Sampling, if not nil, is the rule by which a language model's tokens must have been drawn.
+	// A proof states tokens and logits, but not that the tokens were drawn from the logits by a
+	// rule: Verify draws them again. If Sampling is nil, each token must be the likeliest.
 	Sampling *Sampling
-	// Certificate, if not nil, is a certificate of the key (Certify). Verify checks it, and that
-	// the bounds of the circuit of the proof follow from it.
+	// Certificate, if not nil, is a certificate of the key (Certify). Verify checks it, and
+	// checks that with it the static bounds hold for the proof's circuit.
 	Certificate io.Reader
-	// Vocabulary, if not nil, is the file of the key's vocabulary (Committed.VocabularyFile): strings of Input are mapped with it, and
-	// outputs get the names that they stand for.
+	// Vocabulary, if not nil, is the file of the key's vocabulary (Committed.VocabularyFile). Strings of Input are mapped to numbers
+	// with it, and numbers of outputs get the names that they stand for.
 	Vocabulary []byte
-	// From, if not nil, is for Chain: the digest of the statement (Statement.Segment) of the first proof, which is then read and
-	// not verified. It covers all segments before, of which whoever gives it must know that they hold.
+	// From, if not nil, is for Chain: the digest of the first proof's statement (Statement.Segment). That proof is read but not
+	// verified. The digest covers all segments up to that one, so the caller must know that they are proved.
 	From *Commitment
-	// FirstValues is how many values of each output the statement gives: 0 is all. A language
-	// model may have a million of them. All are verified.
+	// FirstValues limits how many values of each output the statement has: 0 is all. The
+	// logits of a language model may be a million values. Verify checks all of them in any
+	// case.
 	FirstValues int
 }
 
-// validate refuses what no proof could be held against.
+// validate refuses options with which no proof could be accepted.
 func (o *VerifyOptions) validate() error {
 	switch {
 	case o.MinBits < 0:
@@ -141,10 +148,10 @@ func (o *VerifyOptions) policy() verifier.Policy {
 	return verifier.Policy{MinBits: o.MinBits, Commitment: (*[len(Commitment{})]byte)(o.ExpectCommitment), Sampling: o.Sampling}
 }
 
-// Verify checks a proof, in one pass, in time and memory that the key bounds. opts may be nil.
-// Whoever relies on the result must know that the key is the model's: from its
-// owner, or by its commitment (VerifyOptions), or by CheckKey. Package verifier does the
-// same without a model reader in the program, also for js/wasm.
+// Verify checks a proof. It reads the proof once, and the key bounds the time and memory that
+// it takes. Whoever relies on the result must know that the key is the model's: from its
+// owner, or by its commitment (ExpectCommitment), or by CheckKey. Package verifier does the
+// same without linking a model reader into the program, also for js/wasm. opts may be nil.
 func Verify(key *Key, r io.Reader, opts *VerifyOptions) (*Statement, error) {
 	opts = orDefault(opts)
 	if err := opts.validate(); err != nil {
@@ -157,7 +164,7 @@ func Verify(key *Key, r io.Reader, opts *VerifyOptions) (*Statement, error) {
 	return opts.stated(key, result)
 }
 
-// VerifyFiles is ReadKey and Verify in one, for a key that is needed once: it takes less time.
+// VerifyFiles does the work of ReadKey and Verify in less time, for a key that is used once.
 func VerifyFiles(vk, r io.Reader, opts *VerifyOptions) (*Statement, error) {
 	opts = orDefault(opts)
 	if err := opts.validate(); err != nil {
@@ -170,7 +177,7 @@ func VerifyFiles(vk, r io.Reader, opts *VerifyOptions) (*Statement, error) {
 	return opts.stated(key, result)
 }
 
-// stated is the statement of a proof that holds, if it is the one asked for.
+// stated returns the statement of a valid proof, or an error if it is not a statement that the options accept.
 func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, error) {
 	n := math.MaxInt
 	if o.FirstValues > 0 {
@@ -223,7 +230,8 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	return s, nil
 }
 
-// words is the vocabulary that is given, if it is the key's.
+// words decodes the vocabulary of the options, and checks that it has the digest that the key holds; nil if the options
+// have none.
 func (o *VerifyOptions) words(key *Key) (*vocabulary.Vocabulary, error) {
 	if o.Vocabulary == nil {
 		return nil, nil
@@ -231,12 +239,12 @@ func (o *VerifyOptions) words(key *Key) (*vocabulary.Vocabulary, error) {
 	return statement.Vocabulary(key, o.Vocabulary)
 }
 
-// asInputs are the inputs of a statement for arrays to be read as.
+// asInputs returns the inputs of a statement in the form that arrays are matched with.
 func asInputs(tensors []Tensor) []graph.Input {
 	return seq.Map(tensors, func(t Tensor) graph.Input { return graph.Input{Name: t.Name, Shape: t.Shape} })
 }
 
-// invalid has an error about malformed bytes wrap ErrInvalid.
+// invalid makes an error about malformed bytes wrap ErrInvalid.
 func invalid(err error) error {
 	if errors.Is(err, proof.ErrMalformed) && !errors.Is(err, ErrInvalid) {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -244,29 +252,29 @@ func invalid(err error) error {
 	return err
 }
 
-// ErrNoSource is wrapped by the error of CheckKey for a key that cannot be made
-// again, because it does not say what it was made from or was made by another
-// version of the quantiser: then there is no answer.
+// ErrNoSource is wrapped by the error of CheckKey for a key that cannot be made again
+// from the model, because the key does not say what it was made from, or was made by
+// another version of the quantiser. CheckKey then says neither yes nor no.
 var ErrNoSource = errors.New("the key cannot be held against a model")
 
-// CheckKeyOptions say what the model of a key is, beside its file, and how the work is done.
+// CheckKeyOptions say how the key's model was opened, and how CheckKey works.
 type CheckKeyOptions struct {
-	BindInput Arrays   // as the model was opened with
+	BindInput Arrays   // as in OpenOptions when the key was made
 	Outputs   []string // likewise
 	Adapter   string   // likewise
-	BaseKey   *Key     // of an adapter: the key of the model without it
+	BaseKey   *Key     // for an adapter: the key of the model without it
 	Device    *Device  // nil: the processor
 	Observer  Observer // is told how the work goes, unless nil
 }
 
-// CheckKey finds out whether a key is that of the model file at the given path:
-// it quantises the model again with the ranges and options that the key records,
-// commits to the weights, and compares the whole key. Nothing is taken from the
-// cache. An error that wraps ErrOtherModel says no, with the reason, and any
-// other that there is no answer. opts may be nil.
+// CheckKey finds out whether a key is that of the model in the given file or folder. It
+// quantises the model again with the ranges and options that the key records, commits
+// to the weights, and compares the whole key. It takes nothing from the cache. A nil
+// error means yes. An error that wraps ErrOtherModel means no, and gives the reason;
+// any other error means that there is no answer. opts may be nil.
 //
-// Ranges and options are the choice of whoever made the key. They decide how
-// close to the float model the circuit is (Compare), and nothing else.
+// Whoever made the key chose its ranges and options. They decide how close the circuit
+// is to the float model (Compare), and nothing else.
 func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions) (err error) {
 	defer must.Catch(&err)
 	o := orDefault(opts)
@@ -318,9 +326,9 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 	})
 }
 
-// remake quantises the model as the key says. The error wraps ErrOtherModel if that does not
-// give the computation of the key.
-// base is the key of what the model is an adapter to, if it is one.
+// remake quantises the model as the key says. The error wraps ErrOtherModel if the result is
+// not the key's circuit. base is the key of the model that m is an adapter to; nil if m is
+// no adapter.
 func (m *Model) remake(ctx context.Context, w *watch, key, base *Key) (_ *Circuit, err error) {
 	defer must.Catch(&err)
 	must.OK(m.hash(ctx, w))
@@ -353,8 +361,9 @@ func (m *Model) remake(ctx context.Context, w *watch, key, base *Key) (_ *Circui
 	if err != nil {
 		return nil, fmt.Errorf("%w: the model cannot be quantised as it says: %w", ErrOtherModel, err)
 	}
-	// All but the root and the parameters of the opening, which are the key's to
-	// choose and checked by every verifier.
+	// This compares the whole key except for the root and the parameters of the opening.
+	// The root is compared by CheckKey. The parameters are free to choose, and every
+	// verifier checks them.
 	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) {
 		return nil, fmt.Errorf("%w: quantising the model as it says gives another computation", ErrOtherModel)
 	}
@@ -384,7 +393,7 @@ func openFor(path string, key *Key, o *CheckKeyOptions) (*Model, error) {
 	return Open(path, opts)
 }
 
-// checkFile holds a file against a SHA-256.
+// checkFile checks that a file has the given SHA-256.
 func checkFile(path string, want [sha256.Size]byte) (err error) {
 	defer must.Catch(&err)
 	f := must.GetAs(os.Open(path))("model")
@@ -397,7 +406,8 @@ func checkFile(path string, want [sha256.Size]byte) (err error) {
 	return nil
 }
 
-// longest is the most tokens of a text, if a key is for texts of any length, else 0.
+// longest returns the greatest length of the texts that a key is for, in tokens; 0 if the key is not for texts of any
+// length.
 func longest(key *Key) int {
 	g := key.Circuit.Graph
 	if len(key.Circuit.Free) == 0 || len(g.Inputs) == 0 {
@@ -409,8 +419,8 @@ func longest(key *Key) int {
 	return key.Circuit.Free[0].Bound
 }
 
-// shapes are arrays without values in the shapes of a key's inputs, which the
-// model file may leave open; free dimensions have size 1.
+// shapes returns arrays without values that have the shapes of a key's inputs. They fix
+// the dimensions that a model file leaves open. Free dimensions have size 1.
 func shapes(key *Key) Arrays {
 	g := key.Circuit.Graph
 	arrays := make(Arrays, len(g.Inputs))
@@ -424,11 +434,12 @@ func shapes(key *Key) Arrays {
 	return arrays
 }
 
-// errOtherBase is wrapped, beside ErrInvalid, by the error of Verify for a key that is an adapter to another model than the one asked
-// for (VerifyOptions.ExpectBase), or to none.
+// errOtherBase is wrapped, together with ErrInvalid, by the error of Verify for a key whose model is an adapter to another model than
+// ExpectBase or ExpectBaseKey says, or is no adapter.
 var errOtherBase = errors.New("the key is not that of an adapter to this model")
 
-// state says which roots a key of an adapter has, if it is one, and whether they are those asked for.
+// state puts into the statement the two roots of an adapter's key, and checks that the base is the one that the options
+// expect.
 func (o *VerifyOptions) state(key *Key, s *Statement) error {
 	if roots := key.Roots(); len(roots) == 2 {
 		s.Base, s.Adapter = (*Commitment)(&roots[0]), (*Commitment)(&roots[1])
@@ -447,8 +458,8 @@ func (o *VerifyOptions) state(key *Key, s *Statement) error {
 	return nil
 }
 
-// checkBase checks that an adapter's key has the tensors of the base's key under the same root: each of the same shape, on the same
-// scale, in the same place.
+// checkBase checks that an adapter's key commits to the base's weights as the base's key does: under the same root, with the same
+// name, shape, scale and place of every tensor.
 func checkBase(key, base *Key) error {
 	if len(base.Trees) != 1 || base.Trees[0] != key.Trees[0] || base.Security.Hash != key.Security.Hash {
 		return fmt.Errorf("%w: %w: it has another commitment to the weights of its base", ErrInvalid, errOtherBase)

@@ -24,9 +24,9 @@ type File struct{ Setting, Path string }
 
 func (f File) String() string { return fmt.Sprintf("--%s %s", f.Setting, f.Path) }
 
-// Reads lists the files that a command with these flags may read, the settings file among them. makes says that the command
-// writes proof, key and certificate, which others read. Of name=path both the path and the whole are listed, as
-// either may be the file.
+// Reads lists the files that a command with these flags may read, including the settings file. makes says that the command
+// writes proof, key and certificate, which other commands read. For name=path it lists both the path and the whole text,
+// since either may be the file.
 func (c *Config) Reads(flags *pflag.FlagSet, makes bool) []File {
 	files := []File{{"config", settingsFile(flags)}}
 	for _, s := range settings {
@@ -46,7 +46,7 @@ func (c *Config) Reads(flags *pflag.FlagSet, makes bool) []File {
 	return files
 }
 
-// paths are those that the setting has, as they are given.
+// paths returns the values of a setting that names files, as they are given.
 func (s *setting) paths(c *Config) []string {
 	switch v := reflect.ValueOf(c).Elem().Field(s.field).Interface().(type) {
 	case string:
@@ -57,7 +57,8 @@ func (s *setting) paths(c *Config) []string {
 	return nil
 }
 
-// checkStdin refuses standard input where it cannot be read, or for several settings: it can be read once.
+// checkStdin refuses standard input for settings that need a file, and for more than one setting, since it can be read
+// only once.
 func (c *Config) checkStdin() error {
 	var from []string
 	for _, s := range settings {

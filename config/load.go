@@ -22,17 +22,18 @@ import (
 // folder and --config names no other.
 const DefaultFile = "prove-model.yaml"
 
-// envPrefix begins the environment variables: chunk-budget-gb is read from
+// envPrefix is the beginning of the names of environment variables: chunk-budget-gb is
 // PROVE_MODEL_CHUNK_BUDGET_GB.
 const envPrefix = "PROVE_MODEL"
 
-// Load returns the settings for a command with the given parsed flags (see
-// AddFlags). Settings without a flag there come from the environment, the
-// settings file or their default. Errors name the setting and what it may be; beside an
-// error are the settings as far as they could be read, or nil.
+// Load returns the settings for a command with the given parsed flags (see AddFlags). A
+// setting without a flag on the command line comes from the environment, the settings
+// file or its default. Errors name the setting and what it may be. With an error, the
+// result has the settings as far as they could be read, or is nil.
 func Load(flags *pflag.FlagSet) (_ *Config, err error) {
 	defer must.Catch(&err)
-	// No setting is nested, and a dot may be part of a key that is not ours.
+	// No setting is nested, and an unknown key of the settings file may contain a dot. So the delimiter of nested keys is
+	// a character that no key has.
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
 	v.SetEnvPrefix(envPrefix)
 	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
@@ -42,7 +43,7 @@ func Load(flags *pflag.FlagSet) (_ *Config, err error) {
 	must.OK(mapstructure.Decode(Default(), &defaults))
 	for name, value := range defaults {
 		v.SetDefault(name, value)
-		if f := flags.Lookup(name); f != nil && f.Annotations[ours] != nil { // a command may have one of its own
+		if f := flags.Lookup(name); f != nil && f.Annotations[ours] != nil { // a command may have another flag of this name
 			must.OK(v.BindPFlag(name, f))
 		}
 	}
@@ -54,8 +55,8 @@ func Load(flags *pflag.FlagSet) (_ *Config, err error) {
 	return &c, errors.Join(append(errs, c.validate())...)
 }
 
-// wrongValues says which variable, or key of the settings file, has a value that is not of its setting's type. err, of
-// decoding all of them, is returned if none has.
+// wrongValues names the environment variables, or the keys of the settings file, whose values are not of their
+// setting's type. If it finds none it returns err, the error of decoding all settings.
 func wrongValues(v *viper.Viper, flags *pflag.FlagSet, err error) error {
 	var wrong []error
 	for i := range settings {
@@ -76,7 +77,7 @@ func wrongValues(v *viper.Viper, flags *pflag.FlagSet, err error) error {
 	return errors.Join(wrong...)
 }
 
-// FlagError is an error of parsing flags, for people who do not know Go: it says what the flag of a setting takes.
+// FlagError rewrites an error of parsing flags for people who do not know Go: it says which values the flag takes.
 func FlagError(err error) error {
 	var wrong *pflag.InvalidValueError
 	if errors.As(err, &wrong) {
@@ -87,14 +88,14 @@ func FlagError(err error) error {
 	return err
 }
 
-// others are the variables of our prefix that are no settings: what the program reads elsewhere, and what its tests and
-// scripts do.
+// others matches the environment variables that begin with envPrefix and are no settings: some that other parts of the
+// program read, and those of its tests and scripts.
 var others = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^PROVE_MODEL_(ASM|NVRTC|PYTHON|SPEED|SPEED_RUNS|HOST|HF|MODELS|ACCURACY|TOKENIZERS|FILES|WEB|CLIENT|SHOTS|TIMES|VENV|COMMAND|PROGRAMS|PLATFORM|TEST_\w+)$`)
 })
 
-// checkEnvironment refuses variables of our prefix that are no settings: a misspelt one would otherwise silently do
-// nothing, such as a bound on the error that a script relies on.
+// checkEnvironment refuses environment variables that begin with envPrefix and are no settings. Otherwise a
+// misspelt variable, such as a bound on the error that a script relies on, would silently have no effect.
 func checkEnvironment(environment []string) error {
 	var unknown []string
 	for _, pair := range environment {
@@ -116,7 +117,7 @@ func checkEnvironment(environment []string) error {
 	return nil
 }
 
-// settingsFile is the path of the settings file.
+// settingsFile returns the path of the settings file.
 func settingsFile(flags *pflag.FlagSet) string {
 	if isNamed(flags) {
 		return flags.Lookup("config").Value.String()
@@ -130,8 +131,8 @@ func isNamed(flags *pflag.FlagSet) bool {
 	return f != nil && f.Changed
 }
 
-// readFile reads the settings file into v and refuses keys that are no
-// settings: a misspelt key would otherwise silently do nothing.
+// readFile reads the settings file into v. It refuses keys that are no settings, since
+// a misspelt key would silently have no effect.
 func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
 	path := settingsFile(flags)
 	if _, err := os.Stat(path); path == DefaultFile && errors.Is(err, fs.ErrNotExist) && !isNamed(flags) {
@@ -139,7 +140,7 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
 	}
 	file := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
 	file.SetConfigFile(path)
-	file.SetConfigType("yaml") // whatever the name
+	file.SetConfigType("yaml") // whatever the file's extension
 	if err := file.ReadInConfig(); err != nil {
 		return fmt.Errorf("settings file: %w", err)
 	}
@@ -156,7 +157,7 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
 	return v.MergeConfigMap(file.AllSettings())
 }
 
-// nearest returns the setting whose name takes the fewest edits to reach.
+// nearest returns the name of the setting that is closest to key by edit distance.
 func nearest(key string) string {
 	best, distance := "", 1<<30
 	for _, s := range settings {
@@ -167,7 +168,7 @@ func nearest(key string) string {
 	return best
 }
 
-// editDistance is Levenshtein's, by bytes.
+// editDistance returns the Levenshtein distance of two texts, in bytes.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -10,24 +10,27 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// setting is a field of Config, as its tags describe it.
+// setting describes a field of Config, from its tags.
 type setting struct {
 	field                    int
 	typ                      reflect.Type
 	name, group, usage, bare string
-	min, max                 float64 // of a number, unless both are 0
+	min, max                 float64 // the range of a number; both are 0 if there is none
 	words                    []string
-	file                     string              // what its paths are to commands: reads, writes or made, "" if it has none
-	unset                    bool                // the zero value is allowed beside these
-	marks                    map[string][]string // annotations of its flags
+	file                     string              // reads, writes or made, for a setting that names files; "" for others
+	unset                    bool                // whether the zero value is allowed in addition to range or words
+	marks                    map[string][]string // annotations of the flag
 }
 
-// settings are all of them, in the order of the fields.
+// settings has all settings, in the order of Config's fields.
 var settings = describe(reflect.TypeFor[Config]())
 
+// describe returns the settings of the fields of a struct type.
 func describe(t reflect.Type) []setting {
 	named := strings.NewReplacer("{", "`", "}", "`")
-	marks := map[string]map[string][]string{} // of a group: commands have hundreds of flags, and start with all of them
+	// By group: all flags of a group share their annotations, since commands have hundreds of flags and make them at every
+	// start.
+	marks := map[string]map[string][]string{}
 	all := make([]setting, t.NumField())
 	for i := range all {
 		tag := t.Field(i).Tag
@@ -53,7 +56,7 @@ func describe(t reflect.Type) []setting {
 	return all
 }
 
-// add defines the flag, with the default that d has.
+// add defines the flag of a setting, whose default is the value in d.
 func (s *setting) add(fs *pflag.FlagSet, d *Config) {
 	switch v := reflect.ValueOf(d).Elem().Field(s.field).Interface().(type) {
 	case string:
@@ -73,7 +76,7 @@ func (s *setting) add(fs *pflag.FlagSet, d *Config) {
 	}
 }
 
-// wrong is the error for a value, given in the place that from names, that is not of the setting's type.
+// wrong is the error about a value that is not of the setting's type. from says where the value was given.
 func (s *setting) wrong(from, value string) error {
 	want := "text"
 	switch s.typ.Kind() {
@@ -92,7 +95,7 @@ func (s *setting) wrong(from, value string) error {
 	return fmt.Errorf("%s %q: want %s", from, value, want)
 }
 
-// validate refuses a value out of the setting's range.
+// validate refuses a value that is out of the setting's range.
 func (s *setting) validate(c *Config) error {
 	v := reflect.ValueOf(c).Elem().Field(s.field)
 	if s.unset && v.IsZero() {
@@ -116,15 +119,15 @@ func (s *setting) validate(c *Config) error {
 	return nil
 }
 
-// ours marks the flags of settings; inGroup says which group of the help a flag is in.
+// ours is the annotation of flags that are settings; inGroup is the annotation with the group of the help.
 const ours, inGroup = "setting", "group"
 
-// groups are the parts of the help, in order, with their headings.
+// groups are the sections of the help, in order: the name in tags, and the heading.
 var groups = [][2]string{
 	{"prove", "What to prove"}, {"accuracy", "Accuracy"}, {"server", "Server"}, {"machine", "Machine"}, {"files", "Files and printing"}, {"experts", "For experts"}, {"", "Other"},
 }
 
-// Help lists flags by their groups.
+// Help returns the help for flags, in sections.
 func Help(all *pflag.FlagSet) string {
 	var b strings.Builder
 	for _, g := range groups {
@@ -141,8 +144,8 @@ func Help(all *pflag.FlagSet) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// AddFlags defines the flags of the named settings, and --config. It panics if
-// a name is not a setting's.
+// AddFlags defines the flags of the named settings, and --config. It panics if a name
+// is not the name of a setting.
 func AddFlags(fs *pflag.FlagSet, names ...string) {
 	d := Default()
 	for _, name := range names {
@@ -162,7 +165,7 @@ func AddFlags(fs *pflag.FlagSet, names ...string) {
 	}
 }
 
-// FirstOf returns the first of the named settings that is not zero, "" if all are.
+// FirstOf returns the first of the named settings whose value is not zero, "" if all are zero.
 func (c *Config) FirstOf(names ...string) string {
 	for _, name := range names {
 		if !reflect.ValueOf(c).Elem().Field(find(name).field).IsZero() {
@@ -172,6 +175,7 @@ func (c *Config) FirstOf(names ...string) string {
 	return ""
 }
 
+// find returns the setting of a name, nil if there is none.
 func find(name string) *setting {
 	for i := range settings {
 		if settings[i].name == name {

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Alloc is described at Device. Where the device is full, also without what the pool holds unused in blocks that are too small, the error
-// is an ErrMemory.
+// Alloc is described at Device. If the device is full, it first gives unused memory of the pool, which may be in blocks that are too
+// small, back to the device. If that does not suffice, the error is an ErrMemory.
 func (e *Executor) Alloc(bytes int) (Ptr, error) {
 	if bytes <= 0 {
 		return 0, fmt.Errorf("allocation of %d bytes", bytes)
@@ -45,7 +45,7 @@ func (e *Executor) Alloc(bytes int) (Ptr, error) {
 	return p, nil
 }
 
-// isFull says whether an error is that of a device without room.
+// isFull says whether an error means that the device has not enough memory.
 func isFull(err error) bool {
 	var d *libcuda.Error
 	return errors.As(err, &d) && d.OutOfMemory()
@@ -62,16 +62,16 @@ func (e *Executor) Free(p Ptr) {
 	e.live -= int64(a.bytes)
 	e.mu.Unlock()
 	if !ok || e.Err() != nil {
-		return // freed already, or gone with the context
+		return // it was freed already, or was lost with the context
 	}
 	if a.stream == e && e.small.put(p, a.bytes) {
 		return
 	}
-	// A failure is one of work enqueued before, which the next call reports.
+	// An error is one of work that was enqueued before; the next call reports it.
 	_ = e.note(libcuda.Free(e.ctx, uint64(p), e.stream))
 }
 
-// Memory returns what is in use by this executor.
+// Memory returns how much memory of the device is in use.
 func (e *Executor) Memory() (Memory, error) {
 	s, err := e.pool.Stats(e.ctx)
 	if err != nil {
@@ -90,8 +90,8 @@ func (e *Executor) ResetPeaks() error {
 	return e.note(e.pool.ResetPeaks(e.ctx))
 }
 
-// Available returns the bytes of the device that are free, those that the pool
-// holds unused included, and all that it has.
+// Available returns how many bytes of the device are free, including those that the
+// pool holds unused, and how many it has.
 func (e *Executor) Available() (free, total int64, err error) {
 	release, err := e.Bind()
 	if err != nil {
@@ -105,8 +105,7 @@ func (e *Executor) Available() (free, total int64, err error) {
 	return free + int64(s.Reserved-s.Used), total, e.note(err)
 }
 
-// Trim waits for the queue and gives memory that is not in use back to the
-// device.
+// Trim waits for the queues, and gives unused memory back to the device.
 func (e *Executor) Trim() error {
 	e.lanesMu.Lock()
 	streams := slices.Clone(e.streams)
@@ -131,7 +130,7 @@ func (e *Executor) Live() int {
 	return len(e.sizes)
 }
 
-// allocation is memory in use, and the stream whose block it is.
+// allocation is memory in use, and the stream that has allocated it.
 type allocation struct {
 	bytes  int
 	stream *Executor

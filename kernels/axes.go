@@ -8,7 +8,7 @@ import (
 // MaxAxes is the largest number of axes of a tensor that kernels index.
 const MaxAxes = 8
 
-// axes returns the dimensions as MaxAxes arguments, with ones in front, and
+// axes returns dimensions as MaxAxes arguments of a kernel, with ones in front, and
 // their product.
 func axes(dims []int) (args []uint64, size int, err error) {
 	if len(dims) > MaxAxes {

@@ -7,29 +7,30 @@ import (
 	"sync"
 )
 
-// smallBlocks are blocks of memory of a queue that are not in use, to be used again by it: an
-// allocation from the driver's pool takes as long as half a launch. What comes after in the queue
-// comes after all that read the block before. The zero value has none.
+// smallBlocks keeps small blocks of memory that a queue has freed, for later allocations in the
+// same queue: an allocation from the driver's pool takes as long as half a launch. Reuse is safe
+// since later operations of the queue come after all that used the block before. The zero value
+// has no blocks.
 type smallBlocks struct {
 	mu    sync.Mutex
-	free  [smallClasses][]Ptr // of 2^(k + log2 alignment) bytes
+	free  [smallClasses][]Ptr // by class: class k has blocks of alignment·2^k bytes
 	bytes int
 }
 
 const (
-	// smallClasses are the sizes of blocks: from alignment to half a megabyte.
+	// smallClasses is the number of sizes of blocks: from alignment to half a megabyte.
 	smallClasses = 12
 	// mostSmall is the most memory, in bytes, that a queue keeps so.
 	mostSmall = 16 << 20
 )
 
-// smallClass returns the class of an allocation; ok says that there is one.
+// smallClass returns the class of the blocks that an allocation takes; ok is false if the allocation is too large.
 func smallClass(bytes int) (class int, ok bool) {
 	class = bits.Len(uint((bytes - 1) / alignment))
 	return class, class < smallClasses
 }
 
-// take returns a block for an allocation, 0 if there is none, and the size of one.
+// take returns a block for an allocation, 0 if there is none. size is how many bytes to allocate then.
 func (s *smallBlocks) take(bytes int) (p Ptr, size int) {
 	class, ok := smallClass(bytes)
 	if !ok {
@@ -45,7 +46,8 @@ func (s *smallBlocks) take(bytes int) (p Ptr, size int) {
 	return p, size
 }
 
-// put takes a block back, of an allocation of so many bytes, or returns false.
+// put keeps the block of a freed allocation of so many bytes. It returns false if it does not, and the caller frees the
+// block.
 func (s *smallBlocks) put(p Ptr, bytes int) bool {
 	class, ok := smallClass(bytes)
 	size := alignment << class
@@ -59,7 +61,7 @@ func (s *smallBlocks) put(p Ptr, bytes int) bool {
 	return true
 }
 
-// empty returns all blocks, which are the caller's to free.
+// empty returns all blocks, and forgets them; the caller frees them.
 func (s *smallBlocks) empty() []Ptr {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,20 +10,21 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// ByteRows says how rows of integers lie in memory as bytes, one row behind the other:
-// Width planes of Pitch bytes each, plane j of which has byte j of the entries, less 128
-// in all planes but the last, and of Natural rows, which have no negative entries, in the last
-// one too. So every byte is signed, and an entry is Σ_j 256^j·(byte j) plus PlaneBias.
+// ByteRows describes how rows of integers are stored as bytes, one row after the other. A row
+// has Width planes of Pitch bytes each, and plane j has byte j of each entry. 128 is
+// subtracted from the bytes of all planes but the last, so that every byte is signed; the last
+// plane has the sign already. Natural rows have no negative entries, and 128 is subtracted in
+// the last plane too. So an entry is Σ_j 256^j·(byte j) plus PlaneBias.
 type ByteRows struct {
 	Width, Pitch int
 	Natural      bool
 }
 
-// RowPitch is the least Pitch of rows of n entries that the kernels take: what they
-// read beyond the entries has weight zero.
+// RowPitch returns the least Pitch of rows of n entries that the kernels take: they
+// read at least 64 bytes, and give the bytes behind the entries weight zero.
 func RowPitch(n int) int { return max(n, pieceBytes) }
 
-// PlaneBias is what the bytes of an entry of that width lack.
+// PlaneBias returns what has to be added to the sum of an entry's bytes, for entries of `width` planes.
 func PlaneBias(width int, natural bool) uint32 {
 	var bias uint32
 	for j := range width {
@@ -34,20 +35,21 @@ func PlaneBias(width int, natural bool) uint32 {
 	return bias
 }
 
-// PackedRows are Rows rows of a table, one behind the other from Dst on, in Width planes each
-// (ByteRows), Natural if that is 1. Of their slots (whir.Layout), numbered from slot 0 of the first row on, Slots are of
-// a stack, from slot First on: the first of these begins with the stack's entry From.
+// PackedRows are Rows rows of a table, one after the other from Dst on, in Width planes each (ByteRows); Natural is 1 if
+// they are natural rows. Their slots (whir.Layout) are numbered from slot 0 of the first row. Slots of them, from slot
+// First on, hold entries of a stack, which begin with the stack's entry From.
 type PackedRows struct {
-	block                                    uint64 // of threads, the first
+	block                                    uint64 // the first block of threads of this job
 	Dst                                      Ptr
 	Width, Natural, Rows, First, Slots, From uint64
 }
 
-// log2 of TILE and of TILES of bytes.cu.
+// packTileVars and packTilesVars are log2 of TILE and of TILES of bytes.cu.
 const packTileVars, packTilesVars = 12, 2
 
-// PackPlanes sets what rows of tables have of a stack, and nothing else of them: rows of 2^shift
-// slots of 2^rowVars entries each, in planes of so many bytes. No entry is that of two jobs.
+// PackPlanes writes the parts of table rows that a stack fills, and nothing else of these rows.
+// A row has 2^shift slots of 2^rowVars entries each, in planes of `pitch` bytes. No two jobs may
+// have an entry in common.
 func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack) (err error) {
 	defer must.Catch(&err)
 	k := Kernel{"bytes", "pack_planes"}
@@ -71,30 +73,32 @@ func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack)
 		uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
 }
 
-// SplitPlanes sets a row at dst from its n entries at src, in 32 bits.
+// SplitPlanes writes a row of n entries to dst, in the planes that `as` describes. The entries are 32-bit integers at
+// src.
 func SplitPlanes(d Device, dst, src Ptr, as ByteRows, n int) error {
 	return Kernel{"bytes", "split_planes"}.of(n, as.Width, as.Pitch).launch(d, Cover(n), uint64(dst), uint64(src), uint64(as.Width), uint64(as.Pitch), uint64(n))
 }
 
-// A ByteRow is a plane of a row. What a product with it adds to goes to Target, times
-// 2^Shift.
+// A ByteRow is a plane of a row, as an operand of a ByteProduct. Its products are
+// multiplied by 2^Shift and added to target number Target.
 type ByteRow struct {
-	Bytes         Ptr // 0 for zeros
+	Bytes         Ptr // 0 for a row of zeros
 	Target, Shift uint32
 }
 
-// pieceBytes is how many indexes a piece of a panel has (bytes.cu).
+// pieceBytes is the number of indexes of a piece of a panel (bytes.cu).
 const pieceBytes = 64
 
-// panelPieces is the number of pieces of a panel over 2^vars indexes.
+// panelPieces returns the number of pieces of a panel over 2^vars indexes.
 func panelPieces(vars int) int { return max(1, 1<<vars/pieceBytes) }
 
-// PanelBytes is the size of a panel: four vectors of weights in the base field over
-// 2^vars indexes, packed for the tensor cores.
+// PanelBytes returns the size in bytes of a panel: four vectors of weights in the base
+// field over 2^vars indexes, packed for the tensor cores.
 func PanelBytes(vars int) int { return panelPieces(vars) * pieceBytes * 4 * SizeM31 }
 
-// PackParts makes panels of n weights over 2^vars indexes each, of parts with these
-// numbers (64 bits each, on the device; MakeWeights): the vectors are their limbs.
+// PackParts makes n panels of weights in K over 2^vars indexes each; the four vectors
+// of a panel are the limbs of a weight. The weights are parts (MakeWeights) whose
+// 64-bit numbers are on the device.
 func PackParts(d Device, panels, numbers Ptr, n, vars int, parts, tables Ptr) error {
 	k := Kernel{"bytes", "pack_parts"}
 	if err := checkPanels(k, n, vars); err != nil {
@@ -103,8 +107,8 @@ func PackParts(d Device, panels, numbers Ptr, n, vars int, parts, tables Ptr) er
 	return launchFor(d, k, n*panelPieces(vars)*pieceBytes/4, uint64(panels), uint64(numbers), uint64(n), uint64(vars), uint64(parts), uint64(tables))
 }
 
-// PackRows makes panels of n rows of weights over 2^vars indexes each, the sums of parts
-// (FillRows): the vectors are their limbs.
+// PackRows makes n panels of weights in K over 2^vars indexes each; the four vectors of
+// a panel are the limbs of a weight. Each weight is a row, the sum of parts (FillRows).
 func PackRows(d Device, panels Ptr, n, vars int, r RowParts) error {
 	k := Kernel{"bytes", "pack_rows"}
 	if err := checkPanels(k, n, vars); err != nil {
@@ -113,9 +117,9 @@ func PackRows(d Device, panels Ptr, n, vars int, r RowParts) error {
 	return r.launch(d, k, panels, n, panelPieces(vars)*pieceBytes, vars)
 }
 
-// PackPoints makes panels of the weights of evaluation at n points (PointWeight, whose
-// Coef must be 1) of rows of 2^vars values, four points a panel, the vectors missing
-// from the last zero. scratch has PointScratch bytes.
+// PackPoints makes panels of the weights with which rows of 2^vars values are evaluated
+// at n points (PointWeight with Coef 1). A panel has the weights of four points; the
+// vectors that the last panel lacks are zero. scratch has PointScratch bytes.
 func PackPoints(d Device, panels Ptr, vars int, points Ptr, n int, scratch Ptr) (err error) {
 	defer must.Catch(&err)
 	k := Kernel{"bytes", "pack_points"}
@@ -125,6 +129,7 @@ func PackPoints(d Device, panels Ptr, vars int, points Ptr, n int, scratch Ptr) 
 	return launchFor(d, k, (n+3)/4*panelPieces(vars)*pieceBytes/4, uint64(panels), uint64(n), uint64(vars), uint64(lower), uint64(upper))
 }
 
+// checkPanels refuses sizes of panels that kernels do not take.
 func checkPanels(k Kernel, n, vars int) error {
 	if n < 1 || vars < 0 || vars > code.MaxLogSize {
 		return fmt.Errorf("%w: %s of %d over 2^%d", ErrSize, k.Name, n, vars)
@@ -132,34 +137,35 @@ func checkPanels(k Kernel, n, vars int) error {
 	return nil
 }
 
-// A ByteProduct is the products of Panels panels of Pieces(vars) pieces, those of Weights
-// with the 64-bit Numbers or if there are none the first, with Count rows, of ByteRow at
-// Rows, from byte Column on: a multiple of 16, as addresses are. They are added to words
-// at Sums, which stand for elements of the base field, for 4·Panels vectors and Targets
-// targets, that of vector v and target t at v·Targets + t.
+// A ByteProduct describes the products of weights with rows. There are Panels panels of
+// Pieces(vars) pieces: those of Weights whose 64-bit indexes are at Numbers, or the first
+// ones if Numbers is 0. There are Count rows, of ByteRow at Rows, which are read from
+// byte Column on. Column and all addresses are multiples of 16. The products are added to
+// words at Sums that stand for elements of the base field: for 4·Panels vectors and
+// Targets targets, that of vector v and target t is number v·Targets + t.
 type ByteProduct struct {
 	Weights, Numbers, Rows, Sums   Ptr
 	Panels, Count, Targets, Pieces uint32
 	Column                         uint32
-	segments                       uint32 // log2 of how many each row is
+	segments                       uint32 // log2 of the number of segments of each row (SegmentProduct)
 }
 
-// Pieces is the number of pieces of a panel over 2^vars indexes.
+// Pieces returns the number of pieces of a panel over 2^vars indexes.
 func Pieces(vars int) uint32 { return uint32(panelPieces(vars)) }
 
 const (
 	joinedRows  = 4                    // JOINED of bytes.cu
 	blockPanels = 8                    // PANELS of bytes.cu
-	blockRows   = 128                  // of a block of byte_products
-	maxPieces   = 1 << 16 / pieceBytes // a product of two bytes is below 2^15, so that 2^16 of them are an int32
+	blockRows   = 128                  // rows of a block of byte_products
+	maxPieces   = 1 << 16 / pieceBytes // a product of two signed bytes is below 2^15, so 2^16 of them fit into an int32
 )
 
 // productBlock is product_block of bytes.cu.
 type productBlock struct{ product, tile, from, end uint32 }
 
-// AddByteProducts adds all the products, in a launch or two: those of so few rows that half of a
-// block would be without use take blocks of half the size. These read 12 KB of a piece where a whole
-// block reads 16, so that from three halves on whole blocks read less.
+// AddByteProducts adds all the products, in one or two launches. Products with so few rows that half
+// of a block would be idle use blocks of half the size. These read 12 KB for each piece, and whole
+// blocks 16 KB, so with more rows than that whole blocks read less in all.
 func AddByteProducts(d Device, products ...ByteProduct) (err error) {
 	defer must.Catch(&err)
 	var wide, narrow []ByteProduct
@@ -174,17 +180,17 @@ func AddByteProducts(d Device, products ...ByteProduct) (err error) {
 	return addByteProducts(d, Kernel{"bytes", "byte_products_narrow"}, blockRows/2, narrow)
 }
 
-// A SegmentProduct is the products of rows with weights that are themselves products: one over the Pieces·64 indexes of a
-// segment, packed in a panel as for a ByteProduct, and one over the 2^Segments segments that a row has, of weights (MakeWeights)
-// numbered by the 64-bit High, one for each of the panels. Count counts rows. Panels are short whatever the length of a row is: they stay in a
-// device's caches, and none of the whole weights is made.
+// A SegmentProduct describes the products of rows with weights that are products themselves. A row has 2^Segments segments of Pieces·64
+// indexes. One factor is a weight over the indexes of a segment, packed in a panel as for a ByteProduct. The other is a weight over the
+// segments (MakeWeights); High has its 64-bit number for each panel. Panels are short, whatever the length of a row, so that they stay in
+// the device's caches, and the weights over whole rows are never made.
 type SegmentProduct struct {
 	ByteProduct
 	High     Ptr
 	Segments int
 }
 
-// SegmentBytes is the memory that a row of a product with so many panels takes while it is made.
+// SegmentBytes returns the memory in bytes that a row takes while a product with so many panels is computed.
 func SegmentBytes(panels, segments int) int { return 4 * panels * SizeM31 << segments }
 
 // joinedProduct is joined_product of bytes.cu.
@@ -193,12 +199,13 @@ type joinedProduct struct {
 	panels, planes, targets, segments uint32
 }
 
-// AddSegmentProducts adds all the products, as many rows at a time as have room at scratch, in bytes (SegmentBytes).
+// AddSegmentProducts adds all the products. It processes as many rows at a time as fit into the `room` bytes at scratch
+// (SegmentBytes).
 func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, products ...SegmentProduct) (err error) {
 	defer must.Catch(&err)
 	var some []ByteProduct
 	var joined []joinedProduct
-	var first []uint64 // block of each
+	var first []uint64 // first block of each joined product
 	used, blocks := 0, 0
 	flush := func() {
 		if len(some) == 0 {
@@ -232,8 +239,8 @@ func AddSegmentProducts(d Device, scratch Ptr, room int, parts, tables Ptr, prod
 	return nil
 }
 
-// launchJobs launches a kernel with its first arguments, where the list of the first block of each job and that of the jobs are, how many
-// these are, and its last arguments.
+// launchJobs launches a kernel on a list of jobs. Its arguments are `before`, the addresses of the list of each job's first block and of
+// the jobs, the number of jobs, and `after`.
 func launchJobs[T Element](d Device, k Kernel, blocks int, before []uint64, first []uint64, jobs []T, after ...uint64) (err error) {
 	defer must.Catch(&err)
 	at := must.Get(NewSlice(d, first))
@@ -244,7 +251,7 @@ func launchJobs[T Element](d Device, k Kernel, blocks int, before []uint64, firs
 	return d.Launch(k, Launch{GridX: blocks, Block: threads}, args...)
 }
 
-// addByteProducts adds products by blocks that take so many rows, with a thread for each.
+// addByteProducts adds products with a kernel whose blocks take `rows` rows, one in each thread.
 func addByteProducts(d Device, k Kernel, rows int, products []ByteProduct) error {
 	tiles := make([]int, len(products))
 	all, longest := 0, 1
@@ -274,7 +281,7 @@ func addByteProducts(d Device, k Kernel, rows int, products []ByteProduct) error
 	return launchProducts(d, k, rows, products, blocks)
 }
 
-// setSegmentProducts sets the products of the segments of rows.
+// setSegmentProducts computes the products of all segments of rows. It sets the sums rather than adding to them.
 func setSegmentProducts(d Device, products []ByteProduct) error {
 	tiles := func(p *ByteProduct) (panels, rows int) {
 		return (int(p.Panels) + blockPanels - 1) / blockPanels, (int(p.Count) + blockRows - 1) / blockRows
@@ -289,7 +296,7 @@ func setSegmentProducts(d Device, products []ByteProduct) error {
 	for i := range products {
 		panels, rows := tiles(&products[i])
 		for from := 0; from < rows; from += chunk {
-			for tile := range panels { // those of the same rows behind each other
+			for tile := range panels { // blocks of the same rows follow each other
 				blocks = append(blocks, productBlock{uint32(i), uint32(tile), uint32(from), uint32(min(rows, from+chunk))})
 			}
 		}
@@ -297,6 +304,7 @@ func setSegmentProducts(d Device, products []ByteProduct) error {
 	return launchProducts(d, Kernel{"bytes", "byte_products_segments"}, blockRows, products, blocks)
 }
 
+// launchProducts copies products and blocks to the device and launches a kernel on them.
 func launchProducts(d Device, k Kernel, rows int, products []ByteProduct, blocks []productBlock) (err error) {
 	defer must.Catch(&err)
 	jobs := must.Get(NewSlice(d, products))
@@ -306,32 +314,34 @@ func launchProducts(d Device, k Kernel, rows int, products []ByteProduct, blocks
 	return d.Launch(k, Launch{GridX: len(blocks), Block: rows}, uint64(jobs), uint64(work))
 }
 
-// productBlocks is how many blocks of byte_products fill a device a few times over.
+// productBlocks returns a number of blocks of byte_products that fill a device several times.
 func productBlocks(d Device) int { return 8 * d.Multiprocessors() }
 
-// FinishProducts sets the M31 at out to what the words at sums stand for, as many
-// as vectors times targets, plus ones[v]·constants[t] for vector v and target t if there
-// are constants.
+// FinishProducts reduces the words at sums, one for each of `vectors` vectors and
+// `targets` targets, to M31 at out. If constants is not 0, it adds ones[v]·constants[t]
+// for vector v and target t.
 func FinishProducts(d Device, out, sums Ptr, vectors, targets int, ones, constants Ptr) error {
 	return Kernel{"bytes", "finish_products"}.of(vectors, targets).each(d, vectors*targets, uint64(out), uint64(sums), uint64(vectors), uint64(targets), uint64(ones), uint64(constants))
 }
 
-// JoinSegments sets the M31 at out, as many as vectors times targets, each to the sum of the n behind each other at all that
-// belong to it, times the vector's n weights.
+// JoinSegments sets the M31 at out, one for each of `vectors` vectors and `targets` targets, to the sum of the n consecutive
+// values at `all` that belong to it, weighted with the vector's n weights.
 func JoinSegments(d Device, out, all, weights Ptr, vectors, targets, n int) error {
 	return Kernel{"bytes", "join_segments"}.of(vectors, targets, n).each(d, vectors*targets, uint64(out), uint64(all), uint64(weights), uint64(vectors), uint64(targets), uint64(n))
 }
 
-// FoldedRows are lists of N addresses of rows of 2^RowVars bytes each, 0 for zeros, with
-// the weight in K of each and a constant in K for each list. N is a multiple of 64.
+// FoldedRows describes Lists lists of N rows each. Rows has the addresses of the rows,
+// of 2^RowVars bytes each, 0 for a row of zeros; Weights has a weight in K for each row,
+// and Constants a constant in K for each list. N is a multiple of 64.
 type FoldedRows struct {
 	Rows, Weights, Constants Ptr
 	Lists, N, RowVars        int
-	Add                      bool // to what is there
+	Add                      bool // add to the elements at out, rather than set them
 }
 
-// FoldBytes sets element l·2^RowVars + c of out to Σ_i weight i·(byte c of row i) over
-// list l, plus its constant, or adds that to it.
+// FoldBytes sets element l·2^RowVars + c of out to the sum over the rows i of list l of
+// weight i times byte c of row i, plus the list's constant. With Add it adds that to
+// the element.
 func FoldBytes(d Device, out Ptr, f FoldedRows) (err error) {
 	defer must.Catch(&err)
 	k := Kernel{"bytes", "fold_bytes"}

@@ -4,8 +4,8 @@ package kernels
 
 import "github.com/prove-model/prove-model/nvrtc"
 
-// Cached reports nvrtc.ErrNoGPUSupport.
+// Cached returns nvrtc.ErrNoGPUSupport.
 func Cached() (Device, error) { return nil, nvrtc.ErrNoGPUSupport }
 
-// CachedFor reports nvrtc.ErrNoGPUSupport.
+// CachedFor returns nvrtc.ErrNoGPUSupport.
 func CachedFor(device int) (Device, error) { return nil, nvrtc.ErrNoGPUSupport }

@@ -10,16 +10,15 @@ import (
 
 var _ Recorder = (*Executor)(nil)
 
-// Graph is recorded work, launched with one call.
+// Graph is recorded work, which one call launches.
 type Graph struct {
 	e *Executor
 	g libcuda.Graph
 }
 
-// Capture records what f enqueues, launches and copies on the device, instead
-// of running it. f must not allocate, free, upload, download or wait, nor may
-// other goroutines use the executor meanwhile; addresses are recorded as they
-// are.
+// Capture records what f enqueues, launches and copies on the device, instead of
+// running it. f must not allocate, free, upload, download or wait, and other goroutines
+// must not use the executor meanwhile. Addresses are recorded as they are.
 func (e *Executor) Capture(f func() error) (*Graph, error) {
 	if err := e.Err(); err != nil {
 		return nil, err

@@ -7,15 +7,16 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Chosen is the sum over e and c of By(r, e)·X(r/Each, c)·W(e, j, c), for each row r and column j. By has Rows × Experts
-// integers, most of them 0; X has Rows/Each rows of K integers; W has Experts matrices of N × K. A kernel reads only
-// the matrices W(e) and the rows of X for which By(r, e) is not 0.
+// Chosen describes the product of a mixture of experts: for each row r and column j the sum over e and c of By(r,
+// e)·X(r/Each, c)·W(e, j, c). By has Rows × Experts integers, most of which are 0; X has Rows/Each rows of K integers; W
+// has Experts matrices of N × K. A kernel reads only those matrices W(e) and rows of X for which By(r, e) is not 0.
 type Chosen struct {
 	By, X, W            Integers
 	Rows, Experts, N, K int
-	Each                int // rows that read one of X
+	Each                int // how many rows of By read the same row of X
 }
 
+// check refuses sizes that kernels do not take.
 func (c *Chosen) check() error {
 	if c.Rows < 1 || c.Rows > math.MaxUint32 || c.Experts < 1 || c.N < 1 || c.K < 1 || c.Each < 1 || c.Rows%c.Each != 0 || c.By.At == 0 || c.X.At == 0 {
 		return fmt.Errorf("a product of %d rows with some of %d matrices of %d×%d", c.Rows, c.Experts, c.N, c.K)
@@ -28,7 +29,7 @@ func (c *Chosen) check() error {
 	return nil
 }
 
-// ChosenAdd adds coef times the product's sums over e and c to Rows × N numbers of int64.
+// ChosenAdd adds coef times the product to Rows × N int64 at acc.
 func ChosenAdd(d Device, acc Ptr, c Chosen, coef int64) (err error) {
 	defer must.Catch(&err)
 	suffix := must.Get(typeName(c.W.Width))
@@ -39,8 +40,8 @@ func ChosenAdd(d Device, acc Ptr, c Chosen, coef int64) (err error) {
 		acc, c.W.At, c.X.At, c.X.Width, c.By.At, c.By.Width, c.Rows, c.Experts, c.N, c.K, c.Each, coef)
 }
 
-// ChosenRestrict sets out[e, c] to Σ_r weights(r)·By(r, e)·X(r/Each, c), for Rows weights in K: By times X with the rows
-// bound. Both axes of the table are padded with zeros to a power of two. W is not read.
+// ChosenRestrict sets out[e, c] to Σ_r weights(r)·By(r, e)·X(r/Each, c), for Rows weights in K: the product of By and X
+// with the rows bound. Both axes of the table at out are padded with zeros to powers of two. W is not read.
 func ChosenRestrict(d Device, out, weights Ptr, c Chosen) error {
 	if c.N = 1; out == 0 || weights == 0 {
 		return fmt.Errorf("a restriction without memory")

@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Dry is a device that only gives addresses out: what memory work would take is found by going
-// through the code that allocates it. What it is asked to do it does not do, and what is
-// read from it is zero.
+// Dry is a device that only hands out addresses. It finds out how much memory some work would
+// take, by running the code that allocates the memory. It does not do the operations that it
+// is asked for, and all that is read from it is zero.
 type Dry struct {
 	processors int
-	used       atomic.Uint64 // by all that was allocated
+	used       atomic.Uint64 // bytes of all allocations
 }
 
 var _ Peer = (*Dry)(nil)
 
-// alignment is that of Alloc.
+// alignment is the alignment of the memory that Alloc returns.
 const alignment = 256
 
-// NewDry returns a device of so many multiprocessors.
+// NewDry returns a device with that many multiprocessors.
 func NewDry(processors int) *Dry {
 	return &Dry{processors: processors}
 }
 
-// Name is described at Device, as the others are.
+// Name is described at Device, as the other methods are.
 func (d *Dry) Name() string { return "dry" }
 
 // Multiprocessors returns the number that it was made with.
 func (d *Dry) Multiprocessors() int { return d.processors }
 
-// Alloc returns an address that none had before.
+// Alloc returns an address that was not in use before.
 func (d *Dry) Alloc(bytes int) (Ptr, error) {
 	size := uint64(bytes+alignment-1) &^ (alignment - 1)
 	return Ptr(alignment + d.used.Add(size) - size), nil
@@ -68,10 +68,10 @@ func (d *Dry) Sync() error { return nil }
 // Time runs f, which takes the device no time.
 func (d *Dry) Time(f func() error) (time.Duration, error) { return 0, f() }
 
-// NewResultBuffer returns one in which everything is zero.
+// NewResultBuffer returns a result buffer in which all numbers are zero.
 func (d *Dry) NewResultBuffer(words int) (ResultBuffer, error) { return dryBox(words), nil }
 
-// dryBox is a result buffer of a dry device, of that many words.
+// dryBox is a result buffer of a Dry, with that many words.
 type dryBox int
 
 func (b dryBox) Words() int { return int(b) }

@@ -7,67 +7,71 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// sumBlock is the number of threads in a block of the kernels that sum, and
-// sumBlocks the blocks that together keep any device busy.
+// sumBlock is the number of threads in a block of the kernels that sum. sumBlocks is a
+// number of blocks that keeps any device busy: 8 on each of the 132 processors of an
+// H100.
 const (
 	sumBlock  = 256
 	sumBlocks = 132 * 8
-	// resident is how many blocks of kernels with many sums run at once: each takes 14 ns to add
-	// its 32 words to those of the others.
+	// resident is how many blocks of the kernels with many sums run at the same time. There are
+	// no more of these blocks, since each takes 14 ns to add its 32 words to those of the
+	// others.
 	resident = 132 * 2
 )
 
-// looped is a launch of about `blocks` blocks whose threads loop over n > 0
-// items, for each of rows > 0 rows of blocks.
+// looped is a launch for `rows` rows of n > 0 items each: it has about `blocks` blocks
+// in all, whose threads loop over the items of their row.
 func looped(n, rows, blocks int) Launch {
 	return Launch{GridX: max(1, min((n-1)/sumBlock+1, blocks/rows)), GridY: rows, Block: sumBlock}
 }
 
-// small is a launch with a thread for each of n > 0 items that are few: in small blocks, so that
-// many processors have some.
+// small is a launch with a thread for each of n > 0 items, for small n. Its blocks are small, so
+// that they are spread over many processors.
 func small(n int) Launch { return Launch{GridX: (n-1)/64 + 1, Block: 64} }
 
-// SumWords is the number of 64-bit words of a sum over K as kernels accumulate
-// it: one a limb, not reduced.
+// SumWords is the number of 64-bit words in which kernels accumulate a sum over K: one
+// for each limb, not reduced modulo p.
 const SumWords = 4
 
-// FromSum returns the element that the first SumWords words stand for.
+// FromSum returns the element of K that the first SumWords words stand for.
 func FromSum(words []uint64) field.QM31 {
 	return field.NewQM31(field.Reduce64(words[0]), field.Reduce64(words[1]), field.Reduce64(words[2]), field.Reduce64(words[3]))
 }
 
-// pack returns an element as kernels take it: two words.
+// pack returns an element of K as two words, as kernels take it.
 func pack(v field.QM31) (low, high uint64) {
 	l := v.Limbs()
 	return uint64(l[0]) | uint64(l[1])<<32, uint64(l[2]) | uint64(l[3])<<32
 }
 
-// maxHeapVars bounds the coordinates of a heap, whose entries have 32-bit
-// indexes.
+// maxHeapVars is the greatest number of coordinates of a heap: kernels use 32-bit
+// indexes for its entries.
 const maxHeapVars = 28
 
-// EqHeaps are the weights eq(r, ·) and those of every suffix of r, as kernels
-// that sum take them: two heaps over the first and the last half of r. The
-// memory belongs to whoever asked for it and is freed with Free.
+// EqHeaps hold the weights eq(r, ·) of a point r, and those of every suffix of r, in
+// the form that summing kernels take: two heaps, over the first and the last half of
+// r's coordinates, whose products are the weights. A heap over k coordinates has
+// 2^(k+1) entries, with the weights of the suffix of j coordinates at entries 2^j to
+// 2^(j+1) − 1. The caller frees the memory with Free.
 type EqHeaps struct {
 	Vars                 int
-	mem                  Ptr
+	mem                  Ptr // the allocation of NewEqHeapsOf, in the first heaps; 0 in the others
 	outer, inner         Ptr
 	outerVars, innerVars int
 }
 
-// NewEqHeaps builds the heaps for a point of any number of coordinates, with
-// one allocation of about 2^(len(r)/2+2) elements.
+// NewEqHeaps builds the heaps of a point with any number of coordinates. It allocates
+// memory once, for about 2^(len(r)/2+2) elements.
 func NewEqHeaps(d Device, r []field.QM31) (_ *EqHeaps, err error) {
 	defer must.Catch(&err)
 	return must.Get(NewEqHeapsOf(d, [][]field.QM31{r}))[0], nil
 }
 
-// heapsJob is the number of words that tell the kernel of a point.
+// heapsJob is the number of words that describe a point to the kernel.
 const heapsJob = 5
 
 // NewEqHeapsOf builds the heaps of several points, at least one, in one launch. They
-// have one allocation, which is freed with the first.
+// share one allocation, which the Free of the first frees.
 func NewEqHeapsOf(d Device, points [][]field.QM31) ([]*EqHeaps, error) {
 	all := make([]*EqHeaps, len(points))
 	elements, most, coordinates := 0, 0, 0
@@ -121,9 +125,9 @@ func (h *EqHeaps) Free(d Device) {
 	}
 }
 
-// EqTensor sets the elements at out, as many as the dense shape dims has
-// indexes, to Π_j eq(part_j, i_j). point has the parts one after the other,
-// ⌈log2 d_j⌉ coordinates each, on the device.
+// EqTensor sets the elements of K at out, one for each index of the dense shape dims,
+// to Π_j eq(part_j, i_j). The parts lie one after the other at point on the device,
+// with ⌈log2 d_j⌉ coordinates each.
 func EqTensor(d Device, out, point Ptr, dims []int) error {
 	all, n, err := axes(dims)
 	if err != nil {

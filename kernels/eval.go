@@ -9,38 +9,40 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// Evaluation asks for the multilinear extension of a dense tensor at a point: the
-// coordinates of the axes one after the other, ⌈log2 d⌉ each.
+// Evaluation asks for the multilinear extension of a dense tensor at a point. Point has
+// the coordinates of the axes one after the other, ⌈log2 d⌉ for an axis of dimension d.
 type Evaluation struct {
 	Values Integers
 	Shape  []int
 	Point  []field.QM31
 }
 
-// Evaluations are some on a device, with the weights that they take.
+// Evaluations are evaluations that have been copied to a device, with the eq weights that they take.
 type Evaluations struct {
 	jobs   Ptr
 	n      int
 	blocks int
 }
 
-// A block of eval_tensors has evalBlock threads. Each takes four columns of leastEvalRows rows or
-// more, up to mostEvalRows where there are so many that evalBlocks blocks have as many to do.
+// A block of eval_tensors has evalBlock threads. A thread takes four columns, and between
+// leastEvalRows and mostEvalRows rows of them: more rows if there are so many entries that
+// evalBlocks blocks are busy all the same.
 const (
 	evalBlock                   = 128
 	leastEvalRows, mostEvalRows = 4, 64
 	evalBlocks                  = 132 * 16
 )
 
-// The words of a job of eval_tensors and of one of eq_tensors.
+// evalJob and tensorJob are the numbers of words of a job of the kernels eval_tensors and eq_tensors.
 const (
 	evalJob   = 9
 	tensorJob = 4 + MaxAxes
 )
 
-// NewEvaluations prepares evaluations, at least one, in one allocation, which is left to the
-// device's owner. A tensor is taken as rows, so that its weights are products of those of rows
-// and columns, about twice the square root of its entries.
+// NewEvaluations prepares evaluations, at least one, in one allocation, which lives as long as
+// the device's owner keeps it. A tensor is treated as a matrix: the weight of an entry is the
+// product of the weights of its row and of its column. So there are only about twice as many
+// weights as the square root of the number of entries.
 func NewEvaluations(d Device, list []Evaluation) (_ *Evaluations, err error) {
 	defer must.Catch(&err)
 	if len(list) == 0 {
@@ -48,7 +50,7 @@ func NewEvaluations(d Device, list []Evaluation) (_ *Evaluations, err error) {
 	}
 	coordinates, tables, entries := 0, 0, 0
 	splits := make([]*split, len(list))
-	known := map[string]*split{} // by shape: many tensors have the same
+	known := map[string]*split{} // by shape, as many tensors have the same
 	var key []byte
 	for i := range list {
 		key = key[:0]
@@ -79,7 +81,7 @@ func NewEvaluations(d Device, list []Evaluation) (_ *Evaluations, err error) {
 	eq := At[uint64](e.jobs, evalJob*len(list))
 	table := At[field.QM31](e.jobs, (words+1)/2)
 	point := at
-	rows := max(leastEvalRows, min(entries/(evalBlocks*evalBlock*4), mostEvalRows)) // of a thread
+	rows := max(leastEvalRows, min(entries/(evalBlocks*evalBlock*4), mostEvalRows)) // rows of a thread
 	evals, tensors := make([]uint64, 0, evalJob*len(list)), make([]uint64, 0, 2*tensorJob*len(list))
 	eqBlocks := 0
 	for i := range list {
@@ -103,12 +105,12 @@ func NewEvaluations(d Device, list []Evaluation) (_ *Evaluations, err error) {
 	return e, d.Launch(Kernel{"eq", "eq_tensors"}, Launch{GridX: eqBlocks, Block: threads}, uint64(eq), uint64(2*len(list)))
 }
 
-// Run adds the values up in SumWords words each.
+// Run adds up the values, in SumWords words each.
 func (e *Evaluations) Run(d Device, p Post) error {
 	return d.Launch(Kernel{"eval", "eval_tensors"}, Launch{GridX: e.blocks, Block: evalBlock}, p.sums(uint64(e.jobs), uint64(e.n))...)
 }
 
-// split is a shape as rows and columns, as kernels take them.
+// split is a shape divided into rows and columns, in the form that kernels take.
 type split struct {
 	parts [2]struct {
 		axes       []uint64
@@ -116,6 +118,7 @@ type split struct {
 	}
 }
 
+// newSplit divides a shape into rows and columns.
 func newSplit(shape []int) (s *split, err error) {
 	s = new(split)
 	rows, columns := evalSplit(shape)
@@ -129,8 +132,9 @@ func newSplit(shape []int) (s *split, err error) {
 	return s, nil
 }
 
-// evalSplit divides the axes of a shape into rows and columns (model.Splits), with the fewest of
-// both together. An axis that is a power of two is taken together with the one before it.
+// evalSplit divides the axes of a shape into rows and columns (model.Splits), so that their
+// numbers have the least sum. An axis whose dimension is a power of two is merged with the axis
+// before it.
 func evalSplit(shape []int) (rows, columns []int) {
 	var axes []int
 	for _, d := range shape {

@@ -16,18 +16,17 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Executor is a GPU as a Device: its primary context, a stream in which everything
-// happens in order, and a pool of memory that keeps what is freed. Further streams of it
-// (Stream) are executors with a stream and a staging area of their own, which share the
+// Executor is a GPU as a Device: its primary context, a stream in which all operations
+// happen in order, and a pool of memory that keeps what is freed. Further streams of the
+// GPU (Stream) are executors with their own stream and staging memory, which share the
 // rest.
 //
-// Every call names the context it runs in, so goroutines may move between
-// threads and between devices; what was the thread's current context before a
-// call is so after it. Bind saves the switching for a goroutine that makes many
-// calls.
+// Every call names the context it runs in, so goroutines may move between threads and
+// between devices. A call leaves the thread's current context as it was. A goroutine
+// that makes many calls can save the switching of contexts with Bind.
 //
-// An error that leaves the context unusable, such as an illegal address, makes
-// every later call fail with it, on any stream; Err returns it.
+// After an error that leaves the context unusable, such as an illegal address, every
+// later call on any stream fails with the same error; Err returns it.
 type Executor struct {
 	*card
 	custr  cu.Stream
@@ -36,10 +35,10 @@ type Executor struct {
 	small  smallBlocks
 	mark   mark
 
-	recording, behind bool // work, whose last operation is a kernel
+	recording, behind bool // work is being recorded; its last operation so far is a kernel
 }
 
-// card is what the executors of a device share.
+// card has what the executors of one GPU share.
 type card struct {
 	info  nvrtc.DeviceInfo
 	cuctx cu.CUContext
@@ -48,7 +47,7 @@ type card struct {
 
 	groups sync.Map // name → *group
 	found  sync.Map // Kernel → *function
-	peers  sync.Map // *card → func() bool: whether its memory can be read
+	peers  sync.Map // *card → func() bool: whether this GPU can read its memory
 
 	mu    sync.Mutex // guards what follows
 	sizes map[Ptr]allocation
@@ -56,15 +55,15 @@ type card struct {
 	peak  int64
 
 	lanesMu sync.Mutex
-	streams []*Executor // those made so far, the first one included
-	several atomic.Bool // there are two streams at least
+	streams []*Executor // all executors of the GPU, by the number of their stream
+	several atomic.Bool // whether there are at least two streams
 
 	lost atomic.Pointer[error]
 }
 
 var _ MultiStream = (*Executor)(nil)
 
-// executors holds this process's executors by device. They live as long as it.
+// executors has this process's executors by device. They live as long as the process.
 var executors struct {
 	sync.Mutex
 	byDevice map[int]*Executor
@@ -73,9 +72,8 @@ var executors struct {
 // Cached returns the executor of the first device.
 func Cached() (Device, error) { return CachedFor(0) }
 
-// CachedFor returns the executor of a device, numbered as by nvrtc.Devices,
-// made when it is first asked for. An error is not kept: the next call tries
-// again.
+// CachedFor returns the executor of a device, numbered as by nvrtc.Devices. It is made
+// when first asked for. If that fails, the next call tries again.
 func CachedFor(device int) (Device, error) {
 	executors.Lock()
 	defer executors.Unlock()
@@ -93,6 +91,7 @@ func CachedFor(device int) (Device, error) {
 	return e, nil
 }
 
+// newExecutor opens a GPU and makes its first stream.
 func newExecutor(device int) (*Executor, error) {
 	devices, err := nvrtc.Devices()
 	if err != nil {
@@ -125,16 +124,16 @@ func newExecutor(device int) (*Executor, error) {
 	return e, nil
 }
 
-// Priorities of streams: smaller numbers go first. Forward passes are on a device's first stream, and what others do beside one
-// waits for no such pass.
+// Priorities of streams: work in a stream with a smaller number goes first. A device's first stream runs forward passes, so
+// that these need not wait for work in other streams.
 const (
 	firstPriority   = -1
 	furtherPriority = 0
 )
 
-// makeStream makes the executor's stream. The caller is bound.
+// makeStream makes the executor's stream. The caller is bound (Bind).
 func (e *Executor) makeStream(priority int) (err error) {
-	// Not ordered with the default stream, which nothing here uses.
+	// NonBlocking: not ordered with the default stream, which nothing here uses.
 	if e.custr, err = cu.MakeStreamWithPriority(priority, cu.NonBlocking); err != nil {
 		return libcuda.Wrap("cuStreamCreateWithPriority", err)
 	}
@@ -165,9 +164,10 @@ func (e *Executor) Stream(n int) (_ Device, err error) {
 	return e.streams[n], nil
 }
 
-// Bind ties the calling goroutine to its thread and makes the device's context
-// that thread's until release is called, by the same goroutine, which restores
-// what was there before. Calls are right without it, and faster with it.
+// Bind locks the calling goroutine to its thread, and makes the device's context that
+// thread's current one until release is called. release must be called by the same
+// goroutine, and restores the context that was current before. Calls are correct
+// without Bind, and faster with it.
 func (e *Executor) Bind() (release func(), err error) {
 	runtime.LockOSThread()
 	before, err := cu.CurrentContext()
@@ -179,8 +179,8 @@ func (e *Executor) Bind() (release func(), err error) {
 		return nil, libcuda.Wrap("cuCtxSetCurrent", err)
 	}
 	return func() {
-		// This cannot fail but where the context is gone already, and then the
-		// next call that needs it says so.
+		// This fails only if the context is gone already; the next call that needs the
+		// context reports that.
 		_ = cu.SetCurrentContext(before)
 		runtime.UnlockOSThread()
 	}, nil
@@ -195,8 +195,8 @@ func (e *Executor) Name() string { return e.info.Name }
 // Multiprocessors is described at Device.
 func (e *Executor) Multiprocessors() int { return e.info.Multiprocessors }
 
-// Err returns the error after which the device cannot be used by this process
-// any more, nil if there was none.
+// Err returns the error after which this process can no longer use the device, nil if
+// there was none.
 func (e *Executor) Err() error {
 	if p := e.lost.Load(); p != nil {
 		return *p
@@ -204,7 +204,7 @@ func (e *Executor) Err() error {
 	return nil
 }
 
-// note passes err on, and keeps it if the context is lost with it.
+// note returns err, and remembers it if the context is lost.
 func (e *Executor) note(err error) error {
 	var d *libcuda.Error
 	if errors.As(err, &d) && d.Sticky() {
@@ -236,6 +236,7 @@ func (e *Executor) Clear(dst Ptr, bytes int) error {
 	return e.note(libcuda.Set(e.ctx, uint64(dst), 0, bytes, e.stream))
 }
 
+// check refuses a negative number of bytes, and returns the error of a lost device.
 func (e *Executor) check(bytes int) error {
 	if bytes < 0 {
 		return fmt.Errorf("%d bytes", bytes)

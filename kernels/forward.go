@@ -8,18 +8,19 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// A Matrix is a strided matrix of signed integers of Width bytes (1, 2 or 4)
-// in a device's memory, one of a batch: entry (i, c) of matrix b is at
-// b·Batch + i·Row + c·Column.
+// A Matrix is a batch of strided matrices of signed integers of Width bytes (1, 2 or 4)
+// in a device's memory. Entry (i, c) of matrix b is at index b·Batch + i·Row +
+// c·Column.
 type Matrix struct {
 	Ptr                Ptr
 	Width              int
 	Row, Column, Batch int
 }
 
-// A MatMul adds Coef·A·Bᵀ to Acc, of int64, for Batches pairs of matrices A of
-// (M, K) and B of (N, K). Entry (i, j) of product b is Acc's at
-// b·OutBatch + i·OutRow + j·OutColumn; no two may be the same.
+// A MatMul adds Coef·A·Bᵀ to the int64 at Acc, for Batches pairs of matrices A of shape
+// (M, K) and B of shape (N, K). Entry (i, j) of product b is added to Acc's entry
+// b·OutBatch + i·OutRow + j·OutColumn. No two entries of products may have the same
+// place.
 type MatMul struct {
 	Acc                         Ptr
 	OutRow, OutColumn, OutBatch int
@@ -27,28 +28,30 @@ type MatMul struct {
 	M, N, K, Batches            int
 	Coef                        int64
 	Tables                      Tables
-	// XBits says that |A| < 2^XBits, 31 if nothing is known.
+	// XBits says that |A| < 2^XBits; it is 31 if nothing is known.
 	XBits int
-	// Shifts, if not 0, is a list of bytes: row j of B counts 2^Shifts[j] times. MultiplyRows alone takes them.
+	// Shifts, if not 0, is the address of a byte for each row of B: row j counts 2^Shifts[j] times. Only MultiplyRows
+	// accepts it.
 	Shifts Ptr
 }
 
-// Tables say where entries lie along axes that no stride describes, in place of it: each
-// is a list of int32, by index. Zero stands for none.
+// Tables say where entries lie along axes that have no constant stride, in place of the
+// stride. Each is the address of a list of int32, by index; zero stands for no table.
 type Tables struct {
 	ABatch, ARow, AColumn, BBatch, BRow, BColumn, OutBatch, OutRow, OutColumn Ptr
 }
 
-// MultiplyAdd computes the product with the kernel that suits it. A vector goes
-// in as A; entries of Acc, times Coef, stay below 2^63.
+// MultiplyAdd computes the product with the kernel that suits it. If one of the
+// matrices is a vector, it must be A. The entries of Acc, times Coef, must stay below
+// 2^63.
 func MultiplyAdd(d Device, p MatMul) error {
 	var b Planes
 	defer b.Free(d)
 	return MultiplyAddWith(d, p, &b)
 }
 
-// Planes keep the byte planes that a product has made of its operand B. The next product with
-// the same B need not make them again.
+// Planes keep the byte planes that a product has made of its operand B, so that the next
+// product with the same B need not make them again.
 type Planes struct {
 	made planes
 	of   planesOf
@@ -58,17 +61,17 @@ type Planes struct {
 type planesOf struct {
 	m               Matrix
 	rows, k, count  int
-	bits            int // entries are below 2^bits
+	bits            int // entries are below 2^bits in absolute value
 	batch, row, col Ptr
 }
 
-// Free gives their memory back.
+// Free frees the memory of the planes.
 func (b *Planes) Free(d Device) {
 	b.made.free(d)
 	*b = Planes{}
 }
 
-// planes returns those of matrices, which it keeps.
+// planes returns the planes of matrices, and keeps them.
 func (b *Planes) planes(d Device, of planesOf) (planes, error) {
 	if b.of == of {
 		return b.made, nil
@@ -81,16 +84,17 @@ func (b *Planes) planes(d Device, of planesOf) (planes, error) {
 	return made, err
 }
 
-// Vector reports whether the product is of one vector with a matrix that lies row by row, or column by column. Such a product takes no
-// memory besides.
+// Vector reports whether the product is that of one vector with a matrix that is stored row by row or column by column. Such a product
+// needs no further memory.
 func (p *MatMul) Vector() bool {
 	return p.Tables == Tables{} && p.M == 1 && p.Batches == 1 && p.A.Column == 1 && (p.byRows() || p.B.Row == 1 && p.B.Column == p.N)
 }
 
+// byRows says whether B is stored row by row.
 func (p *MatMul) byRows() bool { return p.B.Column == 1 && p.B.Row == p.K }
 
-// MultiplyAddWith is MultiplyAdd for one of several products that may have the same B: kept holds
-// its planes between them. None of the products may write to memory that is a B.
+// MultiplyAddWith is MultiplyAdd for one of several products that may have the same B, whose
+// planes are kept in `kept`. None of the products may write to the memory of a B.
 func MultiplyAddWith(d Device, p MatMul, kept *Planes) (err error) {
 	defer must.Catch(&err)
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 || p.Shifts != 0 {
@@ -101,7 +105,7 @@ func MultiplyAddWith(d Device, p MatMul, kept *Planes) (err error) {
 	vector, rows := p.Vector(), p.byRows()
 	switch {
 	case vector && rows:
-		// Warps enough to keep a device busy, each with some terms to sum.
+		// There are enough warps to keep a device busy, and enough terms for each.
 		jobs := (p.N + gemvRows - 1) / gemvRows
 		parts := max(1, min(p.K/gemvTerms, gemvWarps/jobs))
 		part := ((p.K-1)/parts/16 + 1) * 16
@@ -110,7 +114,7 @@ func MultiplyAddWith(d Device, p MatMul, kept *Planes) (err error) {
 		return launchForward(d, "forward_gemv_rows_"+typeB+"_"+typeA, Launch{GridX: min((jobs*parts-1)/warps+1, maxGrid), Block: block},
 			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, parts, part)
 	case vector:
-		// Enough blocks to keep a device busy, each with some rows to sum.
+		// There are enough blocks to keep a device busy, and enough rows for each.
 		blocks := min((p.N-1)/block+1, maxGrid)
 		parts := max(1, min(p.K/64, 4096/blocks))
 		part := (p.K-1)/parts + 1
@@ -120,13 +124,13 @@ func MultiplyAddWith(d Device, p MatMul, kept *Planes) (err error) {
 	return multiplyPlanes(d, p, kept)
 }
 
-// Sets reports whether MultiplyRows can make the product.
+// Sets reports whether MultiplyRows accepts the product.
 func (p *MatMul) Sets() bool {
 	return p.Vector() && p.byRows() && p.OutColumn == 1 && max(p.A.Width, p.B.Width) <= 2
 }
 
-// MultiplyRows sets the accumulators of products, each of which Sets: Acc is not added to. Several are launched together, and two with the
-// same matrix read it once.
+// MultiplyRows computes products of rows with matrices, each of which must satisfy Sets. It sets the accumulators rather than adding to
+// them. Several products are launched together, and two with the same matrix read it once.
 func MultiplyRows(d Device, products []MatMul) error {
 	var list []rowProducts
 	for _, p := range products {
@@ -151,14 +155,14 @@ func MultiplyRows(d Device, products []MatMul) error {
 	return nil
 }
 
-// rowProducts are one product of a row, and another one with the same matrix, unless that has no accumulators. The first one's row has
-// entries that are as wide as the other's, or wider.
+// rowProducts are a product of a row, and a second product with the same matrix; there is no second one if its Acc is 0. The entries
+// of the first product's row are at least as wide as those of the second one's.
 type rowProducts struct {
 	MatMul
 	more MatMul
 }
 
-// multiplyRows is MultiplyRows for a few matrices.
+// multiplyRows is MultiplyRows for up to gemvTogether matrices.
 func multiplyRows(d Device, products []rowProducts) error {
 	const warps = block / 32
 	jobs := 0
@@ -185,8 +189,9 @@ func multiplyRows(d Device, products []rowProducts) error {
 	return launchForward(d, "forward_gemv_three", Launch{GridX: blocks, Block: block, Early: true}, args...)
 }
 
-// Mantissas writes a matrix of n rows of k integers of 16 bits at w as a byte each to dst, and to shifts, of a byte for each row, what
-// MatMul has of that name. The uint32 at bad becomes 1 if a row has no such form. With dst of 0 nothing else is found out.
+// Mantissas writes a matrix of n rows of k integers of 16 bits at w in the form of one byte for each entry at dst, and one shift for
+// each row at shifts (MatMul.Shifts). If a row has no such form, the uint32 at bad becomes 1. If dst is 0, only the shifts and bad are
+// computed.
 func Mantissas(d Device, dst, shifts, bad, w Ptr, n, k int) error {
 	if n < 1 || k < 1 || shifts == 0 || bad == 0 || w == 0 {
 		return fmt.Errorf("mantissas of a matrix of %d×%d", n, k)
@@ -194,9 +199,10 @@ func Mantissas(d Device, dst, shifts, bad, w Ptr, n, k int) error {
 	return launchForward(d, "forward_mantissas", Launch{GridX: min(n, maxGrid), Block: block}, dst, shifts, bad, w, n, k)
 }
 
-// Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and
-// columns of a tile, the terms of it at a time, how many of these are worth a block, and the shared
-// memory of a block: twelve planes of rows.
+// Sizes of forward_planes and forward_gemm. A piece has planePiece rows and as many terms. A tile
+// has gemmTile rows and columns, and takes gemmDepth terms at a time; a block has at least
+// gemmShare of these portions to do. A block has gemmShared bytes of shared memory, for twelve
+// planes of rows.
 const (
 	planePiece = 64
 	gemmTile   = 128
@@ -205,28 +211,29 @@ const (
 	gemmShared = 12 * gemmTile * gemmDepth
 )
 
-// Sizes of products with vectors by rows: the rows of a warp, the terms that are worth one, and
-// how many keep a device busy.
+// Sizes of products with vectors by rows. A warp takes gemvRows rows, and at least gemvTerms
+// terms; gemvWarps warps keep a device busy.
 const (
 	gemvRows  = 2
 	gemvTerms = 1024
 	gemvWarps = 1 << 12
 
-	// Of those that are launched together: how many matrices there are at most, and the terms that are worth a warp.
+	// gemvTogether is how many matrices are multiplied in one launch at most; in such a launch a warp takes at least
+	// gemvPart terms.
 	gemvTogether = 3
 	gemvPart     = 512
 )
 
-// planes are matrices as planes of bytes, of which the uppermost is signed: byte p of entry
-// (i, c) of matrix b is at b·batch + p·plane + i·pitch + c.
+// planes are matrices whose entries are split into planes of bytes, of which the uppermost
+// is signed. Byte p of entry (i, c) of matrix b is at b·batch + p·plane + i·pitch + c.
 type planes struct {
 	at                  Ptr
 	n                   int
 	batch, plane, pitch int
-	own                 bool // to be freed
+	own                 bool // whether the memory is to be freed
 }
 
-// newPlanes returns the planes of matrices, as they are if that is how they lie.
+// newPlanes returns the planes of matrices. Matrices of aligned bytes are their own plane, and are not copied.
 func newPlanes(d Device, of planesOf) (planes, error) {
 	m, rows, k, batches, tb, tr, tk := of.m, of.rows, of.k, of.count, of.batch, of.row, of.col
 	if m.Width == 1 && m.Column == 1 && tb == 0 && tr == 0 && tk == 0 && (uint64(m.Ptr)|uint64(m.Row)|uint64(m.Batch)|uint64(k))%16 == 0 {
@@ -235,7 +242,7 @@ func newPlanes(d Device, of planesOf) (planes, error) {
 	p := planes{n: min(m.Width, of.bits/8+1), pitch: (k + planePiece - 1) / planePiece * planePiece, own: true}
 	p.plane = rows * p.pitch
 	p.batch = p.n * p.plane
-	if m.Batch == 0 && tb == 0 { // all the same
+	if m.Batch == 0 && tb == 0 { // all matrices are the same
 		p.batch, batches = 0, 1
 	}
 	var err error
@@ -256,20 +263,22 @@ func newPlanes(d Device, of planesOf) (planes, error) {
 	return p, nil
 }
 
+// free frees the memory, if newPlanes has allocated it.
 func (p *planes) free(d Device) {
 	if p.own {
 		d.Free(p.at)
 	}
 }
 
-// multiplyPlanes is MultiplyAdd on the tensor cores, byte by byte.
+// multiplyPlanes is MultiplyAdd on the tensor cores, which multiply bytes: it multiplies planes and adds up their
+// products.
 func multiplyPlanes(d Device, p MatMul, kept *Planes) (err error) {
 	defer must.Catch(&err)
 	t := &p.Tables
 	b := must.Get(kept.planes(d, planesOf{p.B, p.N, p.K, p.Batches, 31, t.BBatch, t.BRow, t.BColumn}))
 	a := must.Get(newPlanes(d, planesOf{p.A, p.M, p.K, p.Batches, p.XBits, t.ABatch, t.ARow, t.AColumn}))
 	defer a.free(d)
-	k := (p.K + 15) / 16 * 16 // beyond K one of the two has zeros
+	k := (p.K + 15) / 16 * 16 // beyond K at least one of the two has zeros
 	tiles := ((p.M-1)/gemmTile + 1) * ((p.N-1)/gemmTile + 1)
 	work := p.Batches * tiles * ((k-1)/gemmDepth + 1)
 	if a.n <= 2 && b.n <= 2 { // all pairs of planes at once
@@ -294,6 +303,7 @@ func launchForward(d Device, name string, l Launch, args ...any) error {
 	return launchOf(d, Kernel{"forward", name}, l, args...)
 }
 
+// launchOf launches a kernel with arguments of the types Ptr, int and int64.
 func launchOf(d Device, k Kernel, l Launch, args ...any) error {
 	words := make([]uint64, len(args))
 	for i, a := range args {
@@ -311,7 +321,7 @@ func launchOf(d Device, k Kernel, l Launch, args ...any) error {
 	return d.Launch(k, l, words...)
 }
 
-// Random fills 8·n bytes with a pseudo-random sequence that depends on the seed.
+// Random fills n 64-bit words with a pseudo-random sequence that depends on the seed.
 func Random(d Device, dst Ptr, n int, seed uint64) error {
 	if n < 1 || dst == 0 {
 		return fmt.Errorf("%d words of random bytes", n)

@@ -2,13 +2,14 @@ package kernels
 
 import "github.com/prove-model/prove-model/prover/math/field"
 
-// A Grid are sums over all x of a product A·B as a polynomial in k variables, of degree two in each:
-// 3^k values, those of the first variable at 0, then at 1, then its leading coefficients, each a Grid in
+// A Grid is a polynomial in the next k variables of a sumcheck: the product A·B, summed over all other
+// variables. Its degree in each variable is two. It has 3^k values: first those with the first
+// variable at 0, then those with it at 1, then the coefficients of its square. Each third is a Grid in
 // the other variables.
 type Grid []field.QM31
 
-// NewGrid reads one of 27 values from SumcheckThreeRoundsWords words, or the sum of several from as
-// many behind each other, which it overwrites.
+// NewGrid reads a Grid in three variables, 27 values, from SumcheckThreeRoundsWords words. If there
+// are several times as many words, it adds up these parts. It overwrites words.
 func NewGrid(words []uint64) Grid {
 	sum := words[:SumcheckThreeRoundsWords]
 	for part := words[SumcheckThreeRoundsWords:]; len(part) > 0; part = part[SumcheckThreeRoundsWords:] {
@@ -23,14 +24,15 @@ func NewGrid(words []uint64) Grid {
 	return g
 }
 
-// Values returns the value at 0, the value at 1, and the leading coefficient, of the sum over the other
-// variables, weighted with eq in the first len(eq) of them.
+// Values sums over all variables but the first, with eq weights in the first len(eq) of these, and
+// returns the resulting polynomial in the first variable: its value at 0, its value at 1, and its
+// leading coefficient.
 func (g Grid) Values(eq []field.QM31) (zero, one, top field.QM31) {
 	n := len(g) / 3
 	return g[:n].sum(eq), g[n : 2*n].sum(eq), g[2*n:].sum(eq)
 }
 
-// sum is over all variables, weighted with eq in the first of them.
+// sum sums over all variables, with eq weights in the first len(eq) of them.
 func (g Grid) sum(eq []field.QM31) field.QM31 {
 	if len(g) == 1 {
 		return g[0]
@@ -43,7 +45,8 @@ func (g Grid) sum(eq []field.QM31) field.QM31 {
 	return zero.Add(eq[0].Mul(one.Sub(zero)))
 }
 
-// Bind sets the first variable to r. It overwrites g.
+// Bind sets the first variable to r, and returns the Grid in the others. It overwrites g. With values a at 0, b at 1
+// and leading coefficient c, the value at r is a + r·(b − a − c) + r²·c.
 func (g Grid) Bind(r field.QM31) Grid {
 	n, square := len(g)/3, r.Mul(r)
 	for i := range n {

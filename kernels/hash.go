@@ -11,7 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
 )
 
-// keyed appends a key to the arguments of a kernel, two words each.
+// keyed appends a BLAKE3 key to the arguments of a kernel, two 32-bit words in each argument.
 func keyed(key *blake3.Key, args ...uint64) []uint64 {
 	for i := 0; i < len(key); i += 2 {
 		args = append(args, uint64(key[i])|uint64(key[i+1])<<32)
@@ -19,7 +19,7 @@ func keyed(key *blake3.Key, args ...uint64) []uint64 {
 	return args
 }
 
-// hasher is a kernel of a suite.
+// hasher returns the kernel for a suite: one of group poseidon2 or one of group blake3.
 func hasher(suite hash.Suite, poseidon2, blake3 string) Kernel {
 	if suite == hash.Blake3 {
 		return Kernel{"blake3", blake3}
@@ -27,7 +27,8 @@ func hasher(suite hash.Suite, poseidon2, blake3 string) Kernel {
 	return Kernel{"poseidon2", poseidon2}
 }
 
-// ColumnState is how many bytes a column HashColumns keeps between calls beside its digest.
+// ColumnState returns how many bytes HashColumns keeps for each column between calls, in addition to the column's
+// digest.
 func ColumnState(suite hash.Suite) int {
 	if suite == hash.Poseidon2 {
 		return SizeM31 * poseidon2.Width
@@ -35,12 +36,12 @@ func ColumnState(suite hash.Suite) int {
 	return 0
 }
 
-// HashColumns absorbs the next rows of a matrix of `total` rows of M31, of which
-// `absorbed` have been, into the hash of each column of a group
-// (hash.Columns). Row r of these is at words + 4·r·stride. All calls but
-// the last take a multiple of the suite's RowsAtOnce; the last writes a digest for each column.
-// Between calls state holds ColumnState bytes a column, and digests are its own too; state may be 0 if there is one call,
-// or ColumnState is.
+// HashColumns absorbs rows of a matrix of M31 into a hash of each column (hash.Columns). The matrix has `total` rows, of
+// which `absorbed` were absorbed by earlier calls. Row r of this call begins at words + 4·r·stride. All calls but the
+// last absorb a multiple of the suite's RowsAtOnce rows; the last one writes a digest for each column.
+//
+// Between calls, state holds ColumnState bytes for each column, and the digests must not be changed either. state may be
+// 0 if there is only one call, or if ColumnState is 0.
 func HashColumns(d Device, suite hash.Suite, digests, state, words Ptr, stride, columns, rows, absorbed, total int) error {
 	k := hasher(suite, "hash_columns", "blake3_columns")
 	if err := positive(k, columns, rows, total); err != nil {
@@ -58,7 +59,7 @@ func HashColumns(d Device, suite hash.Suite, digests, state, words Ptr, stride, 
 	return launchFor(d, k, columns, append([]uint64{uint64(digests), uint64(state)}, args...)...)
 }
 
-// DigestState is how many bytes a leaf of so many groups AbsorbDigests keeps between calls.
+// DigestState returns how many bytes AbsorbDigests keeps between calls for each leaf, if leaves have that many groups.
 func DigestState(suite hash.Suite, groups int) int {
 	if suite == hash.Poseidon2 {
 		return SizeDigest
@@ -68,11 +69,11 @@ func DigestState(suite hash.Suite, groups int) int {
 }
 
 // AbsorbDigests absorbs the digests of a group of rows, one for each of `columns`
-// columns, into the columns' leaves (hash.Leaves),
-// which are of `groups` groups, two at least, and have absorbed `absorbed`; or of one
-// less and a salt, which is the first group (hash.Suite.NewSaltedLeaves). The last
-// call writes the leaves, over the digests if they are the same. state holds
-// DigestState bytes a column between calls.
+// columns, into the columns' leaves (hash.Leaves). A leaf has `groups` groups, at least
+// two, of which `absorbed` were absorbed by earlier calls. If salted is set, the first
+// of the groups is a salt (hash.Suite.NewSaltedLeaves). The last call writes the
+// leaves, which may lie where the digests are. Between calls state holds DigestState
+// bytes for each column.
 func AbsorbDigests(d Device, suite hash.Suite, leaves, state, digests Ptr, columns, absorbed, groups int, salted bool) error {
 	k := hasher(suite, "absorb_digests", "blake3_digests").of(columns, groups-1)
 	k = k.unless(absorbed < 0 || absorbed >= groups || groups >= field.P, "of group %d of %d", absorbed, groups)
@@ -87,14 +88,14 @@ func AbsorbDigests(d Device, suite hash.Suite, leaves, state, digests Ptr, colum
 	return k.each(d, columns, append(args, salt)...)
 }
 
-// TreeDigests is the number of digests of a tree over 2^depth leaves.
+// TreeDigests returns the number of digests of a Merkle tree over 2^depth leaves.
 func TreeDigests(depth int) int { return 2<<depth - 1 }
 
-// TreeLayer is the index of the first digest of a layer, leaves being layer 0, in
-// a tree over 2^depth leaves whose layers lie one after the other.
+// TreeLayer returns the index of the first digest of a layer in a tree over 2^depth
+// leaves whose layers lie one after the other; layer 0 is the leaves.
 func TreeLayer(depth, layer int) int { return 2<<depth - 2<<(depth-layer) }
 
-// MerkleTree fills the layers of a tree over 2^depth leaves, which lie at nodes.
+// MerkleTree fills the upper layers of a tree over 2^depth leaves. The leaves lie at nodes, and the layers follow them.
 func MerkleTree(d Device, suite hash.Suite, nodes Ptr, depth int) (err error) {
 	defer must.Catch(&err)
 	for layer := range depth {
@@ -104,8 +105,8 @@ func MerkleTree(d Device, suite hash.Suite, nodes Ptr, depth int) (err error) {
 	return nil
 }
 
-// MerkleRoot sets dst to the root of the tree over 2^depth leaves without keeping
-// the tree. scratch has room for 3·2^(depth−2) digests, or one.
+// MerkleRoot sets dst to the root of the tree over 2^depth leaves without storing the
+// tree. scratch is room for 3·2^(depth−2) digests, and for at least one.
 func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int) (err error) {
 	defer must.Catch(&err)
 	if depth == 0 {
@@ -124,8 +125,8 @@ func MerkleRoot(d Device, suite hash.Suite, dst, leaves, scratch Ptr, depth int)
 	return nil
 }
 
-// MerkleLayer sets n digests at dst to the parents of the 2n at src
-// (hash.Suite.Parents), which they must not overlap.
+// MerkleLayer sets the n digests at dst to the parents (hash.Suite.Parents) of the 2n
+// digests at src. The two must not overlap.
 func MerkleLayer(d Device, suite hash.Suite, dst, src Ptr, n int) error {
 	args := []uint64{uint64(dst), uint64(src), uint64(n)}
 	if suite == hash.Blake3 {
@@ -134,13 +135,14 @@ func MerkleLayer(d Device, suite hash.Suite, dst, src Ptr, n int) error {
 	return hasher(suite, "merkle_layer", "blake3_layer").of(n).each(d, n, args...)
 }
 
-// GatherDigests sets dst to the digests of src with the n indexes, 64 bits each.
+// GatherDigests copies the n digests of src whose 64-bit indexes are given to dst.
 func GatherDigests(d Device, dst, src, indexes Ptr, n int) error {
 	return Kernel{"poseidon2", "gather_digests"}.of(n).each(d, n, uint64(dst), uint64(src), uint64(indexes), uint64(n))
 }
 
-// SearchNonce lowers the 64-bit number at best to the smallest of n nonces from
-// `first` on that do the work (hash.Work.Try), whose state is at state. It leaves best alone if there is none.
+// SearchNonce tries n nonces from first on for a proof of work (hash.Work.Try), whose state is at the address
+// state. If one of them does the work, it lowers the 64-bit number at best to the smallest such nonce; else it
+// leaves best unchanged.
 func SearchNonce(d Device, work *hash.Work, best, state Ptr, first, n uint64) error {
 	k := hasher(work.Suite, "search_nonce", "blake3_nonce")
 	if n < 1 || n > 1<<30 || work.Bits < 1 || work.Bits > 31 {

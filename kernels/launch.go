@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ErrSize is the reason a launcher fails with for sizes that its kernel cannot
-// take.
+// ErrSize is wrapped by the error of a function that is given sizes which its kernel
+// cannot take.
 var ErrSize = errors.New("kernels: sizes do not fit")
 
-// threads is the block size of kernels with one thread an element.
+// threads is the number of threads of a block of kernels with one thread for each element.
 const threads = 256
 
 // launchFor launches a kernel with a thread for each of n elements.
@@ -19,7 +19,7 @@ func launchFor(d Device, k Kernel, n int, args ...uint64) error {
 
 func perElement(n int) Launch { return Launch{GridX: (n + threads - 1) / threads, Block: threads} }
 
-// positive fails unless all numbers are.
+// positive returns an error unless all numbers are positive.
 func positive(k Kernel, sizes ...int) error {
 	for _, n := range sizes {
 		if n < 1 {
@@ -29,7 +29,7 @@ func positive(k Kernel, sizes ...int) error {
 	return nil
 }
 
-// sized is a kernel whose sizes have been checked: where they do not fit, launching it is the error.
+// sized is a kernel whose sizes have been checked. If they are wrong, launching it returns the error.
 type sized struct {
 	Kernel
 	err error
@@ -38,7 +38,7 @@ type sized struct {
 // of checks that sizes are positive.
 func (k Kernel) of(sizes ...int) sized { return sized{k, positive(k, sizes...)} }
 
-// unless has launching it be an error where what it is asked for is wrong in a way that the sizes alone do not say.
+// unless makes launching the kernel an error if `wrong` is set. format and args say what is wrong.
 func (k sized) unless(wrong bool, format string, args ...any) sized {
 	if k.err == nil && wrong {
 		k.err = fmt.Errorf("%w: %s %s", ErrSize, k.Name, fmt.Sprintf(format, args...))
@@ -46,6 +46,7 @@ func (k sized) unless(wrong bool, format string, args ...any) sized {
 	return k
 }
 
+// launch launches the kernel, or returns the error of its sizes.
 func (k sized) launch(d Device, l Launch, args ...uint64) error {
 	if k.err != nil {
 		return k.err
@@ -53,7 +54,7 @@ func (k sized) launch(d Device, l Launch, args ...uint64) error {
 	return d.Launch(k.Kernel, l, args...)
 }
 
-// each launches a thread for each of n elements.
+// each launches the kernel with a thread for each of n elements.
 func (k sized) each(d Device, n int, args ...uint64) error {
 	return k.launch(d, perElement(n), args...)
 }

@@ -17,27 +17,27 @@ import (
 	"gorgonia.org/cu"
 )
 
-// A group is a module on the device, loaded once.
+// A group is a module of kernels that is loaded on the device once.
 type group struct {
 	once   sync.Once
 	module cu.Module
 	err    error
 }
 
-// A function is a kernel that has been looked up.
+// A function is a kernel that has been found in its module.
 type function struct {
 	handle libcuda.Function
 	mu     sync.Mutex
-	shared int // dynamic shared memory it may use
+	shared int // how much dynamic shared memory it may use, in bytes
 }
 
-// Load compiles groups, or takes them from the cache, and loads them, so that
-// their first launch does not wait for that. Without names it loads all.
+// Load compiles groups of kernels, or takes them from the cache, and loads them, so
+// that their first launch need not wait. Without names it loads all groups.
 func (e *Executor) Load(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		names = Groups()
 	}
-	// Beside each other: the compiler is slow and uses one core.
+	// Groups are compiled at the same time, since the compiler is slow and uses one core.
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, name := range names {
@@ -49,9 +49,9 @@ func (e *Executor) Load(ctx context.Context, names ...string) error {
 	return g.Wait()
 }
 
-// group returns a group's module. It is compiled once, whoever asks; the
-// others wait. A context that ends before the compilation begins is not held
-// against the group.
+// group returns a group's module. The first call compiles it, and other calls wait for
+// that. If a context ends before the compilation begins, later calls still compile the
+// group.
 func (e *Executor) group(ctx context.Context, name string) (*group, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -62,6 +62,7 @@ func (e *Executor) group(ctx context.Context, name string) (*group, error) {
 	return g, g.err
 }
 
+// load compiles a group and loads it on the device.
 func (e *Executor) load(name string) (_ cu.Module, err error) {
 	defer must.Catch(&err)
 	src := must.Get(Source(name))
@@ -80,6 +81,7 @@ func (e *Executor) load(name string) (_ cu.Module, err error) {
 	return m, nil
 }
 
+// function returns a kernel, and loads its group if needed.
 func (e *Executor) function(k Kernel) (*function, error) {
 	if f, ok := e.found.Load(k); ok {
 		return f.(*function), nil
@@ -96,8 +98,8 @@ func (e *Executor) function(k Kernel) (*function, error) {
 	return entry.(*function), nil
 }
 
-// reserve lets f use so much dynamic shared memory; the driver wants to be
-// asked for more than 48 KB.
+// reserve lets f use so much dynamic shared memory. The driver must be asked for more
+// than 48 KB.
 func (e *Executor) reserve(f *function, shared int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,14 +121,16 @@ func (e *Executor) Launch(k Kernel, l Launch, args ...uint64) error {
 	return e.launch(libcuda.Launch, k, l, args)
 }
 
-// LaunchCooperative is Launch with all blocks running at once, so that they may
-// wait for each other. It fails if they do not fit on the device.
+// LaunchCooperative is Launch with all blocks running at the same time, so that they
+// may wait for each other. It fails if the blocks do not fit on the device together.
 func (e *Executor) LaunchCooperative(k Kernel, l Launch, args ...uint64) error {
 	return e.launch(libcuda.LaunchCooperative, k, l, args)
 }
 
 type launcher func(ctx libcuda.Context, f libcuda.Function, grid, block [3]uint32, shared uint32, s libcuda.Stream, args []uint64) error
 
+// launch checks a launch and enqueues it. A launch with Early in a recording, right behind another kernel, may begin
+// before that kernel has ended, on devices of compute capability 9 and above.
 func (e *Executor) launch(launch launcher, k Kernel, l Launch, args []uint64) (err error) {
 	defer must.Catch(&err)
 	must.OK(e.Err())

@@ -5,37 +5,38 @@ import (
 	"fmt"
 )
 
-// Peer is a Device whose queue can wait for that of another device, and copy from its
-// memory, without the host. Functions of the same names do it for any two devices.
+// Peer is a Device whose queue can wait for the queue of another device, and copy from
+// its memory, without the host. The functions After and CopyFrom do the same for any
+// two devices.
 type Peer interface {
 	Device
-	// After has all that is enqueued from now on done after what is in the queue of
-	// another device now. It does not wait.
+	// After makes all that is enqueued from now on wait for what is in the queue of
+	// another device now. After itself does not wait.
 	After(other Device) error
-	// CopyFrom copies bytes from src of another device to dst. What writes to src has been
-	// done, or this queue comes after it (After); the memory at src stays until this queue
-	// has been waited for.
+	// CopyFrom copies bytes from src on another device to dst. The operations that write
+	// to src must be done already, or this queue must have been told to wait for them
+	// (After). The memory at src must not be freed before this queue has been waited for.
 	CopyFrom(dst Ptr, other Device, src Ptr, bytes int) error
 }
 
-// ErrNoPeer is what a method of Peer fails with, before it does anything, where there is
-// no way but through the host.
+// ErrNoPeer is the error of the methods of Peer if the two devices can reach each other
+// only through the host. Nothing has been done then.
 var ErrNoPeer = errors.New("the devices do not reach each other")
 
-// SourceError is an error of the other device in After and CopyFrom.
+// SourceError is an error of the other device, the one that is waited for or read from, in After and CopyFrom.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return fmt.Sprintf("the device that is read from: %v", e.Err) }
 
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Wrapper is a Device that stands for another one, whose memory and queue are its own.
+// Wrapper is a Device that passes operations on to another one, and uses its memory and queue.
 type Wrapper interface {
 	Device
 	Beneath() Device
 }
 
-// Base returns the device that a device stands for, itself if it stands for none.
+// Base returns the device beneath all wrappers of a device, which is the device itself if it is no Wrapper.
 func Base(d Device) Device {
 	if w, ok := d.(Wrapper); ok {
 		return Base(w.Beneath())
@@ -43,7 +44,7 @@ func Base(d Device) Device {
 	return d
 }
 
-// PeerOf returns the first device that is a Peer of those that d stands for, nil if none is.
+// PeerOf returns the first Peer among d and the devices beneath it, nil if there is none.
 func PeerOf(d Device) Peer {
 	switch d := d.(type) {
 	case Peer:
@@ -54,9 +55,9 @@ func PeerOf(d Device) Peer {
 	return nil
 }
 
-// After has all that is enqueued on d from now on done after what is in the queue of
-// another device now, for which it waits if there is no other way. An error of the other
-// device is a SourceError.
+// After makes all that is enqueued on d from now on wait for what is in the queue of
+// another device now. If there is no other way, After waits for the other device itself.
+// An error of the other device is a SourceError.
 func After(d, other Device) error {
 	if Base(d) == Base(other) {
 		return nil
@@ -72,8 +73,9 @@ func After(d, other Device) error {
 	return nil
 }
 
-// CopyFrom copies bytes from src of another device to dst of d, as Peer does, or through
-// the host if there is no other way. An error of the other device is a SourceError.
+// CopyFrom copies bytes from src on another device to dst on d, as Peer.CopyFrom does,
+// or through the host if there is no other way. An error of the other device is a
+// SourceError.
 func CopyFrom(d Device, dst Ptr, other Device, src Ptr, bytes int) error {
 	if Base(d) == Base(other) {
 		return d.Copy(dst, src, bytes)

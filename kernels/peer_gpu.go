@@ -11,8 +11,8 @@ import (
 
 var _ Peer = (*Executor)(nil)
 
-// mark is an event of an executor's queue, for other queues to wait for. It is made when
-// first wanted, and lives as long as the executor.
+// mark is an event of an executor's queue that other queues wait for. It is made when
+// first needed, and lives as long as the executor.
 type mark struct {
 	mu    sync.Mutex
 	event libcuda.Event
@@ -34,7 +34,7 @@ func (e *Executor) After(other Device) error {
 	if err := o.Err(); err != nil {
 		return &SourceError{err}
 	}
-	// What has been told to wait for an event does not mind its being recorded again.
+	// A queue that was told to wait for an event is not affected when the event is recorded again.
 	m := &o.mark
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +44,7 @@ func (e *Executor) After(other Device) error {
 	return e.note(libcuda.Wait(e.ctx, e.stream, m.event))
 }
 
-// record sets the executor's mark behind all that is enqueued. The caller holds its lock.
+// record records the executor's mark behind all that is enqueued. The caller holds the mark's lock.
 func (e *Executor) record() (err error) {
 	m := &e.mark
 	if !m.made {
@@ -62,8 +62,8 @@ func (e *Executor) record() (err error) {
 	return libcuda.Record(e.ctx, m.event, e.stream)
 }
 
-// CopyFrom is described at Peer. ErrNoPeer says that the driver does not let the GPUs
-// reach each other.
+// CopyFrom is described at Peer. The error is ErrNoPeer if the driver does not let the
+// GPUs reach each other.
 func (e *Executor) CopyFrom(dst Ptr, other Device, src Ptr, bytes int) error {
 	o, ok := Base(other).(*Executor)
 	if !ok {
@@ -84,8 +84,8 @@ func (e *Executor) CopyFrom(dst Ptr, other Device, src Ptr, bytes int) error {
 	return e.note(libcuda.CopyPeer(e.ctx, uint64(dst), o.ctx, uint64(src), bytes, e.stream))
 }
 
-// reaches says whether the card may read what is in the pool of another one, which the
-// driver is asked to allow when that is first wanted.
+// reaches says whether the card can read memory in the pool of another one. The first
+// call asks the driver to allow it.
 func (c *card) reaches(other *card) bool {
 	allow, _ := c.peers.LoadOrStore(other, sync.OnceValue(func() bool {
 		can, err := libcuda.CanAccessPeer(c.info.Index, other.info.Index)

@@ -10,14 +10,14 @@ import (
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 )
 
-// Pinned is host memory that the device reads and writes at the same address.
+// Pinned is host memory that the device can read and write, at the same address.
 type Pinned struct {
 	e *Executor
 	b []byte
 }
 
-// Pin allocates n > 0 bytes of it. A kernel's writes are there once Sync has
-// returned.
+// Pin allocates n > 0 bytes of pinned memory. What a kernel writes there can be read
+// once Sync has returned.
 func (e *Executor) Pin(n int) (*Pinned, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("pinned memory of %d bytes", n)
@@ -35,7 +35,7 @@ func (e *Executor) Pin(n int) (*Pinned, error) {
 // Bytes returns the memory, which must not be used after Close.
 func (p *Pinned) Bytes() []byte { return p.b }
 
-// Ptr returns its address for a kernel.
+// Ptr returns the memory's address for a kernel.
 func (p *Pinned) Ptr() Ptr { return Ptr(uintptr(unsafe.Pointer(&p.b[0]))) }
 
 // Close waits for the queue and frees the memory.

@@ -2,12 +2,12 @@ package kernels
 
 import "github.com/prove-model/prove-model/prover/math/hash"
 
-// Sizes in bytes of what this package's kernels read and write.
+// Sizes in bytes of data that the kernels of this package read and write.
 const (
 	SizeM31    = 4
 	SizeQM31   = 16
 	SizeDigest = hash.DigestBytes
-	SizeSum    = 32 // a sum in K that is being added up: four 64-bit words
+	SizeSum    = 32 // a sum over K that is not reduced: four 64-bit words
 )
 
 // PermuteMany permutes n states of 16 M31 each, in place.

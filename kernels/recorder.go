@@ -4,8 +4,8 @@ package kernels
 type Recorder interface {
 	Device
 	// Record records what f enqueues, launches and copies on the device, instead of running it. f must not allocate, free, upload,
-	// download or wait, and launches only what has been launched before; addresses are recorded as they are. Nothing else may use this
-	// queue of the device meanwhile.
+	// download or wait, and may launch only kernels that have been launched before. Addresses are recorded as they are. Nothing else
+	// may use this queue of the device meanwhile.
 	Record(f func() error) (Recording, error)
 }
 

@@ -6,14 +6,14 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Integers is a dense array of signed integers on the device, Width bytes each:
-// 1, 2 or 4.
+// Integers is a dense array of signed integers on the device. Width is the size of one
+// in bytes: 1, 2 or 4.
 type Integers struct {
 	At    Ptr
 	Width int
 }
 
-// typeName names integers of that many bytes in the names of kernels.
+// typeName returns the name of integers of that many bytes in the names of kernels.
 func typeName(width int) (string, error) {
 	if width != 1 && width != 2 && width != 4 {
 		return "", fmt.Errorf("integers of %d bytes", width)
@@ -21,15 +21,16 @@ func typeName(width int) (string, error) {
 	return fmt.Sprintf("i%d", 8*width), nil
 }
 
-// Binding is the middle axes of a tensor of Outer × N × Inner entries, to be
-// bound to N weights (QM31) at Weights.
+// Binding describes the middle axes of a tensor of Outer × N × Inner entries, which are
+// bound to N weights in QM31, at Weights.
 type Binding struct {
 	Outer, N, Inner int
 	Weights         Ptr
-	// NoTensor keeps the work off the tensor cores, for comparisons.
+	// NoTensor keeps the work off the tensor cores, for comparisons in benchmarks and tests.
 	NoTensor bool
 }
 
+// check refuses sizes that kernels do not take.
 func (b *Binding) check() error {
 	if b.Outer < 1 || b.N < 1 || b.Inner < 1 || b.Outer > 1<<40/b.N/b.Inner {
 		return fmt.Errorf("binding of %d × %d × %d entries", b.Outer, b.N, b.Inner)
@@ -37,24 +38,25 @@ func (b *Binding) check() error {
 	return nil
 }
 
-// parts cuts n indices into parts, each a multiple of `unit` and at most `most`,
-// so that with `blocks` blocks for each there are about `want` blocks in all.
+// parts divides n indices into `count` parts of `chunk` indices. chunk is a multiple of
+// unit, and at most `most`. With `blocks` blocks for each part there are about `want`
+// blocks in all.
 func parts(n, blocks, want, unit, most int) (chunk, count int) {
 	chunk = max(1, n*blocks/want)
 	chunk = min((chunk+unit-1)/unit*unit, most)
 	return chunk, (n + chunk - 1) / chunk
 }
 
-// maxTerms is how many unreduced products a thread may add up (add_product).
+// maxTerms is how many products a thread may add up before it must reduce the sum (add_product).
 const maxTerms = 1 << 13
 
-// RestrictInt sets the Outer·Inner elements of K at out to
-// Σ_d Weights[d]·in[p][d][s].
+// RestrictInt binds the middle axes of a tensor of integers: it sets the Outer·Inner
+// elements of K at out to Σ_d Weights[d]·in[p][d][s], for p < Outer and s < Inner.
 func RestrictInt(d Device, out Ptr, in Integers, b Binding) (err error) {
 	defer must.Catch(&err)
 	suffix := must.Get(typeName(in.Width))
 	must.OK(b.check())
-	// Rows of the matrix that the tensor cores read must be aligned.
+	// The tensor cores read rows of the matrix that must be aligned to 16 bytes.
 	row := b.Inner
 	if b.Inner == 1 {
 		row = b.N
@@ -88,14 +90,15 @@ func RestrictField(d Device, out, in Ptr, b Binding) error {
 	})
 }
 
-// columns is a launch of a thread for each of `pieces` pieces of a row.
+// columns is a launch with a thread for each of `pieces` pieces of a row of Inner entries.
 func (b *Binding) columns(pieces int) (l Launch, chunk int) {
 	blocks := (b.Outer*pieces + sumBlock - 1) / sumBlock
 	chunk, count := parts(b.N, blocks, sumBlocks, 64, maxTerms)
 	return Launch{GridX: blocks, GridY: count, Block: sumBlock}, chunk
 }
 
-// withSums lets f add to n sums of zero and sets out to what they stand for.
+// withSums allocates n sums, which are zero, lets f add to them, and sets the n elements of K at out to the sums
+// reduced modulo p.
 func withSums(d Device, out Ptr, n int, f func(sums Ptr) error) (err error) {
 	defer must.Catch(&err)
 	sums := must.Get(AllocSlice[uint64](d, SumWords*n))
@@ -105,13 +108,13 @@ func withSums(d Device, out Ptr, n int, f func(sums Ptr) error) (err error) {
 	return d.Launch(Kernel{"restrict", "restrict_finish"}, Cover(n), uint64(out), uint64(sums), uint64(n))
 }
 
-// restrictTensor is RestrictInt on the tensor cores, for int8.
+// restrictTensor is RestrictInt on the tensor cores, for integers of 8 bits.
 func restrictTensor(d Device, out, in Ptr, b Binding) (err error) {
 	defer must.Catch(&err)
 	packed := must.Get(AllocSlice[uint32](d, (b.N+63)/64*256))
 	defer d.Free(packed)
 	must.OK(d.Launch(Kernel{"restrict", "restrict_pack"}, Cover((b.N+63)/64*256), uint64(packed), uint64(b.Weights), uint64(b.N)))
-	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
+	// A product of two signed bytes is below 2^15 in absolute value, so a sum of 2^16 of them fits into an int32.
 	const maxTerms = 1 << 16
 	var k Kernel
 	var l Launch
@@ -138,19 +141,21 @@ func restrictTensor(d Device, out, in Ptr, b Binding) (err error) {
 	})
 }
 
-// Blocks of the two kernels that a device of 132 processors runs at once: there
-// is no use in more parts.
+// rowBlocks and columnBlocks are how many blocks of the two kernels on tensor cores run
+// at once on a device of 132 processors. More parts than give these numbers of blocks
+// are of no use.
 const (
 	rowBlocks    = 132 * 4
 	columnBlocks = 132 * 3
 )
 
-// Layout is a tensor's axes in the order of a table: dimensions, and steps in
-// the dense tensor. Every axis is padded to a power of two in the table.
+// Layout describes the axes of a tensor in the order of a table: their dimensions, and
+// the steps between neighbours in the dense tensor. In the table every axis is padded
+// to a power of two.
 type Layout struct{ Dims, Steps []int }
 
-// ArrangeInt writes the table of the layout's MLE, PaddedSize(Dims) elements of
-// K, from integers.
+// ArrangeInt writes the table of the MLE of a tensor of integers, in the order of the
+// layout: PaddedSize(Dims) elements of K.
 func ArrangeInt(d Device, out Ptr, in Integers, l Layout) (err error) {
 	defer must.Catch(&err)
 	return l.arrange(d, "restrict_arrange_"+must.Get(typeName(in.Width)), out, in.At)
@@ -171,7 +176,7 @@ func (l Layout) arrange(d Device, kernel string, out, in Ptr) error {
 	return d.Launch(Kernel{"restrict", kernel}, Cover(n), append(args, steps...)...)
 }
 
-// words returns dimensions and steps as kernels take them.
+// words returns the dimensions and the steps as arguments of kernels.
 func (l Layout) words() (dims, steps []uint64, err error) {
 	if dims, _, err = axes(l.Dims); err != nil {
 		return nil, nil, err

@@ -7,31 +7,32 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// Restriction is one of many small tensors of which tables are made at once: In, of
-// Outer × N × Inner entries, with the axes in the middle bound, of dimensions Dims and N entries
-// together, or with N = 0 none.
+// Restriction is one of many small tensors whose tables are made together. In has Outer × N ×
+// Inner entries. The middle axes, of dimensions Dims with N entries in all, are bound to Point;
+// if N = 0 there are none.
 type Restriction struct {
 	Out    Ptr // PaddedSize(Layout.Dims) elements of K
 	In     Integers
-	Bound  Binding // its Weights are not read
+	Bound  Binding // its Weights are not used
 	Dims   []int
 	Point  []field.QM31 // ⌈log2 d⌉ coordinates of each of Dims
-	Layout Layout       // the kept axes in the order of the table, with steps as if there were no others
+	Layout Layout       // the kept axes in the order of the table, with the steps in a tensor of these axes alone
 }
 
-// The words of a job of restrict_jobs and of one of arrange_jobs.
+// restrictJob and arrangeJob are the numbers of words of a job of the kernels restrict_jobs and arrange_jobs.
 const (
 	restrictJob = 10
 	arrangeJob  = 5 + 2*MaxAxes
 )
 
-// The entries of a bound index that a block of restrict_jobs adds up.
+// rowChunk and columnChunk are how many entries of the bound index a block of restrict_jobs adds up, if Inner is 1 and
+// if it is not.
 const (
 	rowChunk    = 4096
 	columnChunk = 64
 )
 
-// Scratch returns the bytes that Restrict takes for a restriction beside others.
+// Scratch returns how many bytes of device memory Restrict takes for this restriction while it runs.
 func (r *Restriction) Scratch() int {
 	if r.Bound.N == 0 {
 		return 8 * arrangeJob
@@ -39,8 +40,8 @@ func (r *Restriction) Scratch() int {
 	return 8*(tensorJob+restrictJob+arrangeJob) + 16*(len(r.Point)+r.Bound.N) + 8*SumWords*r.Bound.Outer*r.Bound.Inner
 }
 
-// Restrict makes the tables of at least one restriction: three launches in all, where those of RestrictInt
-// and ArrangeInt are so small that most of their time would be that of a launch.
+// Restrict makes the tables of restrictions, at least one, in three launches. For tables so small that
+// RestrictInt and ArrangeInt would spend most of their time on launches.
 func Restrict(d Device, list []Restriction) (err error) {
 	defer must.Catch(&err)
 	var j restrictJobs
@@ -82,13 +83,15 @@ func Restrict(d Device, list []Restriction) (err error) {
 	return d.Launch(Kernel{"restrict", "arrange_jobs"}, Launch{GridX: j.arrangeBlocks, Block: threads}, uint64(arranges), uint64(len(list)))
 }
 
-// restrictJobs are the jobs of Restrict's launches, and where what the next restriction takes begins.
+// restrictJobs collects the jobs of Restrict's launches. point, weights and sums are where the data of the next
+// restriction begin on the device.
 type restrictJobs struct {
 	points, tensors, restricts, arranges    []uint64
 	eqBlocks, restrictBlocks, arrangeBlocks int
 	point, weights, sums                    Ptr
 }
 
+// add adds the jobs of a restriction.
 func (j *restrictJobs) add(r *Restriction) (err error) {
 	defer must.Catch(&err)
 	must.Get(typeName(r.In.Width))
@@ -106,7 +109,7 @@ func (j *restrictJobs) add(r *Restriction) (err error) {
 			j.points = append(j.points, low, high)
 		}
 		outer, inner := r.Bound.Outer, r.Bound.Inner
-		blocks, chunk := (outer+7)/8, rowChunk // ROWS
+		blocks, chunk := (outer+7)/8, rowChunk // a block takes 8 rows, ROWS of restrict.cu
 		if inner > 1 {
 			blocks, chunk = (outer*((inner+3)/4)+sumBlock-1)/sumBlock, columnChunk
 		}

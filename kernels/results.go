@@ -7,20 +7,20 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// errNothing is what Wait fails with where a launch has left words of a result buffer absent.
+// errNothing is the error of Wait if a launch has not written all words of a result buffer.
 var errNothing = errors.New("result buffer: the launch left nothing")
 
 // deviceBuffer is a ResultBuffer in ordinary memory of a device.
 type deviceBuffer struct {
 	d     Device
-	at    Ptr // of the box, and then of how many blocks are done, and of the sums
+	at    Ptr // the words of the buffer, followed by a counter of finished blocks, and by the sums
 	words int
-	// posted says that a launch has got the box and its words have not been taken.
+	// posted says that a launch was given the buffer, and Wait has not taken its numbers yet.
 	posted bool
 }
 
-// NewDeviceBuffer returns a result buffer in memory that it allocates on d, for
-// devices without any that the host can read.
+// NewDeviceBuffer returns a result buffer in memory of the device d, for devices
+// without memory that the host can read.
 func NewDeviceBuffer(d Device, words int) (_ ResultBuffer, err error) {
 	defer must.Catch(&err)
 	m := &deviceBuffer{d: d, words: words, at: must.Get(AllocSlice[uint64](d, 2*words+1))}
@@ -34,7 +34,7 @@ func NewDeviceBuffer(d Device, words int) (_ ResultBuffer, err error) {
 	return m, nil
 }
 
-// empty makes the first n words absent.
+// empty sets the first n words to absent.
 func (m *deviceBuffer) empty(n int) error {
 	return UploadSlice(m.d, m.at, slices.Repeat([]uint64{absent}, n))
 }
@@ -45,7 +45,7 @@ func (m *deviceBuffer) Words() int { return m.words }
 // Post implements ResultBuffer.
 func (m *deviceBuffer) Post() Post {
 	if m.posted {
-		_ = m.empty(m.words) // of what was not waited for; an error comes again
+		_ = m.empty(m.words) // drops numbers that nobody has waited for; a later call reports an error
 	}
 	m.posted = true
 	done := At[uint64](m.at, m.words)

@@ -17,11 +17,11 @@ import (
 // pinnedBuffer is a ResultBuffer in host memory that the device writes to.
 type pinnedBuffer struct {
 	pinned *Pinned
-	sums   Ptr // on the device: how many blocks are done, and as many numbers as there is room for
+	sums   Ptr // on the device: a counter of finished blocks, then as many words as the buffer has
 	words  []uint64
-	// posted says that a launch has got the box and its words have not been taken.
+	// posted says that a launch was given the buffer, and Wait has not taken its numbers yet.
 	posted bool
-	// event is for block.
+	// event is the event that block waits for.
 	event    cu.Event
 	hasEvent bool
 }
@@ -49,7 +49,7 @@ func (e *Executor) NewResultBuffer(words int) (ResultBuffer, error) {
 // Words implements ResultBuffer.
 func (m *pinnedBuffer) Words() int { return len(m.words) }
 
-// empty makes all words absent.
+// empty sets all words to absent.
 func (m *pinnedBuffer) empty() {
 	for i := range m.words {
 		m.words[i] = absent
@@ -58,21 +58,21 @@ func (m *pinnedBuffer) empty() {
 
 // Post implements ResultBuffer.
 func (m *pinnedBuffer) Post() Post {
-	if m.posted { // what was not waited for may still come, and is not what the next launch leaves
-		_ = m.pinned.e.Sync() // an error comes again
+	if m.posted { // numbers that nobody has waited for may still come, and must not be taken for those of the next launch
+		_ = m.pinned.e.Sync() // a later call reports the error
 		m.empty()
 	}
 	m.posted = true
 	return NewPost(At[uint64](m.sums, 1), m.pinned.Ptr(), m.sums)
 }
 
-// looks is how often Wait looks before it asks the driver: some milliseconds.
+// looks is how often Wait looks at a word before it asks the driver: this takes some milliseconds.
 const looks = 1 << 20
 
-// spin is how long Wait looks beside other streams before it leaves the processor to them until
-// the queue is empty: longer where there are processors for all, as to be woken takes as long
-// as three launches. (mobilenet_v2 on an H100 with 16 processors and 4 streams: 88 ms with 20 µs,
-// 72 with 1 ms.)
+// spin is how long Wait keeps looking, if the device has several streams, before it frees the
+// processor and sleeps until the queue is empty. It is longer if there are processors for all
+// streams, since waking up takes as long as three launches. (mobilenet_v2 on an H100 with 16
+// processors and 4 streams: 88 ms with 20 µs, 72 with 1 ms.)
 var spin = func() time.Duration {
 	if runtime.NumCPU() >= 8 {
 		return 200 * time.Microsecond
@@ -102,8 +102,9 @@ func (m *pinnedBuffer) Wait(dst []uint64) error {
 	return nil
 }
 
-// look is what is done when words have been absent so often since then: now and then the driver is asked,
-// which knows of errors and when the queue is empty.
+// look is called when a word was absent, for the looked-th time since `began`. From time to time it asks
+// the driver, which knows about errors and when the queue is empty. waited says that the queue has been
+// waited for.
 func (m *pinnedBuffer) look(looked int, began time.Time) (waited bool, err error) {
 	e := m.pinned.e
 	switch {
@@ -115,7 +116,7 @@ func (m *pinnedBuffer) look(looked int, began time.Time) (waited bool, err error
 	return false, nil
 }
 
-// block waits for the queue without taking the processor.
+// block waits until the queue is empty, without using the processor.
 func (m *pinnedBuffer) block() (err error) {
 	defer must.Catch(&err)
 	e := m.pinned.e

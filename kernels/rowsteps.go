@@ -5,11 +5,12 @@ import (
 	"math"
 )
 
-// A RowLaunch are chains of a row's steps among records that are on a device.
+// A RowLaunch describes chains of steps on a row, whose records are on a device.
 type RowLaunch struct{ at, chains, words, blocks, threads, shared int }
 
-// Sizes of steps_row: the threads of a block whose chains have sums that warps add up, and of one whose chains have none, the blocks up
-// to which such sums are worth twice as many, the bytes of a block's values in shared memory, and of all that may be there.
+// Sizes of steps_row. rowThreads is the number of threads of a block, rowSumThreads that of a block whose chains have sums that warps
+// add up; with at most rowFewBlocks blocks, such blocks have twice as many threads. rowValues is the size in bytes of a block's values
+// in shared memory, and rowShared that of all data that may be there.
 const (
 	rowSumThreads = 256
 	rowThreads    = 128
@@ -18,9 +19,9 @@ const (
 	rowShared     = 96 << 10
 )
 
-// AddRow adds a launch of chains that do not depend on each other, for a row: their look-ups are not counted, and their keys go nowhere.
-// What a step of a chain reads of another it reads by terms of one summand. Steps are checked only as far as what their tensors are made
-// of.
+// AddRow adds a launch of chains, none of which depends on another, that compute a row. Their look-ups are not counted, and their keys
+// are not stored. If a step of a chain reads the result of another step of it, its term must have one summand. AddRow checks numbers
+// of entries, summands and operands, and nothing else of the steps.
 func (r *Records) AddRow(chains ...Chain) (RowLaunch, error) {
 	l := RowLaunch{chains: len(chains), threads: rowThreads}
 	var jobs []int64
@@ -54,19 +55,20 @@ func (r *Records) AddRow(chains ...Chain) (RowLaunch, error) {
 	return l, nil
 }
 
-// rowChain is a chain as steps_row takes it.
+// rowChain is a chain in the form that steps_row takes.
 type rowChain struct {
 	n        int
-	loads    map[string]int // numbers of operands, from one on, by their words
+	loads    map[string]int // numbers of operands, from 1 on, by the words that describe them
 	operands [][]int64
-	adds     [][]int64 // sums: those for warps first, then those for threads
-	wides    int
+	adds     [][]int64 // sums: first those that warps add up, then those of single threads
+	wides    int       // how many of adds warps add up
 	steps    []rowStep
-	made     map[Ptr]rowValue // what steps of the chain make
-	results  []Result         // by their numbers, behind the operands
+	made     map[Ptr]rowValue // results of the chain's steps, by their addresses
+	results  []Result         // by number; in shared memory they follow the operands
 }
 
-// rowStep is a step of a rowChain, by the numbers of values and sums.
+// rowStep is a step of a rowChain, which refers to values and sums by their numbers. Steps of a level do not depend on
+// each other, only on lower levels.
 type rowStep struct {
 	*Step
 	level            int
@@ -77,15 +79,17 @@ type rowStep struct {
 	least, rows, cut int
 }
 
+// rowTerm is coef·a·b.
 type rowTerm struct {
 	coef int64
 	a, b rowValue
 }
 
-// rowValue is a value in shared memory: operand number `load`, or result number `result`, from one on; the zero one is 1.
+// rowValue is a value in shared memory: an operand, by its number `load`, or a result, by its number `result`, both
+// counted from 1. The zero rowValue stands for the constant 1. level is that of the step that makes a result.
 type rowValue struct{ load, result, level int }
 
-// add takes the steps of a chain.
+// add adds the steps of a chain.
 func (x *rowChain) add(c Chain) error {
 	if len(c) == 0 {
 		return fmt.Errorf("%w: an empty chain", ErrSize)
@@ -133,11 +137,11 @@ func (x *rowChain) add(c Chain) error {
 	return nil
 }
 
-// finish adds what a step has besides its accumulator.
+// finish adds what a step has in addition to its accumulator: a denominator, a table, results.
 func (x *rowChain) finish(y *rowStep) {
 	if y.Kind == DivideStep {
 		v := x.value(&Operand{Integers: y.Den}, 0, y)
-		y.terms = append(y.terms, rowTerm{a: v}) // times zero, so that it has a number
+		y.terms = append(y.terms, rowTerm{a: v}) // a term with coefficient 0, which gives the denominator a number
 		y.den = len(y.terms)
 	}
 	if t := y.Table; t != nil {
@@ -158,7 +162,8 @@ func (x *rowChain) finish(y *rowStep) {
 	}
 }
 
-// value is an operand of a step, which comes after what makes it.
+// value returns the value that an operand of a step reads. If a step of the chain makes it, y gets a higher level than
+// that step.
 func (x *rowChain) value(o *Operand, fill int64, y *rowStep) rowValue {
 	if v, ok := x.made[o.At]; ok && o.InPlace() {
 		y.level = max(y.level, v.level+1)
@@ -173,7 +178,11 @@ func (x *rowChain) value(o *Operand, fill int64, y *rowStep) rowValue {
 	return rowValue{load: x.loads[key]}
 }
 
-// words returns the chain's records, how many entries a block has, and the bytes of shared memory.
+// words returns the chain's records, the number of entries of a block, and the bytes of shared memory of a block.
+//
+// The records begin with a head of 8 words, sizes and offsets. Lists follow: of results (2 words each), of the offsets
+// of operands and of sums, of the first and last step of each level, and of the offsets of steps; then the records that
+// these offsets name. Behind them, a block has its values and its sums in shared memory.
 func (x *rowChain) words() (w []int64, each, shared int) {
 	count := 1 + len(x.operands) + len(x.results)
 	each = (x.n + stepBlocks - 1) / stepBlocks
@@ -233,12 +242,12 @@ func (x *rowChain) words() (w []int64, each, shared int) {
 	w = append(append(w, make([]int64, at-len(w))...), records...)
 	shared = 8 * parts
 	if x.wides > 0 {
-		shared += 8 * 2 * rowSumThreads / 32 // a part for each warp
+		shared += 8 * 2 * rowSumThreads / 32 // one partial sum for each warp
 	}
 	return w, each, shared
 }
 
-// words returns the record of a step.
+// words returns the record of a step. A value is named by its offset in shared memory: batch entries for each number.
 func (y *rowStep) words(x *rowChain, batch int) []int64 {
 	number := func(v rowValue) int {
 		switch {
@@ -273,10 +282,10 @@ func (y *rowStep) words(x *rowChain, batch int) []int64 {
 	return append(w, pairs(sums)...)
 }
 
-// pair is two numbers of 32 bits in a word.
+// pair returns two 32-bit numbers in one word.
 func pair(low, high int) int64 { return int64(uint32(low)) | int64(high)<<32 }
 
-// pairs are numbers of 32 bits, two in a word.
+// pairs returns 32-bit numbers, two in each word.
 func pairs[T int | int32](v []T) []int64 {
 	w := make([]int64, (len(v)+1)/2)
 	for i, x := range v {
@@ -285,7 +294,8 @@ func pairs[T int | int32](v []T) []int64 {
 	return w
 }
 
-// RunRow runs chains of the records at b.Code, with int64 at acc for steps whose Acc the launch brings.
+// RunRow runs chains whose records are at b.Code. acc is the address of int64 accumulators, for steps whose Acc is
+// AccOfLaunch.
 func RunRow(d Device, l RowLaunch, b *Bases, acc Ptr) error {
 	shape := Launch{GridX: l.blocks, Block: l.threads, Shared: l.shared, Early: true}
 	return launchSteps(d, "steps_row", shape, b.Code, l.at, l.chains, l.words, b.Small, b.Large, acc)

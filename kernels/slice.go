@@ -8,21 +8,21 @@ import (
 	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
-// Element is a type that host and device store alike.
+// Element is a type that has the same representation on the host and on devices.
 type Element interface {
 	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | field.M31 | field.QM31 | hash.Digest | ~[16]field.M31 |
 		Ptr | StackBlock | StackAxis | WeightPart | DotJob | AddJob | RowPart | FinishDot | PlacedElement | PointWeight | ByteRow | PackedRows | ByteProduct | productBlock | joinedProduct | KeyCount | LeafJob | RowJob | ColumnJob
 }
 
-// Bytes returns the memory of s.
+// Bytes returns the memory of s as bytes.
 func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
-// PostedWords is how many numbers of a result buffer n elements take that a launch writes there.
+// PostedWords returns how many words of a result buffer n elements of K take, as launches write them.
 func PostedWords(n int) int { return 2 * n }
 
-// Posted returns the elements of so many numbers; they share the memory.
+// Posted returns the elements of K in words of a result buffer. They share the memory of words.
 func Posted(words []uint64) []field.QM31 {
 	return unsafe.Slice((*field.QM31)(unsafe.Pointer(&words[0])), len(words)/2)
 }

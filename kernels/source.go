@@ -26,10 +26,10 @@ func Groups() (names []string) {
 // Headers returns the texts of all files cu/*.cuh by their names.
 func Headers() map[string]string { return texts(".cuh") }
 
-// texts returns those of all files of an extension by their names.
+// texts returns the contents of all embedded files with an extension, by their names.
 func texts(extension string) map[string]string {
 	all := map[string]string{}
-	for _, f := range must.Get(files.ReadDir("cu")) { // which cannot fail, nor what follows
+	for _, f := range must.Get(files.ReadDir("cu")) { // embedded files can always be read
 		if path.Ext(f.Name()) == extension {
 			all[f.Name()] = string(must.Get(files.ReadFile("cu/" + f.Name())))
 		}

@@ -13,27 +13,27 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Transfers go through pinned memory, which alone the device reads and writes
-// by itself: chunks in turn, so that the processor fills or empties some
-// while the device is at others. A long transfer is the work of several cores: one alone
-// copies at a fraction of what the bus takes.
+// Transfers go through pinned memory, since the device itself reads and writes only such
+// memory. It consists of chunkCount chunks of chunkBytes, used in turn, so that the
+// processor fills or empties some while the device is at others. Several cores share a
+// long transfer: a single core copies at a fraction of the speed of the bus.
 const (
 	chunkBytes = 1 << 20
 	chunkCount = 16
-	// longTransfer is from how many bytes on a transfer is the work of several cores.
+	// longTransfer is the number of bytes from which on several cores share a transfer.
 	longTransfer = 2 * chunkBytes
 )
 
-// staging is pinned memory of an executor, made when first used.
+// staging is the pinned memory of an executor, allocated when first used.
 type staging struct {
 	mu     sync.Mutex
 	memory []byte               // chunkCount chunks
 	done   [chunkCount]cu.Event // after the last copy of a chunk
-	next   int                  // the chunk that is used next
-	filled int                  // bytes of it that uploads have taken: the copies may be under way
+	next   int                  // the chunk to be used next
+	filled int                  // how many of its bytes uploads have used; their copies may still be running
 }
 
-// open makes the memory. The caller holds the lock and is bound.
+// open allocates the memory. The caller holds the lock and is bound (Bind).
 func (s *staging) open(e *Executor) error {
 	if s.memory != nil {
 		return nil
@@ -59,11 +59,11 @@ func (s *staging) open(e *Executor) error {
 	return nil
 }
 
-// chunk returns chunk i's memory.
+// chunk returns the memory of chunk i.
 func (s *staging) chunk(i int) []byte { return s.memory[i*chunkBytes:][:chunkBytes] }
 
-// Upload is described at Device. Small uploads share a chunk, so that nothing is waited
-// for before it is full: the processor runs ahead of the device.
+// Upload is described at Device. Small uploads share a chunk, and nothing is waited for
+// before the chunk is full, so that the processor runs ahead of the device.
 func (e *Executor) Upload(dst Ptr, src []byte) error {
 	if err := e.Err(); err != nil || len(src) == 0 {
 		return err
@@ -97,9 +97,9 @@ func (e *Executor) Upload(dst Ptr, src []byte) error {
 	return nil
 }
 
-// wait waits until the next chunk is not in use. The caller holds the lock.
+// wait waits until the device no longer uses the next chunk. The caller holds the lock.
 func (s *staging) wait(e *Executor) error {
-	// Calls on events name no context, so the thread must have it.
+	// Calls on events name no context, so the thread must have the context.
 	release, err := e.Bind()
 	if err != nil {
 		return err
@@ -112,8 +112,8 @@ func (s *staging) wait(e *Executor) error {
 	return e.note(libcuda.Wrap("cuEventSynchronize", s.done[s.next].Synchronize()))
 }
 
-// turn goes on to the chunk after one that uploads have filled. The caller holds the
-// lock.
+// turn makes the following chunk the next one, after uploads have filled this one. The
+// caller holds the lock.
 func (s *staging) turn(e *Executor) error {
 	release, err := e.Bind()
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *staging) turn(e *Executor) error {
 	return nil
 }
 
-// uploadLong is Upload of several chunks. The caller holds the lock.
+// uploadLong is Upload by several cores. The caller holds the lock.
 func (s *staging) uploadLong(e *Executor, dst Ptr, src []byte) error {
 	return s.long(e, len(src), func(i, at, n int) error {
 		chunk := s.chunk(i)
@@ -142,9 +142,9 @@ func (s *staging) uploadLong(e *Executor, dst Ptr, src []byte) error {
 	})
 }
 
-// downloadLong is Download of several chunks. The caller holds the lock.
+// downloadLong is Download by several cores. The caller holds the lock.
 func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
-	if err := e.Sync(); err != nil { // one core waits for what is enqueued, not all
+	if err := e.Sync(); err != nil { // one core waits for the work in the queue, rather than all
 		return err
 	}
 	return s.long(e, len(dst), func(i, at, n int) error {
@@ -165,9 +165,9 @@ func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
 	})
 }
 
-// long divides a transfer into pieces of up to a chunk, which several cores handle: do(i, at, n) moves n bytes from byte `at` on
-// through chunk i. A core takes the next piece whenever it is done with one, so that none waits for a slower one, and has two
-// chunks, so that the device is at one while the core is at the other. The caller holds the lock.
+// long divides a transfer into pieces of up to a chunk, which several cores handle. do(i, at, n) moves n bytes from byte `at` on
+// through chunk i. A core takes the next piece whenever it is done with one, so that no core waits for a slower one. It has two
+// chunks, so that the device works on one while the core is at the other. The caller holds the lock.
 func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) error {
 	release, err := e.Bind()
 	if err != nil {
@@ -178,12 +178,12 @@ func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) erro
 	if err != nil {
 		return e.note(err)
 	}
-	if s.filled > 0 { // copies from the chunk are under way: record an event for the core that is to have it
+	if s.filled > 0 { // copies from the chunk may be running: record an event for the core that gets the chunk
 		if err := s.turn(e); err != nil {
 			return err
 		}
 	}
-	const each = 2 // chunks of a core
+	const each = 2 // chunks of each core
 	pieces := (bytes + chunkBytes - 1) / chunkBytes
 	var taken atomic.Int64
 	var all errgroup.Group
@@ -200,7 +200,7 @@ func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) erro
 					return nil
 				}
 				if err := do(each*core+turn%each, at, min(chunkBytes, bytes-at)); err != nil {
-					taken.Store(int64(pieces)) // the others need not go on
+					taken.Store(int64(pieces)) // the other cores stop
 					return err
 				}
 			}
@@ -229,8 +229,9 @@ func (e *Executor) Download(dst []byte, src Ptr) error {
 	if err := s.open(e); err != nil {
 		return e.note(err)
 	}
-	// The first chunk may be one that uploads have begun: what they read of it is copied
-	// before, and the event that is recorded after the download stands for both.
+	// Uploads may have begun to use the first chunk. The stream keeps its order, so these
+	// copies are done before the download writes the chunk, and the event after the
+	// download covers both.
 	s.filled = 0
 	var chunks [2]int
 	for k := range (len(dst) + chunkBytes - 1) / chunkBytes {

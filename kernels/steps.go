@@ -7,22 +7,23 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Addresses of a Step may count from four pieces of memory that its launch names: from
-// the records themselves, and from three others. A device's own addresses are below 2^61.
+// The addresses in a Step may be relative to one of four pieces of memory that its launch
+// names: the records themselves, and three others. The two or three upper bits of an
+// address say which. Addresses of a device itself are below 2^61.
 const (
 	inCode Ptr = 1 << 62
-	// InSmall, InLarge and InAgain, or'ed to an offset, are addresses in the memory of these
-	// names.
+	// InSmall, InLarge and InAgain, combined with an offset by |, are addresses in the
+	// memory of the same name in Bases.
 	InSmall = 2 << 62
 	InLarge = 3 << 62
 	InAgain = InLarge | 1<<61
 )
 
-// Bases are what the addresses of records count from. The first word of Small, of
-// uint32, becomes 1 where a number of a step leaves its range.
+// Bases are the addresses that the addresses in records are relative to. The first word
+// of Small, a uint32, becomes 1 if a number that a step computes is out of its range.
 type Bases struct{ Code, Small, Large, Again Ptr }
 
-// Resolve returns an address of a record as one of the device.
+// Resolve converts an address of a record to one of the device.
 func (b *Bases) Resolve(p Ptr) Ptr {
 	at := p &^ (3 << 62)
 	switch p &^ (inCode - 1) {
@@ -39,11 +40,11 @@ func (b *Bases) Resolve(p Ptr) Ptr {
 	return p
 }
 
-// A StepKind is what a Step does with its accumulators.
+// A StepKind says what a Step does with its accumulators.
 type StepKind int
 
-// The kinds of a step, as in package model, and Sum, which is Exact for numbers that are
-// not bounded by 2^30: those of virtual tensors.
+// The kinds of a step, as in package model. SumStep is like ExactStep, for the numbers
+// of virtual tensors, which may exceed 2^30.
 const (
 	LookUpStep StepKind = iota
 	ExactStep
@@ -51,88 +52,91 @@ const (
 	SumStep
 )
 
-// A Step is a step of the forward pass but model.StepMax, or the definition of a virtual
-// tensor, on N accumulators, N below 2^31: Const, what is in Acc, and the terms.
+// A Step is a step of the forward pass other than model.StepMax, or the definition of a
+// virtual tensor. It has N accumulators, N below 2^31; each is the sum of Const, an
+// entry of Acc, and the terms.
 type Step struct {
 	Kind  StepKind
 	N     int
 	Const int64
 	Acc   Ptr // N int64, or AccOfLaunch; 0 for none
 	Terms []Term
-	// Of a look-up. Pieces is an address of TablePieces, Values the column of a TableFunc
-	// table by row, Counts of int32 by row is added to.
+	// These are for look-ups. Pieces is the address of TablePieces, Values the column of a
+	// TableFunc table by row. Counts are int32 by row, to which the look-ups are added.
 	Shift  int
 	Table  *model.Table
 	Pieces Ptr
 	Values Integers
 	Counts Ptr
 	Keys   Result
-	// Out, and what is left: the remainder of a look-up or of a division. At 0 for none.
+	// Out is the result, and Lo the remainder of a look-up or of a division. At is 0 if there is none.
 	Out, Lo Result
-	Den     Integers // of a division: dense
+	Den     Integers // denominators of a division, a dense array
 }
 
-// Resolve makes the tables' addresses the device's.
+// Resolve converts all addresses to those of the device.
 func (t *Tables) Resolve(b *Bases) {
 	for _, p := range []*Ptr{&t.ABatch, &t.ARow, &t.AColumn, &t.BBatch, &t.BRow, &t.BColumn, &t.OutBatch, &t.OutRow, &t.OutColumn} {
 		*p = b.Resolve(*p)
 	}
 }
 
-// A Result is where numbers go, and the range that they must be in.
+// A Result says where a step writes numbers, and which range they must be in.
 type Result struct {
 	Integers
 	Min, Max int64
 }
 
-// A Term is Coef·Σ_t Π operands, over Summands summands.
+// A Term is Coef·Σ_t Π operands, a sum over t < Summands.
 type Term struct {
 	Coef     int64
 	Summands int
 	Operands []Operand
-	// Fill is the value of entries that the operand has no place for.
+	// Fill is the value of an operand where it has no entry (OperandGroup.Limit).
 	Fill int64
 }
 
-// An Operand is a tensor and where its entry for entry x of the output and summand t
-// lies: at x if there are no groups, else at the sum over them.
+// An Operand is a tensor, and says which of its entries belongs to entry x of the
+// output and summand t: entry x if there are no groups, else the one at the sum over
+// the groups.
 type Operand struct {
 	Integers
 	Groups []OperandGroup
 }
 
-// An OperandGroup adds Step·s to the place, where s is Base + Σ of the axes, or what
-// Table has there. If s is not within [0, Limit), Limit > 0, there is no entry.
+// An OperandGroup adds Step·s to the index of the entry, where s is Base + Σ of the
+// axes, or the entry of Table with that index. If Limit > 0 and s is not within [0,
+// Limit), the operand has no entry.
 type OperandGroup struct {
 	Base, Limit, Step int64
 	Table             Integers // at 0 for none
 	Axes              []OperandAxis
 }
 
-// An OperandAxis is Stride·i, where i = x/Div mod Dim, for t in place of x if Sum. A Dim
-// of 0 stands for no remainder.
+// An OperandAxis is Stride·i, where i = x/Div mod Dim, or i = t/Div mod Dim if Sum is
+// set. Dim = 0 means that no remainder is taken.
 type OperandAxis struct {
 	Sum              bool
 	Div, Dim, Stride int
 }
 
-// Records are steps and lists that they read, to be uploaded once.
+// Records are steps, and lists that they read, in the form that is uploaded to the device.
 type Records struct{ words []int64 }
 
-// Len returns the bytes so far.
+// Len returns the number of bytes so far.
 func (r *Records) Len() int { return 8 * len(r.words) }
 
-// Words returns the records; there is at least one word.
+// Words returns the records. There is always at least one word.
 func (r *Records) Words() []int64 { return append(r.words[:len(r.words):len(r.words)], 0) }
 
-// Ints32 adds a list of integers and returns its address.
+// Ints32 adds a list of integers and returns its address in the records.
 func (r *Records) Ints32(v []int32) Ptr {
 	at := inCode | Ptr(r.Len())
 	r.words = append(r.words, pairs(v)...)
 	return at
 }
 
-// Pieces adds the pieces of a TablePiecewise table.
+// Pieces adds the pieces of a TablePiecewise table and returns their address in the records.
 func (r *Records) Pieces(t *model.Table) Ptr {
 	at := inCode | Ptr(r.Len())
 	for _, w := range TablePieces(t) {
@@ -141,19 +145,20 @@ func (r *Records) Pieces(t *model.Table) Ptr {
 	return at
 }
 
-// A Chain are steps over the same entries. A step may read what those before it write, but no
-// entry other than its own.
+// A Chain is a list of steps with the same number of entries. A step may read the results of
+// the steps before it, but of these no entry other than the one that it computes.
 type Chain []*Step
 
-// A StepLaunch are chains among records that are on a device.
+// A StepLaunch describes chains whose records are on a device.
 type StepLaunch struct {
 	at, chains, blocks, shared int
-	keys                       bool // one look-up
+	keys                       bool // the launch is a single look-up
 }
 
-// Sizes of steps_run: the threads of a block and the entries that they take at a time, its counters
-// and how many entries are worth them, the summands of an entry that are worth a warp, and the most
-// entries of a block that has such.
+// Sizes of steps_run. A block has stepThreads threads, which take stepEntries entries at a time. It
+// counts look-ups in `counters` counters in shared memory if it has at least countEntries entries.
+// A warp adds up the summands of an entry if there are at least wideSummands; a block with such
+// sums has at most wideEntries entries.
 const (
 	stepThreads  = 256
 	stepEntries  = 4 * stepThreads
@@ -163,22 +168,22 @@ const (
 	wideEntries  = 1024
 )
 
-// stepBlocks is how many blocks a chain has at most, but where an entry takes a warp: four for each
-// processor of an H100.
+// stepBlocks is the greatest number of blocks of a chain, four for each processor of an H100.
+// Chains in which warps add up the summands of an entry may have more.
 var stepBlocks = 528
 
-// MostWords is how many words of records a block copies to its shared memory: longer chains are
-// slow.
+// MostWords is the greatest number of words of records that a block copies to its shared
+// memory. A chain with more is slow.
 const MostWords = 2560
 
-// Size returns how many words the record of a step takes, and whether it has sums that warps add up.
+// Size returns the number of words of the record of a step, and whether it has sums that warps add up.
 func (s *Step) Size() (words int, wide bool) {
 	w, wide, _ := s.record() // an error is that of Add
 	return len(w), wide
 }
 
-// Add adds a launch of chains that do not depend on each other. Steps are checked only as far as
-// what their tensors are made of.
+// Add adds a launch of chains, none of which depends on another. It checks numbers of entries,
+// summands and operands, and nothing else of the steps.
 func (r *Records) Add(chains ...Chain) (StepLaunch, error) {
 	l := StepLaunch{chains: len(chains), keys: len(chains) == 1 && len(chains[0]) == 1 && chains[0][0].Table != nil}
 	var jobs []int64
@@ -222,8 +227,9 @@ func (r *Records) Add(chains ...Chain) (StepLaunch, error) {
 	return l, nil
 }
 
-// entriesOfBlock returns how many of n entries a block takes: one, two, or a multiple of four. Of up
-// to stepThreads each has a thread.
+// entriesOfBlock returns how many of n entries a block takes. With sums that warps add up (wide) it
+// is one, two, or a multiple of four; else it is a multiple of stepThreads, so that each of a few
+// entries has a thread.
 func entriesOfBlock(n int, wide bool) int {
 	each := (n + stepBlocks - 1) / stepBlocks
 	switch {
@@ -238,6 +244,7 @@ func entriesOfBlock(n int, wide bool) int {
 	return min(each, wideEntries)
 }
 
+// flag encodes a boolean in a word.
 func flag(yes bool) int64 {
 	if yes {
 		return 1
@@ -245,7 +252,7 @@ func flag(yes bool) int64 {
 	return 0
 }
 
-// check refuses what no step may be.
+// check refuses sizes that kernels do not take.
 func (s *Step) check() error {
 	if s.N < 1 || s.N >= 1<<31 || s.Shift < 0 || s.Shift > model.MaxShift {
 		return fmt.Errorf("%w: a step of %d entries, shifted by %d", ErrSize, s.N, s.Shift)
@@ -258,7 +265,8 @@ func (s *Step) check() error {
 	return nil
 }
 
-// sorted returns the terms: those of an operand in place, those with many summands, and the others.
+// sorted returns the terms in three groups: those that are a single operand in place, those with many summands, and the
+// others.
 func (s *Step) sorted() (plain, many, others []*Term) {
 	for i := range s.Terms {
 		t := &s.Terms[i]
@@ -274,7 +282,7 @@ func (s *Step) sorted() (plain, many, others []*Term) {
 	return plain, many, others
 }
 
-// append adds the words of a term that is not one of an operand in place.
+// append adds the words of a term that is not a single operand in place.
 func (t *Term) append(w []int64) []int64 {
 	begin := len(w)
 	w = append(w, 0, t.Coef, int64(t.Summands), int64(len(t.Operands)), t.Fill)
@@ -316,8 +324,9 @@ func (s *Step) record() (w []int64, wide bool, err error) {
 	return w, len(many) > 0, nil
 }
 
-// wide says whether warps add up the summands of each entry: with many entries a lane has enough to
-// do by itself, but for summands that lie behind each other.
+// wide says whether warps add up the summands of each of n entries. If there are many entries, a
+// thread for each is enough, unless the summands are consecutive in memory, which a warp reads
+// faster.
 func (t *Term) wide(n int) bool {
 	if t.Summands < wideSummands {
 		return false
@@ -331,7 +340,10 @@ func (t *Term) wide(n int) bool {
 	return n < 1<<16 || behind
 }
 
-// How the entries of an operand lie, and four of them (O_LAYOUT and O_RUN).
+// inPlace, strided and listed say how the entries of an operand are arranged: as in the output; at a sum of strides
+// times indexes; or by groups with limits or tables. anywhere, behind and same say how four consecutive entries are
+// arranged, the first of which has an index divisible by four: anywhere, consecutively, or all in the same place
+// (O_LAYOUT and O_RUN of steps.cu).
 const (
 	inPlace = iota
 	strided
@@ -342,8 +354,8 @@ const (
 	same     = 2
 )
 
-// layout returns how the entries lie, and how far those of two summands are apart, if that is the
-// same for all.
+// layout returns how the entries are arranged, and the distance between the entries of
+// consecutive summands, if that is always the same.
 func (o *Operand) layout() (layout, by int) {
 	if o.InPlace() {
 		return inPlace, 0
@@ -366,6 +378,11 @@ func (o *Operand) layout() (layout, by int) {
 // InPlace says whether the entry for entry x of the output is x.
 func (o *Operand) InPlace() bool { return len(o.Groups) == 0 }
 
+// append adds the words of an operand: address, width, layout, run (how four consecutive entries are arranged) and the
+// number of words. For a strided operand follow its base, the distance of two summands, and the axes, with multipliers
+// and shifts in place of the divisions (divisor). For a listed one follow its groups with their axes. The run of a
+// strided operand is `same` if Div of all axes is a multiple of four, and `behind` if that holds for all but one,
+// which steps by 1 with each entry.
 func (o *Operand) append(w []int64) []int64 {
 	layout, by := o.layout()
 	begin := len(w)
@@ -406,27 +423,28 @@ func (o *Operand) append(w []int64) []int64 {
 	return w
 }
 
-// divisor returns d as what an index below 2^31 is multiplied by and shifted by, for the same
-// quotient: the least m ≥ 2^(31+l)/d, where 2^l ≥ d.
+// divisor returns a multiplier m (lower 32 bits) and a shift s (upper bits) for the division
+// of an index i below 2^31 by d: i/d = i·m >> s. With the least l for which 2^l ≥ d, s is 31
+// + l, and m the least integer that is at least 2^s/d.
 func divisor(d int) int64 {
 	l := bits.Len(uint(d - 1))
 	m := (uint64(1)<<(31+l) + uint64(d) - 1) / uint64(d)
 	return int64(m | uint64(31+l)<<32)
 }
 
-// AccOfLaunch, as a Step's Acc, says that the launch brings it; with 8·i added, that it is there
-// from entry i on.
+// AccOfLaunch, as Acc of a Step, says that the launch names the accumulators. AccOfLaunch + 8·i says that the step's
+// accumulators begin with entry i of these.
 const AccOfLaunch Ptr = 1
 
-// RunSteps runs chains of the records at b.Code, with int64 at acc for steps whose Acc the launch
-// brings.
+// RunSteps runs chains whose records are at b.Code. acc is the address of int64 accumulators, for
+// steps whose Acc is AccOfLaunch.
 func RunSteps(d Device, l StepLaunch, b *Bases, acc Ptr) error { return l.run(d, b, acc, 0, 0) }
 
-// RunStepsAgain is RunSteps for steps that have been run before: they do not count again.
+// RunStepsAgain runs steps that have been run before. It does not count their look-ups again.
 func RunStepsAgain(d Device, l StepLaunch, b *Bases, acc Ptr) error { return l.run(d, b, acc, 0, 1) }
 
-// MakeKeys writes the keys of a look-up, in the width of its Keys, to dst, and nothing
-// else: not its other results, and no counts. What the step reads must be there, as when
+// MakeKeys writes only the keys of a look-up, in the width of its Keys, to dst: neither
+// its other results nor counts. The tensors that the step reads must be there, as when
 // it was run.
 func MakeKeys(d Device, dst Ptr, l StepLaunch, b *Bases, acc Ptr) error {
 	if !l.keys || dst == 0 {
@@ -440,27 +458,27 @@ func (l StepLaunch) run(d Device, b *Bases, acc, only Ptr, uncounted int) error 
 		b.Code, l.at, l.chains, b.Small, b.Large, acc, only, b.Again, uncounted)
 }
 
-// A Tally are look-ups of one table whose keys lie in memory, all of those in Keys. Counts, of int32
-// by row, is added to.
+// A Tally counts the look-ups of one table, whose keys are stored at Keys. Counts, int32 by row, is
+// increased by the numbers of look-ups.
 type Tally struct {
 	Table  *model.Table
 	Counts Ptr
 	Keys   []TallyKeys
 }
 
-// TallyKeys are N keys, less Plus.
+// TallyKeys are N keys. Each is stored as the key less Plus.
 type TallyKeys struct {
 	Integers
 	N    int
 	Plus int64
 }
 
-// A TallyLaunch are tallies among records that are on a device.
+// A TallyLaunch describes tallies whose records are on a device.
 type TallyLaunch struct{ at, tallies, blocks, shared int }
 
-// Sizes of steps_tally: the warps of a block, the rows that it counts in shared memory, how often
-// keys are read, at most, to be counted there, and how many pieces keys are divided into, and how
-// many are in one at least.
+// Sizes of steps_tally. A block has tallyWarps warps, and counts up to tallyRows rows in shared
+// memory. For tables with more rows, keys are read up to tallyReads times to be counted there.
+// Keys are divided into about tallyPieces pieces, of at least leastPiece keys.
 const (
 	tallyWarps  = 16
 	tallyRows   = 1 << 14
@@ -469,7 +487,7 @@ const (
 	leastPiece  = 1 << 12
 )
 
-// AddTallies adds a launch of tallies, each of some keys.
+// AddTallies adds a launch of tallies, each of which has keys.
 func (r *Records) AddTallies(list []Tally) (TallyLaunch, error) {
 	all := 0
 	for i := range list {
@@ -517,7 +535,7 @@ func (r *Records) AddTallies(list []Tally) (TallyLaunch, error) {
 	return l, nil
 }
 
-// RunTallies runs tallies of the records at b.Code.
+// RunTallies runs tallies whose records are at b.Code.
 func RunTallies(d Device, l TallyLaunch, b *Bases) error {
 	if l.blocks == 0 {
 		return nil
@@ -525,7 +543,7 @@ func RunTallies(d Device, l TallyLaunch, b *Bases) error {
 	return launchSteps(d, "steps_tally", Launch{GridX: l.blocks, Block: 32 * tallyWarps, Shared: l.shared}, b.Code, l.at, l.tallies, b.Small, b.Large, b.Again)
 }
 
-// RowMaxima sets out to the greatest entries of n rows of x. bad is set as by a Step.
+// RowMaxima sets out to the greatest entry of each of n rows of x. The word at bad is set as Bases says of Small.
 func RowMaxima(d Device, bad Ptr, out Result, x Integers, n, row int) error {
 	if n < 1 || row < 1 {
 		return fmt.Errorf("%w: %d rows of %d", ErrSize, n, row)
@@ -535,8 +553,8 @@ func RowMaxima(d Device, bad Ptr, out Result, x Integers, n, row int) error {
 	return launchSteps(d, "steps_max", l, bad, out.At, out.Width, x.At, x.Width, n, row, out.Min, out.Max)
 }
 
-// PutRow copies row into whole, a tensor of before × rows × after entries: whole[b][at][a] = row[b][a]. The index at is a number on
-// the device. If the tensor has no such row, nothing is copied.
+// PutRow copies row into whole, a tensor of before × rows × after entries: whole[b][at][a] = row[b][a]. The index `at` is a number
+// on the device. If the tensor has no such row, nothing is copied.
 func PutRow(d Device, whole, row, at Integers, before, rows, after int) error {
 	if before < 1 || rows < 1 || after < 1 {
 		return fmt.Errorf("%w: a row of %d × %d × %d entries", ErrSize, before, rows, after)
@@ -546,15 +564,15 @@ func PutRow(d Device, whole, row, at Integers, before, rows, after int) error {
 	return launchSteps(d, "steps_put", l, whole.At, whole.Width, row.At, row.Width, at.At, at.Width, before, rows, after)
 }
 
-// KeyCount asks how many of N keys are in [Min, Max].
+// A KeyCount asks how many of N keys are in [Min, Max].
 type KeyCount struct {
 	Keys     Ptr
 	Width, N uint64
 	Min, Max int64
 }
 
-// CountKeys adds the answers to questions, at least one, which are on the device, to
-// counts, of uint64. most is the largest N.
+// CountKeys answers n questions, at least one, each a KeyCount on the device. It adds
+// the answers to counts, of uint64. most is the largest N of all questions.
 func CountKeys(d Device, counts, questions Ptr, n, most int) error {
 	if n < 1 || n > maxGridY || most < 1 {
 		return fmt.Errorf("%w: %d questions about %d keys", ErrSize, n, most)

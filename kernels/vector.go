@@ -2,16 +2,16 @@ package kernels
 
 import "fmt"
 
-// block is the number of threads in a block of the element-wise kernels, and
-// maxGrid the number of blocks from which each thread takes several elements:
-// enough to fill any device.
+// block is the number of threads in a block of the element-wise kernels. maxGrid is the
+// greatest number of their blocks, enough to fill any device; beyond it a thread takes
+// several elements.
 const (
 	block   = 256
 	maxGrid = 1 << 16
 )
 
-// Cover returns a launch of at least n > 0 threads, or of so many that the
-// device is full; the kernel loops over the rest.
+// Cover returns a launch with at least n > 0 threads, or with as many as fill any
+// device; the kernel then loops over the remaining elements.
 func Cover(n int) Launch { return Launch{GridX: min((n-1)/block+1, maxGrid), Block: block} }
 
 // elementwise launches a kernel of the group field on n ≥ 0 elements.

@@ -10,55 +10,57 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// StackBlock is a block of a stack of integers: its entry i is that of Values at i mod 2^Run plus, over Axes axes from FirstAxis on, the last axis
-// first, the next Bits bits of i / 2^Run times Stride.
+// StackBlock is a block of a stack of integers. Its entry i is the entry of Values at this index: i mod 2^Run, plus, for each of Axes
+// axes from number FirstAxis on, the last axis first, the next Bits bits of i / 2^Run times the axis' Stride.
 type StackBlock struct {
 	Values               Ptr
-	Width                uint64 // bytes an entry: 1, 2 or 4
+	Width                uint64 // bytes of an entry: 1, 2 or 4
 	Run, FirstAxis, Axes uint64
 }
 
 // StackAxis is an axis of a StackBlock.
 type StackAxis struct{ Bits, Stride uint64 }
 
-// Stack is a stack of Count blocks on the device: Offsets has the first index of each,
-// in increasing order, and the end of the last, beyond which entries are zero.
+// Stack is a stack of Count blocks on the device. Offsets has the index of the first
+// entry of each block, in increasing order, and the end of the last block; entries
+// beyond that are zero.
 type Stack struct {
 	Offsets, Blocks, Axes Ptr
 	Count                 int
 }
 
-// PackStack sets n 32-bit integers at dst to entries of a stack, from entry `from` on.
+// PackStack writes n entries of a stack, from entry `from` on, to dst as 32-bit integers.
 func PackStack(d Device, dst Ptr, n int, from uint64, s Stack) error {
 	const each = 4096 // PACKED of whir.cu
 	return Kernel{"whir", "pack_stack"}.of(n, s.Count).launch(d, Launch{GridX: (n + each - 1) / each, Block: threads}, uint64(dst), uint64(n), from, uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
 }
 
-// WeightPart says where the tables of one weight over Vars variables are: 2^min(Vars,
-// 8) elements of K for the lower index bits from element Low of a common array on,
-// and the others from High on; the weight is their product. Factors is the index of
-// the first of its Vars factors.
+// WeightPart says where the two tables of a weight over Vars variables are. The weight
+// of an index is the product of an entry of each: that of the lower min(Vars, 8) bits,
+// in the table of elements of K that begins at element Low of a common array, and that
+// of the upper bits, in the table at element High. Factors is the index of the first of
+// the Vars factors that the weight is made of (MakeWeights).
 type WeightPart struct{ High, Low, Vars, Factors uint64 }
 
 // lowVars is LOW of whir.cu.
 const lowVars = 8
 
-// WeightSizes returns the number of elements of the two tables of a weight over
-// vars variables.
+// WeightSizes returns the number of elements of the two tables of a weight over vars
+// variables: that for the upper bits of an index, and that for the lower.
 func WeightSizes(vars int) (high, low int) {
 	l := min(vars, lowVars)
 	return 1 << (vars - l), 1 << l
 }
 
-// weightPieces is the number of blocks that a weight over vars variables takes
+// weightPieces returns the number of blocks of threads for a weight over vars variables
 // (PIECE of whir.cu).
 func weightPieces(vars int) int {
 	high, _ := WeightSizes(vars)
 	return (high + 31) / 32
 }
 
-// WeightLaunch returns a launch for jobs over these numbers of variables, at least
-// one job, and the first block of each.
+// WeightLaunch returns a launch for jobs, at least one, over these numbers of
+// variables, and the first block of each job.
 func WeightLaunch(vars []int) (first []uint64, l Launch) {
 	first = make([]uint64, len(vars))
 	for i, v := range vars {
@@ -70,8 +72,9 @@ func WeightLaunch(vars []int) (first []uint64, l Launch) {
 	return first, l
 }
 
-// MakeWeights fills the tables of n weights: Π over the bits b of an index, the
-// lowest first, of factor^b, or with eq of (1−factor)^(1−b)·factor^b.
+// MakeWeights fills the tables of n weights. A weight is a product over the bits b of
+// an index, the lowest bit first: of factor^b or, if eq is set, of
+// (1−factor)^(1−b)·factor^b.
 func MakeWeights(d Device, tables, parts, factors Ptr, n int, eq bool) error {
 	var e uint64
 	if eq {
@@ -80,20 +83,20 @@ func MakeWeights(d Device, tables, parts, factors Ptr, n int, eq bool) error {
 	return Kernel{"whir", "make_weights"}.of(n).launch(d, Launch{GridX: n, Block: threads}, uint64(tables), uint64(parts), uint64(factors), e)
 }
 
-// DotJob is the sum of 2^Vars entries, every 2^Stride-th from Bytes on, of a row in
-// planes (ByteRows), which lack Bias, times weight Part.
+// DotJob is an inner product of a row in planes (ByteRows), whose bytes lack Bias, with
+// weight Part: the sum over 2^Vars entries, every 2^Stride-th one from Bytes on.
 type DotJob struct {
 	Bytes                            Ptr
 	Part, Stride, Width, Pitch, Bias uint64
 }
 
-// Dots adds the sums of n jobs to as many sums of four words, by multiply-adds. first, on the device,
-// and l are what WeightLaunch gives for them.
+// Dots adds the results of n jobs to n sums of four words each. It uses multiply-adds, not tensor
+// cores. first, on the device, and l are what WeightLaunch returns for the jobs.
 func Dots(d Device, sums, first Ptr, l Launch, jobs Ptr, n int, parts, tables Ptr) error {
 	return Kernel{"whir", "dots"}.of(n).launch(d, l, uint64(sums), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
-// AddJob adds Coef times weight Part to every 2^Stride-th element of a table from
+// AddJob adds Coef times weight Part to every 2^Stride-th element of a table, from
 // element Start on.
 type AddJob struct {
 	Start, Part, Stride uint64
@@ -101,29 +104,30 @@ type AddJob struct {
 	Coef                field.QM31
 }
 
-// AddWeights does n jobs on the table q of K. They must not overlap. first, on the
-// device, and l are what WeightLaunch gives for them.
+// AddWeights does n jobs on the table q of elements of K. No two jobs may change the
+// same element. first, on the device, and l are what WeightLaunch returns for the jobs.
 func AddWeights(d Device, q, first Ptr, l Launch, jobs Ptr, n int, parts, tables Ptr) error {
 	return Kernel{"whir", "add_weights"}.of(n).launch(d, l, uint64(q), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
-// RowPart is Coef times weight Part on every 2^Stride-th element of a row from element
-// Column on, and 0 elsewhere. All of these lie in the 2^(Vars + Stride) elements that begin at
-// a multiple of as many.
+// RowPart is a part of a row: Coef times weight Part on every 2^Stride-th element of the row
+// from element Column on, and 0 elsewhere. All of these elements lie within 2^(Vars + Stride)
+// elements that begin at a multiple of that number.
 type RowPart struct {
 	Part           uint64
 	Column, Stride uint32
 	Coef           field.QM31
 }
 
-// RowParts are sums of parts, one a row, on the device, as ListParts has them, of weights with these Parts and Tables (MakeWeights).
+// RowParts are rows on the device, each a sum of parts. First and All are those of ListParts, Parts and Tables those of
+// MakeWeights.
 type RowParts struct {
 	First, All, Parts, Tables Ptr
-	Long, Others              bool // what there is (PartList)
+	Long, Others              bool // as in PartList
 }
 
-// PartList lists parts of rows: list i has those of All from number First[i] to First[i+1] − 1, and a row has PartLists of them. Long says
-// that there are long parts, Others that there are others. All has one part at least, as there is no empty memory.
+// PartList lists the parts of rows. A row has PartLists lists; list i has the elements First[i] to First[i+1] − 1 of All. Long says that
+// there are long parts, and Others that there are other parts. All has at least one element, since the device has no empty memory.
 type PartList struct {
 	First        []uint64
 	All          []RowPart
@@ -133,20 +137,20 @@ type PartList struct {
 // nearVars is NEAR of weights.cuh.
 const nearVars = 12
 
-// The lists of a row, by number; those of short parts are the last.
+// The first lists of a row, by number. The lists of short parts follow, from nearLists on.
 const (
 	longList = iota
 	farList
 	nearLists
 )
 
-// PartLists is how many lists of parts a row of 2^vars elements has: one of the long parts, with 2^12 elements next to each other or more, one
-// of others that reach over more than 2^12 elements, and for each 2^12 elements one of those that lie within them. So an element looks at
-// no short parts but those that may reach it.
+// PartLists returns the number of lists of parts of a row of 2^vars elements. The first has the long parts, which cover 2^12 or more
+// consecutive elements. The second has other parts that reach over more than 2^12 elements. The others are one for each 2^12 elements of
+// the row, with the parts that lie within these. So for each element, only those short parts are looked at that may cover it.
 func PartLists(vars int) int { return nearLists + max(1, 1<<vars>>nearVars) }
 
-// ListParts lists parts of rows of 2^vars elements, of which `parts` gives the rows, with weights over 2^weights[p.Part] indexes. It
-// goes through parts twice, which must be the same both times.
+// ListParts lists the parts of rows of 2^vars elements. parts yields each part with the number of its row; it is iterated twice, and
+// must yield the same both times. Weight p.Part is over 2^weights[p.Part] indexes.
 func ListParts(rows, vars int, weights []int, parts iter.Seq2[int, RowPart]) *PartList {
 	each := PartLists(vars)
 	long := func(p *RowPart) bool { return p.Stride == 0 && weights[p.Part] >= nearVars }
@@ -177,14 +181,14 @@ func ListParts(rows, vars int, weights []int, parts iter.Seq2[int, RowPart]) *Pa
 	return l
 }
 
-// FillRows sets n rows of 2^vars elements of K each at out to sums of parts.
+// FillRows sets n rows of 2^vars elements of K each, at out, to the sums of their parts.
 func FillRows(d Device, out Ptr, n, vars int, r RowParts) (err error) {
 	defer must.Catch(&err)
 	k := Kernel{"whir", "fill_rows"}
 	if vars < 0 || vars > code.MaxLogSize || n < 1 {
 		return fmt.Errorf("%w: %s of %d of 2^%d", ErrSize, k.Name, n, vars)
 	}
-	add := uint64(0) // to what long parts come to
+	add := uint64(0) // 1 to add to the sums of long parts, which fill_long sets
 	if r.Long {
 		must.OK(r.launch(d, Kernel{"whir", "fill_long"}, out, n, 1<<vars, vars))
 		add = 1
@@ -195,15 +199,15 @@ func FillRows(d Device, out Ptr, n, vars int, r RowParts) (err error) {
 	return r.launch(d, k, out, n, 1<<vars, vars, add)
 }
 
-// launch launches a kernel whose blocks take four elements a thread of a row of size elements.
+// launch launches a kernel in which a thread takes four elements of a row of `size` elements.
 func (r RowParts) launch(d Device, k Kernel, out Ptr, n, size, vars int, more ...uint64) error {
 	const each = 4
 	args := []uint64{uint64(out), uint64(r.First), uint64(vars), uint64(r.All), uint64(r.Parts), uint64(r.Tables)}
 	return d.Launch(k, Launch{GridX: n * ((size + each*threads - 1) / (each * threads)), Block: threads}, append(args, more...)...)
 }
 
-// DotWeight adds the sum of the 2^vars elements of K at f times the first weight
-// of parts, which has as many, to a sum of four words.
+// DotWeight adds the inner product of the 2^vars elements of K at f with the first
+// weight of parts, over as many indexes, to a sum of four words.
 func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {
 	k := Kernel{"whir", "dot_weight"}
 	if vars < 0 || vars > code.MaxLogSize {
@@ -212,11 +216,11 @@ func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {
 	return d.Launch(k, Launch{GridX: weightPieces(vars), Block: threads}, uint64(sum), uint64(f), uint64(parts), uint64(tables))
 }
 
-// FinishDot is a rectangle of sums of products of weights with rows: that of row h·Pitch + l,
-// for h below a number of long rows and l < Places, has its limbs in the words at Sums from
-// number (h·Pitch + l)·Target on, each Limb behind the one before. To it comes Coef times the
-// entry h·Pitch + l of Biases, 32 bits each, if that is not 0. It goes to column Column + l of
-// row h of a table.
+// FinishDot describes a rectangle of sums of products of weights with rows. The sum for row
+// h·Pitch + l, for h below the number of long rows and l < Places, is an element of K: its
+// limbs are in words of Sums, the first in word (h·Pitch + l)·Target, each of the others Limb
+// words behind the one before it. To the sum is added Coef times the 32-bit entry h·Pitch + l
+// of Biases, unless Biases is 0. The result is added to column Column + l of row h of a table.
 type FinishDot struct {
 	Sums, Biases                Ptr
 	Limb, Target, Places, Pitch uint32
@@ -224,8 +228,8 @@ type FinishDot struct {
 	Coef                        field.QM31
 }
 
-// FinishDots adds the products of all jobs, no two of which are one entry's, to entries of a
-// table at out, of rows of as many columns.
+// FinishDots adds the results of all jobs to entries of a table at out, with `longs` rows of
+// `columns` columns. No two results may go to the same entry.
 func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) (err error) {
 	defer must.Catch(&err)
 	k := Kernel{"whir", "finish_dots"}
@@ -242,26 +246,26 @@ func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) (err er
 	return launchJobs(d, k, blocks, []uint64{uint64(out)}, first, jobs, uint64(longs), uint64(columns))
 }
 
-// PlacedElement is an element of K with its place in a table.
+// PlacedElement is an element of K, with its index in a table.
 type PlacedElement struct {
 	At, _ uint64
 	Value field.QM31
 }
 
-// PutElements sets elements of a table, n of them, all in places of their own.
+// PutElements sets n elements of a table. No two may have the same index.
 func PutElements(d Device, table, elements Ptr, n int) error {
 	return Kernel{"whir", "put_elements"}.of(n).each(d, n, uint64(table), uint64(elements), uint64(n))
 }
 
-// PointWeight is Coef times the functional of evaluation at Z.
+// PointWeight is Coef times the functional that evaluates at Z.
 type PointWeight struct {
 	Coef field.QM31
 	Z    field.M31
 	_    [3]field.M31
 }
 
-// AddPoints adds the weights of n points to the table q of 2^vars elements of K
-// (whir.Constraints, those in the base field). scratch has PointScratch bytes.
+// AddPoints adds the weights of n points in the base field to the table q of 2^vars
+// elements of K (whir.Constraints). scratch has PointScratch bytes.
 func AddPoints(d Device, q Ptr, vars int, points Ptr, n int, scratch Ptr) error {
 	lower, upper, err := makePoints(d, vars, points, n, scratch)
 	if err != nil {
@@ -273,8 +277,8 @@ func AddPoints(d Device, q Ptr, vars int, points Ptr, n int, scratch Ptr) error 
 		uint64(q), uint64(lower), uint64(upper), uint64(n), uint64(vars))
 }
 
-// makePoints makes the tables of the weights of n points in scratch, M31 over the lower
-// index bits and elements of K over the upper ones.
+// makePoints makes, in scratch, the two tables of the weights of n points: M31 for the
+// lower bits of an index, and elements of K for the upper bits.
 func makePoints(d Device, vars int, points Ptr, n int, scratch Ptr) (lower, upper Ptr, err error) {
 	if vars < 0 || vars > code.MaxLogSize || n < 1 {
 		return 0, 0, fmt.Errorf("%w: weights of %d points over 2^%d", ErrSize, n, vars)
@@ -285,33 +289,34 @@ func makePoints(d Device, vars int, points Ptr, n int, scratch Ptr) (lower, uppe
 	return lower, upper, d.Launch(Kernel{"whir", "make_points"}, Launch{GridX: n, Block: threads}, uint64(lower), uint64(upper), uint64(points), uint64(vars))
 }
 
-// PointScratch is the room in bytes that AddPoints needs.
+// PointScratch returns how many bytes of scratch memory AddPoints needs.
 func PointScratch(vars, n int) int {
 	high, low := WeightSizes(vars)
 	return n * (high*SizeQM31 + low*SizeM31)
 }
 
-// roundBlocks is the most blocks of a round: enough to fill a device, few enough
-// that their sums do not queue.
+// roundBlocks is the greatest number of blocks of a round: enough to fill a device, and
+// so few that adding up their sums takes little time.
 const roundBlocks = 1 << 11
 
+// roundLaunch is a launch for a number of pairs of entries.
 func roundLaunch(pairs int) Launch {
 	return Launch{GridX: min(roundBlocks, (pairs+threads-1)/threads), Block: threads}
 }
 
-// paired is a kernel for tables of n elements, at least `unit` and a multiple of it.
+// paired checks that tables have n elements, a positive multiple of `unit`.
 func paired(name string, n, unit int) sized {
 	return Kernel{"whir", name}.of().unless(n < unit || n%unit != 0, "of %d", n)
 }
 
-// PairRound makes two sums: the value at 0 and the leading coefficient of
-// X ↦ Σ f(X, x)·q(X, x), for tables of n elements of K, n even.
+// PairRound makes the two sums of a sumcheck round over tables f and q of n elements of
+// K, n even: the value at 0 and the leading coefficient of X ↦ Σ_x f(X, x)·q(X, x).
 func PairRound(d Device, f, q Ptr, n int, p Post) error {
 	return paired("pair_round", n, 2).launch(d, roundLaunch(n/2), p.sums(uint64(f), uint64(q), uint64(n/2))...)
 }
 
-// PairBind binds the first variable of f and q, of n elements of K each, a multiple of 4, to
-// r in place, and does what PairRound does for the result.
+// PairBind binds the first variable of f and q, of n elements of K each, to r in place, and
+// then makes the sums of PairRound for the result. n is a multiple of 4.
 func PairBind(d Device, f, q Ptr, n int, r field.QM31, p Post) error {
 	low, high := pack(r)
 	return paired("pair_bind", n, 4).launch(d, roundLaunch(n/4), p.sums(uint64(f), uint64(q), uint64(n/4), low, high)...)

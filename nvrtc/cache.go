@@ -11,13 +11,13 @@ import (
 	"github.com/prove-model/prove-model/internal/atomicfile"
 )
 
-// cacheMagic begins every entry of the cache. The SHA-256 of what comes then
-// follows: the length of the compiler's log in 8 bytes, little-endian, the log,
-// the code.
+// cacheMagic is the beginning of every entry of the cache. It is followed by the
+// SHA-256 of the rest of the entry, which is: the length of the compiler's log in 8
+// bytes, little-endian, the log, and the code.
 var cacheMagic = []byte("prove-model cubin 2\n")
 
-// cacheDir is where compiled code is kept: nil for the default folder, an empty
-// text for nowhere.
+// cacheDir is the folder in which compiled code is kept: nil for the default folder, an
+// empty text for none.
 var cacheDir atomic.Pointer[string]
 
 // SetCacheDir makes Compile keep its results in dir, or, if dir is empty, in

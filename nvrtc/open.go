@@ -32,6 +32,7 @@ func Devices() ([]DeviceInfo, error) {
 	return devices, nil
 }
 
+// describe describes device number i.
 func describe(i int) (DeviceInfo, error) {
 	d, err := cu.GetDevice(i)
 	if err != nil {

@@ -16,11 +16,11 @@ type Source struct {
 	Headers map[string]string // text by the name that the program includes it by
 }
 
-// options are the compiler's, besides the architecture.
+// options are the compiler's options, in addition to the architecture.
 var options = []string{"--std=c++17", "--generate-line-info", "--display-error-number"}
 
-// key returns what identifies the machine code that compiling s for arch with
-// the given version of NVRTC gives, as hexadecimal digits.
+// key returns what identifies the machine code that the given version of NVRTC makes of
+// s for arch, as hexadecimal digits.
 func (s Source) key(arch, compiler string) string {
 	h := sha256.New()
 	put := func(text string) { writeText(h, text) }

@@ -4,16 +4,16 @@ package nvrtc
 
 import "context"
 
-// Open reports ErrNoGPUSupport.
+// Open returns ErrNoGPUSupport.
 func Open() error { return ErrNoGPUSupport }
 
-// Devices reports ErrNoGPUSupport.
+// Devices returns ErrNoGPUSupport.
 func Devices() ([]DeviceInfo, error) { return nil, ErrNoGPUSupport }
 
-// Compiler reports ErrNoGPUSupport.
+// Compiler returns ErrNoGPUSupport.
 func Compiler() (path, version string, err error) { return "", "", ErrNoGPUSupport }
 
-// Compile reports ErrNoGPUSupport.
+// Compile returns ErrNoGPUSupport.
 func Compile(ctx context.Context, src Source, arch string) (code []byte, log string, err error) {
 	return nil, "", ErrNoGPUSupport
 }

@@ -1,5 +1,6 @@
-// Command prove-model-server is what `prove-model serve` and `prove-model worker` become: the programs
-// that answer over HTTP, and that prove what others have answered. Each file holds one subcommand.
+// Command prove-model-server holds the subcommands serve and worker of prove-model, which starts it in
+// its own place for them: serve answers over HTTP, and worker proves what servers have answered. Each
+// file has one subcommand.
 package main
 
 import (
@@ -22,7 +23,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return program.Run(newRoot(program.Front()), args, stdout, stderr)
 }
 
-// newRoot returns the commands, for somebody who may have typed prove-model, which is then of the build front.
+// newRoot returns the commands. front is the build of the prove-model that has started this program, "" if a user has
+// started it directly.
 func newRoot(front string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "prove-model-server",
@@ -33,7 +35,7 @@ func newRoot(front string) *cobra.Command {
 	if front != "" {
 		root.Use = "prove-model"
 	}
-	if front != "" && front != program.Build() { // whose flags may be others
+	if front != "" && front != program.Build() { // its flags may differ from this program's
 		root.Args, root.DisableFlagParsing = cobra.ArbitraryArgs, true
 		root.RunE = func(*cobra.Command, []string) error { return otherBuild(front) }
 		return root
@@ -42,8 +44,8 @@ func newRoot(front string) *cobra.Command {
 	return root
 }
 
-// otherBuild refuses another build of prove-model than this program's: keys and receipts of builds may differ, and people would look for
-// the difference elsewhere.
+// otherBuild returns the error about a prove-model of another build than this program. Their keys and receipts might differ, and users
+// would look for the reason elsewhere.
 func otherBuild(front string) error {
 	self, err := os.Executable()
 	if err != nil {

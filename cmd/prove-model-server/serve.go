@@ -36,6 +36,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
+// newServe returns the command serve.
 func newServe() *cobra.Command {
 	cmd := program.Serve()
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
@@ -102,7 +103,7 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 	return nil
 }
 
-// serveOptions are what the settings say of the server, but for what depends on its address.
+// serveOptions returns the server's options from the settings, except for those that depend on its address.
 func serveOptions(cfg *config.Config, log *slog.Logger) (opts serve.Options, err error) {
 	defer must.Catch(&err)
 	opts = serve.Options{
@@ -120,8 +121,8 @@ func serveOptions(cfg *config.Config, log *slog.Logger) (opts serve.Options, err
 	return opts, nil
 }
 
-// shared says with whose answers one may be proved together: with those of the same API key, unless the settings say with everybody's.
-// Without keys nobody is told apart.
+// shared says which answers may be proved together: those of the same API key, or everybody's if the settings say so or if there are
+// no keys, by which people could be told apart.
 func shared(cfg *config.Config) (string, error) {
 	switch {
 	case cfg.Batch < 2 && cfg.BatchAcrossKeys:
@@ -134,7 +135,7 @@ func shared(cfg *config.Config) (string, error) {
 	return receipt.SharedKey, nil
 }
 
-// printReady says where the server is, what it serves, and what its receipts are signed with.
+// printReady prints the server's address, its models and the public key of its receipts.
 func printReady(w io.Writer, cfg *config.Config, at net.Addr, list []*models.Model, s *serve.Server) {
 	scheme := "http"
 	if cfg.TLSCert != "" {
@@ -147,7 +148,7 @@ func printReady(w io.Writer, cfg *config.Config, at net.Addr, list []*models.Mod
 	ui.Line(w, "receipts", "signed with %s", s.PublicKey())
 }
 
-// logger logs for people or for programs.
+// logger returns a logger that writes text, or JSON if the settings say so.
 func logger(w io.Writer, cfg *config.Config) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if cfg.Quiet {
@@ -159,7 +160,7 @@ func logger(w io.Writer, cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 
-// workerName says which process has made a proof.
+// workerName returns the name by which records say which process has made a proof.
 func workerName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -168,7 +169,7 @@ func workerName() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// openTraces has the process tell the collector of the settings, if there is one.
+// openTraces makes the process send traces to the collector that the settings name, if they name one.
 func openTraces(ctx context.Context, cfg *config.Config, log *slog.Logger) (stop func(), err error) {
 	defer must.Catch(&err)
 	if cfg.Traces == "" {
@@ -177,7 +178,8 @@ func openTraces(ctx context.Context, cfg *config.Config, log *slog.Logger) (stop
 	return must.GetAs(traces.Open(ctx, cfg.Traces, provemodel.Version, log))("--traces"), nil
 }
 
-// openQueue opens the store of the settings: the cluster's, or one of the process's own. A worker joins the one that servers have made.
+// openQueue opens the store that the settings name: the cluster's, or one in this process. If join is set, as for a
+// worker, it waits for the store that a server makes.
 func openQueue(ctx context.Context, cfg *config.Config, join bool) (_ *queue.Queue, err error) {
 	defer must.Catch(&err)
 	opts := queue.Options{Join: join, Keep: time.Duration(cfg.KeepHours * float64(time.Hour)), Replicas: cfg.Replicas, Bucket: cfg.Bucket}
@@ -201,16 +203,16 @@ func openQueue(ctx context.Context, cfg *config.Config, join bool) (_ *queue.Que
 	return queue.Connect(ctx, cfg.Cluster, opts, how...)
 }
 
-// source is a model that the settings name, with its own settings.
+// source is a model that the settings name, with its settings.
 type source struct {
 	name string
 	cfg  *config.Config
 }
 
-// modelName is what a model may be called: it stands in addresses.
+// modelName matches the names that a model may have: they are parts of URLs.
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// sourcesOf reads which models the flags name: NAME=PATH or PATH, where PATH may be a settings file.
+// sourcesOf returns the models that the flags name, each as PATH or NAME=PATH, where PATH may also be a settings file.
 func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) (_ []source, err error) {
 	defer must.Catch(&err)
 	named := must.Get(flags.GetStringArray("model"))
@@ -248,7 +250,8 @@ func sourcesOf(flags *pflag.FlagSet, cfg *config.Config) (_ []source, err error)
 	return out, nil
 }
 
-// ownSettings are a model's settings, of those of the process, and whether it is one that runs on arrays and has no file of its own.
+// ownSettings returns the settings of the model at a path, derived from those of the process. arrays says that it is a
+// model for arrays (an ONNX file) without a settings file.
 func ownSettings(own config.Config, path string) (cfg *config.Config, arrays bool, err error) {
 	defer must.Catch(&err)
 	switch ext := strings.ToLower(filepath.Ext(path)); {
@@ -266,7 +269,8 @@ func ownSettings(own config.Config, path string) (cfg *config.Config, arrays boo
 	return &own, arrays, nil
 }
 
-// nameAndPath divides NAME=PATH. A path alone, which may have an equals sign, names the model by its last part without the ending.
+// nameAndPath splits NAME=PATH. A text that is the path of a file, even with an equals sign in it, is a path alone; the
+// model is then named by the last part of the path without its extension.
 func nameAndPath(text string) (name, path string) {
 	st, err := os.Stat(text)
 	if name, path, ok := strings.Cut(text, "="); ok && err != nil {
@@ -292,7 +296,8 @@ func settingsOf(path string) (_ *config.Config, err error) {
 	return cfg, nil
 }
 
-// ofModel are settings of the process with those that keys depend on from a model's.
+// ofModel returns the settings of the process, in which all settings that the model's key depends on are replaced by
+// those of a model's settings file.
 func ofModel(all config.Config, m *config.Config) config.Config {
 	all.Adapter, all.Base = m.Adapter, m.Base
 	all.Model, all.Calibration, all.Ranges, all.Image, all.Output, all.Dim, all.Fix, all.Tokens, all.MaxTokens = m.Model, m.Calibration, m.Ranges, m.Image, m.Output, m.Dim, m.Fix, m.Tokens, m.MaxTokens

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
+// newWorker returns the command worker.
 func newWorker() *cobra.Command {
 	cmd := program.Worker()
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
@@ -31,10 +32,10 @@ func newWorker() *cobra.Command {
 	return cmd
 }
 
-// workerBatch is how many answers a worker proves in one proof at most where nothing is said.
+// workerBatch is the default of --batch for a worker: how many answers, at most, it puts into one proof.
 const workerBatch = 16
 
-// workUntil proves until the command's context ends.
+// workUntil proves jobs until the command's context ends.
 func workUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 	defer must.Catch(&err)
 	log, ctx := logger(cmd.ErrOrStderr(), cfg), cmd.Context()

@@ -12,12 +12,12 @@ import (
 	"github.com/prove-model/prove-model/prover/statement"
 )
 
-// A run that differs from the float model by more than these is a poor copy, and warned about, unless --max-error is given
-// (docs/quantisation.md, "Accuracy and saturation").
+// A run that differs from the float model by more than these limits is a poor copy, and is warned about, unless
+// --max-error is given (docs/quantisation.md, "Accuracy and saturation").
 const (
-	acceptedRange  = 0.01 // of the range of an output, also for a label that is not the float model's
-	acceptedKL     = 0.01 // nats, in the mean over the positions of a language model's logits
-	acceptedRegret = 0.5  // how far the float model has our likeliest token behind its own, in logits
+	acceptedRange  = 0.01 // fraction of an output's range; also for the regret of a label
+	acceptedKL     = 0.01 // nats, mean over the positions of a language model's logits
+	acceptedRegret = 0.5  // largest likeness.Regret
 )
 
 // Values of fidelity.JudgedBy.
@@ -27,25 +27,25 @@ const (
 	byRange    = "range"
 )
 
-// fidelity says how far a run is from the float model, and what to do about it.
+// fidelity says whether a run is close enough to the float model, and what would make it closer.
 type fidelity struct {
-	Bar       float64                `json:"bar"` // of each output's range_error
+	Bar       float64                `json:"bar"` // limit of range_error of each output
 	WithinBar bool                   `json:"within_bar"`
 	JudgedBy  string                 `json:"judged_by"`
-	Reference string                 `json:"reference,omitempty"` // what --check names
+	Reference string                 `json:"reference,omitempty"` // the program of --check
 	Saturated []statement.Saturation `json:"saturated"`
 	Advice    string                 `json:"advice,omitempty"`
 }
 
-// judged is how far outputs are from the float model's, and what is thought of it.
+// judged has the outputs of a run beside the float model's, and the verdict on how close they are.
 type judged struct {
 	Outputs []compared `json:"outputs"`
 	fidelity
 	likeness
 }
 
-// fidelityOf judges a run: by --max-error, or the logits of a language model by what they say of next tokens, or other outputs by
-// their range and their labels.
+// fidelityOf judges a run: by --max-error if it is given; by the divergence and regret of a language model's logits; or by the
+// range errors and labels of other outputs.
 func fidelityOf(cfg *config.Config, outputs []compared, logits likeness, saturated []statement.Saturation) fidelity {
 	f := fidelity{Bar: acceptedRange, WithinBar: true, JudgedBy: byRange, Reference: cfg.Check, Saturated: saturated}
 	switch {
@@ -76,7 +76,8 @@ func (f *fidelity) Print(w io.Writer) {
 	ui.LineIf(len(f.Saturated) > 0, w, "advice", "%s", f.Advice)
 }
 
-// warning is what nobody should miss, or "".
+// warning returns the warning about a poor copy, or else about results that other runtimes may not share; "" if there
+// is none.
 func (p *judged) warning() string {
 	if p.WithinBar {
 		return p.otherRuntimes()
@@ -84,8 +85,8 @@ func (p *judged) warning() string {
 	return fmt.Sprintf("WARNING: THE OUTPUT IS FAR FROM THE FLOAT MODEL'S: %s. THE PROOF HOLDS, FOR A POOR COPY OF THE MODEL.\n         %s", p.why(), p.Advice)
 }
 
-// otherRuntimes warns of casts that another runtime may round to the other side, and of numbers that float32 does not hold, which no
-// comparison with one float model shows.
+// otherRuntimes warns about casts that another runtime may round to the other side, and about numbers that float32 cannot hold. A
+// comparison with a single float model does not show these.
 func (p *judged) otherRuntimes() string {
 	for _, o := range p.Outputs {
 		if o.Accuracy.NearWhole > 0 {
@@ -100,7 +101,7 @@ func (p *judged) otherRuntimes() string {
 	return ""
 }
 
-// why is what of a run is beyond its bar.
+// why says what makes a run a poor copy.
 func (p *judged) why() string {
 	if p.JudgedBy == byLogits {
 		if *p.KL > acceptedKL {
@@ -132,11 +133,11 @@ func (p *judged) why() string {
 	return fmt.Sprintf("%s IS OFF BY %.3g %% OF ITS RANGE, MORE THAN %.3g %%", ui.Printable(worst.Name), math.Min(100*worst.RangeError, 1e9), 100*p.Bar)
 }
 
-// inaccurate is the result of a run that --max-error does not let pass.
+// inaccurate is the result of a run that --max-error refuses.
 type inaccurate struct {
 	Model  string `json:"model"`
 	Reason string `json:"reason"`
-	Output string `json:"output"` // the worst
+	Output string `json:"output"` // the output with the largest error
 	provemodel.Accuracy
 	fidelity
 }

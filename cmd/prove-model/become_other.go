@@ -9,8 +9,8 @@ import (
 	"os/signal"
 )
 
-// become runs another program with the files of this process, and ends as that does. It returns if it cannot. An interrupt reaches both:
-// it is for the other.
+// become runs another program with the standard files of this process, and ends with the same exit code. It returns only if the program
+// cannot be run. An interrupt reaches both processes; this one ignores it.
 func become(path string, args, env []string) error {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	cmd := &exec.Cmd{Path: path, Args: args, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}

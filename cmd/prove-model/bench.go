@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newBench returns the command bench.
 func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",

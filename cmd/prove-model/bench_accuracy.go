@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newBenchAccuracy returns the command bench accuracy.
 func newBenchAccuracy() *cobra.Command {
 	var test, text string
 	var limit int
@@ -61,6 +62,7 @@ not seen. Nothing is proved: a proof has the same integers.
 	return cmd
 }
 
+// benchFidelity measures the models of folders with bars.
 func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) (err error) {
 	defer must.Catch(&err)
 	for _, name := range []string{"model", "test", "text", "limit", "input", "calibration", "ranges", "min-agreement"} {

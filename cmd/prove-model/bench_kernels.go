@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newBenchKernels returns the command bench kernels.
 func newBenchKernels() *cobra.Command {
 	var openings []int
 	cmd := &cobra.Command{
@@ -51,7 +52,7 @@ copy on the same device.
 	return cmd
 }
 
-// listed prints what a measurement reports, one by one or all of them as JSON.
+// listed prints the results of a measurement one by one as they come, or all of them as JSON.
 func listed[T any](cmd *cobra.Command, cfg *config.Config, measure func(report func(T)) error) error {
 	var all []T
 	err := measure(func(one T) {

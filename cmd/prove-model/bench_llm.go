@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// newBenchLLM returns the command bench llm.
 func newBenchLLM() *cobra.Command {
 	var shape string
 	var noFloat bool
@@ -63,13 +64,13 @@ and verify the logits after a text of random tokens. Phases are printed.
 	return cmd
 }
 
-// addShapeFlags adds the flags that name a shape, and how many layers of it a model has.
+// addShapeFlags adds the flags for the name of a shape, and for how many of its layers a model has.
 func addShapeFlags(flags *pflag.FlagSet, shape *string, layers *int) {
 	flags.StringVar(shape, "shape", "", "`name` of the shape: "+strings.Join(bench.ShapeNames(), ", "))
 	flags.IntVar(layers, "layers", 0, "`number` of layers (default: all that the shape has)")
 }
 
-// shapeOf returns the shape of that name, which must have as many layers.
+// shapeOf returns the shape of a name. It is an error if the shape has fewer layers than are asked for.
 func shapeOf(name string, layers int) (*bench.Shape, error) {
 	shape := bench.Shapes[name]
 	if shape == nil {

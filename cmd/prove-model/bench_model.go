@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newBenchModel returns the command bench model.
 func newBenchModel() *cobra.Command {
 	var layers, width, runs, list int
 	var limits bench.Limits
@@ -61,6 +62,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 	return cmd
 }
 
+// benchFiles measures models in files and folders.
 func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits bench.Limits, runs, list int) (err error) {
 	defer must.Catch(&err)
 	all := must.Get(bench.Files(cmd.Context(), cfg, paths, limits, runs, list, program.Progress(cmd, cfg)))

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newBenchScale returns the command bench scale.
 func newBenchScale() *cobra.Command {
 	s := bench.Scaling{Layers: 16}
 	var sizes string
@@ -65,7 +66,7 @@ row. scripts/scale.py draws what --json prints.`,
 	return cmd
 }
 
-// span reads LO..HI.
+// span reads a range LO..HI within least..most.
 func span(flag, s string, least, most int) (lo, hi int, err error) {
 	from, to, ok := strings.Cut(s, "..")
 	lo, errLo := strconv.Atoi(from)

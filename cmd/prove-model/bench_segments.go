@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newBenchSegments returns the command bench segments.
 func newBenchSegments() *cobra.Command {
 	var shape string
 	var alone bool

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newBenchTexts returns the command bench texts.
 func newBenchTexts() *cobra.Command {
 	var shape string
 	o := bench.TextsOptions{}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newBenchWrite returns the command bench write.
 func newBenchWrite() *cobra.Command {
 	var shape string
 	o := bench.WritingOptions{}

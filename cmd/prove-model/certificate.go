@@ -12,7 +12,8 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 )
 
-// createCertificate begins the file of a key's certificate, by default beside the key; nil if none is asked for.
+// createCertificate begins the file of a key's certificate, which by default is beside the key; nil if none is asked
+// for.
 func createCertificate(cfg *config.Config, files *outputs, key string) (*output, error) {
 	if !cfg.Certify {
 		if cfg.Cert != "" {
@@ -23,7 +24,7 @@ func createCertificate(cfg *config.Config, files *outputs, key string) (*output,
 	return files.create("cert", cmp.Or(cfg.Cert, strings.TrimSuffix(key, filepath.Ext(key))+".cert"), certificateFile)
 }
 
-// writeCertificate makes the certificate and writes it. It returns its size.
+// writeCertificate makes the certificate and writes it. It returns its size in bytes.
 func writeCertificate(ctx context.Context, to *output, of *provemodel.Committed, opts *job.Options) (int64, error) {
 	if to == nil {
 		return 0, nil

@@ -31,22 +31,24 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// mostSegment bounds the proof of a segment that is read into memory.
+// mostSegment is the greatest size in bytes of a file of a segment that is read.
 const mostSegment = 1 << 30
 
-// partOf is a segment of a text, of which the model wrote a part.
+// partOf describes a segment of a text.
 type partOf struct {
 	Proof string `json:"proof"` // its file
-	// First is the position of its first token, and Statement the digest of what its proof states, which the next one names.
+	// First is the position of its first token. Statement is the digest of what its proof states; the proof of the next
+	// segment names it.
 	First     int    `json:"first"`
 	Statement string `json:"statement"`
-	// Given are tokens that are not the model's, and Written those behind them that are.
+	// Given are the tokens that were given; Written are those that the model wrote after them.
 	Given   []int   `json:"given_tokens"`
 	Written []int   `json:"written_tokens"`
 	Bytes   int64   `json:"proof_bytes"`
 	Seconds float64 `json:"seconds,omitempty"` // that proving took
 }
 
+// Print writes a line about the segment.
 func (p *partOf) Print(w io.Writer) {
 	fmt.Fprintf(w, "segment     from token %d: %d given, %d written", p.First, len(p.Given), len(p.Written))
 	if p.Seconds > 0 {
@@ -55,7 +57,7 @@ func (p *partOf) Print(w io.Writer) {
 	fmt.Fprintf(w, "; %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.Bytes))
 }
 
-// provedChain is the result of proving what a text goes on with, in segments.
+// provedChain is the result of proving the continuation of a text, in segments.
 type provedChain struct {
 	Model      string `json:"model"`
 	Parameters int    `json:"parameters"`
@@ -72,22 +74,22 @@ type provedChain struct {
 	strength soundness.Strength
 }
 
-// segmentFile is where the proof of a segment of a chain is, counted from 1.
+// segmentFile returns the file of the proof of a chain's segment, counted from 1.
 func segmentFile(folder string, number int) string {
 	return filepath.Join(folder, fmt.Sprintf("%04d.proof", number))
 }
 
-// valuesFile is where its keys and values are.
+// valuesFile returns the file of the keys and values of a segment.
 func valuesFile(folder string, number int) string {
 	return filepath.Join(folder, fmt.Sprintf("%04d.kv", number))
 }
 
-// chainKey is the key of a chain, unless another one is named.
+// chainKey returns the file of a chain's key: --vk, or key.vk in the chain's folder.
 func chainKey(cfg *config.Config) string {
 	return cmp.Or(cfg.VK, filepath.Join(cfg.Chain, "key.vk"))
 }
 
-// readChain reads the proofs of a chain's segments, in order.
+// readChain reads the proofs of a chain's segments, in order, up to the first that is missing.
 func readChain(folder string) ([][]byte, error) {
 	var proofs [][]byte
 	for len(proofs) <= model.MaxPast {
@@ -103,7 +105,7 @@ func readChain(folder string) ([][]byte, error) {
 	return proofs, nil
 }
 
-// readValues reads the stored keys and values of so many segments; those of a missing file are empty.
+// readValues reads the files of keys and values of so many segments; the content of a missing file is nil.
 func readValues(folder string, segments int) ([][]byte, error) {
 	stored := make([][]byte, segments)
 	for i := range stored {
@@ -116,7 +118,7 @@ func readValues(folder string, segments int) ([][]byte, error) {
 	return stored, nil
 }
 
-// chainAlone refuses settings that are not for segments of a text.
+// chainAlone refuses settings that do not go with --chain.
 func chainAlone(cfg *config.Config) error {
 	flag := cfg.FirstOf("each", "max-error", "check", "report", "prompts", "audio", "embedding", "input", "reveal", "proof")
 	if flag == "" && (cfg.Logits == config.LogitsAll || cfg.Logits == config.LogitsLast) {
@@ -131,7 +133,8 @@ func chainAlone(cfg *config.Config) error {
 	return nil
 }
 
-// parts cuts tokens, the first of which are given, into segments of at most so many; 0: one.
+// parts divides tokens, the first `given` of which are given, into segments of at most `most` tokens; 0: one segment.
+// It returns the number of tokens of each segment, and of its given tokens.
 func parts(tokens, given, most int) (sizes, of []int) {
 	most = cmp.Or(most, max(tokens, 1))
 	for at := 0; at < tokens; at += most {
@@ -141,7 +144,7 @@ func parts(tokens, given, most int) (sizes, of []int) {
 	return sizes, of
 }
 
-// runChain is proveChain, and prints what it has made.
+// runChain proves a chain's next segments and prints the result.
 func runChain(cmd *cobra.Command, cfg *config.Config, files *outputs, ph *ui.Phases, stream io.Writer) error {
 	if cfg.Chain == "" {
 		return job.WithHint(errors.New("--segment-tokens without --chain"), "name the folder of the text's segments with --chain")
@@ -150,7 +153,8 @@ func runChain(cmd *cobra.Command, cfg *config.Config, files *outputs, ph *ui.Pha
 	return show(cmd, cfg, p, job.MemoryHint(err))
 }
 
-// proveChain goes on with the text of a chain, or begins one, and proves what is new in segments. It does not run the float model.
+// proveChain continues the text of a chain, or begins a chain, and proves the new tokens in segments. It does not run
+// the float model.
 func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (_ *provedChain, err error) {
 	defer must.Catch(&err)
 	must.OK(chainAlone(cfg))
@@ -158,8 +162,8 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	proofs := must.Get(readChain(cfg.Chain))
 	own := *cfg
 	own.VK, own.NoResume = chainKey(cfg), true
-	own.MaxTokens = max(1, cfg.MaxTokens) // for the key of texts that the model writes, of which there is one for any number
-	// Ranges stay with the chain: its key is one, whatever text begins it.
+	own.MaxTokens = max(1, cfg.MaxTokens) // the key of generated texts is the same for every number of tokens
+	// The ranges are kept in the chain's folder, so that all its segments have one key, whatever text began it.
 	ranges := filepath.Join(cfg.Chain, "ranges.json")
 	switch _, err := os.Stat(ranges); {
 	case cfg.Ranges != "" || len(cfg.Calibration) > 0:
@@ -216,7 +220,8 @@ func proveChain(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.
 	return made, files.place()
 }
 
-// placeSegment writes the proof of a chain's last segment, and beside it the keys and values, which spare whoever goes on computing them again.
+// placeSegment writes the proof of a chain's last segment, and its keys and values, so that whoever continues the chain
+// need not compute them again.
 func placeSegment(files *outputs, folder string, number int, proof []byte, ch *chain.Chain) (_ *output, err error) {
 	defer must.Catch(&err)
 	file := must.Get(files.create("proof", segmentFile(folder, number), proofFile))
@@ -225,6 +230,7 @@ func placeSegment(files *outputs, folder string, number int, proof []byte, ch *c
 	return file, values.write(ch.Stored(number - 1))
 }
 
+// Print writes the result as text.
 func (p *provedChain) Print(w io.Writer) {
 	ui.Line(w, "model", "%s, %d parameters", p.Model, p.Parameters)
 	ui.Line(w, "commitment", "%s", p.Commitment)
@@ -242,11 +248,11 @@ func (p *provedChain) Print(w io.Writer) {
 // verifiedChain is the result of verifying a chain.
 type verifiedChain struct {
 	Valid      bool      `json:"valid"`
-	Reason     string    `json:"reason,omitempty"` // why not
+	Reason     string    `json:"reason,omitempty"` // why it is not valid
 	Commitment string    `json:"model_commitment,omitempty"`
-	From       string    `json:"from,omitempty"` // the statement that is taken for granted, with all before it
+	From       string    `json:"from,omitempty"` // the statement that is assumed to be proved, with all before it
 	Segments   []*partOf `json:"segments,omitempty"`
-	Text       string    `json:"text,omitempty"` // of the segments, with a tokenizer
+	Text       string    `json:"text,omitempty"` // of all segments, if there is a tokenizer
 	Verdict    string    `json:"verdict,omitempty"`
 	// Sampling is the rule by which the tokens follow from the logits, if it was given.
 	Sampling *provemodel.Sampling `json:"sampling,omitempty"`
@@ -256,7 +262,8 @@ type verifiedChain struct {
 	strength soundness.Strength
 }
 
-// verifyChain verifies the segments of a chain, from its beginning or from a statement that is taken for granted.
+// verifyChain verifies the segments of a chain: all of them, or with --from those after a statement that is assumed to
+// be proved.
 func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 	defer must.Catch(&err)
 	if flag := cfg.FirstOf("proof", "input", "cert", "receipt", "prompt", "prompts", "audio", "text", "text-id"); flag != "" {
@@ -298,12 +305,12 @@ func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 	return v, v.add(cfg, list, len(proofs)-len(list), tokens)
 }
 
-// readersOf are the proofs, to be read.
+// readersOf returns a reader for each proof.
 func readersOf(proofs [][]byte) []io.Reader {
 	return seq.Map(proofs, func(p []byte) io.Reader { return strings.NewReader(string(p)) })
 }
 
-// pinnedIn returns which of the proofs, from 0 on, has a statement.
+// pinnedIn returns the index of the proof with a statement's digest.
 func pinnedIn(proofs [][]byte, key *provemodel.Key, from [sha256.Size]byte) (int, error) {
 	for i, r := range readersOf(proofs) {
 		if digest, err := verifier.StatementOf(key, r); err == nil && digest == from {
@@ -313,7 +320,7 @@ func pinnedIn(proofs [][]byte, key *provemodel.Key, from [sha256.Size]byte) (int
 	return 0, fmt.Errorf("%w: no segment of the chain has the statement %x", provemodel.ErrInvalid, from)
 }
 
-// add adds what segments state, the first of which is behind so many others.
+// add adds to the result what the segments state. `behind` is the number of segments before them.
 func (v *verifiedChain) add(cfg *config.Config, list []*provemodel.Statement, behind int, t *tokenizer.Tokenizer) error {
 	var ids []int
 	for i, s := range list {
@@ -338,6 +345,7 @@ func (v *verifiedChain) add(cfg *config.Config, list []*provemodel.Statement, be
 	return err
 }
 
+// Print writes the verdict, and what the segments state, as text.
 func (v *verifiedChain) Print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))

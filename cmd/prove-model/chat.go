@@ -24,6 +24,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
+// newChat returns the command chat.
 func newChat() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat --model FOLDER|FILE.gguf",
@@ -56,8 +57,8 @@ object a line. The model's key is that of ` + "`commit --logits generated`" + ` 
 }
 
 const (
-	longestAnswer = 512     // tokens, unless the settings say otherwise
-	longestTurn   = 1 << 20 // bytes of a line
+	longestAnswer = 512     // default of --max-tokens
+	longestTurn   = 1 << 20 // most bytes of a line of the input
 )
 
 const chatHelp = `/verify [N|all]  verify the proof of the last answer, of answer N, or of all
@@ -75,7 +76,7 @@ func talk(cmd *cobra.Command, cfg *config.Config) (err error) {
 		out.terminal = term.IsTerminal(int(f.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 	}
 	c := must.Get(openConversation(cmd.Context(), cfg, program.Progress(cmd, cfg), out))
-	// From here on an interrupt ends an answer, and not the command.
+	// From here on an interrupt ends an answer, not the command.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -115,8 +116,8 @@ func talk(cmd *cobra.Command, cfg *config.Config) (err error) {
 	}
 }
 
-// take does what a line of the input says. The error, errQuit after the last line, ends the conversation: on a
-// terminal most errors do not, and are printed.
+// take executes a line of the input. A returned error ends the conversation: errQuit after the last line. On a
+// terminal most errors are printed instead and do not end it.
 func (c *conversation) take(ctx context.Context, l line) error {
 	if l.err != nil && !errors.Is(l.err, io.EOF) {
 		return fmt.Errorf("standard input: %w", l.err)
@@ -140,13 +141,13 @@ var (
 	errTerminated = errors.New("terminated; what was not saved is lost")
 )
 
-// line is one of the input, or why there is none.
+// line is a line of the input, or the error in its place; the last line may have both.
 type line struct {
 	text string
 	err  error
 }
 
-// linesOf reads lines until there are no more.
+// linesOf returns a channel of the lines of r.
 func linesOf(r io.Reader) <-chan line {
 	lines := make(chan line)
 	go func() {
@@ -162,7 +163,7 @@ func linesOf(r io.Reader) <-chan line {
 	return lines
 }
 
-// turn does what a line says.
+// turn executes a command, or has the model answer a text.
 func (c *conversation) turn(ctx context.Context, text string) error {
 	if text == "" {
 		return nil
@@ -192,7 +193,7 @@ func (c *conversation) turn(ctx context.Context, text string) error {
 	return nil
 }
 
-// systems is the number of messages before the conversation: 1, or 0 if the model is told nothing.
+// systems returns how many messages precede the conversation: 1 if there is a system message, else 0.
 func (c *conversation) systems() int {
 	if len(c.messages) > 0 && c.messages[0].Role == "system" {
 		return 1
@@ -200,7 +201,7 @@ func (c *conversation) systems() int {
 	return 0
 }
 
-// setSystem has the model told a text first; an empty one shows what it is told.
+// setSystem sets the system message. With an empty text it prints the message instead.
 func (c *conversation) setSystem(text string) error {
 	n := c.systems()
 	if text == "" {
@@ -219,8 +220,8 @@ func (c *conversation) setSystem(text string) error {
 	return nil
 }
 
-// interruptible runs f with a context that an interrupt ends as long as first returns true; asked says whether there was one. The error
-// is errTerminated if the program was to end.
+// interruptible runs f. At an interrupt it sets asked and, if first returns true, cancels f's context. If a signal asks the program to
+// end, it cancels the context too, and returns errTerminated.
 func (c *conversation) interruptible(ctx context.Context, first func() bool, f func(ctx context.Context, asked *atomic.Bool) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -253,10 +254,10 @@ func (c *conversation) interruptible(ctx context.Context, first func() bool, f f
 	return err
 }
 
-// always is for work that an interrupt may end at any time.
+// always is the argument `first` of interruptible for work that an interrupt may end at any time.
 func always() bool { return true }
 
-// openConversation opens and quantises the model. What is committed to is left to the first proof.
+// openConversation opens and quantises the model. The first proof commits to it.
 func openConversation(ctx context.Context, cfg *config.Config, ph *ui.Phases, out *chatPrinter) (_ *conversation, err error) {
 	c := &conversation{out: out}
 	defer func() {
@@ -268,7 +269,8 @@ func openConversation(ctx context.Context, cfg *config.Config, ph *ui.Phases, ou
 	collectWhileReading(cfg.Model)
 	must.OK(c.readTexts(cfg.Model))
 	key := *cfg
-	key.MaxTokens, key.Logits, key.Temperature = 0, config.LogitsGenerated, 0 // which does not depend on what is written
+	// The key does not depend on the number of tokens, nor on how they are chosen.
+	key.MaxTokens, key.Logits, key.Temperature = 0, config.LogitsGenerated, 0
 	c.work = must.Get(open(ctx, &key, ph))
 	c.cfg, c.opts = cfg, job.OptionsOf(cfg, ph, c.device)
 	c.circuit = must.Get(c.job.Quantise(ctx, c.opts))
@@ -282,5 +284,5 @@ func openConversation(ctx context.Context, cfg *config.Config, ph *ui.Phases, ou
 	return c, nil
 }
 
-// The rule by which answers are drawn, or nil.
+// sampling returns the rule by which answers are drawn, or nil.
 func (c *conversation) sampling() *provemodel.Sampling { return job.Sampling(c.cfg) }

@@ -19,46 +19,47 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// conversation is a model, what was said so far, and the answers that it has given.
+// conversation is a model with the messages so far and the answers that it has given.
 type conversation struct {
 	*work
 	out       *chatPrinter
 	signals   <-chan os.Signal
 	template  *chat.Template
 	tokenizer *tokenizer.Tokenizer
-	prefix    provemodel.Pass // of the last answer, for the next one
-	messages  []chat.Message  // one of the system, if there is one, then those of the conversation
+	prefix    provemodel.Pass // keys and values of the last answer's text, for the next answer
+	messages  []chat.Message  // the system message, if there is one, then the turns
 	answers   []*answer
 	proofs    *proofs
-	saved     map[string]bool // folders
-	verdict   error           // that some proof did not verify
+	saved     map[string]bool // folders in which the conversation was saved
+	verdict   error           // set if a proof did not verify
 }
 
 // answer is what the model wrote in one turn.
 type answer struct {
 	Number       int                  `json:"number"`
-	Messages     []chat.Message       `json:"messages"` // that it answers
+	Messages     []chat.Message       `json:"messages"` // the messages that it answers
 	Text         string               `json:"text"`     // without the stop that ended it
 	PromptTokens []int                `json:"prompt_tokens"`
 	Tokens       []int                `json:"tokens"`
 	Verdict      string               `json:"verdict"` // ended, or cut
 	Sampling     *provemodel.Sampling `json:"sampling,omitempty"`
-	Proof        string               `json:"proof,omitempty"` // file: of a segment, or of the whole conversation up to the answer
-	// Chain is the folder of the chain whose segment the proof is of, of which it takes the first so many Segments.
+	Proof        string               `json:"proof,omitempty"` // file of the proof: of a segment, or of the whole conversation up to the answer
+	// Chain is the folder of the chain that the answer's proof is a segment of. The answer is proved by the first Segments
+	// segments of it.
 	Chain    string `json:"chain,omitempty"`
 	Segments int    `json:"segments,omitempty"`
 
 	in    provemodel.Input
-	files [][]byte      // the proof, once done is closed, behind those of the segments before
-	chain int           // number of the chain, 0 if the proof is of the whole conversation
-	err   error         // or why there is none
-	done  chan struct{} // closed when it is proved
+	files [][]byte      // set when done is closed: proofs of all segments up to this answer; its own is the last
+	chain int           // number of the chain; 0 if the proof is of the whole conversation
+	err   error         // why there is no proof
+	done  chan struct{} // closed when the answer is proved or cannot be
 }
 
-// proof is that of the answer.
+// proof returns the answer's own proof.
 func (a *answer) proof() []byte { return a.files[len(a.files)-1] }
 
-// readTexts reads tokenizer and template.
+// readTexts reads the tokenizer and the chat template.
 func (c *conversation) readTexts(model string) (err error) {
 	if model == "" {
 		return job.WithHint(errors.New("no model"), "name a folder or a GGUF file with --model")
@@ -76,7 +77,7 @@ func (c *conversation) readTexts(model string) (err error) {
 	return nil
 }
 
-// answer has the model answer a text, and the answer proved.
+// answer has the model answer a text, prints the answer, and queues it to be proved.
 func (c *conversation) answer(ctx context.Context, text string) (err error) {
 	defer must.Catch(&err)
 	messages := append(slices.Clone(c.messages), chat.Message{Role: "user", Content: text})
@@ -108,7 +109,7 @@ func (c *conversation) answer(ctx context.Context, text string) (err error) {
 	return nil
 }
 
-// write has the model write an answer, until it was asked to stop.
+// write has the model write an answer of at most `most` tokens, until a stop occurs or asked is set.
 func (c *conversation) write(ctx context.Context, a *answer, prompt []int, most int, asked *atomic.Bool, times *writingTimes) (err error) {
 	defer must.Catch(&err)
 	stream := c.tokenizer.Stream(prompt)
@@ -133,12 +134,13 @@ func (c *conversation) write(ctx context.Context, a *answer, prompt []int, most 
 	return nil
 }
 
-// writingTimes are those of an answer. Other goroutines may ask whether it has begun.
+// writingTimes says when the tokens of an answer were written. Another goroutine may ask whether the first one was.
 type writingTimes struct {
 	start, first, last time.Time
 	tokens             atomic.Int64
 }
 
+// token records that a token was written.
 func (t *writingTimes) token() {
 	t.last = time.Now()
 	if t.tokens.Add(1) == 1 {
@@ -146,9 +148,10 @@ func (t *writingTimes) token() {
 	}
 }
 
+// began says whether the first token was written.
 func (t *writingTimes) began() bool { return t.tokens.Load() > 0 }
 
-// perSecond is the number of tokens in a second, the first one aside; 0 for one token.
+// perSecond returns the number of tokens per second, without the first one; 0 for a single token.
 func (t *writingTimes) perSecond() float64 {
 	s := t.last.Sub(t.first).Seconds()
 	if s <= 0 {
@@ -157,7 +160,7 @@ func (t *writingTimes) perSecond() float64 {
 	return float64(t.tokens.Load()-1) / s
 }
 
-// warner is an observer that passes warnings on alone.
+// warner is an observer that prints warnings and drops the rest.
 type warner struct{ out *chatPrinter }
 
 func (warner) Begin(provemodel.Phase) {}

@@ -22,7 +22,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// proofs proves answers one after the other, and waits while the model writes.
+// proofs proves answers one after the other. It pauses while the model writes.
 type proofs struct {
 	circuit *provemodel.Circuit
 	opts    *job.Options
@@ -31,23 +31,23 @@ type proofs struct {
 	undone  atomic.Int64
 
 	mu        sync.Mutex
-	writing   chan struct{} // closed when the model has written; nil: it does not write
+	writing   chan struct{} // not nil while the model writes; closed when it has written
 	committed *provemodel.Committed
 
-	chain    *chain.Chain // of the last answer that was proved as a segment; nil before the first
-	segments [][]byte     // its proofs
-	chains   int          // so far
-	refused  bool         // it was said why an answer is no segment
+	chain    *chain.Chain // up to the last answer that was proved as a segment; nil before the first
+	segments [][]byte     // proofs of the chain's segments
+	chains   int          // number of chains so far
+	refused  bool         // whether the reason why answers are not proved as segments was printed
 }
 
-// mostWaiting is how many answers may wait to be proved: another one waits itself then.
+// mostWaiting is how many answers may wait to be proved; add blocks if there are more.
 const mostWaiting = 1 << 10
 
 func newProofs(c *provemodel.Circuit, opts *job.Options, out *chatPrinter) *proofs {
 	return &proofs{circuit: c, opts: opts, out: out, todo: make(chan *answer, mostWaiting)}
 }
 
-// start proves what is added until the context ends; then the channel that it returns is closed.
+// start proves the answers that are added, until the context ends. It then closes the channel that it returns.
 func (p *proofs) start(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -70,6 +70,7 @@ func (p *proofs) start(ctx context.Context) <-chan struct{} {
 	return over
 }
 
+// add queues an answer to be proved.
 func (p *proofs) add(a *answer) {
 	p.undone.Add(1)
 	p.todo <- a
@@ -78,7 +79,7 @@ func (p *proofs) add(a *answer) {
 // waiting is the number of answers that are not proved yet.
 func (p *proofs) waiting() int { return int(p.undone.Load()) }
 
-// pause has proofs wait, as soon as a part of the work is done, until resume is called.
+// pause makes proofs stop at the end of their current part of the work, until resume is called.
 func (p *proofs) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +93,7 @@ func (p *proofs) resume() {
 	p.writing = nil
 }
 
-// wait returns when the model does not write, or the context ends.
+// wait blocks while the model writes, unless the context ends.
 func (p *proofs) wait(ctx context.Context) {
 	p.mu.Lock()
 	writing := p.writing
@@ -105,7 +106,8 @@ func (p *proofs) wait(ctx context.Context) {
 	}
 }
 
-// prove proves an answer. The first one has the model committed to.
+// prove proves an answer: as a segment if that is possible, else with the whole conversation before it. The first call
+// commits to the model.
 func (p *proofs) prove(ctx context.Context, a *answer) (err error) {
 	defer must.Catch(&err)
 	observer := &patient{warner{p.out}, p, ctx}
@@ -114,7 +116,7 @@ func (p *proofs) prove(ctx context.Context, a *answer) (err error) {
 	opts := p.opts.Prove
 	opts.Observer, opts.Sampling = observer, a.Sampling
 	segment := opts
-	segment.Resume = false // it is made while the conversation lasts
+	segment.Resume = false // it is for this conversation only, so no later run goes on with it
 	if err = p.proveSegment(ctx, c, a, &segment); !errors.Is(err, model.ErrSegment) {
 		return err
 	}
@@ -127,16 +129,16 @@ func (p *proofs) prove(ctx context.Context, a *answer) (err error) {
 	return nil
 }
 
-// proveSegment proves the turn of an answer as a segment behind those before. Where the conversation does not begin with the tokens of
-// these, as it was cleared, or the template or the tokenizer writes an answer otherwise than the model did, another chain begins, with as
-// many of the segments as it does begin with.
+// proveSegment proves the turn of an answer as a segment that follows those before it. The conversation may not begin with the tokens of
+// all these segments: it was cleared, or the template or the tokenizer writes an answer in other tokens than the model did. Then it
+// begins another chain, with the segments that the conversation does begin with.
 func (p *proofs) proveSegment(ctx context.Context, c *provemodel.Committed, a *answer, opts *provemodel.ProveOptions) (err error) {
 	defer must.Catch(&err)
 	on, extends := p.chain, false
 	if on == nil {
 		on = must.Get(c.OpenChain(ctx, nil, nil, opts))
 	} else {
-		// Something of the prompt is left for the segment.
+		// One token of the prompt at least is left for the segment.
 		n := on.Shared(a.PromptTokens[:len(a.PromptTokens)-1])
 		if n > model.MaxPast {
 			n = 0
@@ -155,7 +157,7 @@ func (p *proofs) proveSegment(ctx context.Context, c *provemodel.Committed, a *a
 	return nil
 }
 
-// key returns the model's commitment.
+// key returns the committed model. The first call commits to it.
 func (p *proofs) key(ctx context.Context, observer provemodel.Observer) (_ *provemodel.Committed, err error) {
 	defer must.Catch(&err)
 	if p.committed != nil {
@@ -170,7 +172,7 @@ func (p *proofs) key(ctx context.Context, observer provemodel.Observer) (_ *prov
 	return c, nil
 }
 
-// patient is the observer of proofs: it holds their work up while the model writes.
+// patient is the observer of proofs: its calls block, and so hold up the proof, while the model writes.
 type patient struct {
 	warner
 	*proofs
@@ -180,7 +182,7 @@ type patient struct {
 func (p *patient) Begin(provemodel.Phase) { p.wait(p.ctx) }
 func (p *patient) Progress(int, int)      { p.wait(p.ctx) }
 
-// proved waits until answers are proved.
+// proved waits until the given answers are proved.
 func (c *conversation) proved(ctx context.Context, answers []*answer) error {
 	return c.interruptible(ctx, always, func(ctx context.Context, _ *atomic.Bool) error {
 		for _, a := range answers {
@@ -200,7 +202,7 @@ func (c *conversation) proved(ctx context.Context, answers []*answer) error {
 	})
 }
 
-// verify verifies the proofs of the answers that are named: the last one, by number, or all.
+// verify verifies the proofs of the answers that `which` names: "" the last one, a number, or "all".
 func (c *conversation) verify(ctx context.Context, which string) (err error) {
 	defer must.Catch(&err)
 	list := must.Get(c.named(which))
@@ -218,6 +220,7 @@ func (c *conversation) verify(ctx context.Context, which string) (err error) {
 	return nil
 }
 
+// named returns the answers that an argument of /verify names.
 func (c *conversation) named(which string) ([]*answer, error) {
 	n := len(c.answers)
 	switch {
@@ -235,8 +238,8 @@ func (c *conversation) named(which string) ([]*answer, error) {
 	return c.answers[i-1 : i], nil
 }
 
-// verifiedAnswer verifies the proof of an answer, with those of the segments before it, as anybody could who has the key's file, and says in
-// a sentence what it shows.
+// verifiedAnswer verifies the proof of an answer, and those of the segments before it, as anybody with the key's file could. It returns a
+// sentence that says what the proof shows.
 func verifiedAnswer(keyFile []byte, a *answer) (string, error) {
 	s, text, err := statedBy(keyFile, a)
 	if err != nil {
@@ -257,8 +260,8 @@ func verifiedAnswer(keyFile []byte, a *answer) (string, error) {
 		a.Number, s.Commitment, len(a.PromptTokens), said(len(a.Tokens), a.Verdict), how, parts, s.Strength), nil
 }
 
-// statedBy verifies what an answer's proof rests on and the proof, and returns what it states, with the weakest strength of all, and the
-// whole text.
+// statedBy verifies the proof of an answer, and those of the segments before it. It returns the statement of the answer's proof, with
+// the strength of the weakest of the proofs, and the tokens of the whole text.
 func statedBy(keyFile []byte, a *answer) (*provemodel.Statement, []int, error) {
 	opts := &provemodel.VerifyOptions{Sampling: a.Sampling, FirstValues: 1}
 	var list []*provemodel.Statement
@@ -287,7 +290,7 @@ func statedBy(keyFile []byte, a *answer) (*provemodel.Statement, []int, error) {
 	return last, text, nil
 }
 
-// transcript is the file of what was said.
+// transcript is the content of transcript.json.
 type transcript struct {
 	Model      string    `json:"model"`
 	Commitment string    `json:"model_commitment"`
@@ -295,7 +298,7 @@ type transcript struct {
 	Answers    []*answer `json:"answers"`
 }
 
-// save writes key, proofs and transcript into a folder.
+// save writes the key, the proofs and the transcript into a folder.
 func (c *conversation) save(ctx context.Context, folder string) (err error) {
 	defer must.Catch(&err)
 	if folder == "" {
@@ -328,11 +331,11 @@ func (c *conversation) save(ctx context.Context, folder string) (err error) {
 	return nil
 }
 
-// saveProofs writes the answers' proofs, and returns the folders of chains: the first is the folder itself, and others are in it, each with
-// the key.
+// saveProofs writes the proofs of all answers. It returns the folders of the chains: that of the first chain is the given folder, those
+// of others are within it. Each has the key.
 func (c *conversation) saveProofs(folder string) (chains []string, err error) {
 	defer must.Catch(&err)
-	known := map[string]int{} // segments that a chain has so far
+	known := map[string]int{} // number of segments that were written, by folder
 	for _, a := range c.answers {
 		if a.chain == 0 {
 			a.Proof = fmt.Sprintf("answer-%d.proof", a.Number)
@@ -357,6 +360,7 @@ func (c *conversation) saveProofs(folder string) (chains []string, err error) {
 	return chains, nil
 }
 
+// writeFile writes a file of /save.
 func writeFile(folder, name string, data []byte) (err error) {
 	defer must.Catch(&err)
 	must.OKAs(atomicfile.WriteFile(filepath.Join(folder, name), data), "/save")

@@ -17,6 +17,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
+// newCheckKey returns the command check-key.
 func newCheckKey() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check-key --model x.onnx --vk x.vk, or --renew old.vk --vk new.vk",
@@ -46,15 +47,15 @@ A key that hides weights cannot be made again. With --renew and no model, a link
 // checked is the result of checking a key.
 type checked struct {
 	Match      bool       `json:"match"`
-	Reason     string     `json:"reason,omitempty"` // why not
+	Reason     string     `json:"reason,omitempty"` // why it is not the model's
 	Model      string     `json:"model"`
 	Commitment string     `json:"model_commitment,omitempty"`
 	Phases     []ui.Phase `json:"phases"`
 }
 
-// checkKey holds the key file against the model file. When the key is not the
-// model's there is an error that wraps ErrInvalid or ErrOtherModel, and a result
-// that says why.
+// checkKey checks the key file against the model file. If the key is not the model's,
+// it returns a result that says why, and an error that wraps ErrInvalid or
+// ErrOtherModel.
 func checkKey(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *checked, err error) {
 	defer must.Catch(&err)
 	if cfg.Model == "" || cfg.VK == "" {
@@ -78,6 +79,7 @@ func checkKey(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *checke
 	return c, err
 }
 
+// againstModel checks a key against the model of the settings.
 func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, ph *ui.Phases) (err error) {
 	defer must.Catch(&err)
 	dev := must.Get(job.OpenDevice(ctx, cfg, ph))

@@ -5,10 +5,10 @@ import (
 	"runtime/debug"
 )
 
-// How the collector works while something is proved, in percent of what is alive, unless the
-// environment says it. While a model is read, that is little: memory is collected late. A
-// large proof has hundreds of megabytes alive, all but lists of numbers, which take no time to
-// look through: memory is collected early, and used again while it is there.
+// Settings of the garbage collector (GOGC), unless the environment sets it. While a model is
+// read, little memory is in use, and collections may be late. A large proof has hundreds of
+// megabytes in use, almost all of them lists of numbers, which take no time to scan. There
+// collections are early, so that memory is reused.
 const (
 	readingPercent = 200
 	provingPercent = 100
@@ -17,8 +17,8 @@ const (
 	largeProof     = 1 << 30  // bytes, by the estimate
 )
 
-// collectWhileReading is for the time before there is an estimate. Models in small files are left
-// alone: they take a few megabytes.
+// collectWhileReading sets the collector for the time before there is an estimate. For a model in
+// a small file it does nothing, as reading takes only a few megabytes.
 func collectWhileReading(model string) {
 	if st, err := os.Stat(model); collectorIsSet() || err != nil || st.Mode().IsRegular() && st.Size() < largeFile {
 		return
@@ -26,7 +26,7 @@ func collectWhileReading(model string) {
 	debug.SetGCPercent(readingPercent)
 }
 
-// collectFor is for a proof that takes so many bytes.
+// collectFor sets the collector for a proof that takes so many bytes.
 func collectFor(bytes int64) {
 	if collectorIsSet() {
 		return
@@ -38,18 +38,20 @@ func collectFor(bytes int64) {
 	}
 }
 
+// collectorIsSet says whether the environment sets the collector.
 func collectorIsSet() bool { return os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" }
 
-// What a verification takes, in bytes for one of its key, and the most that is made ready for it. Small keys are not worth that.
+// A verification takes about heapPerKey bytes for each byte of its key. collectLate prepares at most largestLot bytes,
+// and none for keys smaller than smallKey, for which it does not pay.
 const (
 	heapPerKey = 48
 	largestLot = 256 << 20
 	smallKey   = 256 << 10
 )
 
-// collectLate has memory collected where there is much of it, and not from four megabytes
-// on, unless the environment says when: verifying takes some megabytes in all, for a
-// moment. What it returns undoes it.
+// collectLate makes the collector wait until there is much garbage, rather than start at
+// four megabytes, unless the environment sets it: a verification takes some megabytes in
+// all, and for a moment only. The returned function restores the settings.
 func collectLate(key string) func() {
 	if collectorIsSet() {
 		return func() {}

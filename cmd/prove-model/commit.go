@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
+// newCommit returns the command commit.
 func newCommit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "commit",
@@ -58,32 +59,32 @@ too large for the proof's arithmetic.`,
 	return cmd
 }
 
-// committed is the result of committing.
+// committed is the result of the command commit.
 type committed struct {
 	Model            string `json:"model"`
 	Parameters       int    `json:"parameters"`
 	Calibration      string `json:"calibration"`
-	Provisional      bool   `json:"provisional"`          // the ranges are those of a random input
-	Ranges           string `json:"ranges_out,omitempty"` // the file that they were written to
+	Provisional      bool   `json:"provisional"`          // whether the ranges are those of a random input
+	Ranges           string `json:"ranges_out,omitempty"` // file that the ranges were written to
 	VK               string `json:"vk"`
 	Commitment       string `json:"model_commitment"`
-	Base             string `json:"base_root,omitempty"` // of an adapter's key
+	Base             string `json:"base_root,omitempty"` // set for the key of an adapter
 	Adapter          string `json:"adapter_root,omitempty"`
 	CachedCommitment bool   `json:"cached_commitment"`
 	KeyBytes         int64  `json:"key_bytes"`
-	Vocabulary       string `json:"vocabulary,omitempty"` // the file of it, of a model that takes strings or names classes
+	Vocabulary       string `json:"vocabulary,omitempty"` // file of the vocabulary, for a model that takes strings or names classes
 	Certificate      string `json:"certificate,omitempty"`
 	CertificateBytes int64  `json:"certificate_bytes,omitempty"`
-	// Link is of a key that renews another.
+	// Link is set for a key that renews another one.
 	Link *linked `json:"link,omitempty"`
-	// Hidden is of a key that hides weights.
+	// Hidden is set for a key that hides weights.
 	Hidden     *hiddenKey `json:"hidden,omitempty"`
 	Phases     []ui.Phase `json:"phases"`
 	PeakMemory int64      `json:"peak_memory_bytes"`
 }
 
-// commit quantises and commits, or takes the commitment from the cache, and
-// writes the key.
+// commit quantises and commits, or takes the commitment from the cache, and writes the
+// key.
 func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (_ *committed, err error) {
 	defer must.Catch(&err)
 	var cert, link *output
@@ -123,6 +124,7 @@ func commit(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phas
 	return said, nil
 }
 
+// Print writes the result as text.
 func (c *committed) Print(w io.Writer) {
 	ui.Line(w, "model", "%s, %d parameters", c.Model, c.Parameters)
 	ui.Line(w, "calibrated", "on %s", c.Calibration)

@@ -19,6 +19,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/ledger"
 )
 
+// newCommitInput returns the command commit-input.
 func newCommitInput() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "commit-input --vk x.vk --input x.json --input-commitment x.in",
@@ -55,6 +56,7 @@ type committedInput struct {
 	Proofs uint64 `json:"proofs_left"`
 }
 
+// commitInput commits to an input, and writes the commitment and its secret.
 func commitInput(ctx context.Context, cfg *config.Config) (_ *committedInput, err error) {
 	defer must.Catch(&err)
 	name, file := cfg.InputOf()
@@ -84,7 +86,8 @@ func (c *committedInput) Print(w io.Writer) {
 	ui.Line(w, "budget", "%d of %d positions left, of which a proof takes %d: %d proofs", c.Left, c.Positions, c.Each, c.Proofs)
 }
 
-// expectedInput is the commitment that a proof must be of, nil if none is asked for: that in a file, or one of 64 digits.
+// expectedInput returns the commitment to an input that the proof must show, given as a file or as 64 digits; nil if
+// none is expected.
 func expectedInput(cfg *config.Config) (_ *provemodel.Commitment, err error) {
 	defer must.Catch(&err)
 	_, file := cfg.InputOf()

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// deviceList is what devices prints.
+// deviceList is the result of the command devices.
 type deviceList struct {
 	Devices         []deviceState `json:"devices"`
-	DevicesReason   string        `json:"devices_reason,omitempty"` // why there are none
+	DevicesReason   string        `json:"devices_reason,omitempty"` // why there are no GPUs
 	Compiler        string        `json:"nvrtc,omitempty"`
 	CompilerVersion string        `json:"nvrtc_version,omitempty"`
 	CompilerReason  string        `json:"nvrtc_reason,omitempty"` // why there is none
@@ -27,11 +27,12 @@ type deviceList struct {
 // deviceState is a GPU as it is now.
 type deviceState struct {
 	nvrtc.DeviceInfo
-	Free  int64  `json:"free_bytes"`      // of the memory
-	Used  bool   `json:"used"`            // by the settings: by --gpu alone the first
+	Free  int64  `json:"free_bytes"`      // free memory
+	Used  bool   `json:"used"`            // whether the settings would use it; with --gpu alone that is the first one
 	Error string `json:"error,omitempty"` // why it cannot be used
 }
 
+// newDevices returns the command devices.
 func newDevices() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "devices",
@@ -48,6 +49,7 @@ or --devices, which GPUs these would use.`,
 	return cmd
 }
 
+// findDevices lists the GPUs of this machine, and NVRTC.
 func findDevices(cfg *config.Config) *deviceList {
 	list := &deviceList{Devices: []deviceState{}}
 	found, err := nvrtc.Devices()
@@ -57,7 +59,7 @@ func findDevices(cfg *config.Config) *deviceList {
 	case len(found) == 0:
 		list.DevicesReason = "the driver knows of none"
 	default:
-		numbers, _ := cfg.DeviceNumbers() // has been checked
+		numbers, _ := cfg.DeviceNumbers() // no error: it was checked when the settings were read
 		for i, d := range found {
 			x := deviceState{DeviceInfo: d, Used: slices.Contains(numbers, i) || numbers == nil && (i == 0 || cfg.MultiGPU)}
 			if free, err := devices.FreeMemory(i); err != nil {
@@ -75,6 +77,7 @@ func findDevices(cfg *config.Config) *deviceList {
 	return list
 }
 
+// Print writes a table of the GPUs, and a line about NVRTC.
 func (l *deviceList) Print(out io.Writer) {
 	if l.DevicesReason != "" {
 		fmt.Fprintln(out, "no GPU:", l.DevicesReason)

@@ -14,7 +14,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// proveEach is prove with a proof for each of the inputs that are given.
+// proveEach does what prove does, with a proof for each of the inputs.
 func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui.Phases) (_ []*proved, err error) {
 	defer must.Catch(&err)
 	if cfg.Report != "" {
@@ -58,12 +58,13 @@ func proveEach(ctx context.Context, cfg *config.Config, outputs *outputs, ph *ui
 	return made, outputs.place()
 }
 
-// numbered is x.proof with a number: x.7.proof.
+// numbered puts a number before the extension of a path: x.7.proof.
 func numbered(path string, n int) string {
 	ext := filepath.Ext(path)
 	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, ext), n, ext)
 }
 
+// printEach writes several results, with empty lines between them.
 func printEach(w io.Writer, all []*proved) {
 	for i, p := range all {
 		if i > 0 {

@@ -19,10 +19,10 @@ import (
 	"github.com/prove-model/prove-model/prover/statement"
 )
 
-// private is said of what the command prints beside a proof that hides.
+// private is printed below results that tell more than a proof that hides something.
 const private = "private     what is printed here of accuracy, saturated values and times is in no proof: it is for whoever has the weights"
 
-// hiddenKey is what is said of a key that hides weights, to whoever has its secret.
+// hiddenKey describes a key that hides weights, to the owner of its secret.
 type hiddenKey struct {
 	What   string `json:"what"` // HideWeights
 	Secret string `json:"secret"`
@@ -30,7 +30,7 @@ type hiddenKey struct {
 	Proofs uint64 `json:"proofs_left"`
 }
 
-// hiddenOf describes the key if it hides weights.
+// hiddenOf describes a key that hides weights; nil for other keys.
 func hiddenOf(cfg *config.Config, c *provemodel.Committed) (*hiddenKey, error) {
 	b, err := c.Budget()
 	if b == nil || err != nil {
@@ -48,7 +48,7 @@ func (h *hiddenKey) Print(w io.Writer) {
 	ui.Line(w, "budget", "%d of %d positions left, of which a proof takes %d: %d proofs%s", h.Left, h.Positions, h.Each, h.Proofs, h.OfShare())
 }
 
-// printHidden says to a verifier what a proof hides; nothing of one that hides nothing.
+// printHidden prints for a verifier what a proof hides; nothing for a proof that hides nothing.
 func printHidden(w io.Writer, masked bool, proofs int, hidden []statement.Hidden) {
 	for _, h := range hidden {
 		ui.Line(w, "hidden", "%s", h.String())
@@ -65,17 +65,17 @@ func printHidden(w io.Writer, masked bool, proofs int, hidden []statement.Hidden
 	ui.LineIf(len(hidden) > 0, w, "told", "what the public part says of the hidden one; that nothing else does is the word of the program that proved")
 }
 
-// secretPath is the file of the secret of the key in a file.
+// secretPath returns the file of the secret of the key in a file.
 func secretPath(cfg *config.Config, vk string) string { return cmp.Or(cfg.Secret, vk+".secret") }
 
-// isThere says whether there is a file, or may be one in a folder that cannot be read.
+// isThere says whether a file exists, or may exist in a folder that cannot be read.
 func isThere(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil || errors.Is(err, fs.ErrPermission)
 }
 
-// keyIn returns the key in a file, nil if there is none, and whether it hides weights. A file that is no key is as good as none:
-// whoever would write one there says what is wrong.
+// keyIn returns the key in a file, and whether it hides weights. A file that is not a key counts as no key: outputs.create
+// refuses to replace such a file.
 func keyIn(path string) (k *provemodel.Key, hides bool) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -88,10 +88,11 @@ func keyIn(path string) (k *provemodel.Key, hides bool) {
 	return k, k.Hides()
 }
 
-// hidesForKey settles what a key that is about to be made hides.
+// hidesForKey checks what a new key is to hide, and sets the file of its secret. It refuses to put a key that does not
+// hide weights in the place of one that does.
 func hidesForKey(cfg *config.Config) error {
 	vk := outputPath(cfg.VK, cfg.Model, ".vk")
-	what, _ := cfg.HiddenOf() // which whoever read the settings has checked
+	what, _ := cfg.HiddenOf() // no error: it was checked when the settings were read
 	switch _, hides := keyIn(vk); {
 	case what.Run():
 		return job.WithHint(errors.New("--hide: a key hides weights; inputs and outputs are hidden by a proof"), "say --hide input or --hide output where a proof is made")
@@ -111,18 +112,19 @@ func hidesForKey(cfg *config.Config) error {
 	return hiding.Possible(cfg.Secret)
 }
 
-// hidesForProof settles what a proof hides: what its key does, which is there if it hides anything.
+// hidesForProof completes the settings of what a proof hides: it hides weights if its key does, and an input that was
+// committed to.
 func hidesForProof(cfg *config.Config) error {
 	vk := outputPath(cfg.VK, cfg.Model, ".vk")
 	secret := secretPath(cfg, vk)
 	const commit = "prove-model commit --hide weights makes one"
-	if name, file := cfg.InputOf(); file != "" { // which is a hidden input
+	if name, file := cfg.InputOf(); file != "" { // an input that was committed to is hidden
 		what := strings.TrimSuffix("input:"+name, ":")
 		if !slices.Contains(strings.Split(cfg.Hide, ","), what) {
 			cfg.Hide = strings.Trim(cfg.Hide+","+what, ",")
 		}
 	}
-	what, _ := cfg.HiddenOf() // which whoever read the settings has checked
+	what, _ := cfg.HiddenOf() // likewise
 	if what.Run() && len(cfg.Calibration) == 0 && cfg.Ranges == "" {
 		return job.WithHint(errors.New("--hide: the ranges in the key could be those of the hidden input, which would say something of it"),
 			"give the samples that the ranges come from with --calibration, or the ranges with --ranges")
@@ -150,7 +152,7 @@ func hidesForProof(cfg *config.Config) error {
 	return nil
 }
 
-// again says how a key that is gone is made from its secret.
+// again says how a key that is gone is made again from its secret.
 func again(cfg *config.Config) string {
 	command := "commit --hide weights"
 	if cfg.Secret != "" {
@@ -159,11 +161,11 @@ func again(cfg *config.Config) string {
 	return "prove-model " + command + " with the same model, samples and settings makes the key again; or name another key with --vk"
 }
 
-// shareHint says what helps if a ledger is not where it was.
+// shareHint adds a hint to an error about a ledger that was moved, or about shares.
 func shareHint(err error) error {
 	switch {
 	case errors.Is(err, ledger.ErrOlder):
-		return err // which says what helps
+		return err // its text says what helps
 	case errors.Is(err, ledger.ErrMoved):
 		return job.WithHint(err, "if it is the latest copy, and no other is used, say so with --share 1, or with the share that it had; docs/hiding.md says how to use several")
 	case errors.Is(err, ledger.ErrShare):

@@ -2,4 +2,5 @@
 
 package main
 
+// onHugePages does nothing on this system.
 func onHugePages(int) {}

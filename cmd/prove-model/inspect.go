@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newInspect returns the command inspect.
 func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect",

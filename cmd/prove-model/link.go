@@ -20,10 +20,10 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// linkPath is the file of the link of the key in a file.
+// linkPath returns the file of the link of the key in a file.
 func linkPath(cfg *config.Config, vk string) string { return cmp.Or(cfg.Link, vk+".link") }
 
-// createLink begins the file of the link of a new key; nil if none is asked for.
+// createLink begins the file of the link between a new key and the one that it renews; nil if it renews none.
 func createLink(cfg *config.Config, files *outputs, key string) (*output, error) {
 	if cfg.Renew == "" {
 		if cfg.Link != "" {
@@ -35,7 +35,8 @@ func createLink(cfg *config.Config, files *outputs, key string) (*output, error)
 	return files.create("link", linkPath(cfg, key), linkFile)
 }
 
-// renewed returns the key that is to be renewed, nil if there is none. Its secret is beside it, and must have positions left.
+// renewed returns the key that is to be renewed, nil if there is none. Its secret must be in a file beside it, and have
+// positions left.
 func renewed(cfg *config.Config) (_ *provemodel.Key, err error) {
 	defer must.Catch(&err)
 	if cfg.Renew == "" {
@@ -55,6 +56,7 @@ func renewed(cfg *config.Config) (_ *provemodel.Key, err error) {
 	return k, shareHint(hiding.Check(k, cfg.Renew+".secret", ledger.Share{Number: number, Of: of}))
 }
 
+// readKey reads a key from a file.
 func readKey(path string) (_ *provemodel.Key, err error) {
 	defer must.Catch(&err)
 	f := must.GetAs(job.OpenFile(path))("key")
@@ -62,14 +64,14 @@ func readKey(path string) (_ *provemodel.Key, err error) {
 	return must.GetAs(provemodel.ReadKey(f))("%s", path), nil
 }
 
-// linked is what is said of a link that was made.
+// linked describes a link that was made.
 type linked struct {
 	File   string `json:"file"`
 	Bytes  int    `json:"bytes"`
-	Renews string `json:"renews"` // the commitment of the former key
+	Renews string `json:"renews"` // commitment of the former key
 }
 
-// writeLink makes the former key again, by its secret, and the link from it to the new one.
+// writeLink commits again for the former key, with its secret, and writes the link between that key and the new one.
 func writeLink(
 	ctx context.Context, cfg *config.Config, to *output, former *provemodel.Key, of *provemodel.Committed, opts *job.Options,
 ) (_ *linked, err error) {
@@ -98,7 +100,7 @@ func (l *linked) Print(w io.Writer) {
 // checkedLink is the result of checking a link.
 type checkedLink struct {
 	Match        bool    `json:"match"`
-	Reason       string  `json:"reason,omitempty"` // why not
+	Reason       string  `json:"reason,omitempty"` // why the link is not valid
 	Commitment   string  `json:"model_commitment"`
 	Renews       string  `json:"renews"`
 	SecurityBits float64 `json:"security_bits,omitempty"`
@@ -106,7 +108,8 @@ type checkedLink struct {
 	bits soundness.Bits
 }
 
-// checkLink checks the link of a key. When it does not hold there is an error that wraps ErrInvalid, and a result that says why.
+// checkLink checks the link between two keys. If it is not valid, checkLink returns a result that says why, and an
+// error that wraps ErrInvalid.
 func checkLink(cfg *config.Config) (_ *checkedLink, err error) {
 	defer must.Catch(&err)
 	if cfg.Renew == "" || cfg.VK == "" || cfg.Model != "" {

@@ -10,20 +10,21 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// likeness is how close the logits of a language model are to the float model's, as
-// distributions of next tokens; nothing of other models.
+// likeness says how close the logits of a language model are to the float model's, as
+// distributions of next tokens. It is empty for other models.
 type likeness struct {
-	// KL is the mean divergence of the float model's distribution of the next token
-	// from the quantised one's, in nats, and Top1 the part of the positions where both
-	// have the same likeliest token.
+	// KL is the mean Kullback–Leibler divergence of the float model's distribution of the
+	// next token from the quantised one's, in nats. Top1 is the fraction of positions at
+	// which both have the same likeliest token.
 	KL   *float64 `json:"kl,omitempty"`
 	Top1 *float64 `json:"top1,omitempty"`
-	// Regret is how far, at most, a token that is likeliest here is behind the likeliest one in the float model's logits.
+	// Regret is, for the worst position, how much smaller the float model's logit of the token that is likeliest here is
+	// than its greatest logit.
 	Regret *float64 `json:"regret,omitempty"`
 }
 
-// likenessOf compares logits, a row for each position, of which the first rows count:
-// all if that is 0.
+// likenessOf compares logits, one row for each position. Only the first `rows` rows
+// count; 0 stands for all.
 func likenessOf(got, float provemodel.Tensor, rows int) likeness {
 	size := got.Shape[len(got.Shape)-1]
 	rows = cmp.Or(rows, len(got.Values)/size)
@@ -40,28 +41,28 @@ func likenessOf(got, float provemodel.Tensor, rows int) likeness {
 	return likeness{&kl, &top, &most}
 }
 
-// greatest is the index of the greatest entry, the first of several.
+// greatest returns the index of the greatest entry, the first of several.
 func greatest(row []float64) int {
 	at := 0
 	for i, x := range row {
-		if x > row[at] || row[at] != row[at] { // NaN is none
+		if x > row[at] || row[at] != row[at] { // skips NaN
 			at = i
 		}
 	}
 	return at
 }
 
-// regret is how much greater the float model's greatest entry is than its entry at the place of the greatest one of got: 0 where
-// these are the same.
+// regret returns the float model's greatest entry less its entry at the place of got's greatest entry. It is 0 if the places are
+// the same.
 func regret(got, float []float64) float64 {
-	if d := float[greatest(float)] - float[greatest(got)]; d > 0 { // and no NaN
+	if d := float[greatest(float)] - float[greatest(got)]; d > 0 { // false for NaN
 		return d
 	}
 	return 0
 }
 
-// labelRegret is the largest regret of a row of an output that may be scores of classes, as a fraction of the output's range, zero
-// included; 0 for outputs of other shapes. Rows in which scores at the edge of a selection tie do not count.
+// labelRegret returns the largest regret of a row of an output that may be scores of classes, as a fraction of the output's range,
+// which is extended to contain 0. It is 0 for outputs of other shapes. Rows with a tie at the edge of a selection do not count.
 func labelRegret(got, float provemodel.Tensor) float64 {
 	classes := classesOf(float.Shape)
 	if classes == 0 {
@@ -72,7 +73,7 @@ func labelRegret(got, float provemodel.Tensor) float64 {
 		lo, hi = min(lo, x), max(hi, x)
 	}
 	for at := 0; at+classes <= len(float.Values); at += classes {
-		if float.TiedAt(at) { // and so it is said
+		if float.TiedAt(at) { // such ties are reported
 			continue
 		}
 		most = max(most, regret(got.Values[at:at+classes], float.Values[at:at+classes]))
@@ -83,8 +84,8 @@ func labelRegret(got, float provemodel.Tensor) float64 {
 	return most / (hi - lo)
 }
 
-// classesOf is the number of classes that an output of shape [N, classes] may have scores of, with axes of one behind; 0 for other
-// shapes.
+// classesOf returns the number of classes of an output that may be scores, of shape [N, classes], perhaps followed by axes of size
+// one; 0 for other shapes.
 func classesOf(shape []int) int {
 	for len(shape) > 2 && shape[len(shape)-1] == 1 {
 		shape = shape[:len(shape)-1]

@@ -1,5 +1,5 @@
-// Command prove-model proves that a committed, quantised model gives an output
-// on an input, and verifies such proofs. Each file holds one subcommand.
+// Command prove-model proves that a committed, quantised model gives an output on an
+// input, and verifies such proofs. Most files hold one subcommand.
 package main
 
 import (

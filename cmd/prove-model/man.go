@@ -18,7 +18,7 @@ import (
 	"github.com/prove-model/prove-model/internal/program"
 )
 
-// newMan writes what packagers need.
+// newMan returns the command man, which packagers use.
 func newMan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "man FOLDER",
@@ -50,14 +50,14 @@ func writePages(c *cobra.Command, files *outputs, folder string) (err error) {
 	return nil
 }
 
-// hasPage says whether a command has a page: all have but help.
+// hasPage says whether a command has a manual page: all have except help.
 func hasPage(c *cobra.Command) bool { return !c.HasParent() || c.IsAvailableCommand() }
 
-// pageOf is the name of a command's page.
+// pageOf returns the name of a command's page.
 func pageOf(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// manual is the page of a command, in roff. Cobra's would be made by way of Markdown, with a library that takes
-// time and memory whenever any command starts.
+// manual returns the page of a command, in roff. Cobra can make such pages only by way of Markdown, with a
+// library that takes time and memory whenever any command starts.
 func manual(c *cobra.Command) string {
 	c.InitDefaultHelpFlag()
 	var b strings.Builder
@@ -83,12 +83,12 @@ func manual(c *cobra.Command) string {
 	return b.String()
 }
 
-// describe writes paragraphs. Lines that are indented are examples, and stay lines of their own.
+// describe writes paragraphs. A paragraph of indented lines is an example, whose lines are kept.
 func describe(b *strings.Builder, text string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		lines := strings.Split(strings.Trim(paragraph, "\n"), "\n")
 		example := !slices.ContainsFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "\t") })
-		heading, isHeading := strings.CutPrefix(paragraph, "#### ") // in cobra's commands
+		heading, isHeading := strings.CutPrefix(paragraph, "#### ") // in the help of cobra's own commands
 		switch {
 		case isHeading:
 			fmt.Fprintf(b, ".SS %s\n", roff(heading))
@@ -107,7 +107,7 @@ func describe(b *strings.Builder, text string) {
 	}
 }
 
-// option is a flag with its default, in brackets where it may stand alone.
+// option returns a flag with its default; the default is in brackets if the flag may stand without a value.
 func option(f *pflag.Flag) string {
 	name, value := `\fB--`+f.Name+`\fP`, "="+roff(f.DefValue)
 	if f.Shorthand != "" {
@@ -122,10 +122,11 @@ func option(f *pflag.Flag) string {
 	return name + value
 }
 
-// quoted is what stands in backquotes: the name of a value, or what is typed.
+// quoted matches text in backquotes: the name of a value, or something that is typed.
 var quoted = regexp.MustCompile("`([^`]*)`")
 
-// roff is a line, or what stands in one, with nothing that the formatter takes for its own.
+// roff escapes a line, or a part of one, so that the formatter takes nothing in it as a command. Text in backquotes
+// becomes bold.
 func roff(line string) string {
 	line = quoted.ReplaceAllString(strings.ReplaceAll(line, `\`, `\e`), `\fB$1\fP`)
 	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
@@ -134,8 +135,8 @@ func roff(line string) string {
 	return line
 }
 
-// builtFrom is the date of the commit that the program was built from, so that the
-// pages of two builds are the same; today if it is not known.
+// builtFrom returns the date of the commit that the program was built from, so that the
+// pages of two builds of it are the same; today if it is not known.
 func builtFrom() time.Time {
 	if t, err := time.Parse(time.RFC3339, program.BuildSetting("vcs.time")); err == nil {
 		return t

@@ -25,10 +25,11 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// kind is a kind of file that the command writes. Its first bytes tell an earlier one from a file of somebody else.
+// kind is a kind of file that the command writes. Its first bytes distinguish a file of this kind from other people's
+// files.
 type kind struct {
 	name   string
-	begins string // JSON may have white space in between
+	begins string // first bytes; in a JSON file there may be white space in between
 }
 
 var (
@@ -42,7 +43,7 @@ var (
 	manualFile      = kind{"a manual page of prove-model", ".nh\n.TH\"PROVE-MODEL"}
 )
 
-// pageMark begins the pages of --report and --html.
+// pageMark is the beginning of the pages of --report and --html.
 const pageMark = "<!-- prove-model -->\n"
 
 // wrote says whether a file that begins with head is of this kind.
@@ -51,29 +52,29 @@ func (k kind) wrote(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(k.begins)) || strings.HasPrefix(squeeze(string(head)), squeeze(k.begins))
 }
 
-// headBytes is as much of a file as tells its kind.
+// headBytes is how much of a file is read to find out its kind.
 const headBytes = 256
 
-// outputs are the files that a command writes. They appear at their paths together, when all are complete (place), and
-// never in place of something that the command reads, of each other or, without --force, of files that are not of their kind.
+// outputs are the files that a command writes. They appear at their paths together, when all are complete (place). They never
+// replace files that the command reads, or each other, nor, without --force, files of other kinds.
 type outputs struct {
 	reads  []config.File
-	models []string // folders of models, all of which is read
+	models []string // folders of models, all of whose files count as read
 	force  bool
 	files  []*output
 }
 
-// output is a file that appears at its path when it is complete. A nil output is one that nobody asked for.
+// output is a file that appears at its path when it is complete. A nil output stands for one that nobody has asked for.
 type output struct {
 	*atomicfile.File
 	setting, path string
 }
 
-// outputsOf begins the outputs of a command with these flags. makes says that it writes proofs, keys and certificates, which
-// others read.
+// outputsOf begins the outputs of a command with these flags. makes says that the command writes proofs, keys and
+// certificates, which other commands read.
 func outputsOf(flags *pflag.FlagSet, cfg *config.Config, makes bool) *outputs {
 	o := &outputs{reads: cfg.Reads(flags, makes), force: cfg.Force}
-	if makes { // where commit makes a secret, or proofs take one, if nothing else is said
+	if makes { // commit makes these secrets, and proofs read them
 		o.reads = append(o.reads, config.File{Setting: "secret", Path: secretPath(cfg, outputPath(cfg.VK, cfg.Model, ".vk"))})
 		if _, file := cfg.InputOf(); file != "" {
 			o.reads = append(o.reads, config.File{Setting: "input-commitment", Path: hiding.SecretOf(file)})
@@ -87,7 +88,8 @@ func outputsOf(flags *pflag.FlagSet, cfg *config.Config, makes bool) *outputs {
 	return o
 }
 
-// create begins the file of a setting, so that what is in its way, or a folder that cannot be written, fails before the work.
+// create begins the file of a setting. It fails before the work if another file is in its way, or its folder cannot be
+// written.
 func (o *outputs) create(setting, path string, k kind) (*output, error) {
 	if setting != "" && !config.CanWrite(setting) {
 		panic("no output: " + setting)
@@ -117,7 +119,7 @@ func (o *outputs) create(setting, path string, k kind) (*output, error) {
 	return made, nil
 }
 
-// optional is create for a file that nobody need ask for: the path is "" then, and the output nil.
+// optional does what create does if path is not ""; else it returns nil.
 func (o *outputs) optional(setting, path string, k kind) (*output, error) {
 	if path == "" {
 		return nil, nil
@@ -125,11 +127,11 @@ func (o *outputs) optional(setting, path string, k kind) (*output, error) {
 	return o.create(setting, path, k)
 }
 
-// replaceable returns an error if the path has a file that this kind of output must not replace.
+// replaceable returns an error if there is a file at the path that an output of this kind must not replace.
 func (o *outputs) replaceable(path string, k kind) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil // what is wrong with the path shows when the file is begun
+		return nil // beginning the file reports what is wrong with the path
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
@@ -154,7 +156,8 @@ func (o *outputs) replaceable(path string, k kind) error {
 	return job.WithHint(foreign, "name another file, or say --force to replace it")
 }
 
-// apartFrom returns an error if a file that the model was read from, such as its external data, would be overwritten.
+// apartFrom returns an error if an output would overwrite a file that the model was read from, such as its external
+// data.
 func (o *outputs) apartFrom(m *provemodel.Model) error {
 	for _, out := range o.files {
 		st, err := os.Stat(out.path)
@@ -170,7 +173,7 @@ func (o *outputs) apartFrom(m *provemodel.Model) error {
 	return nil
 }
 
-// place puts the files, which have been written, where they belong: a full disk leaves none of them.
+// place moves all files, which have been written, to their paths. If the disk is full, none of them appears.
 func (o *outputs) place() error {
 	for _, f := range o.files {
 		if err := f.Commit(); err != nil {
@@ -180,10 +183,10 @@ func (o *outputs) place() error {
 	return nil
 }
 
-// abort gives up what has not been placed.
+// abort removes the files that have not been placed.
 func (o *outputs) abort() {
 	for _, f := range o.files {
-		_ = f.Abort() // a file without a name, or one that a later run removes
+		_ = f.Abort() // the file has no name, or a later run removes it
 	}
 }
 
@@ -194,13 +197,13 @@ func (o *output) String() string {
 	return config.File{Setting: o.setting, Path: o.path}.String()
 }
 
-// write writes all of the file.
+// write writes the content of the file.
 func (o *output) write(data []byte) error {
 	_, err := o.Write(data)
 	return cannotWrite(o.path, err)
 }
 
-// name is the path, "" if nobody asked for the file.
+// name returns the path, "" if nobody has asked for the file.
 func (o *output) name() string {
 	if o == nil {
 		return ""
@@ -208,7 +211,7 @@ func (o *output) name() string {
 	return o.path
 }
 
-// cannotWrite names path in an error rather than the temporary file.
+// cannotWrite is an error of writing that names the path rather than the temporary file.
 func cannotWrite(path string, err error) error {
 	var temp *fs.PathError
 	if errors.As(err, &temp) {
@@ -220,8 +223,8 @@ func cannotWrite(path string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", path, err)
 }
 
-// same says whether two paths lead to one file, by whatever links, or would if there were one: names that differ in case alone
-// are one on many systems.
+// same says whether two paths lead to the same file, by whatever links, or would if it existed. Names that do not exist and
+// differ in case only count as the same, as they are on many systems.
 func same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -237,7 +240,7 @@ func within(folder, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// resolved is the absolute path that a path leads to, whose last part need not be there.
+// resolved returns the absolute path without links. The last part of the path need not exist.
 func resolved(path string) string {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -257,23 +260,23 @@ func isFolder(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// outputPath is the given path, or the model's name with another extension in the current folder.
+// outputPath returns the given path or, if it is "", the model's name with another extension, in the current folder.
 func outputPath(path, model, ext string) string {
 	if path != "" {
 		return path
 	}
 	if isFolder(model) {
 		if whole, err := filepath.Abs(model); err == nil {
-			model = whole // of ".", too
+			model = whole // also for "."
 		}
-		return filepath.Base(model) + ext // a dot in it begins no extension
+		return filepath.Base(model) + ext // a dot in a folder's name does not begin an extension
 	}
 	base := filepath.Base(model)
 	return strings.TrimSuffix(base, filepath.Ext(base)) + ext
 }
 
-// warnOfOtherKey says so when the key that is about to be replaced is not the
-// one that takes its place: proofs for it no longer verify with the file.
+// warnOfOtherKey warns if the key file that is about to be replaced has another key:
+// proofs of that key no longer verify with the file.
 func warnOfOtherKey(path string, c provemodel.Commitment, ph *ui.Phases) {
 	if old, _ := keyIn(path); old != nil && old.Digest != c {
 		ph.Warn(path + " held the key of another model, calibration or setting; it is replaced")

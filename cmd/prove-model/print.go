@@ -16,7 +16,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
-// show prints what a command has made, if anything, as JSON where the settings say so, and returns what it ends with.
+// show prints the result of a command, as text or JSON, unless it is nil. It returns the error that the command ends
+// with.
 func show[R interface {
 	comparable
 	Print(w io.Writer)
@@ -35,15 +36,15 @@ func show[R interface {
 // security is the strength of a proof, in bits of its weakest round.
 type security struct {
 	Total  float64 `json:"security_bits,omitempty"`
-	Proven float64 `json:"proven_bits,omitempty"` // of these, against any prover
-	Work   float64 `json:"work_bits,omitempty"`   // what proofs of work add
+	Proven float64 `json:"proven_bits,omitempty"` // the part of Total that holds against any prover
+	Work   float64 `json:"work_bits,omitempty"`   // the part of Total that proofs of work add
 }
 
 func securityOf(s soundness.Strength) security {
 	return security{s.Total.Float(), s.Proven.Float(), s.Work().Float()}
 }
 
-// printTensor writes a line on a tensor.
+// printTensor prints a line about a tensor.
 func printTensor(w io.Writer, what string, t provemodel.Tensor) {
 	if slices.Contains(t.Shape, 0) {
 		fmt.Fprintf(w, "%-11s %s %v, without elements\n", what, ui.Printable(t.Name), t.Shape)
@@ -52,7 +53,7 @@ func printTensor(w io.Writer, what string, t provemodel.Tensor) {
 	fmt.Fprintf(w, "%-11s %s %v = %s\n", what, ui.Printable(t.Name), t.Shape, preview(t))
 }
 
-// printEmbedding writes a line on a vector; nothing for none.
+// printEmbedding prints a line about an embedding; nothing if v is nil.
 func printEmbedding(w io.Writer, v []float64) {
 	if v == nil {
 		return
@@ -64,10 +65,10 @@ func printEmbedding(w io.Writer, v []float64) {
 	ui.Line(w, "embedding", "%d numbers, of length %.6f", len(v), math.Sqrt(square))
 }
 
-// previewed is how many values of a tensor are shown.
+// previewed is how many values of a tensor are printed.
 const previewed = 10
 
-// preview shows the first few values of a tensor, of which no others need be there.
+// preview returns the first values of a tensor as text. t may have no more values than these.
 func preview(t provemodel.Tensor) string {
 	var b strings.Builder
 	for i, x := range t.Values[:min(previewed, len(t.Values))] {

@@ -16,12 +16,12 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// provedTexts is the result of proving several texts at once.
+// provedTexts is the result of proving several texts in one proof.
 type provedTexts struct {
 	proofMade
-	// Texts are what the model wrote after each prompt, with --max-tokens.
+	// Texts are the texts that the model wrote after the prompts, with --max-tokens.
 	Texts []*textOf `json:"texts,omitempty"`
-	// Fidelity is of all texts together; Alike says of each how like the float model's its logits are.
+	// The accuracy of all texts together. Alike says for each text how close its logits are to the float model's.
 	fidelity
 	likeness
 	Alike []likeness `json:"alike,omitempty"`
@@ -29,13 +29,13 @@ type provedTexts struct {
 	outputs []compared // of all texts, one after the other
 }
 
-// warning is what nobody should miss, or "".
+// warning returns the warning about a poor copy of the float model, or "".
 func (p *provedTexts) warning() string {
 	j := judged{p.outputs, p.fidelity, p.likeness}
 	return j.warning()
 }
 
-// provePrompts is prove for several texts, which one proof states, and each of which is held against the float model's.
+// provePrompts makes one proof of several texts, and compares each text with the float model.
 func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (_ *provedTexts, err error) {
 	defer must.Catch(&err)
 	if flag := cfg.FirstOf("each", "check", "report", "embedding", "hide"); flag != "" {
@@ -69,8 +69,8 @@ func provePrompts(ctx context.Context, cfg *config.Config, files *outputs, ph *u
 	return made, nil
 }
 
-// closeEnough returns an error if --max-error does not let one of several texts pass. Each is run by itself for that, which gives the
-// integers that are proved, before anything is.
+// closeEnough returns an error if one of several texts is further off than --max-error allows. Before anything is proved, it runs
+// each text by itself, which gives the same integers as the proof.
 func (s *session) closeEnough(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	if s.cfg.MaxError == 0 {
@@ -91,11 +91,11 @@ func (s *session) closeEnough(ctx context.Context) (err error) {
 	return nil
 }
 
-// judge holds each of several texts against the float model's.
+// judge compares each of several texts with the float model.
 func (s *session) judge(ctx context.Context, p *provemodel.Proof, made *provedTexts) (err error) {
 	s.ph.Begin("run float model")
 	defer func() { s.ph.End(err) }()
-	var logits, float provemodel.Tensor // of all texts
+	var logits, float provemodel.Tensor // all texts together
 	for i, in := range s.job.Inputs {
 		want, err := s.job.FloatOf(ctx, in)
 		if err != nil {
@@ -120,7 +120,8 @@ func (s *session) judge(ctx context.Context, p *provemodel.Proof, made *provedTe
 	return nil
 }
 
-// textOutputs are the outputs of one of n texts, as long as it is alone: those of shorter texts are filled up.
+// textOutputs returns the outputs of one of n texts, without the padding that texts shorter than the longest have.
+// alone are the float model's outputs on that text.
 func textOutputs(p *provemodel.Proof, alone []provemodel.Tensor, text, n int) []provemodel.Tensor {
 	one := make([]provemodel.Tensor, len(alone))
 	for k, f := range alone {
@@ -132,6 +133,7 @@ func textOutputs(p *provemodel.Proof, alone []provemodel.Tensor, text, n int) []
 	return one
 }
 
+// Print writes the result as text.
 func (p *provedTexts) Print(w io.Writer) {
 	p.printModel(w)
 	for i, t := range p.Texts {
@@ -149,10 +151,10 @@ func (p *provedTexts) Print(w io.Writer) {
 	}
 }
 
-// printTextOf says which of several texts the lines below are about.
+// printTextOf prints which of several texts the following lines are about.
 func printTextOf(w io.Writer, i, n int) { ui.Line(w, "text", "%d of %d", i+1, n) }
 
-// readTexts reads the tokens of all texts of a statement, and holds the prompts against those that the settings want.
+// readTexts reads all texts of a statement, and compares their prompts with --prompts.
 func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (_ []*proven, err error) {
 	defer must.Catch(&err)
 	if s.Several == 0 {
@@ -161,7 +163,7 @@ func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 		}
 		return nil, nil
 	}
-	all := *cfg // which are held against each by itself
+	all := *cfg // without expectations about a single text
 	all.Prompt, all.Text = "", ""
 	texts := make([]*proven, s.Several)
 	for i := range texts {
@@ -187,8 +189,8 @@ func readTexts(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 	return texts, nil
 }
 
-// ofText returns what a statement says of the one text that the settings name, or the receipt of an answer, and that text's number from 1
-// on; all of it, and 0, if they name none.
+// ofText returns what a statement says about one of several texts, and the number of that text from 1 on: the text that the settings
+// name, or the receipt. If neither names one it returns the whole statement, and 0.
 func ofText(cfg *config.Config, answer *answered, s *provemodel.Statement) (text int, one *provemodel.Statement, err error) {
 	if text = cfg.TextID; answer != nil {
 		if text, err = answer.textOf(cfg, s); err != nil {

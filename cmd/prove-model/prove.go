@@ -18,34 +18,34 @@ import (
 	"github.com/prove-model/prove-model/vocabulary"
 )
 
-// proofMade is what is said of a proof, of one run or of several texts.
+// proofMade describes a proof that was made, of one run or of several texts.
 type proofMade struct {
 	Model       string `json:"model"`
 	Parameters  int    `json:"parameters"`
-	Input       string `json:"input"`       // file or how it was made up; how many prompts
-	Calibration string `json:"calibration"` // the samples that set the ranges
+	Input       string `json:"input"`       // file, or how the input was made up; for several texts the number of prompts
+	Calibration string `json:"calibration"` // where the ranges come from
 	Ranges      string `json:"ranges_out,omitempty"`
 	Proof       string `json:"proof"`
 	VK          string `json:"vk"`
 	Commitment  string `json:"model_commitment"` // hexadecimal
-	// CachedCommitment says that the model's commitment came from the cache.
+	// CachedCommitment says that the commitment to the model came from the cache.
 	CachedCommitment bool       `json:"cached_commitment"`
 	Phases           []ui.Phase `json:"phases"`
 	ProofBytes       int64      `json:"proof_bytes"`
 	KeyBytes         int64      `json:"key_bytes"`
 	PeakMemory       int64      `json:"peak_memory_bytes"`
-	// Estimate is what was said before the commitment.
+	// Estimate is the estimate that was printed before the commitment.
 	Estimate *provemodel.Estimate `json:"estimate"`
-	// Devices are what was proved where: the GPUs that were used, and the processor.
+	// Devices says what each GPU, and the processor, did.
 	Devices []devices.Stats `json:"devices"`
 	security
 	SelfChecked bool `json:"self_checked"`
-	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
+	Resumed     int  `json:"resumed,omitempty"` // parts of the work that an interrupted run had done
 
 	strength soundness.Strength
 }
 
-// made describes a proof that is in a file.
+// made describes a proof that goes into file. input says where the input comes from.
 func (s *session) made(p *provemodel.Proof, file *output, input string) proofMade {
 	return proofMade{
 		Model: s.job.Model.Name(), Parameters: s.job.Model.Parameters(), Input: input, Calibration: s.job.Calibration(s.circuit), Ranges: s.cfg.RangesOut,
@@ -55,7 +55,7 @@ func (s *session) made(p *provemodel.Proof, file *output, input string) proofMad
 	}
 }
 
-// printModel says what was proved, printFiles where proof and key are, and printEnd what else there is to say of them.
+// printModel prints what was proved, printFiles where proof and key are, and printEnd the rest.
 func (p *proofMade) printModel(w io.Writer) {
 	ui.Line(w, "model", "%s, %d parameters", p.Model, p.Parameters)
 	ui.Line(w, "commitment", "%s", p.Commitment)
@@ -78,33 +78,36 @@ func (p *proofMade) printEnd(w io.Writer) {
 // proved is the result of proving a run.
 type proved struct {
 	proofMade
-	Provisional bool   `json:"provisional"` // the ranges are those of a random input
+	Provisional bool   `json:"provisional"` // whether the ranges are those of a random input
 	Report      string `json:"report,omitempty"`
 	judged
 	*textOf
 	Embedding []float64 `json:"embedding,omitempty"` // with --embedding
-	// Hidden is of a key that hides weights. Of this document the rest says more of them than the proof.
+	// Hidden is set for a key that hides weights. The rest of this result then tells more about the weights than the proof
+	// does.
 	Hidden *hiddenKey `json:"hidden,omitempty"`
-	// HideRun is what of the statement the proof hides, as --hide says it.
+	// HideRun is what the proof hides of inputs and outputs, as in --hide.
 	HideRun string `json:"hidden_in_proof,omitempty"`
 
-	// Vocabulary is the file of the vocabulary, of a model that takes strings or names classes.
+	// Vocabulary is the file of the vocabulary, for a model that takes strings or names classes.
 	Vocabulary string `json:"vocabulary,omitempty"`
 
 	words *vocabulary.Vocabulary
 }
 
-// compared is an output of the model beside that of the float model.
+// compared is an output of the model, with the float model's values.
 type compared struct {
 	provemodel.Tensor
 	Float statement.Numbers `json:"float"`
 	provemodel.Accuracy
-	// LabelRegret is of outputs of shape [N, classes]: the part of the range by which the float model prefers its own greatest
-	// entry of a row to the one that is greatest here; 0 where these are the same.
+	// LabelRegret is for outputs of shape [N, classes]: the float model's greatest entry of a row less its entry at the place
+	// of this output's greatest entry, for the worst row, as a fraction of the output's range. It is 0 if the places are the
+	// same in all rows.
 	LabelRegret float64 `json:"label_regret"`
 }
 
-// labelsOf says how many labels of an output are not the float model's, and which of these are ties; "" of other outputs.
+// labelsOf says how many labels of an output differ from the float model's, and how many of these are ties; "" for
+// outputs that are not labels.
 func labelsOf(a provemodel.Accuracy, values, float statement.Numbers) string {
 	if a.Labels == 0 {
 		return ""
@@ -126,12 +129,11 @@ func edgeOf(a provemodel.Accuracy, values, float statement.Numbers) string {
 		a.Ties, len(values), a.TieAt, values[a.TieAt], float[a.TieAt], a.TieIn, a.TieOut, 100*a.TieMargin)
 }
 
-// prove does everything: it reads model and input, quantises, commits (or takes
-// the commitment from the cache), runs the model, proves that if it is close
-// enough to the float model, checks its own proof, and writes proof and key. On
-// an error no file is written.
+// prove reads model and input, quantises, commits (or takes the commitment from the
+// cache), runs the model, proves the run if it is close enough to the float model,
+// verifies the proof, and writes proof and key. On an error no file is written.
 //
-// Of a language model that writes (--max-tokens), the text goes to w as it comes.
+// The text of a language model that writes (--max-tokens) goes to w as it comes.
 func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, w io.Writer) (_ *proved, err error) {
 	defer must.Catch(&err)
 	if cfg.Logits == config.LogitsGenerated && cfg.MaxTokens == 0 {
@@ -145,7 +147,7 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	j := s.job
 	var text *job.Text
 	if cfg.MaxTokens > 0 {
-		if !s.device.GPU() { // which runs circuits itself
+		if !s.device.GPU() { // a GPU runs the circuit again by itself
 			s.opts.Prove.Pass = new(provemodel.Pass)
 		}
 		text = must.Get(j.Generate(ctx, s.circuit, w, &s.opts.Prove, nil, ph.Began()))
@@ -169,23 +171,24 @@ func prove(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	return made, nil
 }
 
-// logitsOf is how like the float model's the logits are, of a model that has any. text is nil if none was written.
+// logitsOf says how close the logits of a language model are to the float model's; nothing for other models. text is
+// what the model wrote, nil if nothing.
 func logitsOf(j *job.Job, text *job.Text, p *provemodel.Proof, float []provemodel.Tensor) likeness {
 	switch {
 	case text != nil:
 		got, want := p.Outputs[0], float[0]
-		if before := len(text.Start) - 1; before > 0 { // rows behind which a decoder has no choice
+		if before := len(text.Start) - 1; before > 0 { // at the decoder's start tokens nothing is chosen
 			before *= got.Shape[len(got.Shape)-1]
 			got.Values, want.Values = got.Values[before:], want.Values[before:]
 		}
-		return likenessOf(got, want, len(text.Tokens)) // rows beyond are copies of the last
+		return likenessOf(got, want, len(text.Tokens)) // further rows repeat the last one
 	case j.Predicts():
 		return likenessOf(p.Outputs[0], float[0], 0)
 	}
 	return likeness{}
 }
 
-// add adds to the description of a proof what only some have: what is hidden, a text, an embedding.
+// add adds to the description of a proof what it hides, the text that was written, and the embedding, if there are any.
 func (s *session) add(made *proved, text *job.Text, p *provemodel.Proof) (err error) {
 	if made.Hidden, err = hiddenOf(s.cfg, s.committed); err != nil {
 		return err
@@ -202,7 +205,7 @@ func (s *session) add(made *proved, text *job.Text, p *provemodel.Proof) (err er
 	return nil
 }
 
-// proved describes a proof.
+// proved describes a proof that goes into file.
 func (s *session) proved(p *provemodel.Proof, file *output, input string, outputs []compared, logits likeness) *proved {
 	cfg, j := s.cfg, s.job
 	return &proved{
@@ -211,7 +214,7 @@ func (s *session) proved(p *provemodel.Proof, file *output, input string, output
 	}
 }
 
-// compare holds the proof's outputs against the float model's.
+// compare compares the proof's outputs with the float model's.
 func compare(got, float []provemodel.Tensor, words *vocabulary.Vocabulary) (_ []compared, err error) {
 	defer must.Catch(&err)
 	outputs := make([]compared, len(float))
@@ -223,6 +226,7 @@ func compare(got, float []provemodel.Tensor, words *vocabulary.Vocabulary) (_ []
 	return outputs, nil
 }
 
+// Print writes the result as text.
 func (p *proved) Print(w io.Writer) {
 	p.printModel(w)
 	if p.Provisional {

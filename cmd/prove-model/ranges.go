@@ -7,10 +7,10 @@ import (
 	"github.com/prove-model/prove-model/internal/job"
 )
 
-// provisional is said of a key whose ranges a random input gave.
+// provisional is printed about a key whose ranges come from a random input.
 const provisional = "PROVISIONAL the ranges are those of a random input and are not kept: the key is not the model's. Give --input, --calibration or --ranges"
 
-// writeRanges writes the circuit's ranges, unless they are made up.
+// writeRanges writes the circuit's ranges, unless they come from a random input.
 func writeRanges(to *output, j *job.Job, c *provemodel.Circuit) error {
 	if to == nil {
 		return nil

@@ -23,25 +23,25 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// maxAnswer is the most bytes of an answer or a request that is read.
+// maxAnswer is the greatest size in bytes of an answer or a request that is read.
 const maxAnswer = 1 << 30
 
-// answered is an answer of a server: its receipt, and what it says if more than the receipt is given.
+// answered is the answer of a server: its receipt and, if the file has the whole answer, what the answer says.
 type answered struct {
 	receipt *receipt.Signed
-	text    *string              // of the answer
-	weighed *weighed             // the answer's logprobs, nil if it has none
-	outputs map[string][]float64 // likewise
-	request []byte               // nil if it is not given
+	text    *string              // text of the answer; nil if only the receipt is given
+	weighed *weighed             // logprobs of the answer; nil if it has none
+	outputs map[string][]float64 // arrays of the answer, by name; nil if it has none
+	request []byte               // body of the request; nil without --request
 }
 
-// receiptSaid is what a receipt that holds says.
+// receiptSaid says what a valid receipt says, and what it was compared with.
 type receiptSaid struct {
 	Answer    string `json:"answer"`
-	Model     string `json:"model"` // name of the server's
+	Model     string `json:"model"` // the server's name for it
 	PublicKey string `json:"public_key"`
 	Created   int64  `json:"created"` // seconds since 1970
-	// Compared lists what the receipt was held against: text, logprobs, outputs, request, prompt, inputs.
+	// Compared lists what agrees with the receipt: text, logprobs, outputs, request, prompt, inputs.
 	Compared []string `json:"compared"`
 }
 
@@ -72,7 +72,8 @@ func readAnswer(cfg *config.Config) (_ *answered, err error) {
 	return a, nil
 }
 
-// parseAnswer returns what an answer says, and the receipt in it; of what is no answer the data as they are.
+// parseAnswer returns what an answer says, and the bytes of the receipt in it. Data that are not an answer are taken as
+// a receipt.
 func parseAnswer(data []byte) (_ *answered, _ []byte, err error) {
 	defer must.Catch(&err)
 	var whole struct {
@@ -116,6 +117,7 @@ func parseAnswer(data []byte) (_ *answered, _ []byte, err error) {
 	return a, whole.Receipt, nil
 }
 
+// readSmall reads a file of at most maxAnswer bytes.
 func readSmall(path string) (_ []byte, err error) {
 	defer must.Catch(&err)
 	f := must.Get(job.OpenFile(path))
@@ -127,12 +129,12 @@ func readSmall(path string) (_ []byte, err error) {
 	return data, err
 }
 
-// notWhat is the error about a receipt that says something else.
+// notWhat is the error, which wraps ErrInvalid, about something that does not agree.
 func notWhat(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{provemodel.ErrInvalid}, args...)...)
 }
 
-// sampling is how the receipt says that tokens were drawn, nil if they were not.
+// sampling returns the rule by which tokens were drawn, as the receipt says; nil if they were not drawn.
 func (a *answered) sampling() (*provemodel.Sampling, error) {
 	if a.receipt.Text == nil {
 		return nil, nil
@@ -140,7 +142,7 @@ func (a *answered) sampling() (*provemodel.Sampling, error) {
 	return a.receipt.Sampling.Sampling()
 }
 
-// inputs are the arrays of the request, nil if it has none.
+// inputs returns the arrays of the request, after it was compared with the receipt; nil if there are none.
 func (a *answered) inputs() (_ provemodel.Arrays, err error) {
 	defer must.Catch(&err)
 	if a == nil || a.request == nil {
@@ -166,19 +168,20 @@ func (a *answered) inputs() (_ provemodel.Arrays, err error) {
 	return arrays, nil
 }
 
-// textOf returns which text of a proof of several the receipt is about, counted from 1: the one that it says or, since an answer's receipt
-// comes before it is known, the first with its tokens; 0 of a proof of one text. What the settings say must be that one.
+// textOf returns which text of a proof of several the receipt is about, counted from 1; 0 for a proof of one text. A receipt that came
+// with an answer does not say which: it is then the text of --text-id, or the first with the receipt's tokens. It is an error if the
+// settings name another text.
 func (a *answered) textOf(cfg *config.Config, s *provemodel.Statement) (id int, err error) {
 	id, err = a.receipt.TextOf(s.Several, func() int {
 		if cfg.TextID > 0 && cfg.TextID <= s.Several {
-			return cfg.TextID // whose tokens are compared
+			return cfg.TextID // the caller compares the tokens of this text
 		}
 		return 1 + slices.IndexFunc(s.Texts, func(w *verifier.Written) bool {
 			return slices.Equal(w.Prompt, a.receipt.PromptTokens) && slices.Equal(w.Tokens, a.receipt.Tokens)
 		})
 	})
 	if err == nil && s.Several == 0 {
-		return cfg.TextID, nil // which the proof does not have, if any
+		return cfg.TextID, nil // ofText refuses a number, as the proof has one text
 	}
 	if err == nil && cfg.TextID > 0 && cfg.TextID != id {
 		err = fmt.Errorf("the receipt is about text %d, and --text-id is %d", id, cfg.TextID)
@@ -189,8 +192,8 @@ func (a *answered) textOf(cfg *config.Config, s *provemodel.Statement) (id int, 
 	return id, nil
 }
 
-// hold compares a proof's statement with the receipt, and the receipt with the rest of the answer. An error that wraps ErrInvalid says that
-// they are not about the same.
+// hold compares the receipt with the statement of a proof, and with the rest of the answer. If they do not agree the error wraps
+// ErrInvalid.
 func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (_ *receiptSaid, err error) {
 	defer must.Catch(&err)
 	r := a.receipt
@@ -235,9 +238,10 @@ func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenize
 	return said, err
 }
 
-// isBeginning says whether a text, or a beginning of it, has a SHA-256: an answer ends before the text that was asked to stop it.
+// isBeginning says whether a text, or a beginning of it, has a SHA-256. An answer does not contain the stop that ended
+// it, nor tokens after that.
 func isBeginning(text, digest string) bool {
-	h := sha256.New() // whose state goes on, so that a long text is read once
+	h := sha256.New() // Sum does not change the state, so a long text is hashed once
 	for i := 0; ; i++ {
 		if hex.EncodeToString(h.Sum(nil)) == digest {
 			return true
@@ -249,6 +253,7 @@ func isBeginning(text, digest string) bool {
 	}
 }
 
+// holdArrays does the work of hold for an answer of arrays.
 func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tokenizer.Tokenizer) (err error) {
 	defer must.Catch(&err)
 	for name, digest := range a.receipt.Outputs {
@@ -271,7 +276,7 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 		Input  *request.Prompt   `json:"input"` // of a sentence encoder
 	}
 	must.OKAs(json.Unmarshal(a.request, &body), "request")
-	if len(body.Inputs) > 0 { // which verifying has held against the proof
+	if len(body.Inputs) > 0 { // verifying has compared them with the proof
 		said.Compared = append(said.Compared, "inputs")
 	}
 	if body.Input == nil || body.Input.Text != nil && t == nil {
@@ -281,7 +286,7 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 	if body.Input.Text != nil {
 		ids = must.Get(t.Encode(*body.Input.Text))
 	}
-	if len(s.Inputs) == 0 { // they are hidden
+	if len(s.Inputs) == 0 { // the proof hides them
 		return notWhat("the request has a text, and the proof does not state what it is about")
 	}
 	if !slices.EqualFunc(ids, s.Inputs[0].Values, func(id int, v float64) bool { return float64(id) == v }) {
@@ -291,7 +296,8 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 	return nil
 }
 
-// holdPrompt compares the tokens of the prompt with those of the request, if what makes tokens of it is there.
+// holdPrompt compares the prompt's tokens with those of the request. compared is false if the template that a
+// conversation needs is not at hand.
 func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokenizer) (compared bool, err error) {
 	defer must.Catch(&err)
 	var body struct {
@@ -319,6 +325,7 @@ func (a *answered) holdPrompt(cfg *config.Config, ids []int, t *tokenizer.Tokeni
 	return true, nil
 }
 
+// Print writes a line about the receipt.
 func (r *receiptSaid) Print(w io.Writer) {
 	if r == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
-// weighed are the logprobs of an answer: of a conversation's (Content), or of /v1/completions (Values and Top).
+// weighed are the logprobs of an answer: Content for /v1/chat/completions, Values and Top for /v1/completions.
 type weighed struct {
 	Content []struct {
 		Logprob float64 `json:"logprob"`
@@ -20,7 +20,7 @@ type weighed struct {
 	Top    []map[string]float64 `json:"top_logprobs"`
 }
 
-// hold computes the logprobs again from the logits that the proof states.
+// hold computes the logprobs from the logits that the proof states, and compares them.
 func (w *weighed) hold(s *provemodel.Statement) error {
 	tokens := s.Generated.Tokens
 	logits := s.Outputs[0]
@@ -47,7 +47,7 @@ func (w *weighed) hold(s *provemodel.Statement) error {
 		} else {
 			holds = sameLogprob(w.Values[i], all[token])
 			best := receipt.Likeliest(all, receipt.MostTop)
-			for _, v := range w.Top[i] { // by text, which two tokens may share
+			for _, v := range w.Top[i] { // by the token's text, which two tokens may share
 				holds = holds && slices.ContainsFunc(best, func(t int) bool { return sameLogprob(v, all[t]) })
 			}
 		}
@@ -58,7 +58,8 @@ func (w *weighed) hold(s *provemodel.Statement) error {
 	return nil
 }
 
-// sameLogprob says whether a number of an answer is one that was computed: others may have read it and written it again.
+// sameLogprob says whether two logprobs are equal up to the rounding of programs that may have read the answer and
+// written it again.
 func sameLogprob(got, want float64) bool {
 	return math.Abs(got-want) <= 1e-9*(1+math.Abs(want))
 }

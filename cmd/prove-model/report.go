@@ -15,7 +15,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// createPage begins the page that a setting asks for; nil if it asks for none.
+// createPage begins the HTML page that a setting asks for; nil if it asks for none.
 func createPage(files *outputs, setting, path string) (_ *output, err error) {
 	defer must.Catch(&err)
 	if path == "" {
@@ -25,7 +25,7 @@ func createPage(files *outputs, setting, path string) (_ *output, err error) {
 	return page, page.write([]byte(pageMark))
 }
 
-// reportOf describes a proof that was just made.
+// reportOf makes the report about a proof that was just made.
 func reportOf(ctx context.Context, cfg *config.Config, j *job.Job, committed *provemodel.Committed, p *provemodel.Proof, made *proved) (_ *report.Report, err error) {
 	defer must.Catch(&err)
 	described := must.Get(inspect.OfProof(committed.Key(), bytes.NewReader(p.File)))
@@ -61,7 +61,7 @@ func reportOf(ctx context.Context, cfg *config.Config, j *job.Job, committed *pr
 	return r, err
 }
 
-// textOfReport is the text of a language model.
+// textOfReport returns the part of the report about a language model's text.
 func textOfReport(j *job.Job, made *proved) (*report.Text, error) {
 	prompt, err := j.Prompt()
 	if err != nil || made.textOf == nil {
@@ -90,7 +90,7 @@ func textOfReport(j *job.Job, made *proved) (*report.Text, error) {
 	return t, nil
 }
 
-// chosen says who chose the tokens, for somebody who has to argue with it.
+// chosen says how the tokens were chosen, in words for people without knowledge of the field.
 func chosen(by *provemodel.Sampling) string {
 	if by == nil {
 		return "Nobody picked these words. At every step the model scored all the pieces of words (tokens) that it knows, and the answer takes the one with the highest score. " +
@@ -100,10 +100,11 @@ func chosen(by *provemodel.Sampling) string {
 		"Whoever made the proof chose the seed, and may have tried others before.", by.Seed, flags(by))
 }
 
-// pictured adds pictures among the inputs, and the classes of a classifier, each beside the
-// picture that it is of.
+// pictured adds to the report the pictures among the inputs, and the scores of a
+// classifier. Each row of scores gets its picture, if every element of the batch is a
+// picture.
 func pictured(r *report.Report, j *job.Job, made *proved) {
-	rows := 0 // of what is pictured
+	rows := 0 // size of the batch of pictures
 	for i, in := range j.Model.Inputs() {
 		for _, image := range report.Pictures(in.Shape, j.Input[i]) {
 			r.Pictures = append(r.Pictures, report.Picture{Name: in.Name, Image: image})
@@ -141,8 +142,8 @@ func (d *described) Print(w io.Writer) {
 	ui.Line(w, "page", "%s", d.HTML)
 }
 
-// describeModel writes the description of a model as HTML: that of its run on the
-// input, before anything is proved.
+// describeModel writes the HTML description of a model and of its run on the input.
+// Nothing is proved.
 func describeModel(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (_ *described, err error) {
 	defer must.Catch(&err)
 	if cfg.Model == "" {

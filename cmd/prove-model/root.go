@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// modelFlags are the settings that a model's key depends on, and those of
-// making it.
+// modelFlags are the settings that a model's key depends on, and those of the machine
+// on which the key is made.
 var modelFlags = []string{
 	"model", "adapter", "base", "input", "image", "output", "prompt", "audio", "language", "chat", "tokens-file", "max-tokens", "logits", "embedding", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits",
 	"memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "seed",
 }
 
-// rootFor is newRoot for a command line. For verify it leaves out the other commands and the flags of the command without a name: making
-// hundreds of flags takes a millisecond, where a verification takes some thirty.
+// rootFor returns newRoot for a command line. For verify it leaves out the other commands and the root command's flags: making hundreds
+// of flags takes a millisecond, and a whole verification some thirty.
 func rootFor(args []string) *cobra.Command {
 	if len(args) == 0 || args[0] != "verify" {
 		return newRoot()
@@ -32,7 +32,7 @@ func rootFor(args []string) *cobra.Command {
 	return root
 }
 
-// newRoot is the command without a name, with all others.
+// newRoot returns the root command, which proves, with all subcommands.
 func newRoot() *cobra.Command {
 	root := bareRoot()
 	config.AddFlags(root.Flags(), append(modelFlags, "reveal", "hide", "input-commitment", "secret", "share", "temperature", "top-k", "top-p", "prompts", "chain", "segment-tokens", "each", "proof", "vk", "vocabulary", "check", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "force", "quiet", "json", "progress-json")...)
@@ -41,7 +41,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// bareRoot is the command without a name, without flags and other commands.
+// bareRoot returns the root command without flags and subcommands.
 func bareRoot() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prove-model",
@@ -116,7 +116,8 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 	}
 }
 
-// withSettings is what a command runs that reads its settings first. run may end with an error of package must.
+// withSettings returns the RunE of a command: it reads the settings and calls run, which may panic with an error as
+// package must does.
 func withSettings(run func(cmd *cobra.Command, cfg *config.Config, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		defer must.Catch(&err)
@@ -126,8 +127,8 @@ func withSettings(run func(cmd *cobra.Command, cfg *config.Config, args []string
 	}
 }
 
-// draws sets the temperature where tokens are drawn and nothing is said of it: with
-// another number of the drawing, or a seed that nothing else would need.
+// draws sets the temperature to 1 if it is not given and other settings show that
+// tokens are to be drawn: --top-k, --top-p, or a --seed that nothing else would need.
 func draws(flags *pflag.FlagSet, cfg *config.Config) {
 	if f := flags.Lookup("temperature"); f == nil || f.Changed || cfg.Temperature != 0 {
 		return
@@ -138,7 +139,7 @@ func draws(flags *pflag.FlagSet, cfg *config.Config) {
 	}
 }
 
-// tooFar writes the result of a run that --max-error does not let pass, with --json, and returns the error.
+// tooFar prints the result of a run that --max-error refuses, if --json is set, and returns the error.
 func tooFar(cmd *cobra.Command, cfg *config.Config, err error) error {
 	var off *provemodel.AccuracyError
 	if errors.As(err, &off) && cfg.JSON {

@@ -16,15 +16,17 @@ import (
 	"github.com/prove-model/prove-model/internal/program"
 )
 
-// server is the program that serves. It is one of its own since whoever proves or verifies needs no store, no broker and no metrics, which
-// are half of it.
+// server is the program that serves. It is separate since proving and verifying need no store, broker or metrics, which make up half of
+// it.
 const server = "prove-model-server"
 
+// newServe returns the command serve.
 func newServe() *cobra.Command { return handedOn(program.Serve()) }
 
+// newWorker returns the command worker.
 func newWorker() *cobra.Command { return handedOn(program.Worker()) }
 
-// handedOn is a command that the server's program runs, in the place of this one.
+// handedOn makes a command run the server's program, in the place of this process.
 func handedOn(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path, err := findServer()
@@ -36,7 +38,7 @@ func handedOn(cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// From here on signals are the server's. One that came before is heeded here.
+		// From here on the server handles signals. A signal that came before this is handled here.
 		signal.Reset(os.Interrupt, syscall.SIGTERM)
 		if err := context.Cause(cmd.Context()); err != nil {
 			return err
@@ -49,7 +51,7 @@ func handedOn(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// findServer looks for the server's program beside this one, and on the path.
+// findServer looks for the server's program beside this one, and then on the path.
 func findServer() (string, error) {
 	self, err := os.Executable()
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// work is a model that was opened on the settings' device, within their memory.
+// work is a model that was opened on a device, within the memory that the settings allow.
 type work struct {
 	cfg     *config.Config
 	ph      *ui.Phases
@@ -26,10 +26,10 @@ type work struct {
 	opts    *job.Options
 	circuit *provemodel.Circuit // nil before it is quantised
 
-	ends []func() // in reverse
+	ends []func() // called by end, the last first
 }
 
-// open opens device and model. The caller ends the work.
+// open opens the device and the model. The caller ends the work.
 func open(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *work, err error) {
 	w := &work{cfg: cfg, ph: ph}
 	defer func() {
@@ -50,7 +50,7 @@ func open(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *work, err 
 	return w, nil
 }
 
-// end releases what the work has.
+// end releases everything that open has opened.
 func (w *work) end() {
 	for _, end := range slices.Backward(w.ends) {
 		end()
@@ -58,20 +58,20 @@ func (w *work) end() {
 	w.ends = nil
 }
 
-// session is work that leaves a key, and what proofs of a model have in common.
+// session is work that makes a key, and perhaps proofs.
 type session struct {
 	*work
 	files  *outputs
 	vk     *output
-	ranges *output // nil if none is asked for
-	words  *output // the vocabulary; nil if there is none
+	ranges *output // file of the ranges; nil if none is asked for
+	words  *output // file of the vocabulary; nil if there is none
 
 	committed *provemodel.Committed
 	estimate  *provemodel.Estimate
 }
 
-// begin begins the files of the key, the ranges and the vocabulary, and those that first begins, which checks the settings; then it
-// reads model and inputs. The caller ends the session.
+// begin begins the files of the key, the ranges and the vocabulary, calls first, which may begin others and checks the settings,
+// and then reads model and inputs. The caller ends the session.
 func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases, first func(vk *output) error) (_ *session, err error) {
 	defer must.Catch(&err)
 	s := &session{files: files}
@@ -89,7 +89,7 @@ func begin(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phase
 	return s, err
 }
 
-// beginProof is begin for proofs.
+// beginProof begins a session that makes proofs.
 func beginProof(ctx context.Context, cfg *config.Config, files *outputs, ph *ui.Phases) (*session, error) {
 	collectWhileReading(cfg.Model)
 	return begin(ctx, cfg, files, ph, func(*output) error { return hidesForProof(cfg) })
@@ -103,7 +103,7 @@ func (s *session) quantise(ctx context.Context) (err error) {
 	return err
 }
 
-// commit quantises the model, says what is about to be taken, and commits.
+// commit quantises the model, prints how much memory and time the work takes, and commits.
 func (s *session) commit(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	must.OK(s.quantise(ctx))
@@ -113,10 +113,10 @@ func (s *session) commit(ctx context.Context) (err error) {
 	return err
 }
 
-// prove proves the run on the job's input, and returns the float model's outputs beside the
-// proof. These are computed while chunks are proved, which leaves cores idle now and then, or at
-// once where there is a GPU for the proof; unless it must respect them (--max-error), another program
-// computes them (--check) or memory is bounded: then they come first.
+// prove proves the run on the job's input, and returns the float model's outputs as well. These are
+// computed at the same time as the proof: once chunks are proved, which leaves cores idle now and
+// then, or at once if a GPU makes the proof. They are computed first if the proof depends on them
+// (--max-error), if another program computes them (--check), or if memory is limited.
 func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []provemodel.Tensor, err error) {
 	if s.cfg.MaxError > 0 || s.cfg.Check != "" || s.cfg.ChunkBudgetGB > 0 || arena.Bounded() > 0 {
 		if float, err = s.job.Float(ctx, s.circuit); err != nil {
@@ -155,7 +155,7 @@ func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []prove
 	return p, float, err
 }
 
-// heard is an observer that calls a function when a phase begins.
+// heard is an observer that calls a function at the beginning of one phase.
 type heard struct {
 	provemodel.Observer
 	phase provemodel.Phase
@@ -170,7 +170,7 @@ func (h *heard) Begin(p provemodel.Phase) {
 	h.Observer.Begin(p)
 }
 
-// hint says what helps if proving failed.
+// hint adds a hint to an error of proving.
 func (s *session) hint(err error) error {
 	var off *provemodel.AccuracyError
 	if errors.As(err, &off) {

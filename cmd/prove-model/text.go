@@ -17,33 +17,35 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// What became of a text.
+// Values of Verdict: why a text ends.
 const (
-	verdictEnded = "ended" // by a token of the model
-	verdictCut   = "cut"   // after as many tokens as were asked for
+	verdictEnded = "ended" // the model wrote a token that ends texts
+	verdictCut   = "cut"   // it has as many tokens as were asked for
 )
 
-// textOf is a text of which a language model wrote a part.
+// textOf describes a text that a language model wrote after a prompt.
 type textOf struct {
 	PromptTokens []int  `json:"prompt_tokens,omitempty"`
 	Tokens       []int  `json:"tokens,omitempty"`
-	Text         string `json:"text,omitempty"`    // of the tokens, if there is a tokenizer
+	Text         string `json:"text,omitempty"`    // of Tokens, if there is a tokenizer
 	Verdict      string `json:"verdict,omitempty"` // ended, or cut
 	// Sampling is the rule by which tokens were drawn, if they were.
 	Sampling *provemodel.Sampling `json:"sampling,omitempty"`
-	// FirstToken is from the start of the command to the first token, Reading from when the model began to read the prompt.
-	// TokensPerSecond is after the first one.
+	// FirstToken is the time from the start of the command to the first token, and Reading the time from when the model
+	// began to read the prompt. TokensPerSecond is the rate after the first token.
 	FirstToken      float64 `json:"first_token_seconds,omitempty"`
 	Reading         float64 `json:"prompt_seconds,omitempty"`
 	TokensPerSecond float64 `json:"tokens_per_second,omitempty"`
 }
 
+// written describes a text that was just written.
 func written(t *job.Text) *textOf {
 	return &textOf{
 		PromptTokens: t.Prompt, Tokens: t.Tokens, Text: t.Text, Verdict: verdict(t.Ended), Sampling: t.Sampling, FirstToken: t.First, Reading: t.Reading, TokensPerSecond: t.PerSecond(),
 	}
 }
 
+// verdict returns the verdict on a text that a token of the model ended or not.
 func verdict(ended bool) string {
 	if ended {
 		return verdictEnded
@@ -51,6 +53,7 @@ func verdict(ended bool) string {
 	return verdictCut
 }
 
+// Print writes the text with its times; nothing if t is nil.
 func (t *textOf) Print(w io.Writer) {
 	if t == nil {
 		return
@@ -63,7 +66,7 @@ func (t *textOf) Print(w io.Writer) {
 	}
 }
 
-// flags are those that stand for a rule.
+// flags returns the command-line flags that stand for a rule.
 func flags(s *provemodel.Sampling) string {
 	f := fmt.Sprintf("--seed %d --temperature %v", s.Seed, s.Temperature)
 	if s.TopK > 0 {
@@ -75,6 +78,7 @@ func flags(s *provemodel.Sampling) string {
 	return f
 }
 
+// said says in words how many tokens were written, and why the text ends.
 func said(n int, verdict string) string {
 	if verdict == verdictEnded {
 		return fmt.Sprintf("%d tokens, ended by the model", n)
@@ -82,6 +86,7 @@ func said(n int, verdict string) string {
 	return fmt.Sprintf("cut at %d tokens", n)
 }
 
+// ids returns the first 64 of some tokens, as text.
 func ids(tokens []int) string {
 	const most = 64
 	s := strings.Trim(fmt.Sprint(tokens[:min(most, len(tokens))]), "[]")
@@ -91,22 +96,22 @@ func ids(tokens []int) string {
 	return s
 }
 
-// proven is what a proof says of a text, as a verifier with a tokenizer reads it.
+// proven describes a text that a proof states.
 type proven struct {
 	PromptTokens []int  `json:"prompt_tokens,omitempty"`
 	Tokens       []int  `json:"tokens,omitempty"`
-	Prompt       string `json:"prompt,omitempty"` // with a tokenizer
+	Prompt       string `json:"prompt,omitempty"` // if there is a tokenizer
 	Text         string `json:"text,omitempty"`   // likewise
 	Verdict      string `json:"verdict,omitempty"`
 	// Sampling is the rule by which the tokens follow from the logits, if it was given.
 	Sampling *provemodel.Sampling `json:"sampling,omitempty"`
 
-	hidden     []int // tokens of the prompt that are not in its text
-	suppresses bool  // whether the key has tokens that are not written
+	hidden     []int // tokens of the prompt that Prompt does not show
+	suppresses bool  // whether the key has tokens that the model does not write
 }
 
-// readText reads the tokens of a statement, and holds them against the text that the
-// settings want. An error that wraps ErrInvalid says that they are others.
+// readText reads the text of a statement, and compares it with what the settings
+// expect. If it is another, the error wraps ErrInvalid.
 func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (_ *proven, err error) {
 	defer must.Catch(&err)
 	if err := checkText(cfg, s, t); err != nil || s.Text == nil {
@@ -143,7 +148,8 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 	return p, nil
 }
 
-// checkText fails if the settings ask for a text, a tokenizer or sampling that the statement does not have.
+// checkText returns an error if the settings expect a text, a tokenizer or drawn tokens, and the statement does not
+// have them.
 func checkText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) error {
 	drawn := job.Sampling(cfg) != nil
 	wanted := cfg.Prompt != "" || cfg.Text != ""
@@ -162,7 +168,7 @@ func checkText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokeniz
 	return nil
 }
 
-// checkAudio fails if the settings ask for another audio than the statement has.
+// checkAudio returns an error if the settings expect other audio than the statement has.
 func checkAudio(cfg *config.Config, s *provemodel.Statement) (err error) {
 	defer must.Catch(&err)
 	if cfg.Audio == "" {
@@ -183,12 +189,13 @@ func checkAudio(cfg *config.Config, s *provemodel.Statement) (err error) {
 	return nil
 }
 
+// Print writes prompt and text, and how the tokens follow from the logits; nothing if p is nil.
 func (p *proven) Print(w io.Writer) {
 	if p == nil {
 		return
 	}
 	switch {
-	case len(p.PromptTokens) == 0 && p.Verdict != "": // what it listened to is printed as an input
+	case len(p.PromptTokens) == 0 && p.Verdict != "": // audio is printed as an input
 	case p.Prompt != "":
 		ui.Line(w, "prompt", "%s", p.Prompt)
 		if n := len(p.hidden); n > 0 {

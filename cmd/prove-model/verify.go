@@ -23,6 +23,7 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
+// newVerify returns the command verify.
 func newVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
@@ -88,7 +89,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 	return cmd
 }
 
-// notEmpty refuses flags of what the proof must be about that are given without a
+// notEmpty refuses flags that say what the proof must be about and are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
 	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "audio", "text", "prompts", "tokenizer", "vocabulary", "chain", "from"} {
@@ -102,37 +103,38 @@ func notEmpty(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// verified is the result of verifying.
+// verified is the result of verifying a proof.
 type verified struct {
 	Valid      bool                `json:"valid"`
-	Reason     string              `json:"reason,omitempty"` // why not
+	Reason     string              `json:"reason,omitempty"` // why it is not valid
 	Commitment string              `json:"model_commitment,omitempty"`
 	Inputs     []provemodel.Tensor `json:"inputs,omitempty"`
 	Outputs    []provemodel.Tensor `json:"outputs,omitempty"`
-	Clamped    int                 `json:"input_saturated,omitempty"` // entries of the given input that are beyond the model's range
-	Certified  bool                `json:"certified"`                 // by --cert
-	// Saturated lists the tables of the key that clamp.
+	Clamped    int                 `json:"input_saturated,omitempty"` // entries of --input that are out of the model's range
+	Certified  bool                `json:"certified"`                 // whether --cert shows the static bounds
+	// Saturated lists the tables of the key that clamp, with the numbers of clamped values.
 	Saturated []statement.Saturation `json:"saturated,omitempty"`
-	// Reveals lists outputs of which the greatest entries alone are stated.
+	// Reveals lists outputs of which only the greatest entries are stated.
 	Reveals []statement.Reveal `json:"reveals,omitempty"`
-	// Hidden are inputs and outputs that the proof does not state (provemodel.Statement).
+	// Hidden lists inputs and outputs that the proof does not state (provemodel.Statement).
 	Hidden []statement.Hidden `json:"hidden,omitempty"`
-	// Masked says that the proof does not state what Saturated would say (provemodel.Statement).
+	// Masked says that the proof is masked, so that there are no numbers in Saturated (provemodel.Statement).
 	Masked bool `json:"masked,omitempty"`
-	// HiddenFor is for how many proofs the key hides its weights (provemodel.Statement).
+	// HiddenFor is the number of proofs for which the key hides its weights (provemodel.Statement).
 	HiddenFor int `json:"weights_hidden_for_proofs,omitempty"`
 	// Base and Adapter are the roots of an adapter's key (provemodel.Statement).
 	Base    string `json:"base_root,omitempty"`
 	Adapter string `json:"adapter_root,omitempty"`
 	*proven
-	// Several is how many texts the proof is of, if not one; Texts are these, or, with --text-id, all else is about that one.
+	// Several is the number of texts of a proof of several. Texts describes them or, with --text-id, the rest of the
+	// result is about that one text only.
 	Several int       `json:"text_count,omitempty"`
 	TextID  int       `json:"text_id,omitempty"`
 	Texts   []*proven `json:"texts,omitempty"`
 	security
-	// Strings says what was checked of strings, of a model that takes strings or names classes.
+	// Strings says what was checked about strings, for a model that takes strings or names classes.
 	Strings *wordsSaid `json:"strings,omitempty"`
-	// Receipt is what the answer's receipt says, with --receipt.
+	// Receipt says what the receipt says, with --receipt.
 	Receipt    *receiptSaid `json:"receipt,omitempty"`
 	ProofBytes int64        `json:"proof_bytes,omitempty"`
 	Seconds    float64      `json:"seconds"`
@@ -140,9 +142,9 @@ type verified struct {
 	strength soundness.Strength
 }
 
-// verify checks the proof file against the key file, and both against what the
-// settings ask for. When the proof does not hold there is an error that wraps
-// ErrInvalid and a result that says why.
+// verify checks the proof file against the key file, and the statement against what the
+// settings ask for. If the proof is not valid, it returns a result that says why and an
+// error that wraps ErrInvalid.
 func verify(cfg *config.Config) (_ *verified, err error) {
 	defer must.Catch(&err)
 	if cfg.Proof == "" || cfg.VK == "" {
@@ -211,7 +213,7 @@ func verify(cfg *config.Config) (_ *verified, err error) {
 	return v, nil
 }
 
-// expectBase reads what the key must be an adapter to: a key's file, or a root.
+// expectBase reads --base: the file of a key, or a root.
 func expectBase(cfg *config.Config, opts *provemodel.VerifyOptions) error {
 	if cfg.Base == "" {
 		return nil
@@ -225,8 +227,8 @@ func expectBase(cfg *config.Config, opts *provemodel.VerifyOptions) error {
 	return err
 }
 
-// asked reads what the proof is held against: what a server answered, if it is given, and
-// what the settings say of the input, the sampling and the key.
+// asked reads what the proof must be about: the answer of a server, if there is a
+// receipt, and what the settings say about the input, the sampling and the key.
 func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err error) {
 	defer must.Catch(&err)
 	opts := &provemodel.VerifyOptions{MinBits: cfg.MinBits, Sampling: job.Sampling(cfg)}
@@ -247,12 +249,12 @@ func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err er
 	}
 	opts.Vocabulary = must.Get(readVocabulary(cfg))
 	if !cfg.JSON && answer == nil && cfg.TextID == 0 && cfg.Audio == "" {
-		opts.FirstValues = previewed // which are all that is shown
+		opts.FirstValues = previewed // no more are printed
 	}
 	return answer, opts, nil
 }
 
-// reason says why a proof is not valid, and what could be done about it.
+// reason says why a proof is not valid, and what the user could do.
 func reason(cfg *config.Config, err error) string {
 	why := plain(err)
 	var weak *provemodel.WeakError
@@ -269,13 +271,13 @@ func reason(cfg *config.Config, err error) string {
 	return why
 }
 
-// plain is the text of an error without the part that the verdict says.
+// plain returns the text of an error without the text of ErrInvalid, which the verdict replaces.
 func plain(err error) string {
 	return strings.TrimPrefix(err.Error(), provemodel.ErrInvalid.Error()+": ")
 }
 
-// printSaturated says where values inside of the model were clamped, or that none
-// was, if the key lets a proof say so.
+// printSaturated prints where values inside of the model were clamped, or that none
+// was, if proofs of the key state that.
 func printSaturated(w io.Writer, list []statement.Saturation) {
 	count, of := 0, 0
 	for _, s := range list {
@@ -287,7 +289,7 @@ func printSaturated(w io.Writer, list []statement.Saturation) {
 	ui.LineIf(count == 0 && of > 0, w, "saturated", "none of %d values inside the model", of)
 }
 
-// printRoots says the roots of an adapter's key, if it is one.
+// printRoots prints the two roots of an adapter's key; nothing for other keys.
 func printRoots(w io.Writer, base, adapter string) {
 	if base != "" {
 		ui.Line(w, "base", "weights under the root %s, the same for every adapter", base)
@@ -295,6 +297,7 @@ func printRoots(w io.Writer, base, adapter string) {
 	}
 }
 
+// Print writes the verdict, and what the proof states, as text.
 func (v *verified) Print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))

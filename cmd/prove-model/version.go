@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/internal/program"
 )
 
+// newVersion returns the command version.
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -21,7 +22,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// builtAs is the version of the program, and how it was built.
+// builtAs returns the version of the program, and how it was built.
 func builtAs() string {
 	return fmt.Sprintf("prove-model %s %s %s/%s", program.Build(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

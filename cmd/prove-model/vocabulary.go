@@ -18,12 +18,13 @@ import (
 
 var vocabularyFile = kind{"a vocabulary", vocabulary.Begins}
 
-// vocabularyPath is the file of the vocabulary of the key in a file.
+// vocabularyPath returns the file of the vocabulary of the key in a file.
 func vocabularyPath(cfg *config.Config, vk string) string {
 	return cmp.Or(cfg.Vocabulary, vk+".vocabulary")
 }
 
-// writeVocabulary writes the file of a model's vocabulary, which was begun if it is named; nil if it says nothing of strings.
+// writeVocabulary writes the vocabulary of a model to file, which it creates unless --vocabulary has named it. It
+// returns nil if the model has no strings.
 func writeVocabulary(cfg *config.Config, files *outputs, file *output, vk string, m *provemodel.Model) (_ *output, err error) {
 	words := m.VocabularyFile()
 	if words == nil {
@@ -40,7 +41,8 @@ func writeVocabulary(cfg *config.Config, files *outputs, file *output, vk string
 	return file, file.write(words)
 }
 
-// readVocabulary reads the vocabulary that is named; or else the one beside the key, if it is there and the key's. nil is none.
+// readVocabulary reads the vocabulary of --vocabulary, or else the one beside the key, if it exists and has the digest
+// that the key holds; nil if there is none.
 func readVocabulary(cfg *config.Config) (_ []byte, err error) {
 	defer must.Catch(&err)
 	if cfg.Vocabulary != "" {
@@ -52,28 +54,29 @@ func readVocabulary(cfg *config.Config) (_ []byte, err error) {
 	}
 	file, err := regular.Read(path, vocabulary.MaxSize)
 	if err != nil {
-		return nil, nil // nobody has named it
+		return nil, nil // no error, as no setting has named the file
 	}
 	key, _ := keyIn(cfg.VK)
 	if key == nil || key.Vocabulary() == nil || *key.Vocabulary() != vocabulary.Digest(file) {
-		return nil, nil // whoever verifies says what is wrong with the key, or that there is no vocabulary
+		return nil, nil // verifying reports what is wrong with the key, or that the vocabulary is missing
 	}
 	return file, nil
 }
 
-// strings is what verifying says of strings.
+// wordsSaid says what verifying has checked about strings.
 type wordsSaid struct {
-	// Digest is that of the key's vocabulary.
+	// Digest is the digest of the key's vocabulary.
 	Digest string `json:"digest"`
-	// Given says that the vocabulary was at hand; Compared that strings were given, and that it maps them to the numbers of the proof.
+	// Given says that the vocabulary was available. Compared says that strings were given, and that the vocabulary maps
+	// them to the numbers of the proof.
 	Given    bool `json:"given"`
 	Compared bool `json:"compared"`
 
-	takes bool
-	of    string // what becomes numbers
+	takes bool   // whether the model takes strings
+	of    string // what is mapped to numbers: strings or pictures
 }
 
-// stringsOf says what was checked of strings; nil for a model of numbers.
+// stringsOf says what was checked about strings; nil for a model without strings.
 func stringsOf(s *provemodel.Statement, compared bool) *wordsSaid {
 	if s.Vocabulary == nil {
 		return nil
@@ -85,6 +88,7 @@ func stringsOf(s *provemodel.Statement, compared bool) *wordsSaid {
 	return &wordsSaid{hex.EncodeToString(s.Vocabulary[:]), s.Words != nil, compared && s.Words.Takes(), s.Words.Takes(), of}
 }
 
+// Print writes a line about what was checked; nothing if s is nil.
 func (s *wordsSaid) Print(w io.Writer) {
 	switch {
 	case s == nil:
@@ -99,7 +103,7 @@ func (s *wordsSaid) Print(w io.Writer) {
 	}
 }
 
-// printNames says which columns an output has.
+// printNames prints the names of an output's columns, if they have names.
 func printNames(w io.Writer, t provemodel.Tensor) {
 	if len(t.Columns) == 0 {
 		return

@@ -15,29 +15,30 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Accuracy compares a quantised classifier with the float model on a test set.
-// The class of an image is the index of the largest output.
+// Accuracy compares a quantised classifier with the float model on a test set. The
+// predicted class of a sample is the index of the largest output. Float and Quantised
+// are the fractions of samples whose class is the label.
 type Accuracy struct {
 	Model     string  `json:"model"`
 	Samples   int     `json:"samples"`
 	Float     float64 `json:"float_accuracy"`
 	Quantised float64 `json:"quantised_accuracy"`
-	Agreement float64 `json:"agreement"` // of the two classes
+	Agreement float64 `json:"agreement"` // fraction of samples for which both models give the same class
 }
 
-// Print writes the figures.
+// Print writes the figures as text.
 func (a *Accuracy) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %d samples: float %.2f %%, quantised %.2f %% right; they agree on %.2f %%\n",
 		a.Model, a.Samples, 100*a.Float, 100*a.Quantised, 100*a.Agreement)
 }
 
-// labelled is what a test file has besides what ReadArrays reads.
+// labelled is the part of a test file that ReadArrays does not read.
 type labelled struct {
 	Labels []int `json:"labels"`
 }
 
-// MeasureAccuracy runs both models on every sample of the test file, JSON with
-// "input_data" (samples end to end) and "labels".
+// MeasureAccuracy runs both models on every sample of a test file, which is JSON with
+// "input_data" (the samples end to end) and "labels".
 func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *ui.Phases) (_ *Accuracy, err error) {
 	defer must.Catch(&err)
 	j := must.Get(job.Open(cfg))
@@ -59,7 +60,7 @@ func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *u
 	return a, err
 }
 
-// bothOn runs the float model and the integer one on samples.
+// bothOn runs the float model and the circuit on each sample, and calls each with the results.
 func bothOn(ctx context.Context, ph *ui.Phases, m *provemodel.Model, c *provemodel.Circuit, samples []provemodel.Input,
 	each func(i int, float []provemodel.Tensor, run *provemodel.Run) error) (err error) {
 	ph.Begin("test")
@@ -81,6 +82,7 @@ func bothOn(ctx context.Context, ph *ui.Phases, m *provemodel.Model, c *provemod
 	return nil
 }
 
+// readTest reads the samples and labels of a test file.
 func readTest(m *provemodel.Model, path string) (samples []provemodel.Input, labels []int, err error) {
 	defer must.Catch(&err)
 	samples = must.Get(m.Samples(must.Get(provemodel.ReadArrays(path))))
@@ -92,8 +94,10 @@ func readTest(m *provemodel.Model, path string) (samples []provemodel.Input, lab
 	return samples, l.Labels, nil
 }
 
+// largest returns the index of the largest number.
 func largest(v []float64) int { return slices.Index(v, slices.Max(v)) }
 
+// count adds 1 to x if yes is set.
 func count(x *float64, yes bool) {
 	if yes {
 		*x++

@@ -11,16 +11,16 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// DeviceKernel is the speed of a kernel, or of a step that is many, on a
-// device.
+// DeviceKernel is the speed of a kernel on a device, or of a step that consists of many
+// kernels.
 type DeviceKernel struct {
 	Name    string  `json:"name"`
 	Unit    string  `json:"unit"`    // what is counted
 	Units   int     `json:"units"`   // in one call
-	Seconds float64 `json:"seconds"` // 0 for memory
-	// Bytes are those that it must read and write, and OfCopy their rate as a
-	// share of that of a copy on the device, measured in the same run; zero
-	// where bandwidth says nothing.
+	Seconds float64 `json:"seconds"` // of one call; 0 for a measurement of memory
+	// Bytes is how many bytes a call must read and write. OfCopy is their rate as a
+	// fraction of the rate of a copy on the device, which is measured in the same run.
+	// Both are 0 if bandwidth does not matter.
 	Bytes  int     `json:"bytes,omitempty"`
 	OfCopy float64 `json:"of_copy,omitempty"`
 }
@@ -37,18 +37,18 @@ func (k DeviceKernel) String() string {
 	return s
 }
 
-// deviceBench measures on one device.
+// deviceBench measures kernels on one device.
 type deviceBench struct {
 	ctx    context.Context
 	dev    kernels.Device
 	report func(DeviceKernel)
-	copied float64 // bytes a second of a copy, reads and writes
+	copied float64 // rate of a copy, in bytes a second, reads and writes together
 	held   []kernels.Ptr
 }
 
-// DeviceKernels measures every kernel on a device, calling report after each.
+// DeviceKernels measures every kernel on a device, and calls report after each.
 func DeviceKernels(ctx context.Context, dev kernels.Device, report func(DeviceKernel)) (err error) {
-	defer must.Catch(&err) // launchers' errors and those of a backend
+	defer must.Catch(&err) // of launchers, and of a backend
 	b := &deviceBench{ctx: ctx, dev: dev, report: report}
 	defer b.free()
 	for _, f := range []func(*deviceBench){copies, sumcheckKernels, restrictKernels, logupKernels, sumcheckSteps, hashDeviceKernels, codeDeviceKernels, pairKernels, commitSteps} {
@@ -59,7 +59,7 @@ func DeviceKernels(ctx context.Context, dev kernels.Device, report func(DeviceKe
 	return nil
 }
 
-// free gives back what alloc returned.
+// free frees the memory that alloc has returned.
 func (b *deviceBench) free() {
 	for _, p := range b.held {
 		b.dev.Free(p)
@@ -67,14 +67,14 @@ func (b *deviceBench) free() {
 	b.held = nil
 }
 
-// alloc returns memory until the next group of kernels.
+// alloc returns memory that is freed at the end of the group of kernels.
 func (b *deviceBench) alloc(bytes int) kernels.Ptr {
 	p := must.Get(b.dev.Alloc(bytes))
 	b.held = append(b.held, p)
 	return p
 }
 
-// heaps returns eq of a point of so many variables, on the device.
+// heaps returns the eq heaps of a point with that many coordinates, on the device.
 func (b *deviceBench) heaps(vars int) *kernels.EqHeaps {
 	h := must.Get(kernels.NewEqHeaps(b.dev, extensions(vars, 1)))
 	b.held = append(b.held, h.Memory())
@@ -95,8 +95,9 @@ func (b *deviceBench) elements(n int) kernels.Ptr {
 	return p
 }
 
-// kernel measures a launch, or a few, that moves bytes: the shortest time of
-// ten, each over calls in a row so that the launches overlap.
+// kernel measures a launch, or a few, that moves `bytes` bytes: the shortest time of
+// ten measurements. Each measurement is of several calls in a row, so that their
+// launches overlap.
 func (b *deviceBench) kernel(name, unit string, units, bytes int, f func() error) {
 	const inRow = 4
 	var times []time.Duration
@@ -115,8 +116,8 @@ func (b *deviceBench) kernel(name, unit string, units, bytes int, f func() error
 	b.add(name, unit, units, bytes, slices.Min(times))
 }
 
-// step measures what a call takes until its result is there, without prepare:
-// the shortest of five.
+// step measures the time of a call until its result is there, without the time of
+// prepare: the shortest of five.
 func (b *deviceBench) step(name, unit string, units int, prepare, f func()) {
 	var times []time.Duration
 	for range 5 {
@@ -129,19 +130,20 @@ func (b *deviceBench) step(name, unit string, units int, prepare, f func()) {
 	b.add(name, unit, units, 0, slices.Min(times))
 }
 
+// add reports a measurement.
 func (b *deviceBench) add(name, unit string, units, bytes int, t time.Duration) {
 	k := DeviceKernel{Name: name, Unit: unit, Units: units, Bytes: bytes, Seconds: t.Seconds()}
 	if bytes > 0 {
 		rate := float64(bytes) / k.Seconds
 		if b.copied == 0 {
-			b.copied = rate // the first is the copy
+			b.copied = rate // the first kernel is the copy
 		}
 		k.OfCopy = rate / b.copied
 	}
 	b.report(k)
 }
 
-// copies measures what the others are compared with.
+// copies measures a copy, which the other kernels are compared with.
 func copies(b *deviceBench) {
 	const n = 1 << 30
 	from, to := b.random(n/8), b.alloc(n)
@@ -151,5 +153,5 @@ func copies(b *deviceBench) {
 // elementBytes is the size of an element of K.
 const elementBytes = 16
 
-// challenge stands for any.
+// challenge stands for any challenge.
 var challenge = field.NewQM31(123456789, 987654321, 1<<30, 7)

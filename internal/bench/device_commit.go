@@ -11,8 +11,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/poseidon2"
 )
 
-// hashDeviceKernels are permutations and what is made of them. Bits in place of
-// elements take as long.
+// hashDeviceKernels measures permutations and hashes. Some inputs are not valid field
+// elements; these take as long.
 func hashDeviceKernels(b *deviceBench) {
 	const depth, columns, rows, nonces = 25, 1 << 20, 64, 1 << 20
 	states := b.elements(1 << depth * kernels.SizeDigest / elementBytes)
@@ -34,7 +34,7 @@ func hashDeviceKernels(b *deviceBench) {
 	b.kernel("column hashing, 64 rows", "permutation", columns*rows/poseidon2.Rate, 0, func() error {
 		return kernels.HashColumns(b.dev, hash.Poseidon2, scratch, 0, nodes, columns, columns, rows, 0, rows)
 	})
-	const group = 256 // rows, for as many bytes
+	const group = 256 // rows; there are fewer columns, so that as many bytes are read
 	b.kernel("column hashing, 256 rows, blake3", "value", columns*rows, columns*rows*kernels.SizeM31, func() error {
 		return kernels.HashColumns(b.dev, hash.Blake3, scratch, 0, nodes, columns*rows/group, columns*rows/group, group, 0, group)
 	})
@@ -43,8 +43,8 @@ func hashDeviceKernels(b *deviceBench) {
 	})
 }
 
-// codeDeviceKernels encode rows of several lengths. The bytes are those of table
-// and codeword, once.
+// codeDeviceKernels measures the encoding of rows of several lengths. Bytes counts
+// table and codeword, each once.
 func codeDeviceKernels(b *deviceBench) {
 	for _, vars := range []int{12, 16, 20, 22, 23} {
 		const blowup, all = 2, 26
@@ -60,7 +60,7 @@ func codeDeviceKernels(b *deviceBench) {
 	}
 }
 
-// pairKernels are the rounds of an opening.
+// pairKernels measures a round of an opening.
 func pairKernels(b *deviceBench) {
 	const vars = 24
 	f, q, sums := b.elements(1<<vars), b.elements(1<<vars), b.alloc(2*kernels.SizeSum)
@@ -69,10 +69,10 @@ func pairKernels(b *deviceBench) {
 	})
 }
 
-// commitSteps commit to 2^26 bytes and open them.
+// commitSteps measures a commitment to 2^26 bytes, and its opening.
 func commitSteps(b *deviceBench) { b.opening(26) }
 
-// fixedOnly is a witness of fixed tensors.
+// fixedOnly is a witness that consists of fixed tensors.
 type fixedOnly []ints.Ints
 
 // Fixed implements backend.Witness.

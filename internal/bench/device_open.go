@@ -19,13 +19,13 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// MaxOpening is log2 of the most values that DeviceOpenings opens.
+// MaxOpening is log2 of the largest number of values that DeviceOpenings opens.
 const MaxOpening = 34
 
-// DeviceOpenings measures commitments to 2^n byte weights and their openings at
-// eight points, for each n, calling report after each: as a whole, and then an opening
-// pass by pass, with a wait for the device after each, so that passes together take
-// longer than the whole.
+// DeviceOpenings measures, for each n of sizes, the commitment to 2^n weights of one
+// byte, and its opening at eight points, and calls report after each. The opening is
+// measured as a whole, and then pass by pass. The latter waits for the device after
+// each pass, so all passes together take longer than the whole.
 func DeviceOpenings(ctx context.Context, dev kernels.Device, sizes []int, report func(DeviceKernel)) (err error) {
 	defer must.Catch(&err)
 	b := &deviceBench{ctx: ctx, dev: dev, report: report}
@@ -77,27 +77,28 @@ func (b *deviceBench) opening(vars int) {
 	}
 }
 
-// meter is a device that knows how much memory was asked for.
+// meter is a device that knows how much memory was allocated.
 type meter interface {
 	Memory() (kernels.Memory, error)
 	ResetPeaks() error
 }
 
+// resetPeaks starts the measurement of the peak of memory anew.
 func (b *deviceBench) resetPeaks() {
 	if m, ok := b.dev.(meter); ok {
 		must.OK(m.ResetPeaks())
 	}
 }
 
-// reportPeak reports the most memory that was in use since resetPeaks, weights and
-// trees included.
+// reportPeak reports the most memory that was in use since resetPeaks, including
+// weights and trees.
 func (b *deviceBench) reportPeak(name string) {
 	if m, ok := b.dev.(meter); ok {
 		b.report(DeviceKernel{Name: name, Unit: "byte", Units: int(must.Get(m.Memory()).Peak)})
 	}
 }
 
-// weightStack is a matrix of bytes with its commitment and opening.
+// weightStack is a matrix of bytes, with its commitment and its opening.
 type weightStack struct {
 	graph      *model.Graph
 	witness    fixedOnly
@@ -117,7 +118,7 @@ func randomBytes(n int) ints.Int8s {
 	return values
 }
 
-// newWeightStack returns one of 2^vars random weights.
+// newWeightStack returns a weightStack of 2^vars random weights.
 func newWeightStack(vars int) *weightStack {
 	s := &weightStack{graph: &model.Graph{Tensors: []model.Tensor{{Name: "weights", Shape: []int{1 << (vars / 2), 1 << ((vars + 1) / 2)}, Kind: model.Fixed}}}}
 	s.witness = fixedOnly{randomBytes(1 << vars)}
@@ -133,7 +134,7 @@ func newWeightStack(vars int) *weightStack {
 	return s
 }
 
-// timedPasses adds up the time of passes by name. It is a backend.Relay.
+// timedPasses is a backend.Relay that measures the passes of an opening, and adds up their times by name.
 type timedPasses struct {
 	of     whir.Passes
 	dev    kernels.Device
@@ -146,6 +147,7 @@ type timedPass struct {
 	time  time.Duration
 }
 
+// add adds the time of a pass.
 func (t *timedPasses) add(name string, d time.Duration) {
 	for i := range t.passes {
 		if p := &t.passes[i]; p.name == name {
@@ -156,7 +158,7 @@ func (t *timedPasses) add(name string, d time.Duration) {
 	t.passes = append(t.passes, timedPass{name, 1, d})
 }
 
-// Call implements backend.Relay. It runs a pass and adds its time up.
+// Call implements backend.Relay. It runs a pass and measures it.
 func (t *timedPasses) Call(ctx context.Context, k backend.Kind, f func(context.Context, whir.Passes) error) error {
 	start := time.Now()
 	err := f(ctx, t.of)

@@ -16,7 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
 )
 
-// sumcheckKernels are single rounds over two tables of 2^25 elements of K.
+// sumcheckKernels measures single rounds over two tables of 2^25 elements of K.
 func sumcheckKernels(b *deviceBench) {
 	const vars = 25
 	in := kernels.SumcheckInstance{A: b.elements(1 << vars), B: b.elements(1 << vars), Vars: vars}
@@ -63,7 +63,7 @@ func sumcheckKernels(b *deviceBench) {
 	})
 }
 
-// restrictKernels bind either axis of a weight matrix of a large transformer.
+// restrictKernels measures the binding of either axis of a weight matrix of a large transformer.
 func restrictKernels(b *deviceBench) {
 	const rows, columns = 17408, 5120
 	weights, out := b.elements(rows), b.alloc(rows*elementBytes)
@@ -89,11 +89,11 @@ func restrictKernels(b *deviceBench) {
 	}
 }
 
-// logupKernels are the passes of a LogUp tree over 2^24 fractions.
+// logupKernels measures the passes over a LogUp tree of 2^24 fractions.
 func logupKernels(b *deviceBench) {
 	const vars = 24
 	const leaves = 1 << vars
-	nums, dens := b.alloc(4*leaves), b.elements(leaves) // look-ups have the numerators 1
+	nums, dens := b.alloc(4*leaves), b.elements(leaves) // look-ups have numerators 1
 	must.OK(kernels.UploadSlice(b.dev, nums, slices.Repeat([]field.M31{1}, leaves)))
 	heapNum, heapDen := b.elements(leaves), b.elements(leaves)
 	sums := b.alloc(8 * kernels.SumcheckTwoRoundsWords)
@@ -109,7 +109,7 @@ func logupKernels(b *deviceBench) {
 	}
 	two := func(l *kernels.LogUpRounds, round int) func() error {
 		return func() error {
-			r := *l // a pass binds the leaves once
+			r := *l // a pass binds the tables, and must do so once only
 			return r.TwoRounds(b.dev, round, extensions(round, 2), kernels.Kept(sums))
 		}
 	}
@@ -120,7 +120,7 @@ func logupKernels(b *deviceBench) {
 	b.kernel("two folds + two rounds from 2^24 leaves", "leaf", leaves, leaves*(20+8), two(leafLayer, 2))
 }
 
-// sumcheckSteps are whole sumchecks and one whole product, transcript included.
+// sumcheckSteps measures whole sumchecks, and one whole matrix product, including the transcript.
 func sumcheckSteps(b *deviceBench) {
 	const k, n = 1 << 14, 1 << 12
 	g := &model.Graph{Tensors: []model.Tensor{
@@ -150,7 +150,7 @@ func sumcheckSteps(b *deviceBench) {
 		var insts []backend.Instance
 		shapes := make([]sumcheck.Shape, s.batch)
 		for i := range shapes {
-			shapes[i].NumVars = s.vars // whatever the claim is, it takes as long
+			shapes[i].NumVars = s.vars // a wrong claim takes as long as the right one
 		}
 		name := fmt.Sprintf("sumcheck of 2^%d, %d rounds", s.vars, s.vars)
 		switch {

@@ -23,43 +23,44 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Bars are what a quantised model must reach on every sample of a test, or on all
-// together; 0 is no bar. A folder's bars.json has them.
+// Bars are the limits that a quantised model must keep on a test set; 0 is no limit.
+// They are the content of a folder's bars.json.
 type Bars struct {
-	RangeError float64 `json:"range_error"` // most error of an output, as a fraction of its range
+	RangeError float64 `json:"range_error"` // largest error of an output, as a fraction of its range
 	Cosine     float64 `json:"cosine"`      // least cosine similarity
-	KL         float64 `json:"kl"`          // most divergence of the distributions that rows are the logits of, nats in the mean
-	Top1       float64 `json:"top1"`        // least part of the rows with the same largest entry
-	Margin     float64 `json:"margin"`      // rows with a larger margin in the float model must all have the same one
+	KL         float64 `json:"kl"`          // largest mean divergence, in nats, of the distributions that rows of logits stand for
+	Top1       float64 `json:"top1"`        // least fraction of rows with the same largest entry
+	Margin     float64 `json:"margin"`      // in all rows with a larger margin in the float model, the largest entry must be the same
 }
 
-// Fidelity is how close a quantised model comes to the float one on inputs that
-// calibration has not seen. Figures of rows are for models with a bar on them.
+// Fidelity says how close a quantised model is to the float model on inputs that
+// calibration has not seen. Rows, KL, Top1, Sure and SureAgree are set for models with
+// a bar on one of them.
 type Fidelity struct {
 	Model      string  `json:"model"`
 	Mode       string  `json:"mode"`
 	Samples    int     `json:"samples"`
 	Rows       int     `json:"rows"`
-	Formats    string  `json:"formats"` // how many values have which
+	Formats    string  `json:"formats"` // how many values have each format
 	LookUps    int     `json:"look_ups"`
-	Quantise   float64 `json:"quantise_seconds"` // calibration, and the choice of formats
-	Runs       int     `json:"runs"`             // that the choice took
-	RangeError float64 `json:"range_error"`      // worst output
-	Cosine     float64 `json:"cosine"`           // worst output
+	Quantise   float64 `json:"quantise_seconds"` // for calibration and the choice of formats
+	Runs       int     `json:"runs"`             // number of runs that the choice of formats took
+	RangeError float64 `json:"range_error"`      // of the worst output
+	Cosine     float64 `json:"cosine"`           // of the worst output
 	KL         float64 `json:"kl,omitempty"`
 	Top1       float64 `json:"top1,omitempty"`
-	Sure       int     `json:"sure,omitempty"`       // rows beyond the margin
-	SureAgree  int     `json:"sure_agree,omitempty"` // of which so many have the same largest entry
+	Sure       int     `json:"sure,omitempty"`       // number of rows beyond the margin
+	SureAgree  int     `json:"sure_agree,omitempty"` // number of these with the same largest entry
 	Saturated  int     `json:"saturated"`            // values that were clamped, over all samples
-	Missed     string  `json:"missed,omitempty"`     // the bars
+	Missed     string  `json:"missed,omitempty"`     // which bars were missed
 }
 
-// Fidelities are those of several models.
+// Fidelities are the results of several models.
 type Fidelities []*Fidelity
 
-// MeasureFidelity quantises the model of each folder, network.onnx, with the samples
-// of calibration.npz, and holds the integer model against the float one on those of
-// test.npz. Nothing is proved: a proof has the same integers.
+// MeasureFidelity quantises the model in each folder, network.onnx, with the samples of
+// calibration.npz, and compares the circuit with the float model on the samples of
+// test.npz. Nothing is proved, since a proof has the same integers.
 func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, ph *ui.Phases) (all Fidelities, err error) {
 	defer must.Catch(&err)
 	for _, folder := range folders {
@@ -70,6 +71,7 @@ func MeasureFidelity(ctx context.Context, cfg *config.Config, folders []string, 
 	return all, nil
 }
 
+// measureFolder measures the model in one folder.
 func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *ui.Phases) (_ *Fidelity, err error) {
 	defer must.Catch(&err)
 	data, err := os.ReadFile(filepath.Join(folder, "bars.json"))
@@ -102,7 +104,7 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 	return f, err
 }
 
-// add counts the outputs of one sample.
+// add adds the outputs of one sample.
 func (f *Fidelity) add(float []provemodel.Tensor, run *provemodel.Run, bars Bars) (err error) {
 	defer must.Catch(&err)
 	for _, s := range run.Saturated {
@@ -124,7 +126,7 @@ func (f *Fidelity) add(float []provemodel.Tensor, run *provemodel.Run, bars Bars
 	return nil
 }
 
-// addRow counts one row of logits.
+// addRow adds one row of logits.
 func (f *Fidelity) addRow(got, want []float64, margin float64) {
 	first := largest(want)
 	same := largest(got) == first
@@ -144,7 +146,7 @@ func (f *Fidelity) addRow(got, want []float64, margin float64) {
 	}
 }
 
-// missed lists the bars that were not reached.
+// missed lists the bars that were missed.
 func (b Bars) missed(f *Fidelity) string {
 	var list []string
 	miss := func(yes bool, format string, args ...any) {
@@ -160,7 +162,7 @@ func (b Bars) missed(f *Fidelity) string {
 	return strings.Join(list, "; ")
 }
 
-// histogram says how many values have which format: bits/bits of the weights.
+// histogram says how many values have each format, written as the bits of the value and of the weights.
 func histogram(chosen []quantise.Chosen) string {
 	counts := map[quantise.Format]int{}
 	for _, c := range chosen {
@@ -180,7 +182,7 @@ func histogram(chosen []quantise.Chosen) string {
 	return strings.Join(list, " ")
 }
 
-// lookUps is the number of entries that a run looks up.
+// lookUps returns the number of entries that a run looks up.
 func lookUps(g *model.Graph) int {
 	n := 0
 	for i := range g.Steps {
@@ -191,7 +193,7 @@ func lookUps(g *model.Graph) int {
 	return n
 }
 
-// Print prints a line a model.
+// Print writes a line for each model.
 func (l Fidelities) Print(w io.Writer) {
 	header := []string{"model", "mode", "samples", "error %", "cosine", "KL", "top-1 %", "sure", "saturated", "look-ups", "quantise s", "runs", "formats (bits/weights × values)"}
 	ui.Table(w, header, seq.Map(l, func(f *Fidelity) []string {
@@ -207,7 +209,7 @@ func (l Fidelities) Print(w io.Writer) {
 	}))
 }
 
-// Misses joins what all models missed.
+// Misses returns an error that lists the bars that each model missed; nil if none did.
 func (l Fidelities) Misses() error {
 	return joined(l, func(f *Fidelity) (name, wrong string) { return f.Model, f.Missed })
 }

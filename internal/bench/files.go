@@ -13,15 +13,15 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Limits are what a model must respect; 0 is no limit.
+// Limits are the limits that a model must keep; 0 is no limit.
 type Limits struct {
-	RangeError float64 // most error of an output, as a fraction of its range
-	Cosine     float64 // least cosine similarity of an output of eight values or more
+	RangeError float64 // largest error of an output, as a fraction of its range
+	Cosine     float64 // least cosine similarity of an output with at least eight values
 }
 
-// Files measures models, with so many proofs of each, and a list of so many: ONNX files, on a random input, or folders with
-// a network.onnx and an input.json. What goes wrong with one model is noted in
-// its Error; only an interruption ends the whole.
+// Files measures models: ONNX files, each on a random input, and folders with a network.onnx and an input.json. Each is
+// proved `runs` times, and on `list` inputs as a list. A problem with one model is noted in its Error; only an interruption
+// ends the whole measurement.
 func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limits, runs, list int, ph *ui.Phases) (all Models, err error) {
 	for _, path := range paths {
 		m, err := measureFile(ctx, cfg, path, runs, list, ph)
@@ -41,6 +41,7 @@ func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limit
 	return all, nil
 }
 
+// measureFile measures the model in one file or folder.
 func measureFile(ctx context.Context, cfg *config.Config, path string, runs, list int, ph *ui.Phases) (_ *Model, err error) {
 	defer must.Catch(&err)
 	local := *cfg
@@ -53,6 +54,7 @@ func measureFile(ctx context.Context, cfg *config.Config, path string, runs, lis
 	return Measure(ctx, &local, j, runs, list, ph)
 }
 
+// check returns an error if a measurement is beyond a limit.
 func (l Limits) check(m *Model) error {
 	if l.RangeError > 0 && !(m.RangeError <= l.RangeError) {
 		return fmt.Errorf("error of %.3f %% of the output's range is over %.3f %%", 100*m.RangeError, 100*l.RangeError)
@@ -68,7 +70,7 @@ func (l Models) Failures() error {
 	return joined(l, func(m *Model) (name, wrong string) { return m.Name, m.Error })
 }
 
-// joined has an error for each measurement of which something is wrong.
+// joined returns an error that lists the measurements for which `of` says that something is wrong.
 func joined[T any](all []T, of func(T) (name, wrong string)) error {
 	var errs []error
 	for _, m := range all {

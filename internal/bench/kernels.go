@@ -27,7 +27,7 @@ type Kernel struct {
 	Parallel bool    `json:"parallel"` // whether a call uses several cores
 }
 
-// String gives time and rate on one line.
+// String writes time and rate on one line.
 func (k Kernel) String() string {
 	cores := "one core"
 	if k.Parallel {
@@ -36,7 +36,7 @@ func (k Kernel) String() string {
 	return fmt.Sprintf("%-26s %10.3f ns/%-14s %10.1f M/s  %s", k.Name, k.PerUnit, k.Unit, 1e3/k.PerUnit, cores)
 }
 
-// kernel is a measurement to make.
+// kernel describes a measurement.
 type kernel struct {
 	name, unit string
 	units      int
@@ -44,8 +44,8 @@ type kernel struct {
 	call       func()
 }
 
-// Kernels measures every kernel for about half a second each, calling report
-// after each.
+// Kernels measures every kernel on the processor, for about half a second each, and
+// calls report after each.
 func Kernels(ctx context.Context, report func(Kernel)) (err error) {
 	defer must.Catch(&err)
 	for _, build := range []func() []kernel{vectorKernels, hashKernels, codeKernels, protocolKernels} {
@@ -58,7 +58,7 @@ func Kernels(ctx context.Context, report func(Kernel)) (err error) {
 	return nil
 }
 
-// vectorKernels work on vectors that fit the second-level cache.
+// vectorKernels work on vectors that fit into the second-level cache.
 func vectorKernels() []kernel {
 	const n = 1 << 14
 	a, b, c := elements(n, 1), elements(n, 2), make([]field.M31, n)
@@ -83,6 +83,7 @@ func vectorKernels() []kernel {
 	}
 }
 
+// hashKernels hash columns, and build Merkle trees.
 func hashKernels() []kernel {
 	const n, columns, rows = 1 << 12, 1 << 12, 64
 	states := make([]poseidon2.State, n)
@@ -111,7 +112,7 @@ func hashKernels() []kernel {
 	}
 }
 
-// hashColumns hashes columns of so many rows, a multiple of those there are, which come again and again.
+// hashColumns hashes columns of so many rows. The rows are those of `some`, over and over; their number divides rows.
 func hashColumns(suite hash.Suite, sums []hash.Digest, some [][]field.M31, rows int) {
 	h := suite.NewColumns(len(sums), rows)
 	for range rows / len(some) {
@@ -120,6 +121,7 @@ func hashColumns(suite hash.Suite, sums []hash.Digest, some [][]field.M31, rows 
 	h.Sum(sums)
 }
 
+// codeKernels encode a row.
 func codeKernels() []kernel {
 	const n = 1 << 18
 	coeffs, word := elements(n, 1), make([]field.M31, 4*n)
@@ -128,6 +130,7 @@ func codeKernels() []kernel {
 	}
 }
 
+// protocolKernels run a sumcheck, a LogUp sum and a commitment, transcript included.
 func protocolKernels() []kernel {
 	const vars = 18
 	a, b := extensions(1<<vars, 1), extensions(1<<vars, 2)
@@ -155,7 +158,7 @@ func protocolKernels() []kernel {
 	}
 }
 
-// randomRows is a stack of made-up values of 16 bits.
+// randomRows is a stack of pseudo-random values of 16 bits.
 type randomRows struct{ rows, rowVars int }
 
 func (r randomRows) Rows() int { return r.rows }
@@ -180,7 +183,7 @@ func elements(n int, seed uint64) []field.M31 {
 	return v
 }
 
-// extensions returns n elements of K likewise.
+// extensions returns n elements of K that depend on the seed alone.
 func extensions(n int, seed uint64) []field.QM31 {
 	limbs := elements(4*n, seed)
 	v := make([]field.QM31, n)

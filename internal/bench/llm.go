@@ -21,18 +21,19 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// LLM is the measurement of a language model with random weights: loading, quantising and
-// committing once, and a proof of the logits after texts of some lengths. Seconds.
+// LLM is the measurement of a language model with random weights: it is loaded, quantised
+// and committed to once, and the logits after texts of several lengths are proved. Times
+// are in seconds.
 type LLM struct {
 	Shape      string `json:"shape"`
 	Layers     int    `json:"layers"`
 	Parameters int    `json:"parameters"`
 	Stored     int64  `json:"stored_bytes"`
 	Mode       string `json:"mode"`
-	MostTokens int    `json:"most_tokens"` // that the key is for
-	Formats    string `json:"formats"`     // how many values have which
+	MostTokens int    `json:"most_tokens"` // greatest number of tokens that the key is for
+	Formats    string `json:"formats"`     // how many values have each format
 
-	Open     float64    `json:"open_seconds"` // weights mapped, graph built
+	Open     float64    `json:"open_seconds"` // to map the weights and build the graph
 	Phases   []ui.Phase `json:"phases"`       // up to the commitment
 	KeyBytes int        `json:"key_bytes"`
 
@@ -41,35 +42,36 @@ type LLM struct {
 	Devices    []devices.Stats `json:"devices"`
 }
 
-// LLMRun is a proof of the logits after a text of random tokens.
+// LLMRun is the measurement of a proof of the logits after a text of random tokens.
 type LLMRun struct {
 	Tokens     int        `json:"tokens"`
 	Phases     []ui.Phase `json:"phases"`
-	Prove      float64    `json:"prove_seconds"` // all of them: forward pass, witness, proof, opening
+	Prove      float64    `json:"prove_seconds"` // sum of the phases: forward pass, witness, proof, opening
 	ProveCPU   float64    `json:"prove_cpu_seconds"`
-	Verify     float64    `json:"verify_seconds"` // key and proof, the quickest of three
+	Verify     float64    `json:"verify_seconds"` // with reading the key; the quickest of three
 	ProofBytes int        `json:"proof_bytes"`
 	Security   float64    `json:"security_bits"`
-	// What a GPU did not keep for want of memory (devices.Stats).
+	// Recomputed names what a GPU did not keep for want of memory (devices.Stats).
 	Recomputed []string `json:"recomputed,omitempty"`
-	// Against the float model, if that was run.
+	// RangeError, KL and Top1 compare with the float model, if that was run. Top1 says whether the likeliest token is the
+	// same.
 	RangeError *float64 `json:"range_error,omitempty"`
 	KL         *float64 `json:"kl,omitempty"`
 	Top1       *bool    `json:"top1,omitempty"`
 }
 
-// LLMOptions say what is measured.
+// LLMOptions say what MeasureLLM measures.
 type LLMOptions struct {
 	Shape  *Shape
 	Layers int // 0: as many as the shape has
 	Tokens []int
-	Runs   int // proofs of each number of tokens, of which all are reported
-	Float  int // most tokens after which the float model is run, for the error
+	Runs   int // proofs of each number of tokens, all of which are reported
+	Float  int // greatest number of tokens for which the float model is run too
 }
 
-// MeasureLLM draws the model, unless the cache folder holds it, quantises it, commits to
-// it, and proves and verifies the logits after each number of tokens. Nothing but the
-// weights as they are drawn is taken from the cache.
+// MeasureLLM draws the weights of the model, unless the cache folder holds them,
+// quantises it, commits to it, and proves and verifies the logits after each number of
+// tokens. It takes nothing but the drawn weights from the cache.
 func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Phases) (_ *LLM, err error) {
 	defer must.Catch(&err)
 	most := slices.Max(o.Tokens)
@@ -88,7 +90,7 @@ func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Ph
 	return m, nil
 }
 
-// measure proves the logits after a text as often as o says.
+// measure proves the logits after a text o.Runs times.
 func (m *random) measure(ctx context.Context, c *provemodel.Committed, ids []int, o LLMOptions) (runs []LLMRun, err error) {
 	defer must.Catch(&err)
 	ph := m.ph
@@ -117,8 +119,9 @@ func (m *random) measure(ctx context.Context, c *provemodel.Committed, ids []int
 	return runs, nil
 }
 
-// fits returns an error where a proof without a budget takes more memory than the system has free, whatever the collector does:
-// the system would end the process. An estimate counts values twice, which the collector may keep.
+// fits returns an error if a proof without a budget takes more memory than the system has free, in which case the system would
+// kill the process. An estimate counts values twice, since the garbage collector may keep twice as much memory as is in use;
+// half of it is needed in any case.
 func fits(e *provemodel.Estimate, budget int64) error {
 	least, free := e.Beside/2, resident.Available()
 	if budget > 0 || arena.Bounded() > 0 || free == 0 || least <= free {
@@ -128,7 +131,8 @@ func fits(e *provemodel.Estimate, budget int64) error {
 		"--chunk-budget-gb bounds it: the rest lies in files")
 }
 
-// measureRun proves the logits after a text, of which want are the float model's, if any.
+// measureRun proves the logits after a text and verifies the proof. want are the float model's logits, nil if it was
+// not run.
 func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Input, want []provemodel.Tensor, opts *provemodel.ProveOptions, ph *ui.Phases) *LLMRun {
 	before := len(ph.All())
 	p := must.Get(provemodel.Prove(ctx, c, in, opts))
@@ -144,8 +148,8 @@ func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Inpu
 	return r
 }
 
-// verified returns how long a verifier takes that has the files alone, the quickest of three times. What the prover has
-// left is collected first.
+// verified returns the time that a verifier takes who has only the two files, the quickest of three. It first collects
+// the prover's garbage.
 func verified(vk, proof []byte) (seconds float64, err error) {
 	runtime.GC()
 	t := best(0, func() {
@@ -154,13 +158,13 @@ func verified(vk, proof []byte) (seconds float64, err error) {
 			_, err = provemodel.Verify(key, bytes.NewReader(proof), &provemodel.VerifyOptions{MinBits: 1})
 		}
 	})
-	if err != nil { // not wrapped: nothing has said so yet, as it has where a verdict is what was asked for
+	if err != nil { // not wrapped, as an error that wraps ErrInvalid is not printed
 		return 0, fmt.Errorf("a proof does not verify: %v", err)
 	}
 	return t.Seconds(), nil
 }
 
-// compare fills in how far the logits are from the float model's.
+// compare sets how far the logits are from the float model's.
 func (r *LLMRun) compare(p *provemodel.Proof, want []provemodel.Tensor) {
 	a := must.Get(provemodel.Compare(p.Outputs[0], want[0]))
 	got, float := p.Outputs[0].Values, want[0].Values
@@ -168,6 +172,7 @@ func (r *LLMRun) compare(p *provemodel.Proof, want []provemodel.Tensor) {
 	r.RangeError, r.KL, r.Top1 = &a.RangeError, &kl, &top
 }
 
+// sizeOfFolder returns the bytes of the files in a folder.
 func sizeOfFolder(path string) int64 {
 	n := int64(0)
 	for _, l := range must.Get(os.ReadDir(path)) {
@@ -176,7 +181,7 @@ func sizeOfFolder(path string) int64 {
 	return n
 }
 
-// Print writes what was done once, and a row for each proof.
+// Print writes the phases that happen once, and a row for each proof.
 func (m *LLM) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d layers, %d parameters, %s as stored; mode %s, formats %s\n", m.Shape, m.Layers, m.Parameters, ui.Bytes(m.Stored), m.Mode, m.Formats)
 	rows := append([][]string{{"open", fmt.Sprintf("%.3f", m.Open), ""}}, phaseRows(m.Phases)...)

@@ -1,5 +1,5 @@
-// Package bench measures the proof system: its kernels, whole models, and the
-// accuracy of quantised models.
+// Package bench measures the proof system: kernels, whole models, and the accuracy of
+// quantised models.
 package bench
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// best returns the shortest time of a call of f, over calls that together take
-// at least the given time, and at least three.
+// best calls f at least three times, and until the calls have taken the time `least`
+// together. It returns the shortest time of a call.
 func best(least time.Duration, f func()) time.Duration {
 	var times []time.Duration
 	for total := time.Duration(0); total < least || len(times) < 3; {

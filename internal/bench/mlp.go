@@ -8,10 +8,10 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// MLP returns a perceptron of the given number of layers, each width by width
-// with a bias and a ReLU (the last without), on an input of shape (1, width).
-// Its weights are uniform with the variance that keeps activations of one
-// size (He), and depend on layers and width alone.
+// MLP returns a perceptron of the given number of layers, each width by width with a
+// bias and a ReLU (the last one without), on an input of shape (1, width). Its weights
+// depend on layers and width alone. They are uniform, with the variance for which
+// activations neither grow nor shrink from layer to layer (He initialisation).
 func MLP(layers, width int) (*graph.Graph, error) { return Perceptron(layers, width, 1) }
 
 // Perceptron is MLP on an input of shape (tokens, width).
@@ -31,8 +31,8 @@ func Perceptron(layers, width, tokens int) (*graph.Graph, error) {
 	return b.Graph()
 }
 
-// uniform is a tensor of values uniform in (−limit, limit). Large ones are computed when
-// they are read.
+// uniform returns a tensor of values that are uniform in (−limit, limit). Those of a
+// large tensor are computed whenever they are read.
 func uniform(shape []int, limit float32, seed uint64) *graph.Tensor {
 	read := func(dst []float32, from int) {
 		for i := range dst {
@@ -48,10 +48,10 @@ func uniform(shape []int, limit float32, seed uint64) *graph.Tensor {
 	return &graph.Tensor{Shape: shape, DType: graph.Float, F32: v}
 }
 
-// large is the size from which on weights are not kept.
+// large is the number of elements from which on the weights of a tensor are not stored.
 const large = 1 << 22
 
-// splitmix is a good 64-bit mixing function: random access to a sequence.
+// splitmix is a 64-bit mixing function (SplitMix64): element x of a pseudo-random sequence.
 func splitmix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

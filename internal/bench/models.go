@@ -17,40 +17,40 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Model is the measurement of one model, from the float graph to a verified
-// proof. Times are in seconds.
+// Model is the measurement of one model, from the float graph to a verified proof.
+// Times are in seconds.
 type Model struct {
 	Name       string     `json:"model"`
 	Parameters int        `json:"parameters"`
 	Phases     []ui.Phase `json:"phases"`
-	Commit     float64    `json:"commit_seconds"` // of the model, once
+	Commit     float64    `json:"commit_seconds"` // to commit to the model, once
 	CommitCPU  float64    `json:"commit_cpu_seconds"`
-	Prove      float64    `json:"prove_seconds"` // a run, the quickest: forward pass, witness, proof
+	Prove      float64    `json:"prove_seconds"` // the quickest run: forward pass, witness, proof
 	ProveCPU   float64    `json:"prove_cpu_seconds"`
-	Verify     float64    `json:"verify_seconds"` // key and proof, the quickest of three
+	Verify     float64    `json:"verify_seconds"` // with reading the key; the quickest of three
 	ProofBytes int        `json:"proof_bytes"`
 	KeyBytes   int        `json:"key_bytes"`
 	PeakMemory int64      `json:"peak_memory_bytes"` // of the process so far
 	Estimated  int64      `json:"estimated_memory_bytes,omitempty"`
 	Security   float64    `json:"security_bits"`
-	RangeError float64    `json:"range_error"` // worst output
-	Cosine     float64    `json:"cosine"`      // worst output of eight values or more; 1 if none
+	RangeError float64    `json:"range_error"` // of the worst output
+	Cosine     float64    `json:"cosine"`      // of the worst output with at least eight values; 1 if there is none
 	List       *List      `json:"list,omitempty"`
 	Error      string     `json:"error,omitempty"`
 }
 
-// List is the measurement of a list of inputs: proved one after the other, and by ProveEach,
-// in seconds.
+// List is the measurement of several inputs, in seconds: Alone is the time of proving one
+// after the other, and List that of ProveEach.
 type List struct {
 	Inputs int     `json:"inputs"`
 	Alone  float64 `json:"alone_seconds"`
 	List   float64 `json:"list_seconds"`
 }
 
-// Measure quantises and commits once, without the cache, proves so many times, of which
-// the quickest counts, and verifies. Weights that fit stay where the first proof has
-// brought them. A list of so many inputs, that one with its values moved around, is proved as
-// well if there is to be one. Warnings go to the given phases.
+// Measure quantises and commits once, without the cache, proves `runs` times, of which the
+// quickest counts, and verifies. Weights that fit stay on the device after the first proof.
+// If list > 0, it also measures a list of so many inputs, which are the job's input with its
+// values rotated. Warnings go to the given phases.
 func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int, warnings *ui.Phases) (_ *Model, err error) {
 	defer must.Catch(&err)
 	local := *cfg
@@ -93,7 +93,7 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 	return m, err
 }
 
-// measureList proves n inputs one after the other and as a list, whose proofs must be the same.
+// measureList proves n inputs one after the other and as a list, and checks that the proofs are the same.
 func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Input, n int, opts *provemodel.ProveOptions) *List {
 	inputs := make([]provemodel.Input, n)
 	for i := range inputs {
@@ -115,7 +115,7 @@ func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Inp
 	return l
 }
 
-// took returns how long phases took, and of the processor.
+// took returns the time that phases took, and their processor time.
 func took(phases []ui.Phase) (seconds, cpu float64) {
 	for _, p := range phases {
 		seconds, cpu = seconds+p.Seconds, cpu+p.CPU
@@ -123,7 +123,7 @@ func took(phases []ui.Phase) (seconds, cpu float64) {
 	return seconds, cpu
 }
 
-// compare fills in how far the outputs are from the float model's.
+// compare sets how far the outputs are from the float model's.
 func (m *Model) compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, p *provemodel.Proof) {
 	m.Cosine = 1
 	for i, f := range must.Get(j.Float(ctx, c)) {
@@ -135,7 +135,7 @@ func (m *Model) compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, 
 	}
 }
 
-// Models are those of several models.
+// Models are the measurements of several models.
 type Models []*Model
 
 // Print writes one row for each measurement, and a line for each list.
@@ -163,7 +163,7 @@ func (m *Model) Print(w io.Writer) {
 	Models{m}.Print(w)
 }
 
-// phaseRows are rows with name, seconds and seconds of the processor.
+// phaseRows returns rows of a table: the name of a phase, its seconds, and its seconds of processor time.
 func phaseRows(phases []ui.Phase) [][]string {
 	return seq.Map(phases, func(p ui.Phase) []string { return ui.Cells("%s\t%.3f\t%.3f", p.Name, p.Seconds, p.CPU) })
 }

@@ -18,28 +18,29 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
-// ScaleRow is the cost of a perceptron of about 2^Log parameters on that many tokens, the
-// rows of its input.
+// ScaleRow is the measurement of a perceptron of about 2^Log parameters, on an input of
+// Tokens rows.
 type ScaleRow struct {
 	Log     int `json:"log_parameters"`
 	Tokens  int `json:"tokens"`
-	Devices int `json:"devices"` // GPUs; 0: the processor
+	Devices int `json:"devices"` // number of GPUs; 0: the processor
 	*Model
-	// Refused says why it was not proved: then all but the size is missing.
+	// Refused says why the perceptron was not proved; all but its size is missing then.
 	Refused string `json:"refused,omitempty"`
 }
 
-// Scaling are the sizes to measure.
+// Scaling says which sizes are measured: From and To are log2 of the numbers of parameters.
 type Scaling struct {
-	Layers, From, To int // logarithms of the parameters
+	Layers, From, To int
 	Tokens           []int
-	// Devices are numbers of GPUs, 0 for the processor; none stands for what the settings
-	// say.
+	// Devices are numbers of GPUs, 0 for the processor; if there are none, the devices of
+	// the settings are used.
 	Devices []int
 }
 
-// Scale measures perceptrons of all sizes, smallest first, so that the peak memory is
-// each one's own; those that would take more memory than there is are refused.
+// Scale measures perceptrons of all sizes, the smallest first, so that the peak of
+// memory so far is that of the current one. Perceptrons that would take more memory
+// than there is are refused.
 func Scale(ctx context.Context, cfg *config.Config, s Scaling, ph *ui.Phases, report func(ScaleRow)) (err error) {
 	defer must.Catch(&err)
 	for log := s.From; log <= s.To; log++ {
@@ -66,12 +67,12 @@ func Scale(ctx context.Context, cfg *config.Config, s Scaling, ph *ui.Phases, re
 	return nil
 }
 
-// widthFor is the width of layers with 2^log parameters together.
+// widthFor returns the width for which so many layers have 2^log parameters together.
 func widthFor(layers, log int) int {
 	return max(1, int(math.Round(math.Sqrt(math.Ldexp(1/float64(layers), log)))))
 }
 
-// on lists the numbers of GPUs.
+// on lists the numbers of GPUs to measure with.
 func (s *Scaling) on(cfg *config.Config) []int {
 	if s.Devices != nil {
 		return s.Devices
@@ -85,7 +86,7 @@ func (s *Scaling) on(cfg *config.Config) []int {
 	return []int{1}
 }
 
-// upTo lists the first n GPUs.
+// upTo lists the numbers of the first n GPUs, as --devices takes them.
 func upTo(n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -94,11 +95,12 @@ func upTo(n int) string {
 	return strings.Join(list, ",")
 }
 
-// measure measures one size, or says why not.
+// measure measures one size, or sets Refused.
 func (r *ScaleRow) measure(ctx context.Context, cfg *config.Config, j *job.Job, ph *ui.Phases) {
 	defer j.Close()
 	r.Model = &Model{Name: j.Model.Name(), Parameters: j.Model.Parameters()}
-	// A parameter takes a byte at least, and opening it four.
+	// A parameter takes at least one byte, and opening the commitment to it four more. With a limit, only an eighth of
+	// the parameters' bytes must fit.
 	least, free := int64(r.Parameters), resident.Available()
 	if limit := arena.Bounded(); limit == 0 {
 		least *= 5
@@ -116,7 +118,7 @@ func (r *ScaleRow) measure(ctx context.Context, cfg *config.Config, j *job.Job, 
 	}
 }
 
-// ScaleRows are those of several sizes.
+// ScaleRows are the measurements of several sizes.
 type ScaleRows []ScaleRow
 
 // Print writes one row for each size.

@@ -8,8 +8,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// withSecret names a file for the secret of the key that is measured, if it is to hide weights, in a folder of
-// its own, which done removes: nobody makes a proof of the key afterwards.
+// withSecret sets a file for the secret of the key that is measured, if the key is to hide weights. The file
+// is in a temporary folder, which done removes: no proof of the key is made after that.
 func withSecret(cfg *config.Config) (done func(), err error) {
 	defer must.Catch(&err)
 	hides, err := cfg.HiddenOf()

@@ -15,25 +15,25 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Segments is the measurement of a text of random tokens that is proved in segments, by a language model with random weights, and of
-// the same text in one proof. Seconds.
+// Segments is the measurement of a text of random tokens that is proved in segments, with a language model with random weights, and
+// of the same text in one proof. Times are in seconds.
 type Segments struct {
 	Shape  string    `json:"shape"`
 	Layers int       `json:"layers"`
 	Mode   string    `json:"mode"`
 	Runs   []Segment `json:"segments"`
-	// Reopen is what opening the chain of all takes, as another process would that goes on: with what is stored, and Again where
-	// keys and values are computed again. The proofs are verified in both, and alone for Verify.
+	// Reopen is the time to open the whole chain, as another process would that continues it: with the stored keys and values,
+	// and in Again with keys and values that are computed again. Both verify the proofs; Verify is the time of that alone.
 	Reopen float64 `json:"reopen_seconds"`
 	Again  float64 `json:"reopen_without_stored_seconds,omitempty"`
 	Verify float64 `json:"verify_seconds"`
-	// Whole is the same text in one proof, unless that was not asked for.
+	// Whole is the same text in one proof, nil if that was not asked for.
 	Whole      *Segment        `json:"whole,omitempty"`
 	PeakMemory int64           `json:"peak_memory_bytes"`
 	Devices    []devices.Stats `json:"devices,omitempty"`
 }
 
-// Segment is the proof of one of them.
+// Segment is the measurement of the proof of one segment.
 type Segment struct {
 	Before     int     `json:"tokens_before"`
 	Tokens     int     `json:"tokens"`
@@ -41,7 +41,8 @@ type Segment struct {
 	ProveCPU   float64 `json:"prove_cpu_seconds"`
 	Stored     int     `json:"stored_bytes"`
 	ProofBytes int     `json:"proof_bytes"`
-	// PeakMemory is the process's so far, and PeakDevice the most that was allocated on a GPU so far, of which DeviceWeights are weights.
+	// PeakMemory is the most memory of the process so far. PeakDevice is the most that was allocated on a GPU so far;
+	// DeviceWeights of these bytes are weights.
 	PeakMemory    int64 `json:"peak_memory_bytes"`
 	PeakDevice    int64 `json:"peak_device_bytes,omitempty"`
 	DeviceWeights int64 `json:"device_weights_bytes,omitempty"`
@@ -51,12 +52,12 @@ type Segment struct {
 type SegmentsOptions struct {
 	Shape   *Shape
 	Layers  int   // 0: as many as the shape has
-	Lengths []int // tokens, by segment
-	Whole   bool  // prove the text in one proof as well
-	Again   bool  // measure what it takes to compute keys and values of all segments again
+	Lengths []int // number of tokens of each segment
+	Whole   bool  // also prove the text in one proof
+	Again   bool  // also measure the time to compute the keys and values of all segments again
 }
 
-// Tokens are those of all segments.
+// Tokens returns the number of tokens of all segments.
 func (o *SegmentsOptions) Tokens() int {
 	n := 0
 	for _, t := range o.Lengths {
@@ -65,7 +66,7 @@ func (o *SegmentsOptions) Tokens() int {
 	return n
 }
 
-// MeasureSegments draws the model as MeasureLLM, and proves and verifies a chain of segments.
+// MeasureSegments draws the model as MeasureLLM does, and proves and verifies a chain of segments.
 func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions, ph *ui.Phases) (_ *Segments, err error) {
 	defer must.Catch(&err)
 	n := o.Tokens()
@@ -78,7 +79,7 @@ func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions,
 	r := &segmentsRun{random: float, c: c, ids: ids}
 	files, stored := r.chain(ctx, o.Lengths, &m.Runs)
 	if m.Verify, err = r.verify(files); err != nil {
-		return nil, fmt.Errorf("a chain does not verify: %v", err) // not wrapped: nothing has said so yet
+		return nil, fmt.Errorf("a chain does not verify: %v", err) // not wrapped: ErrInvalid errors are not printed
 	}
 	m.Reopen = must.Get(r.reopen(ctx, files, stored))
 	if o.Again {
@@ -93,15 +94,15 @@ func MeasureSegments(ctx context.Context, cfg *config.Config, o SegmentsOptions,
 	return m, nil
 }
 
-// segmentsRun is a model that proves a text.
+// segmentsRun is a model that proves the text ids.
 type segmentsRun struct {
 	*random
 	c   *provemodel.Committed
 	ids []int
 }
 
-// chain proves the text in segments of these lengths, whose tokens are all given, and adds a measurement of each to list. It returns
-// the proofs, and the keys and values to be stored beside them.
+// chain proves the text in segments of these lengths, all of whose tokens are given, and adds a measurement of each to list. It
+// returns the proofs, and the keys and values to store beside them.
 func (r *segmentsRun) chain(ctx context.Context, lengths []int, list *[]Segment) (files, stored [][]byte) {
 	ch := must.Get(r.c.OpenChain(ctx, nil, nil, nil))
 	at := 0
@@ -119,7 +120,7 @@ func (r *segmentsRun) chain(ctx context.Context, lengths []int, list *[]Segment)
 	return files, stored
 }
 
-// verify verifies a chain from its first proof on.
+// verify returns the time to verify a chain from its first proof on.
 func (r *segmentsRun) verify(files [][]byte) (float64, error) {
 	key := must.Get(provemodel.ReadKey(bytes.NewReader(r.c.KeyFile())))
 	return timed(func() error {
@@ -128,7 +129,7 @@ func (r *segmentsRun) verify(files [][]byte) (float64, error) {
 	})
 }
 
-// reopen opens a chain as another process would.
+// reopen returns the time to open a chain, as another process would.
 func (r *segmentsRun) reopen(ctx context.Context, files, stored [][]byte) (float64, error) {
 	return timed(func() error {
 		_, err := r.c.OpenChain(ctx, files, stored, &provemodel.ProveOptions{Device: r.dev})
@@ -136,12 +137,14 @@ func (r *segmentsRun) reopen(ctx context.Context, files, stored [][]byte) (float
 	})
 }
 
+// timed returns the time that f takes.
 func timed(f func() error) (float64, error) {
 	began := time.Now()
 	err := f()
 	return time.Since(began).Seconds(), err
 }
 
+// readersOf returns a reader for each file.
 func readersOf(files [][]byte) []io.Reader {
 	return seq.Map(files, func(f []byte) io.Reader { return bytes.NewReader(f) })
 }

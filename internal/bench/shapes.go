@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// A Shape is the architecture of a published language model: its config.json but for the
-// number of layers, and its tensors.
+// A Shape is the architecture of a published language model: its config.json except for
+// the number of layers, and its tensors.
 type Shape struct {
 	Name    string
 	Layers  int
 	config  map[string]any
-	layers  string // the field of config.json for their number
+	layers  string // the field of config.json with the number of layers
 	tensors func(layers int) []drawn
 }
 
-// Context is the most tokens of a text: what the program has keys for, if the model takes
-// more.
+// Context returns the greatest number of tokens of a text: that of the model, or
+// mostTokens if that is less.
 func (s *Shape) Context() int {
 	n, ok := s.config["max_position_embeddings"].(int)
 	if !ok {
@@ -26,31 +26,31 @@ func (s *Shape) Context() int {
 	return min(n, mostTokens)
 }
 
-// mostTokens is the greatest number of tokens that a key is for.
+// mostTokens is the greatest number of tokens that keys are made for.
 const mostTokens = 8192
 
-// part says which numbers a tensor has (weightOf).
+// part says which part of a model a tensor is, on which the distribution of its numbers depends (scales).
 type part int
 
 const (
 	inner     part = iota // a matrix from its inputs to its outputs
-	residual              // one whose outputs are added to the residual stream
-	embedding             // rows of the residual stream
-	norm                  // factors of the residual stream
-	headNorm              // factors of a head
-	shift                 // numbers that are added
+	residual              // a matrix whose outputs are added to the residual stream
+	embedding             // a matrix whose rows begin the residual stream
+	norm                  // factors for the channels of the residual stream
+	headNorm              // factors for the channels of an attention head
+	shift                 // numbers that are added, such as biases
 )
 
-// drawn is a tensor whose numbers are drawn.
+// drawn is a tensor with random numbers.
 type drawn struct {
 	name  string
 	shape []int
 	part  part
-	// inputs is the axis of a matrix that products sum over.
+	// inputs is the axis of a matrix that products with it sum over.
 	inputs int
 }
 
-// Shapes are those that can be measured, by name.
+// Shapes are the shapes that can be measured, by name.
 var Shapes = map[string]*Shape{
 	"qwen3-14b": decoder("qwen3-14b", "qwen3", gated{layers: 40, width: 5120, heads: 40, groups: 8, dim: 128, inner: 17408, vocabulary: 151936, headNorms: true},
 		map[string]any{"rms_norm_eps": 1e-6, "rope_theta": 1e6, "max_position_embeddings": 40960}),
@@ -73,18 +73,20 @@ var Shapes = map[string]*Shape{
 		map[string]any{"rms_norm_eps": 1e-5, "rope_theta": 1e6, "max_position_embeddings": 32768, "num_local_experts": 8, "num_experts_per_tok": 2}),
 }
 
-// ShapeNames lists them.
+// ShapeNames lists the names of Shapes.
 func ShapeNames() []string { return slices.Sorted(maps.Keys(Shapes)) }
 
 // gated has the sizes of a decoder that is built like Llama.
 type gated struct {
 	layers, width, heads, groups, dim, inner, vocabulary int
 	headNorms, tied                                      bool
-	// Of layers of experts, if there are any: inner is that of one, and these are names in a layer.
+	// experts is the number of experts of a layer; if it is not 0, inner is the width of one of them, and the others are
+	// names of a layer's tensors.
 	experts                        int
 	router, expert, gate, up, down string
 }
 
+// decoder returns the shape of a decoder with these sizes; more has further members of its config.json.
 func decoder(name, kind string, g gated, more map[string]any) *Shape {
 	c := map[string]any{
 		"model_type": kind, "hidden_size": g.width, "num_attention_heads": g.heads, "num_key_value_heads": g.groups, "head_dim": g.dim,
@@ -94,7 +96,7 @@ func decoder(name, kind string, g gated, more map[string]any) *Shape {
 	return &Shape{Name: name, Layers: g.layers, config: c, layers: "num_hidden_layers", tensors: g.tensors}
 }
 
-// tensors lists the tensors of so many layers, as [outputs, inputs].
+// tensors lists the tensors of a model with so many layers. The shape of a matrix is [outputs, inputs].
 func (g gated) tensors(layers int) []drawn {
 	list := []drawn{{"model.embed_tokens.weight", []int{g.vocabulary, g.width}, embedding, 1}}
 	for i := range layers {
@@ -134,7 +136,7 @@ func (g gated) tensors(layers int) []drawn {
 	return list
 }
 
-// gpt2Shape is a shape of GPT-2, whose matrices are [inputs, outputs].
+// gpt2Shape returns a shape of GPT-2, whose matrices have the shape [inputs, outputs].
 func gpt2Shape(name string, layers, width, heads, context, vocabulary int) *Shape {
 	return &Shape{
 		Name: name, Layers: layers, layers: "n_layer",

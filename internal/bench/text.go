@@ -21,52 +21,54 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// TextFidelity is how close a quantised language model comes to the float one on a text,
-// which is cut into pieces.
+// TextFidelity says how close a quantised language model is to the float model on a
+// text, which is cut into pieces.
 type TextFidelity struct {
 	Model     string `json:"model"`
 	Mode      string `json:"mode"`
-	Formats   string `json:"formats"` // how many values have which
+	Formats   string `json:"formats"` // how many values have each format
 	Tokens    int    `json:"tokens"`
 	Pieces    int    `json:"pieces"`
-	Predicted int    `json:"predicted"` // tokens that have others of their piece before them
-	// Perplexity of these tokens: the exponential of their mean negative log-likelihood.
+	Predicted int    `json:"predicted"` // tokens that follow others of their piece
+	// FloatPerplexity and Perplexity are those of the predicted tokens: the exponential of their mean negative
+	// log-likelihood.
 	FloatPerplexity float64 `json:"float_perplexity"`
 	Perplexity      float64 `json:"perplexity"`
-	// KL, Top1 and Margins are of all positions.
+	// KL, Top1 and Margins are about all positions.
 	KL         float64      `json:"kl"`   // mean, nats
-	Top1       float64      `json:"top1"` // part with the same likeliest token
+	Top1       float64      `json:"top1"` // fraction of positions with the same likeliest token
 	Margins    []MarginPart `json:"margins"`
-	RangeError float64      `json:"range_error"` // worst piece
+	RangeError float64      `json:"range_error"` // of the worst piece
 	Saturated  int          `json:"saturated"`
-	Drift      []LayerDrift `json:"drift"` // on the first piece
+	Drift      []LayerDrift `json:"drift"` // for the first piece
 }
 
-// MarginPart counts positions at which the float model's likeliest token leads by more
-// than a margin of its logits.
+// MarginPart counts the positions at which the float model's likeliest token leads by
+// more than a margin in its logits.
 type MarginPart struct {
 	Margin    float64 `json:"margin"`
 	Positions int     `json:"positions"`
-	Same      int     `json:"same"` // with the same likeliest token
+	Same      int     `json:"same"` // positions of these with the same likeliest token
 }
 
-// LayerDrift is how far the values are from the float model's after a layer.
+// LayerDrift says how far the values are from the float model's after a layer.
 type LayerDrift struct {
 	Layer  string  `json:"layer"`
-	Error  float64 `json:"range_error"` // of its last value that is held, in units of the value's range
+	Error  float64 `json:"range_error"` // of the layer's last value that the circuit holds, as a fraction of the value's range
 	Cosine float64 `json:"cosine"`
-	Worst  string  `json:"worst"` // the value within the layer that is furthest off, in such units
-	Most   float64 `json:"worst_range_error"`
+	Worst  string  `json:"worst"`             // the value within the layer with the largest such error
+	Most   float64 `json:"worst_range_error"` // its error
 }
 
+// margins are the margins of TextFidelity.Margins.
 var margins = []float64{0.1, 0.25, 0.5, 1, 2}
 
-// defaultTokens is how many tokens a text of the benchmark has where nothing else is said.
+// defaultTokens is the number of tokens of a piece if --tokens does not say.
 const defaultTokens = 128
 
-// MeasureText runs both models on a text file, in pieces of as many tokens as the
-// settings have texts at most, or 128, up to a limit of tokens unless that is 0. Nothing
-// is proved: a proof has the same integers.
+// MeasureText runs both models on a text file, in pieces of --tokens tokens, or 128.
+// limit is the greatest number of tokens that are read, 0 for all. Nothing is proved,
+// since a proof has the same integers.
 func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int, ph *ui.Phases) (_ *TextFidelity, err error) {
 	defer must.Catch(&err)
 	data := must.Get(os.ReadFile(file))
@@ -112,7 +114,8 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	return f, err
 }
 
-// cutText cuts ids into pieces of n, the last one shorter, up to a limit.
+// cutText cuts ids into pieces of n, of which the last may be shorter. Only the first `limit` ids are used; 0 stands
+// for all.
 func cutText(ids []int, n, limit int) [][]int {
 	if limit > 0 {
 		ids = ids[:min(limit, len(ids))]
@@ -120,7 +123,7 @@ func cutText(ids []int, n, limit int) [][]int {
 	return slices.Collect(slices.Chunk(ids, n))
 }
 
-// add counts the logits of one piece.
+// add adds the logits of one piece.
 func (f *TextFidelity) add(ids []int, float []provemodel.Tensor, run *provemodel.Run) (err error) {
 	defer must.Catch(&err)
 	for _, s := range run.Saturated {
@@ -143,7 +146,7 @@ func (f *TextFidelity) add(ids []int, float []provemodel.Tensor, run *provemodel
 	return nil
 }
 
-// addRow counts the logits at one position.
+// addRow adds the logits at one position.
 func (f *TextFidelity) addRow(got, want []float64) {
 	first := largest(want)
 	same, lead := largest(got) == first, math.Inf(1)
@@ -164,7 +167,7 @@ func (f *TextFidelity) addRow(got, want []float64) {
 	}
 }
 
-// surprise is the negative log-likelihood of a token, in nats.
+// surprise returns the negative log-likelihood of a token, in nats.
 func surprise(logits []float64, token int) float64 {
 	most, sum := logits[largest(logits)], 0.0
 	for _, x := range logits {
@@ -173,12 +176,12 @@ func surprise(logits []float64, token int) float64 {
 	return most + math.Log(sum) - logits[token]
 }
 
-// inLayer matches the names of a layer's nodes.
+// inLayer matches the names of the nodes of a layer, up to the layer's number.
 var inLayer = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(.*?\.[0-9]+)\.`)
 })
 
-// drift sums up the nodes of each layer, in order.
+// drift returns the errors of each layer, in order.
 func drift(layers []quantise.Layer) []LayerDrift {
 	var list []LayerDrift
 	for _, l := range layers {
@@ -198,7 +201,7 @@ func drift(layers []quantise.Layer) []LayerDrift {
 	return list
 }
 
-// finite is x where JSON can have it.
+// finite replaces an infinity, which JSON cannot write, by the largest float64.
 func finite(x float64) float64 { return math.Min(x, math.MaxFloat64) }
 
 // Print writes the figures, and a row for each layer.

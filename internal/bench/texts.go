@@ -15,8 +15,8 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Texts is the measurement of one proof of many texts that a language model with random weights has written, and of proofs of single
-// ones. Seconds.
+// Texts is the measurement of one proof of many texts, which a language model with random weights has written, and of proofs of
+// single texts. Times are in seconds.
 type Texts struct {
 	Shape  string `json:"shape"`
 	Layers int    `json:"layers"`
@@ -24,17 +24,17 @@ type Texts struct {
 	Prompt int    `json:"prompt_tokens"`
 	Tokens int    `json:"tokens"`
 	Texts  int    `json:"texts"`
-	// Different is how many of the texts differ: those that are proved alone. The others are these again.
+	// Different is the number of different texts, each of which is also proved alone. The other texts repeat these.
 	Different  int             `json:"different_texts"`
 	Alone      []TextsRun      `json:"alone"`
 	Together   TextsRun        `json:"together"`
-	Share      float64         `json:"share"` // of as many proofs of one text as there are texts
+	Share      float64         `json:"share"` // time of the joint proof, as a fraction of the time of as many proofs of one text
 	ShareCPU   float64         `json:"cpu_share"`
 	PeakMemory int64           `json:"peak_memory_bytes"`
 	Devices    []devices.Stats `json:"devices"`
 }
 
-// TextsRun is a proof of one text, or of all.
+// TextsRun is the measurement of a proof of one text, or of all.
 type TextsRun struct {
 	Prove      float64 `json:"prove_seconds"`
 	ProveCPU   float64 `json:"prove_cpu_seconds"`
@@ -48,10 +48,11 @@ type TextsOptions struct {
 	Layers         int // 0: as many as the shape has
 	Prompt, Tokens int // of each text
 	Texts          int // of one proof
-	Alone          int // how many of them are proved alone; of the first one nothing is reported, as it includes what is set up once
+	Alone          int // number of texts that are proved alone; the first proof includes what is set up once, and is not reported
 }
 
-// MeasureTexts draws the model as MeasureLLM, has it write texts, and proves and verifies some of them alone, and all in one proof.
+// MeasureTexts draws the model as MeasureLLM does, has it write texts, and proves and verifies some of them alone, and
+// all in one proof.
 func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *ui.Phases) (_ *Texts, err error) {
 	defer must.Catch(&err)
 	longest := max(o.Prompt+o.Tokens, min(calibrated, o.Shape.Context()))
@@ -87,7 +88,7 @@ func MeasureTexts(ctx context.Context, cfg *config.Config, o TextsOptions, ph *u
 	return m, nil
 }
 
-// proveTexts proves one text or several in one proof, and verifies it.
+// proveTexts makes one proof of one text or of several, and verifies it.
 func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel.Input, opts *provemodel.ProveOptions, ph *ui.Phases) *TextsRun {
 	before := len(ph.All())
 	var p *provemodel.Proof
@@ -104,13 +105,13 @@ func proveTexts(ctx context.Context, c *provemodel.Committed, texts []provemodel
 	began := time.Now()
 	s, err := provemodel.Verify(key, bytes.NewReader(p.File), &provemodel.VerifyOptions{MinBits: 1})
 	if err != nil || max(s.Several, 1) != len(texts) {
-		must.OK(fmt.Errorf("a proof of %d texts does not verify: %v", len(texts), err)) // not wrapped: nothing has said so yet
+		must.OK(fmt.Errorf("a proof of %d texts does not verify: %v", len(texts), err)) // not wrapped: ErrInvalid errors are not printed
 	}
 	r.Verify = time.Since(began).Seconds()
 	return r
 }
 
-// Print writes a row for each proof, and what of single proofs one of all takes.
+// Print writes a row for each proof, and how the joint proof compares with single ones.
 func (m *Texts) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d layers; mode %s, %d tokens after %d of prompt; %d of the texts differ\n", m.Shape, m.Layers, m.Mode, m.Tokens, m.Prompt, m.Different)
 	row := func(texts int, r TextsRun) []string {

@@ -25,17 +25,17 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cache"
 )
 
-// drawing is the version of what Draw draws: folders of another one are not taken.
+// drawing is the version of the numbers that Draw draws; folders of another version are not used.
 const drawing = 1
 
-// Sizes of what is drawn and written at once: numbers that one generator draws, whatever
-// the number of threads, and such pieces.
+// Draw draws and writes drawnPieces pieces at a time. A generator draws the drawnPiece
+// numbers of a piece, so that the numbers do not depend on the number of threads.
 const (
 	drawnPiece  = 1 << 16
 	drawnPieces = 256
 )
 
-// shardBytes is the most that a file of weights holds, unless one tensor takes more.
+// shardBytes is the greatest size of a file of weights, unless a single tensor takes more.
 const shardBytes = 4 << 30
 
 // random is a model with random weights, and what it is measured with.
@@ -50,8 +50,8 @@ type random struct {
 	done   func()
 }
 
-// open opens a model with so many of the shape's layers, or all for 0, and the device that the settings say. The model is drawn unless
-// the cache's folder has it, and nothing but the weights as they are drawn is taken from there.
+// open opens a model of the shape with so many layers, 0 for all, and the device of the settings. It draws the weights unless the
+// cache's folder has them, and takes nothing else from there.
 func (s *Shape) open(ctx context.Context, cfg *config.Config, layers int, o *provemodel.OpenOptions, ph *ui.Phases) *random {
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
@@ -71,16 +71,17 @@ func (s *Shape) open(ctx context.Context, cfg *config.Config, layers int, o *pro
 	return m
 }
 
+// close releases the model, the device and the secret.
 func (m *random) close() {
 	m.Close()
 	m.dev.Close()
 	m.done()
 }
 
-// calibrated is the number of random tokens that ranges are taken from.
+// calibrated is the number of random tokens that ranges are calibrated on.
 const calibrated = 64
 
-// tokens are random ones.
+// tokens returns n random tokens.
 func (m *random) tokens(n int) []int {
 	out := m.Outputs()[0].Shape
 	ids := make([]int, n)
@@ -90,19 +91,20 @@ func (m *random) tokens(n int) []int {
 	return ids
 }
 
-// sample is a text of random tokens, at most so many, that ranges are taken from.
+// sample returns a text of at most `most` random tokens to calibrate on.
 func (m *random) sample(most int) provemodel.Input {
 	return must.Get(m.TextSamples([][]int{m.tokens(min(calibrated, most))}))[0]
 }
 
+// quantise quantises the model, calibrated on a sample.
 func (m *random) quantise(ctx context.Context, sample provemodel.Input) *provemodel.Circuit {
 	return must.Get(provemodel.Quantise(ctx, m.Model, []provemodel.Input{sample}, &m.opts.Quantise))
 }
 
-// Draw writes a model of the shape with random weights, in bfloat16 as SafeTensors, to a
-// folder of its own in dir, unless it is there, and returns the folder. The numbers depend
-// on shape, layers and seed alone. A few channels of the residual stream are far larger
-// than the others and its norms have small factors there, as in trained models.
+// Draw writes a model of the shape with random weights to a folder within dir, unless it
+// is there already, and returns the folder. The weights are bfloat16 in SafeTensors files,
+// and depend on shape, layers and seed alone. As in trained models, a few channels of the
+// residual stream are far larger than the others, and the norms have small factors there.
 func (s *Shape) Draw(ctx context.Context, dir string, layers int, seed uint64, ph *ui.Phases) (path string, err error) {
 	defer must.Catch(&err)
 	path = filepath.Join(dir, fmt.Sprintf("%s-%d-layers-seed-%d-v%d", s.Name, layers, seed, drawing))
@@ -127,7 +129,7 @@ func (s *Shape) Draw(ctx context.Context, dir string, layers int, seed uint64, p
 	return path, nil
 }
 
-// write writes the files, of which none holds more than most bytes of several tensors.
+// write writes the model's files. A file with several tensors has at most `most` bytes.
 func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, most int, ph *ui.Phases) (err error) {
 	defer must.Catch(&err)
 	shards := [][]drawn{nil}
@@ -164,12 +166,13 @@ func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, 
 	return nil
 }
 
+// writeJSON writes a value to a file.
 func writeJSON(path string, v any) {
 	data := must.Get(json.MarshalIndent(v, "", "  "))
 	must.OK(os.WriteFile(path, data, 0o600))
 }
 
-// writeShard writes a file of tensors; each is told how many bytes were written.
+// writeShard writes a file of tensors. It calls each with the number of bytes whenever it has written some.
 func writeShard(ctx context.Context, path string, list []drawn, layers int, seed uint64, each func(n int)) {
 	header, at := map[string]any{}, 0
 	for _, t := range list {
@@ -205,13 +208,15 @@ func outlier(channel, width int) bool {
 	return channel == 3%width || channel == 17%width || channel == width/2+1 || channel == width-1
 }
 
-// scales are the standard deviations of a tensor's numbers, by their place on the last
-// axis and on the one before, of which a number has the product.
+// scales give the distribution of a tensor's numbers. The standard deviation of a
+// number is row(its index on the axes before the last one) times column(its index on
+// the last axis), and its mean is mean(its index on the last axis).
 type scales struct {
 	row, column func(i int) float32
 	mean        func(channel int) float32
 }
 
+// scales returns the distribution of a tensor's numbers in a model with so many layers.
 func (t *drawn) scales(layers int) scales {
 	one := func(int) float32 { return 1 }
 	all := func(x float64) func(int) float32 { return func(int) float32 { return float32(x) } }
@@ -229,8 +234,8 @@ func (t *drawn) scales(layers int) scales {
 	case inner:
 		s.row = all(1 / math.Sqrt(float64(t.shape[t.inputs])))
 	case residual:
-		// Twice a layer something is added to the stream: together about as much as it
-		// began with.
+		// Every layer adds to the stream twice. All additions together are about as large as
+		// the stream is at its beginning.
 		size := all(0.2 / math.Sqrt(float64(t.shape[t.inputs]*layers)))
 		if t.inputs == 1 {
 			big := large(t.shape[0], 8)
@@ -251,7 +256,7 @@ func (t *drawn) scales(layers int) scales {
 	return s
 }
 
-// draw fills dst with the numbers of the tensor from number at on.
+// draw fills dst with numbers of the tensor, from number `at` on, in bfloat16.
 func (t *drawn) draw(dst []byte, at int, s scales, seed uint64) {
 	h := fnv.New64a()
 	h.Write([]byte(t.name))
@@ -269,15 +274,16 @@ func (t *drawn) draw(dst []byte, at int, s scales, seed uint64) {
 	}
 }
 
-// normal is nearly normally distributed, with mean 0, variance 1 and at most 3.5: the sum
-// of four uniform numbers.
+// normal returns a number whose distribution is nearly normal, with mean 0 and variance
+// 1, from 64 random bits: the sum of four uniform numbers, of at most 3.5 in absolute
+// value.
 func normal(r uint64) float32 {
 	sum := int32(r&0xffff) + int32(r>>16&0xffff) + int32(r>>32&0xffff) + int32(r>>48)
-	const deviation = 0x10000 * 0.5773502691896258 // 4 / 12, of uniform ones
+	const deviation = 0x10000 * 0.5773502691896258 // the variance of four uniform numbers in an interval of length 1 is 4/12
 	return float32(sum-2*0xffff) / deviation
 }
 
-// bfloat16 is the nearest number of that type, the even one of two.
+// bfloat16 returns the nearest bfloat16; of two that are equally near, the even one.
 func bfloat16(v float32) uint16 {
 	b := math.Float32bits(v)
 	return uint16((b + 0x7fff + b>>16&1) >> 16)

@@ -13,7 +13,7 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Writing is the measurement of how fast a quantised language model with random weights writes a text. Seconds.
+// Writing is the measurement of how fast a quantised language model with random weights writes a text. Times are in seconds.
 type Writing struct {
 	Shape      string `json:"shape"`
 	Layers     int    `json:"layers"`
@@ -27,22 +27,22 @@ type Writing struct {
 	PeakMemory int64        `json:"peak_memory_bytes"`
 }
 
-// WritingRun is one text.
+// WritingRun is the measurement of one text.
 type WritingRun struct {
 	First    float64 `json:"first_token_seconds"`
 	FirstCPU float64 `json:"first_token_cpu_seconds"`
-	// Token is of each token after the first one, on the average.
+	// Token is the mean time of a token after the first one, and TokenCPU its mean processor time.
 	Token     float64 `json:"token_seconds"`
 	TokenCPU  float64 `json:"token_cpu_seconds"`
 	PerSecond float64 `json:"tokens_per_second"`
 }
 
-// WritingOptions say what is measured.
+// WritingOptions say what MeasureWriting measures.
 type WritingOptions struct {
 	Shape          *Shape
 	Layers         int // 0: as many as the shape has
 	Prompt, Tokens int
-	Runs           int // texts, after the same prompt
+	Runs           int // number of texts, all written after the same prompt
 }
 
 // MeasureWriting draws the model, unless the cache folder holds it, quantises it, and has it write texts after a prompt of random
@@ -65,7 +65,7 @@ func MeasureWriting(ctx context.Context, cfg *config.Config, o WritingOptions, p
 	return w, nil
 }
 
-// writeOnce has a model write one text on the device of some options.
+// writeOnce measures how a model writes one text after prompt, on the device of the given options.
 func writeOnce(ctx context.Context, c *provemodel.Circuit, prompt []int, on *provemodel.ProveOptions) (*WritingRun, error) {
 	start, cpu := time.Now(), ui.ProcessorTime()
 	var first, last time.Duration

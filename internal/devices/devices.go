@@ -1,5 +1,5 @@
-// Package devices opens GPUs and runs forward passes and proofs on them. When a GPU fails or is short of memory, another GPU or
-// the processor does the work, and a warning says so, or, if GPUs are required, an error.
+// Package devices opens GPUs and runs forward passes and proofs on them. If a GPU fails or is short of memory, another GPU or
+// the processor does the work, and a warning says so; if GPUs are required, that is an error instead.
 package devices
 
 import (
@@ -24,36 +24,38 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// Log prints a warning about something that did not end the work. Its parameters are those of fmt.Printf.
+// Log prints a warning about a problem that did not end the work. Its parameters are those of fmt.Printf.
 type Log func(format string, args ...any)
 
-// A Set is some GPUs and the processor, which does what the GPUs do not. The zero Set has no GPU. Proofs that are made at the
-// same time on one Set share its scheduler.
+// A Set has some GPUs, and the processor, which does all that the GPUs do not do. The zero Set has no GPU. Proofs that are
+// made at the same time on one Set share its scheduler.
 type Set struct {
-	gpus     []*gpu // none: the processor alone
-	required bool
-	track    bool
-	// threshold is a number of entries: a step of a proof over fewer is done on the processor.
+	gpus     []*gpu // empty: the processor alone
+	required bool   // a GPU that fails is an error
+	track    bool   // the memory that chunks take is compared with its estimate
+	// threshold is the number of entries from which on a step of a proof is done on a GPU; smaller steps are done on the
+	// processor.
 	threshold int
 	// forward is a number of entries too: the forward pass runs on a GPU if one of its steps
-	// computes or multiplies a tensor of at least so many. −1 has run.Worth decide.
+	// computes or multiplies a tensor of at least so many entries. If it is −1, run.Worth
+	// decides.
 	forward int
 
 	mu       sync.Mutex
-	schedule *schedule.Scheduler // of the GPUs, then the CPU; nil until wanted
-	noted    map[string]bool     // warnings that are given once, and have been (once)
+	schedule *schedule.Scheduler // of the GPUs in order, then the processor; nil before the first proof
+	noted    map[string]bool     // the warnings that once has let pass
 }
 
-// gpu is one of a Set.
+// gpu is a GPU of a Set.
 type gpu struct {
 	name    string
-	number  int // among those of the Set
+	number  int // index in Set.gpus
 	machine *cuda.Machine
-	// free is how many bytes of the GPU's memory were free when it was opened; 0 if the driver does
-	// not tell. Weights that do not fit are uploaded piece bytes at a time.
+	// free is the number of bytes of the GPU's memory that were free when it was opened; 0 if the
+	// driver does not tell. Weights that do not fit are uploaded in pieces of `piece` bytes.
 	free, piece int
-	streams     int
-	budget      int64 // of a proof beside the weights, in bytes; 0 for none
+	streams     int   // how many chunks are proved on it at once
+	budget      int64 // memory for a proof beside the weights, in bytes; 0: no bound
 
 	mu   sync.Mutex
 	lost bool
@@ -65,8 +67,8 @@ type Found struct {
 	Open func() (kernels.Device, error)
 }
 
-// Find lists the GPUs with these numbers, as the driver counts. If numbers is nil it lists the first GPU, or with every all of
-// them. The list is empty if the machine has none.
+// Find lists the GPUs with these numbers, as the driver counts them. If numbers is nil it lists all GPUs if `every` is set,
+// else the first. The list is empty if the machine has none.
 func Find(numbers []int, every bool) ([]Found, error) {
 	all, err := nvrtc.Devices()
 	if err != nil || len(all) == 0 {
@@ -88,16 +90,16 @@ func Find(numbers []int, every bool) ([]Found, error) {
 
 // Options say how GPUs are used.
 type Options struct {
-	Required     bool  // a GPU that cannot be had, or that fails on the way, is an error rather than a warning
-	CheckMemory  bool  // chunks are proved one after the other, and their memory is held against its estimate
-	Threshold    int   // the least size of a step that goes to a GPU; 0: what pays
-	Streams      int   // chunks that are proved at once on a GPU, as far as its memory allows
-	MemoryBudget int64 // of a proof on each GPU beside the weights, in bytes; 0: no bound
+	Required     bool  // a GPU that cannot be opened, or fails later, is an error rather than a warning
+	CheckMemory  bool  // chunks are proved one after the other, and the memory of each is compared with its estimate
+	Threshold    int   // least size of a step that goes to a GPU, in entries; 0: what pays
+	Streams      int   // most chunks that are proved at once on a GPU, as far as its memory allows
+	MemoryBudget int64 // memory of each GPU for a proof beside the weights, in bytes; 0: no bound
 }
 
-// Open takes the results of Find, its error included, opens the GPUs and loads their kernels. load is called to do the latter:
-// it calls f, and may report that as a phase of its own. A GPU that cannot be used is left out with a warning. If none is left,
-// the Set has none, with a warning as well. With Options.Required both are errors.
+// Open opens the GPUs that Find has listed, and loads their kernels. err is the error of Find. load must call f, which loads
+// the kernels of one GPU; it may report that as a phase. A GPU that cannot be used is left out with a warning. If none is left,
+// the Set has no GPU, with a warning too. With Options.Required both are errors.
 func Open(ctx context.Context, gpus []Found, err error, o Options, load func(ctx context.Context, f func() error) error, warn Log) (*Set, error) {
 	d := &Set{required: o.Required, track: o.CheckMemory, threshold: backend.DefaultThreshold, forward: -1}
 	if o.Threshold > 0 {
@@ -144,7 +146,8 @@ func Open(ctx context.Context, gpus []Found, err error, o Options, load func(ctx
 	return d, nil
 }
 
-// open opens a GPU, loads its kernels, and limits the memory for weights to half of what is free until Reserve knows better.
+// open opens a GPU and loads its kernels. It limits the memory for weights to half of what is free; Reserve replaces
+// that limit once a plan is known.
 func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx context.Context, f func() error) error) (_ *gpu, err error) {
 	defer must.Catch(&err)
 	dev := must.Get(f.Open())
@@ -162,8 +165,8 @@ func (d *Set) open(ctx context.Context, f Found, o Options, load func(ctx contex
 	return g, nil
 }
 
-// FreeMemory returns the bytes of a GPU's memory that are free now, of that number as
-// the driver counts. The error says why it cannot be used.
+// FreeMemory returns how many bytes of a GPU's memory are free. gpu is its number, as
+// the driver counts. The error says why the GPU cannot be used.
 func FreeMemory(gpu int) (_ int64, err error) {
 	defer must.Catch(&err)
 	dev := must.Get(kernels.CachedFor(gpu))
@@ -174,7 +177,7 @@ func FreeMemory(gpu int) (_ int64, err error) {
 	return int64(n), nil
 }
 
-// available returns the free bytes of a device that can tell.
+// available returns the free bytes of a device; ok is false if the device cannot tell.
 func available(dev kernels.Device) (free int, ok bool) {
 	e, ok := dev.(interface {
 		Available() (free, total int64, err error)
@@ -186,9 +189,8 @@ func available(dev kernels.Device) (free int, ok bool) {
 	return int(n), err == nil
 }
 
-// loadKernels compiles the kernels, or takes them from their cache, so that the phases
-// that follow do not wait for that, and what is wrong with the compiler shows
-// at once.
+// loadKernels compiles the kernels or takes them from their cache. Thus later phases
+// need not wait for the compiler, and errors of the compiler show at once.
 func loadKernels(ctx context.Context, dev kernels.Device, load func(ctx context.Context, f func() error) error) error {
 	l, ok := dev.(interface {
 		Load(ctx context.Context, groups ...string) error
@@ -199,9 +201,9 @@ func loadKernels(ctx context.Context, dev kernels.Device, load func(ctx context.
 	return load(ctx, func() error { return l.Load(ctx) })
 }
 
-// Reserve leaves free on each GPU the memory that proofs need beside a graph's weights. Weights
-// that do not fit into the rest are streamed in pieces. The values of so many runs are on a GPU
-// at the same time.
+// Reserve keeps free on each GPU the memory that a proof of plan p needs beside the weights.
+// Weights that do not fit into the rest are uploaded in pieces, as they are needed. runs is the
+// number of runs whose values are on a GPU at the same time.
 func (d *Set) Reserve(p *plan.Plan, runs int, warn Log) {
 	g := d.first()
 	if g == nil {
@@ -223,14 +225,14 @@ func (d *Set) Reserve(p *plan.Plan, runs int, warn Log) {
 	}
 }
 
-// settle chooses what a proof keeps on a GPU and what it recomputes, by the free memory and the
-// budget, and returns the memory that it then needs.
+// settle decides, from the free memory and the budget, which values of a proof the GPU keeps
+// and which it recomputes. It returns the memory that the proof then needs.
 func (g *gpu) settle(p *plan.Plan, runs int) *cuda.Need {
 	return g.machine.Settle(p, int64(g.free), g.budget, runs)
 }
 
-// once reports whether it is called for the first time with this text. Warnings that would come again at each step are given
-// only then.
+// once says whether it is called for the first time with this text. It is for warnings that would otherwise be repeated at
+// each step.
 func (d *Set) once(what string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -255,13 +257,14 @@ func (d *Set) first() *gpu {
 	return nil
 }
 
+// works says whether the GPU has not failed.
 func (g *gpu) works() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return !g.lost
 }
 
-// fail gives a GPU up, and says so once.
+// fail stops the use of a GPU, and warns at the first call.
 func (d *Set) fail(g *gpu, warn Log, err error) {
 	g.mu.Lock()
 	first := !g.lost
@@ -283,7 +286,8 @@ func (d *Set) fail(g *gpu, warn Log, err error) {
 	}
 }
 
-// policy says what follows from an error of a GPU: a warning, unless GPUs are required.
+// policy says what happens after an error of a GPU: a warning, and the processor or another GPU does the work, unless
+// GPUs are required.
 func (d *Set) policy(g *gpu, warn Log) backend.Policy {
 	p := backend.Policy{Threshold: d.threshold, Passes: OutOfMemory}
 	if !d.required {
@@ -298,11 +302,12 @@ func (d *Set) policy(g *gpu, warn Log) backend.Policy {
 	return p
 }
 
-// OutOfMemory says whether an error is that of a GPU that is full.
+// OutOfMemory says whether an error means that a GPU has not enough memory.
 func OutOfMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 
-// Machine returns what runs forward passes over a plan's graph. A step runs on the GPU that its
-// chunk is proved on, where its weights and values are then.
+// Machine returns the machine that runs forward passes over a plan's graph. Each step runs on
+// the GPU that will prove its chunk, so that the weights and values are where the proof needs
+// them.
 func (d *Set) Machine(s Share, p *plan.Plan, warn Log) forward.Machine {
 	m := &forwards{Set: d, warn: warn, plan: p}
 	if len(d.gpus) > 1 {
@@ -311,14 +316,16 @@ func (d *Set) Machine(s Share, p *plan.Plan, warn Log) forward.Machine {
 	return m
 }
 
+// forwards implements forward.Machine on the GPUs of a Set.
 type forwards struct {
 	*Set
 	warn     Log
-	affinity []int      // devices by chunk
-	plan     *plan.Plan // that the run is for
+	affinity []int      // numbers of GPUs, by chunk
+	plan     *plan.Plan // the plan of the proof that the run is for; may be nil
 }
 
-// watch has the values of a run of g committed to while it goes on, if it is what the plan is for.
+// watch returns what makes watchers that commit to the values of a run of g while the run goes on. It returns nil if g
+// is not the graph of the plan, or if the proof is masked.
 func (f *forwards) watch(g *model.Graph) func(*run.Run) run.Watcher {
 	p := f.plan
 	if p == nil || p.Pads != nil || len(g.Tensors) != len(p.Graph.Tensors) || g.Chunks != p.Graph.Chunks {
@@ -338,7 +345,7 @@ func (f *forwards) watch(g *model.Graph) func(*run.Run) run.Watcher {
 	}
 }
 
-// Run implements forward.Machine. What a GPU cannot do another one does, or the CPU.
+// Run implements forward.Machine. If a GPU fails, Run begins again on another one, or returns nil for the processor.
 func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
 	for {
 		first := f.first()
@@ -371,8 +378,9 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 	}
 }
 
-// Kept handles the error of a forward pass whose results a GPU could not return: it warns, as
-// they are computed again on the processor, or returns the error if GPUs are required.
+// Kept handles the error of a forward pass whose results a GPU could not return. It warns,
+// and the results are computed again on the processor; if GPUs are required it returns the
+// error.
 func (d *Set) Kept(wit *forward.Witness, warn Log) error {
 	err := wit.Err()
 	if err == nil || d.required {
@@ -392,7 +400,7 @@ func largest(g *model.Graph) int {
 		for j := range s.Acc.Products {
 			p := &s.Acc.Products[j]
 			for _, id := range []model.TensorID{p.A, p.B} {
-				if !g.IsProduct(id) { // which is never made
+				if !g.IsProduct(id) { // a virtual product is never stored
 					n = max(n, model.Size(g.Tensors[id].Shape))
 				}
 			}
@@ -401,7 +409,7 @@ func largest(g *model.Graph) int {
 	return n
 }
 
-// worth says whether a forward pass goes to a GPU.
+// worth says whether a forward pass of g runs on a GPU.
 func (d *Set) worth(g *model.Graph) bool {
 	if d.forward < 0 {
 		return run.Worth(g, d.threshold)
@@ -409,35 +417,36 @@ func (d *Set) worth(g *model.Graph) bool {
 	return largest(g) >= d.forward
 }
 
-// Close gives back the memory on the GPUs.
+// Close frees the memory on the GPUs.
 func (d *Set) Close() {
 	for _, g := range d.gpus {
 		g.machine.Close()
 	}
 }
 
-// Backend makes the backends of proofs and commitments on the first GPU that works.
+// Backend returns the function that makes backends of proofs and commitments, on the first GPU that works.
 func (d *Set) Backend(warn Log) func(*model.Graph, backend.Witness) backend.Backend {
 	return func(g *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(d.first(), warn, g, wit) }
 }
 
-// Prover returns the options that package prover takes from a device.
+// Prover returns the part of package prover's options that depends on the devices.
 func (d *Set) Prover(s Share, warn Log) prover.Options {
 	return prover.Options{Backend: d.Backend(warn), Pool: d.machines(s, warn)}
 }
 
-// Taken is what a proof takes of each GPU.
+// Taken says how much memory a proof takes of each GPU, in bytes.
 type Taken struct {
-	Peak   int64 // the most bytes, weights included; 0 without a GPU
-	Beside int64 // of them, beside the weights
-	Free   int64 // bytes that were free; 0 if the driver does not tell
-	Budget int64 // of a proof beside the weights, 0 for none
-	// Whole says that all steps from so many entries on are done there: the host has neither values of the run nor tables of them.
+	Peak   int64 // at most, weights included; 0 without a GPU
+	Beside int64 // the part of Peak beside the weights
+	Free   int64 // that were free when the GPU was opened; 0 if the driver does not tell
+	Budget int64 // for a proof beside the weights; 0: no bound
+	// Whole says that the GPU does all steps of at least Threshold entries. The host then has neither the values of the
+	// run nor tables of them.
 	Whole     bool
 	Threshold int
 }
 
-// Takes returns what a proof takes of each GPU, as Reserve settles it.
+// Takes returns how much memory a proof of a plan takes of each GPU, with the choices that Reserve makes.
 func (d *Set) Takes(p *plan.Plan) Taken {
 	g := d.first()
 	if g == nil {
@@ -445,24 +454,24 @@ func (d *Set) Takes(p *plan.Plan) Taken {
 	}
 	n := g.machine.Would(p, int64(g.free), g.budget, 1)
 	t := Taken{Peak: n.Peak(), Beside: n.Working(), Free: int64(g.free), Budget: g.budget, Threshold: d.threshold}
-	// A run that begins with hidden inputs is the processor's.
+	// The first steps of a run with hidden inputs are done on the processor.
 	t.Whole = (t.Free == 0 || t.Peak <= t.Free) && len(p.Graph.Hidden) == 0 && d.worth(p.Graph)
 	return t
 }
 
-// Fits says whether that is what there is.
+// Fits says whether the GPU has enough memory, and the budget suffices.
 func (t Taken) Fits() bool {
 	return (t.Free == 0 || t.Peak <= t.Free) && (t.Budget == 0 || t.Beside <= t.Budget)
 }
 
-// WarnOnce warns if nobody has been warned of this so far.
+// WarnOnce warns, at its first call with this key `of`.
 func (d *Set) WarnOnce(of string, warn Log, format string, args ...any) {
 	if d.once(of) {
 		warn(format, args...)
 	}
 }
 
-// Names lists the GPUs.
+// Names returns the names of the GPUs.
 func (d *Set) Names() []string {
 	return seq.Map(d.gpus, func(g *gpu) string { return g.name })
 }

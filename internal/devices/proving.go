@@ -16,35 +16,37 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// Stats are what a GPU, or the processor, did for the proofs made so far.
+// Stats says what a GPU, or the processor, did for the proofs made so far.
 type Stats struct {
 	Name string `json:"name"`
-	// Chunks were proved here. Moved of them were planned for another device or begun there;
-	// Failed counts attempts that ended with an error.
+	// Chunks is the number of chunks that were proved here. Moved is how many of these were
+	// planned for another device or begun there. Failed counts attempts that ended with an
+	// error.
 	Chunks int `json:"chunks"`
 	Moved  int `json:"moved"`
 	Failed int `json:"failed"`
-	// Busy is how long at least one chunk was being proved, Work the sum over chunks.
+	// Busy is how long at least one chunk was being proved. Work is the sum of the times of all chunks, which may overlap.
 	Busy float64 `json:"busy_seconds"`
 	Work float64 `json:"work_seconds"`
-	// Reserved is the most bytes that running chunks were estimated to take together, Pinned
-	// the most that were kept for a whole proof. Peak is the most that was allocated, 0 for
-	// the processor. Copied bytes came from other GPUs directly.
+	// Reserved is the greatest sum of the estimates of chunks that were proved at the same
+	// time. Pinned is the most that was kept for a whole proof. Peak is the most that was
+	// allocated, 0 for the processor. Copied counts bytes that came directly from other
+	// GPUs.
 	Reserved   int64 `json:"reserved_bytes"`
 	Pinned     int64 `json:"pinned_bytes"`
 	Peak       int64 `json:"peak_bytes"`
 	Uploaded   int64 `json:"uploaded_bytes"`
 	Downloaded int64 `json:"downloaded_bytes"`
 	Copied     int64 `json:"copied_bytes"`
-	// Resident are the bytes of weights that are on a GPU.
+	// Resident is the number of bytes of weights that are on the GPU.
 	Resident int64 `json:"resident_bytes"`
-	// Recomputed names what did not fit on a GPU in the last proof and was recomputed on
+	// Recomputed names what did not fit on the GPU in the last proof and was recomputed on
 	// demand: "rows" of the opening, "keys" of look-ups, "values".
 	Recomputed []string `json:"recomputed,omitempty"`
 	Lost       bool     `json:"lost"`
 }
 
-// Stats returns what was done where, GPUs first; nothing if no proof was begun.
+// Stats returns the Stats of all devices, GPUs first; nothing if no proof was begun.
 func (d *Set) Stats() []Stats {
 	d.mu.Lock()
 	s := d.schedule
@@ -67,18 +69,20 @@ func (d *Set) Stats() []Stats {
 	return all
 }
 
-// Share is how much of the processor proofs use: memory in bytes for the chunks that are proved at once, and their number.
+// Share says how much of the processor proofs may use: memory in bytes for the chunks that are proved at once, and the
+// greatest number of these.
 type Share struct {
 	Memory  int64 // 0: defaultShare
 	Workers int   // 0: 1
 }
 
+// defaultShare is the memory of a Share that does not say.
 const defaultShare = 8 << 30
 
 func (s Share) bytes() int64 { return cmp.Or(s.Memory, defaultShare) }
 
-// scheduler returns the device's scheduler, which is made with the first proof's
-// options.
+// scheduler returns the Set's scheduler. The first call makes it, with the processor's
+// share `of`.
 func (d *Set) scheduler(of Share) *schedule.Scheduler {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +93,7 @@ func (d *Set) scheduler(of Share) *schedule.Scheduler {
 	for _, g := range d.gpus {
 		x := schedule.Device{Name: g.name, Capacity: int64(g.free), Workers: g.streams, Most: g.machine.Spare, Drain: g.machine.Drain}
 		if g.free == 0 {
-			x.Capacity = math.MaxInt64 // it does not tell
+			x.Capacity = math.MaxInt64 // the driver does not tell the free memory
 		}
 		devices = append(devices, x)
 	}
@@ -105,7 +109,7 @@ func (d *Set) scheduler(of Share) *schedule.Scheduler {
 	return d.schedule
 }
 
-// machines returns the machines that chunks are proved on.
+// machines returns the devices that chunks are proved on, in the order of the scheduler's devices.
 func (d *Set) machines(s Share, warn Log) *prover.Pool {
 	l := &prover.Pool{Schedule: d.scheduler(s), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, warn) }}
 	for _, g := range d.gpus {
@@ -133,7 +137,7 @@ func (d *Set) machines(s Share, warn Log) *prover.Pool {
 	return l
 }
 
-// backendOn makes a backend on a GPU, on the CPU if that has failed.
+// backendOn makes a backend on a GPU; on the processor if the GPU has failed.
 func (d *Set) backendOn(on *gpu, warn Log, g *model.Graph, wit backend.Witness) backend.Backend {
 	c := cpu.New(g, wit)
 	if on == nil || !on.works() {
@@ -142,14 +146,14 @@ func (d *Set) backendOn(on *gpu, warn Log, g *model.Graph, wit backend.Witness) 
 	return backend.NewFallback(g, on.machine.BackendWith(d.team(on, warn), g, wit), c, d.policy(on, warn))
 }
 
-// shared times the threshold is the least number of values of a commitment that several GPUs
-// make together.
+// shared is how many times the threshold the number of values of a commitment must be, at
+// least, for several GPUs to make it together.
 const shared = 64
 
-// leastShared is that number.
+// leastShared is the least number of values of a commitment that several GPUs make together.
 func (d *Set) leastShared() int { return shared * d.threshold }
 
-// team lists the GPUs that help one GPU commit.
+// team returns the group of GPUs that help the GPU `on` make commitments.
 func (d *Set) team(on *gpu, warn Log) *peers.Group {
 	t := &peers.Group{Least: d.leastShared(), Lost: func(failed *device.Error) {
 		for _, g := range d.gpus {
@@ -166,16 +170,16 @@ func (d *Set) team(on *gpu, warn Log) *peers.Group {
 	return t
 }
 
-// taskNeed estimates the bytes that a sub-transcript's work takes on a GPU.
+// taskNeed estimates how many bytes the sub-transcript f, of a chunk or of the public outputs, takes on a GPU.
 func (d *Set) taskNeed(g *gpu, p *plan.Plan, f *plan.Fork) int64 {
 	n, err := g.machine.TaskNeed(p, f)
-	if err != nil { // sizes that no device takes
+	if err != nil { // for sizes that no device can take
 		n = g.machine.Need(p).Tasks
 	}
 	return n
 }
 
-// notice warns of a chunk that is proved again.
+// notice warns about a chunk that is proved again, because its device failed or was short of memory.
 func (d *Set) notice(n schedule.Notice, warn Log) {
 	switch {
 	case n.Fault == schedule.Lost:
@@ -191,8 +195,8 @@ func (d *Set) notice(n schedule.Notice, warn Log) {
 	}
 }
 
-// Foresee warns, before any work, if the largest chunk does not fit on any GPU, or without
-// GPUs does not fit into the processor's share.
+// Foresee warns, before any work, if the largest chunk does not fit on any GPU or, without
+// GPUs, into the processor's share.
 func (d *Set) Foresee(s Share, p *plan.Plan, warn Log) {
 	var largest *plan.Fork
 	var need, room int64

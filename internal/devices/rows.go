@@ -9,7 +9,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/cuda/run"
 )
 
-// Rows computes one row after the other on a GPU (run.Rows).
+// Rows computes rows of a text one after the other on a GPU (run.Rows).
 type Rows struct {
 	set  *Set
 	gpu  *gpu
@@ -17,11 +17,12 @@ type Rows struct {
 	warn Log
 }
 
-// ErrProcessor is what Rows fail with after a warning: the processor has to compute the rows from the beginning.
+// ErrProcessor is the error of Rows, after a warning, if the processor has to compute the rows, all of them from the
+// beginning.
 var ErrProcessor = errors.New("rows are the processor's")
 
-// Rows prepares a row circuit on the first GPU that works, with values that the inputs behind those of each row begin with. Where that
-// cannot be, there is a warning and the error is ErrProcessor, or the reason if GPUs are required.
+// Rows prepares a row circuit on the first GPU that works. begun has the initial values of the circuit's last inputs, its caches. If
+// no GPU can do it, Rows warns and returns ErrProcessor; if GPUs are required it returns the reason.
 func (d *Set) Rows(c *forward.RowCircuit, begun [][]int32, warn Log) (*Rows, error) {
 	r := &Rows{set: d, gpu: d.first(), warn: warn}
 	if r.gpu == nil {
@@ -34,12 +35,13 @@ func (d *Set) Rows(c *forward.RowCircuit, begun [][]int32, warn Log) (*Rows, err
 	return r, nil
 }
 
-// failed says what follows from an error.
+// failed handles an error: it warns and returns ErrProcessor, or returns the error if the context has ended or GPUs are
+// required.
 func (r *Rows) failed(err error) error {
 	var on *device.Error
 	switch {
 	case errors.Is(err, run.ErrRange):
-		return ErrProcessor // which says where
+		return ErrProcessor // the processor's run reports where a value is out of range
 	case r.set.required || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
 	case OutOfMemory(err):
@@ -54,7 +56,8 @@ func (r *Rows) failed(err error) error {
 	return ErrProcessor
 }
 
-// Next computes a row, of which values has what the circuit's Rows list, and returns the first output's.
+// Next computes a row and returns its first output. values has an element for each entry of the circuit's list of
+// inputs, forward.RowCircuit.Rows.
 func (r *Rows) Next(ctx context.Context, values [][]int32) ([]int32, error) {
 	err := r.rows.Set(ctx, values)
 	if err == nil {
@@ -66,8 +69,8 @@ func (r *Rows) Next(ctx context.Context, values [][]int32) ([]int32, error) {
 	return nil, r.failed(err)
 }
 
-// Close gives the memory back.
+// Close frees the memory on the GPU.
 func (r *Rows) Close() { r.rows.Close() }
 
-// Prompt returns what runs the forward pass over a prompt: the first GPU, if that is worth it.
+// Prompt returns the machine that runs the forward pass over a prompt: the first GPU that works, if that pays.
 func (d *Set) Prompt(warn Log) forward.Machine { return &forwards{Set: d, warn: warn} }

@@ -1,7 +1,7 @@
-// Package golden makes the keys and proofs whose bytes are stored in
-// testdata/golden, from a circuit, its weights and an input that are stored there
-// too. It uses neither a model reader nor the quantiser, so both may change. A
-// change of the protocol, of a file format or of a backend's results shows here.
+// Package golden makes the keys and proofs whose bytes are stored in testdata/golden.
+// It makes them from a circuit, weights and an input that are stored there too, without
+// a model reader or the quantiser, so both of these may change. A change of the
+// protocol, of a file format or of a backend's results changes the bytes.
 //
 // A case is a folder:
 //
@@ -45,26 +45,26 @@ type Circuit struct {
 	Text     *proof.Text // of a language model's key, else nil
 }
 
-// Files are a key and a proof, encoded.
+// Files are an encoded key and an encoded proof.
 type Files struct{ Key, Proof []byte }
 
-// Case is a folder's content: a circuit and the files that it must give.
+// Case is the content of a folder: a circuit, and the files that Make must give for it.
 type Case struct {
 	Name string
 	Circuit
 	Want Files
 }
 
-// Machine says what does the work. The zero value is the CPU.
+// Machine says which device does the work. The zero value is the processor.
 type Machine struct {
-	Forward forward.Machine // nil: the CPU
+	Forward forward.Machine // nil: the processor
 	Prover  prover.Options
 }
 
 // ReadAll reads all cases of a folder, by name.
 func ReadAll(folder string) ([]*Case, error) { return eachFolder(folder, Read) }
 
-// eachFolder reads the folders in one, by name.
+// eachFolder calls read for each folder within a folder, in the order of their names.
 func eachFolder[T any](folder string, read func(folder string) (T, error)) (all []T, err error) {
 	defer must.Catch(&err)
 	entries, err := os.ReadDir(folder)
@@ -78,8 +78,8 @@ func eachFolder[T any](folder string, read func(folder string) (T, error)) (all 
 	return all, err
 }
 
-// ReadMasked reads the keys and masked proofs of a folder like testdata/masked: cases without what they are made from, as
-// nobody makes them again.
+// ReadMasked reads the keys and masked proofs of a folder such as testdata/masked. The cases lack the circuits and
+// inputs, since a masked proof has other bytes each time that it is made.
 func ReadMasked(folder string) ([]*Case, error) {
 	return eachFolder(folder, func(folder string) (*Case, error) {
 		c := &Case{Name: "masked " + filepath.Base(folder)}
@@ -87,7 +87,7 @@ func ReadMasked(folder string) ([]*Case, error) {
 	})
 }
 
-// read reads the files of a folder.
+// read reads the key and the proof in a folder.
 func (f *Files) read(folder string) (err error) {
 	if f.Key, err = os.ReadFile(filepath.Join(folder, keyFile)); err == nil {
 		f.Proof, err = os.ReadFile(filepath.Join(folder, proofFile))
@@ -133,7 +133,7 @@ func Write(ctx context.Context, folder string, c *Circuit) (err error) {
 	return nil
 }
 
-// Make runs the circuit on its inputs, commits to it and proves the run.
+// Make runs the circuit on its inputs, commits to its weights, and proves the run.
 func (c *Circuit) Make(ctx context.Context, m Machine) (_ *Files, err error) {
 	defer must.Catch(&err)
 	whole := c.Instance
@@ -156,7 +156,7 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (_ *Files, err error) {
 	f.Key = must.Get(proof.EncodeKey(key))
 	var out bytes.Buffer
 	if c.Instance.Segment != nil {
-		m.Prover.Segment = &prover.Segment{} // the first, as the case has no other's keys and values
+		m.Prover.Segment = &prover.Segment{} // a first segment: a case holds no keys and values of segments before
 	}
 	must.Get(prover.Prove(ctx, key, c.Instance, tree, wit, &out, m.Prover))
 	f.Proof = out.Bytes()

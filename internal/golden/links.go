@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Linked are two keys that hide weights, and a link of them, as in a folder of testdata/links. Package prover makes them, and with
-// them some that a dishonest prover made of keys of different weights.
+// Linked is a case of a folder in testdata/links: two keys that hide weights, and a link between them. Tests of package prover
+// write these folders. In some, a dishonest prover has linked keys of different weights.
 type Linked struct {
 	Name               string
-	Former, Renewed    []byte // keys
+	Former, Renewed    []byte // the two keys, encoded
 	Link               []byte
 	OfDifferentWeights bool
 }
 
-// ReadLinks reads the links of a folder like testdata/links.
+// ReadLinks reads the cases of a folder such as testdata/links.
 func ReadLinks(folder string) ([]*Linked, error) {
 	return eachFolder(folder, func(folder string) (l *Linked, err error) {
 		l = &Linked{Name: "link " + filepath.Base(folder), OfDifferentWeights: strings.HasSuffix(folder, "_different")}

@@ -11,9 +11,9 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// ReadWeights reads the values of g's fixed tensors: one tensor after the other,
-// dense and row-major, every value little-endian in the least of 8, 16 and 32
-// signed bits that hold the tensor's range; all of it compressed by gzip.
+// ReadWeights reads the values of g's fixed tensors from a gzip stream: one tensor
+// after the other, dense and row-major. A value is a little-endian signed integer of 8,
+// 16 or 32 bits, the fewest that hold the tensor's range.
 func ReadWeights(r io.Reader, g *model.Graph) (_ model.Weights, err error) {
 	defer must.Catch(&err)
 	z := must.Get(gzip.NewReader(r))
@@ -42,7 +42,7 @@ func ReadWeights(r io.Reader, g *model.Graph) (_ model.Weights, err error) {
 	return w, nil
 }
 
-// WriteWeights writes what ReadWeights reads.
+// WriteWeights writes the stream that ReadWeights reads.
 func WriteWeights(out io.Writer, g *model.Graph, w model.Weights) (err error) {
 	defer must.Catch(&err)
 	z := must.Get(gzip.NewWriterLevel(out, gzip.BestCompression))
@@ -67,5 +67,5 @@ func WriteWeights(out io.Writer, g *model.Graph, w model.Weights) (err error) {
 	return z.Close()
 }
 
-// width returns the bytes of a value of a tensor.
+// width returns the number of bytes of a tensor's values.
 func width(t *model.Tensor) int { return ints.WidthFor(max(t.Max, -t.Min-1)) }

@@ -1,5 +1,5 @@
-// Package hiding makes keys that hide weights and commitments to inputs, keeps the secrets of both in files, and counts the proofs that
-// a secret still allows (docs/hiding.md).
+// Package hiding makes keys that hide weights, and commitments to inputs. It keeps the secrets of both in files, and counts there how
+// many proofs a secret still allows (docs/hiding.md).
 package hiding
 
 import (
@@ -19,28 +19,30 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// Weights is what of a key can be hidden.
+// Weights is the value of CommitOptions.Hide for a key that hides weights, the only thing that a key can hide.
 const Weights = "weights"
 
-// usualProofs is how many proofs a key allows if the user does not say.
+// usualProofs is the number of proofs that a new key allows if the user does not say.
 const usualProofs = 50
 
-// Key is what proofs of a key that hides weights take. A nil Key is that of a key which hides nothing.
+// Key has the secret of a key that hides weights, which proofs of the key need. A nil Key stands for a key that hides
+// nothing.
 type Key struct {
-	tails  *prf.Key
+	tails  *prf.Key // pseudo-random key of the tails of the weights' rows
 	ledger *ledger.Ledger
 }
 
-// Draft is a key that hides weights and is not made yet: its layout is known, and its secret not written to disk.
+// Draft is a key that hides weights and has not been made yet. Its layout is known. The secret of a new key is not on
+// disk before Made.
 type Draft struct {
 	Plan   *plan.Plan
 	secret ledger.Secret
-	known  *ledger.Ledger // nil for a new key
-	file   string
+	known  *ledger.Ledger // the ledger of an existing secret; nil for a new key
+	file   string         // of the secret
 }
 
-// NewDraft begins a key for a circuit. If the file has a secret the key is that secret's; else it gets a new one, which allows so many
-// proofs (0: usualProofs).
+// NewDraft begins a key for a circuit. If the file has a secret, the draft is of the key that the secret belongs to. Otherwise it gets
+// a new secret, which allows so many proofs; 0 is usualProofs.
 func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (_ *Draft, err error) {
 	defer must.Catch(&err)
 	d := &Draft{file: file}
@@ -62,7 +64,7 @@ func NewDraft(c *model.Template, sec proof.Security, file string, proofs int) (_
 	return d, nil
 }
 
-// Possible says why no key can have its secret in a file, nil if one can: it has, or one can be made there.
+// Possible returns an error if no secret can be kept in a file: there is none, and none can be made there.
 func Possible(file string) error {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -73,7 +75,7 @@ func Possible(file string) error {
 	return nil
 }
 
-// other is the error of a secret that was made for another key.
+// other returns the error about a secret that belongs to another key, because of why unless that is nil.
 func (d *Draft) other(why error) error {
 	err := fmt.Errorf("%s is the secret of the key with the commitment %x, and this is another model, calibration or setting: name another file for the secret of a new key",
 		d.file, d.secret.Key)
@@ -83,12 +85,14 @@ func (d *Draft) other(why error) error {
 	return err
 }
 
-// Tails returns what the tails of the key's rows come from.
+// Tails returns the pseudo-random key from which the tails of the rows are made. It depends on the weights and on the
+// secret's seed.
 func (d *Draft) Tails(c *model.Template, w model.Weights, sec proof.Security) (*prf.Key, error) {
 	return prover.TailsKey(c, d.Plan, w, sec, d.secret.Seed)
 }
 
-// Made ends a draft: the key with this digest was made with these tails. A new one's secret is on disk when Made returns.
+// Made ends a draft: digest is that of the key that was made with these tails. If the secret is new, it is on disk when
+// Made returns.
 func (d *Draft) Made(digest [32]byte, tails *prf.Key) (*Key, error) {
 	if d.known != nil && d.secret.Key != digest {
 		return nil, d.other(nil)
@@ -103,7 +107,8 @@ func (d *Draft) Made(digest [32]byte, tails *prf.Key) (*Key, error) {
 	return &Key{tails, d.known}, nil
 }
 
-// Ready refuses n proofs of a plan that the secret does not allow with a share (ledger.Claim), before any work.
+// Ready returns an error, before any work, if the secret does not allow n proofs of a plan. share is the part of the
+// budget that may be used here (ledger.Claim).
 func (k *Key) Ready(p *plan.Plan, share ledger.Share, n int) error {
 	switch {
 	case k == nil && share != ledger.Share{} && len(p.Graph.Instance.Committed) == 0:
@@ -117,7 +122,7 @@ func (k *Key) Ready(p *plan.Plan, share ledger.Share, n int) error {
 	return k.ledger.Check(p.Params.Levels[0].Queries, n)
 }
 
-// Options are what the prover takes.
+// Options returns what the prover needs to know of the secret.
 func (k *Key) Options() *prover.Hiding {
 	if k == nil {
 		return nil
@@ -125,7 +130,7 @@ func (k *Key) Options() *prover.Hiding {
 	return &prover.Hiding{Weights: k.tails, Reserve: func(id [16]byte, positions int) error { return k.ledger.Reserve(id, positions) }}
 }
 
-// Budget says how far the key is used up, nil for a nil Key.
+// Budget says how many positions and proofs of the key are left; nil for a nil Key.
 func (k *Key) Budget(of *proof.Key) (*ledger.Budget, error) {
 	if k == nil {
 		return nil, nil
@@ -133,6 +138,7 @@ func (k *Key) Budget(of *proof.Key) (*ledger.Budget, error) {
 	return budget(k.ledger, of)
 }
 
+// budget returns the budget of a ledger, with the number of positions that a proof of the key opens at most.
 func budget(l *ledger.Ledger, of *proof.Key) (_ *ledger.Budget, err error) {
 	defer must.Catch(&err)
 	b := must.Get(l.Budget())
@@ -147,7 +153,8 @@ func ReadBudget(of *proof.Key, file string) (_ *ledger.Budget, err error) {
 	return budget(l, of)
 }
 
-// Check returns the error with which any proof of a key would be refused, as far as the file of its secret tells that by itself.
+// Check returns the error with which every proof of a key would be refused, as far as the file of its secret alone
+// shows that.
 func Check(of *proof.Key, file string, share ledger.Share) (err error) {
 	defer must.Catch(&err)
 	l := must.Get(open(of, file))
@@ -155,6 +162,7 @@ func Check(of *proof.Key, file string, share ledger.Share) (err error) {
 	return l.Check(int(of.Security.Config().LeastQueries(of.FixedTree().TailLog)), 1)
 }
 
+// open opens the ledger in a file, and checks that it belongs to a key.
 func open(of *proof.Key, file string) (*ledger.Ledger, error) {
 	l, err := ledger.Open(file)
 	if err == nil && l.Key != of.Digest {

@@ -20,7 +20,7 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// SecretOf is the file of the secret of the input that the commitment in a file is to.
+// SecretOf returns the file of the secret of a commitment in a file.
 func SecretOf(file string) string { return file + ".secret" }
 
 // Input is a commitment to an input, with its secret.
@@ -29,8 +29,9 @@ type Input struct {
 	ledger *ledger.Ledger
 }
 
-// CommitInput commits to an input of this shape, of integers in units of 2^(−frac), for so many proofs under keys of this security, 0 for the
-// usual number. The commitment is written to a file, and its secret beside it (SecretOf); neither may be there.
+// CommitInput commits to an input of the given shape, whose values are integers in units of 2^(−frac). The commitment is good for so many
+// proofs under keys of the given security; 0 is usualProofs. It is written to file, and its secret to SecretOf(file); neither file may
+// exist.
 func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int, values []int32, proofs int, file string) (_ *Input, err error) {
 	defer must.Catch(&err)
 	c := must.Get(prover.PlanInput(sec, shape, frac, cmp.Or(proofs, usualProofs)))
@@ -49,8 +50,9 @@ func CommitInput(ctx context.Context, sec proof.Security, shape []int, frac int,
 	return nil, err
 }
 
-// CommitInputOf is CommitInput for an array of real numbers. It is an input of a key's model, that of this name ("" if there is only one), and
-// is rounded and clamped as the model does; clamped is how many entries were out of range.
+// CommitInputOf commits to an array of real numbers, as CommitInput does. The array is an input of a key's model: the one of the given
+// name, or the only one if name is "". It is rounded and clamped as the model does; clamped is the number of entries that were out of
+// range.
 func CommitInputOf(ctx context.Context, key *proof.Key, name string, in onnx.Inputs, proofs int, file string) (c *Input, clamped int, err error) {
 	defer must.Catch(&err)
 	g := must.Get(key.Circuit.At(key.Circuit.Unit()))
@@ -79,7 +81,7 @@ func CommitInputOf(ctx context.Context, key *proof.Key, name string, in onnx.Inp
 	return c, clamped, err
 }
 
-// ReadInput reads the commitment to an input in a file.
+// ReadInput reads a commitment to an input from a file.
 func ReadInput(file string) (_ *proof.InputCommitment, err error) {
 	defer must.Catch(&err)
 	f := must.Get(regular.Open(file))
@@ -89,7 +91,7 @@ func ReadInput(file string) (_ *proof.InputCommitment, err error) {
 	return must.GetAs(proof.DecodeInput(b[:n]))("%s", file), nil
 }
 
-// OpenInput reads a commitment and its secret.
+// OpenInput reads a commitment to an input from a file, and its secret from the file beside it.
 func OpenInput(file string) (_ *Input, err error) {
 	defer must.Catch(&err)
 	c := must.Get(ReadInput(file))
@@ -100,7 +102,7 @@ func OpenInput(file string) (_ *Input, err error) {
 	return &Input{c, l.OfInput()}, nil
 }
 
-// Ready is Key.Ready for the input.
+// Ready does for a committed input what Key.Ready does for a key.
 func (i *Input) Ready(p *plan.Plan, share ledger.Share, n int) error {
 	if err := i.ledger.Claim(share); err != nil {
 		return err
@@ -108,13 +110,13 @@ func (i *Input) Ready(p *plan.Plan, share ledger.Share, n int) error {
 	return i.ledger.Check(p.Params.Levels[0].Queries, n)
 }
 
-// Options are what the prover takes, of the input's values.
+// Options returns what the prover needs to know of the secret; values are the input's.
 func (i *Input) Options(values []int32) prover.InputSecret {
 	return prover.InputSecret{InputCommitment: i.InputCommitment, Key: prover.InputKey(i.InputCommitment, values, i.ledger.Seed),
 		Reserve: func(id [16]byte, positions int) error { return i.ledger.Reserve(id, positions) }}
 }
 
-// Budget says how far the commitment is used up.
+// Budget says how many positions and proofs of the commitment are left, under keys of the given security.
 func (i *Input) Budget(sec proof.Security) (_ *ledger.Budget, err error) {
 	defer must.Catch(&err)
 	b := must.Get(i.ledger.Budget())

@@ -5,8 +5,8 @@ import (
 	"github.com/prove-model/prove-model/prover/statement"
 )
 
-// AccuracyAdvice says what would bring a run closer to the float model, given
-// where values were clipped.
+// AccuracyAdvice says what would bring a run closer to the float model. saturated lists
+// where values were clamped.
 func AccuracyAdvice(cfg *config.Config, saturated []statement.Saturation) string {
 	switch {
 	case len(saturated) > 0:

@@ -17,7 +17,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// listened returns the audio that the settings give as a prompt, whose samples come with the model; nil if they give none.
+// listened returns the audio of the settings as a prompt; nil if they have none. Its samples are set later, as they
+// depend on the model.
 func listened(cfg *config.Config) (_ *Prompt, err error) {
 	defer must.Catch(&err)
 	switch {
@@ -38,11 +39,11 @@ func listened(cfg *config.Config) (_ *Prompt, err error) {
 	return &Prompt{Tokenizer: t, sound: sound}, nil
 }
 
-// listens says that the prompt, if it is not nil, is audio.
+// listens says whether the prompt is audio; p may be nil.
 func (p *Prompt) listens() bool { return p != nil && p.sound != nil }
 
-// Hear returns a sound as the samples that a model of speech takes, with inputs of these names and shapes: filled up with silence. It is
-// an error if it takes none, or if the sound is longer than it can listen to.
+// Hear returns a sound as the samples that a speech model takes, padded with silence to the model's length. inputs are the model's
+// inputs. It is an error if the model takes no audio, or if the sound is longer than the model's length.
 func Hear(sound *audio.Sound, inputs []provemodel.Spec) ([]int, error) {
 	at := slices.IndexFunc(inputs, func(s provemodel.Spec) bool { return s.Name == families.Audio })
 	if at < 0 {
@@ -59,8 +60,8 @@ func Hear(sound *audio.Sound, inputs []provemodel.Spec) ([]int, error) {
 	return append(samples, make([]int, max(0, most-len(samples)))...)[:most], nil
 }
 
-// listen makes the audio the job's prompt, and what the model is calibrated on: all of --calibration that is audio, or else this one,
-// each with the beginning of the bundled text as what was heard.
+// listen makes the audio of the settings the job's prompt, and sets the samples to calibrate on: the sounds of --calibration if there
+// are any, else this audio. Each sample has the beginning of the bundled text as its transcript.
 func (j *Job) listen(cfg *config.Config, sounds []*audio.Sound) (err error) {
 	defer must.Catch(&err)
 	if j.prompt.listens() {
@@ -85,10 +86,12 @@ func (j *Job) listen(cfg *config.Config, sounds []*audio.Sound) (err error) {
 	return nil
 }
 
-// mostHeard is how many tokens a model of speech is calibrated on behind those that it begins with.
+// mostHeard is how many tokens, at most, a calibration sample of a speech model has after the tokens that every text
+// begins with.
 const mostHeard = 32
 
-// heard is the beginning of the bundled text, or, without a tokenizer, tokens of all parts of the vocabulary.
+// heard returns the tokens that stand for a transcript in calibration: the beginning of the bundled text or, without a
+// tokenizer, tokens spread evenly over the vocabulary.
 func (j *Job) heard(cfg *config.Config) []int {
 	g := j.Model.Graph()
 	n, bound := max(1, min(mostHeard, j.Model.MostTokens()-len(j.Model.Start())+1)), g.Rows(g.Inputs[0].Name)
@@ -104,7 +107,7 @@ func (j *Job) heard(cfg *config.Config) []int {
 	return text
 }
 
-// sounds reads those files of --calibration that are audio; all are, or none.
+// sounds reads the files of --calibration if they are audio. Either all of them must be, or none.
 func sounds(cfg *config.Config) (_ []*audio.Sound, err error) {
 	defer must.Catch(&err)
 	var list []*audio.Sound

@@ -8,8 +8,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Behind makes the prompt what follows on the tokens of a text, and returns its own tokens. A tokenizer's mark of a text's
-// beginning is left out where a text goes on.
+// Behind puts the tokens of a text before the prompt, which continues it, and returns the prompt's own tokens. If the text
+// is not empty, tokens that the tokenizer puts at the beginning of every text are removed from the prompt.
 func (j *Job) Behind(cfg *config.Config, before []int) (_ []int, err error) {
 	defer must.Catch(&err)
 	if j.prompt == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/prove-model/prove-model/internal/seq"
 )
 
-// check has ONNX Runtime compute what a run is held against.
+// check computes with ONNX Runtime the outputs that a run is compared with.
 type check struct {
 	path  string
 	fixed provemodel.Arrays // inputs that are part of the model
@@ -28,7 +28,7 @@ func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Inpu
 	}
 	names := seq.Map(m.Outputs(), func(spec provemodel.Spec) string { return spec.Name })
 	out := must.GetAs(onnxruntime.Run(ctx, c.path, arrays, names))("--check")
-	own, err := m.Run(ctx, in) // which knows types, and what was chosen by how much
+	own, err := m.Run(ctx, in) // tells types, ties, and values near whole numbers or beyond float32
 	must.OK(err)
 	for i := range out {
 		out[i].Integers, out[i].Margins, out[i].Edges, out[i].NearWhole = own[i].Integers, own[i].Margins, own[i].Edges, own[i].NearWhole
@@ -37,7 +37,8 @@ func (c *check) run(ctx context.Context, m *provemodel.Model, in provemodel.Inpu
 	return out, nil
 }
 
-// batched returns the shape of so many values, of a model whose first axis may have been left open.
+// batched returns the shape of an array of so many values. The first axis, which the model may have left open, is set
+// accordingly.
 func batched(shape []int, values int) []int {
 	shape, row := slices.Clone(shape), 1
 	if len(shape) == 0 {

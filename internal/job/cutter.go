@@ -2,16 +2,17 @@ package job
 
 import "strings"
 
-// Cutter passes a text on until one of some texts is in it, of which nothing is passed on.
+// Cutter passes a text on, by Emit, until one of Stops occurs in it. The stop and all that follows it are not passed
+// on.
 type Cutter struct {
 	Stops   []string
 	Emit    func(s string)
 	Stopped bool // one of Stops was in the text
 
-	held string // the end of the text, as far as it may be the beginning of a stop
+	held string // the end of the text so far, if it may be the beginning of a stop
 }
 
-// Add adds to the text.
+// Add adds s to the text.
 func (c *Cutter) Add(s string) {
 	if c.Stopped || s == "" {
 		return
@@ -40,9 +41,10 @@ func (c *Cutter) Add(s string) {
 	c.pass(len(c.held) - keep)
 }
 
-// End passes on what was held back.
+// End ends the text, and passes on what was held back.
 func (c *Cutter) End() { c.pass(len(c.held)) }
 
+// pass passes on the first n bytes of what is held.
 func (c *Cutter) pass(n int) {
 	if n > 0 {
 		c.Emit(c.held[:n])

@@ -17,12 +17,13 @@ import (
 type Text struct {
 	*verifier.Written
 	Text string // "" without a tokenizer
-	// Seconds from the first token to the last, from the start of the command to the first, and from the start of writing to it.
+	// Seconds is the time from the first token to the last. First is the time from the start of the command to the first
+	// token, and Reading the time that the model took to read the prompt, up to the first token.
 	Seconds, First, Reading float64
 }
 
-// PerSecond is the number of tokens in a second, the prompt's time aside; 0 for one
-// token.
+// PerSecond returns the number of tokens per second, without the first one and the time
+// before it; 0 for a single token.
 func (t *Text) PerSecond() float64 {
 	if t.Seconds <= 0 {
 		return 0
@@ -30,9 +31,10 @@ func (t *Text) PerSecond() float64 {
 	return float64(len(t.Tokens)-1) / t.Seconds
 }
 
-// Generate has the circuit go on after the prompt, which makes the job's input, for a proof with these options: on their device, by their
-// rule, and their pass, unless nil, is left what was computed. What is known of the prompt, if not nil, is not computed again. Text, or tokens if there is no tokenizer, is written to w as it comes, unless
-// w is nil. The user has waited since.
+// Generate makes the circuit continue the prompt, and sets the job's input to the prompt with its continuation. opts are the options of
+// the proof to come: the text is written on their device and by their Sampling, and their Pass, unless nil, receives the computed values.
+// known, unless nil, has keys and values of the beginning of the prompt. The text is written to w as it comes, or its tokens if there is
+// no tokenizer; w may be nil. since is when the user began to wait.
 func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts *provemodel.ProveOptions, known *provemodel.Pass, since time.Time) (*Text, error) {
 	if j.prompt == nil {
 		return nil, noPrompt("--max-tokens")
@@ -44,7 +46,8 @@ func (j *Job) Generate(ctx context.Context, c *provemodel.Circuit, w io.Writer, 
 	return out, err
 }
 
-// generate has the circuit go on after the prompt, as Generate.
+// generate does what Job.Generate does, for one prompt; it does not change the job. start are the tokens that every
+// text of a decoder begins with, nil for other models.
 func (p *Prompt) generate(ctx context.Context, c *provemodel.Circuit, start []int, w io.Writer, opts *provemodel.ProveOptions, known *provemodel.Pass, since time.Time) (*Text, provemodel.Input, error) {
 	out := &Text{}
 	var stream *tokenizer.Stream
@@ -88,7 +91,8 @@ func (p *Prompt) generate(ctx context.Context, c *provemodel.Circuit, start []in
 	return out, in, err
 }
 
-// before are the tokens that those which the model writes follow: those that every text of a decoder begins with, if there are some.
+// before returns the tokens that precede the first written one in the same text: the start tokens of an
+// encoder–decoder's decoder, else the prompt.
 func (p *Prompt) before(start []int) []int {
 	if start != nil {
 		return start
@@ -96,10 +100,10 @@ func (p *Prompt) before(start []int) []int {
 	return p.IDs
 }
 
-// IsText says that the model is one of language.
+// IsText says whether the model takes texts.
 func (j *Job) IsText() bool { return j.Model.MostTokens() > 0 }
 
-// Name returns a token as people read it, in quotes where there is a tokenizer, with its id.
+// Name returns a token in a form for people: its quoted text and its id, or the id alone if there is no tokenizer.
 func (j *Job) Name(id int) string {
 	t := j.tokenizer()
 	if t == nil {
@@ -110,12 +114,12 @@ func (j *Job) Name(id int) string {
 		return fmt.Sprint(id)
 	}
 	if text, err := t.After([]int{id}, []int{id}); err == nil && text != "" {
-		piece = text // which the vocabulary may write in another way
+		piece = text // the vocabulary may write it in another way
 	}
 	return fmt.Sprintf("%q %d", piece, id)
 }
 
-// Prompt returns the prompt in words, "" if there is none or no tokenizer.
+// Prompt returns the text of the prompt, "" if there is none or no tokenizer.
 func (j *Job) Prompt() (string, error) {
 	t := j.tokenizer()
 	if t == nil {

@@ -19,32 +19,31 @@ import (
 	"github.com/prove-model/prove-model/onnx"
 )
 
-// Job is a float model with an input to run it on, and samples that set its
-// ranges or the ranges themselves.
+// Job is a float model with an input to run it on, and with samples that set its
+// ranges, or with the ranges themselves.
 type Job struct {
 	Model       *provemodel.Model
 	Input       provemodel.Input
-	Inputs      []provemodel.Input // all samples of the input's files, with --each, or all texts, with --prompts
-	InputFrom   string             // the file, or how the input was made up
+	Inputs      []provemodel.Input // with --each all samples of the input's files, with --prompts all texts
+	InputFrom   string             // the file of the input, or how the input was made up
 	Samples     []provemodel.Input // at least one, unless there are ranges
-	SamplesFrom string             // likewise; what the ranges were read from if there are any
-	Notes       string             // what of the input's files was passed over
-	// Calibrated says that the samples come from a file of their own, or are bundled
-	// texts, or the ranges come from a file: they are the same whatever the input.
+	SamplesFrom string             // where the samples or ranges come from
+	Notes       string             // which parts of the input's files were ignored
+	// Calibrated says that samples and ranges do not depend on the input: the samples come
+	// from a file of their own or are bundled texts, or the ranges come from a file.
 	Calibrated bool
 
-	random    bool    // the input
+	random    bool    // whether the input is random
 	prompt    *Prompt // nil if there is none; with --prompts the longest
 	prompts   []*Prompt
-	generated bool // the input has what the model generated
+	generated bool // whether the input contains text that the model generated
 	ranges    provemodel.Ranges
-	base      *provemodel.Key // of the model without its adapter, if it was given
-	check     *check          // nil: the model's own floats
+	base      *provemodel.Key // for an adapter: the key of the model without it, if --base gives one
+	check     *check          // computes the float outputs; nil: the float model itself
 }
 
-// Open reads the model, its input and its calibration samples as the settings
-// say. Everything about them that can be wrong is found here. The caller closes
-// it.
+// Open reads the model, its input and its calibration samples as the settings say. All
+// errors in these are found here. The caller closes the job.
 func Open(cfg *config.Config) (_ *Job, err error) {
 	defer must.Catch(&err)
 	if cfg.Model == "" {
@@ -73,7 +72,7 @@ func Open(cfg *config.Config) (_ *Job, err error) {
 		opts.Samples = must.GetAs(Read(cfg, cfg.Calibration))("calibration")
 	}
 	if cfg.MaxTokens == 0 && cfg.Logits == config.LogitsGenerated {
-		opts.MaxTokens = 1 // for a key, which is for any number of tokens
+		opts.MaxTokens = 1 // the key is the same for every number of tokens
 	}
 	j := &Job{prompt: prompt, prompts: prompts, Notes: input.Notes()}
 	if j.Model, err = provemodel.Open(cfg.Model, opts); err != nil {
@@ -86,7 +85,8 @@ func Open(cfg *config.Config) (_ *Job, err error) {
 	return j, nil
 }
 
-// fill adds what depends on the model, which was opened with these options.
+// fill sets the input, the samples and all else that depends on the model, which was opened with opts. heard are the
+// sounds to calibrate on.
 func (j *Job) fill(cfg *config.Config, opts *provemodel.OpenOptions, heard []*audio.Sound) (err error) {
 	defer must.Catch(&err)
 	must.OK(checkEmbedding(cfg, j.Model))
@@ -100,8 +100,8 @@ func (j *Job) fill(cfg *config.Config, opts *provemodel.OpenOptions, heard []*au
 	return errors.Join(j.setInput(opts.Input, cfg), j.setSamples(cfg, opts.Samples))
 }
 
-// asked returns what the settings give a language model to go on from: a prompt, the longest of several, or audio; and the recordings that
-// it is calibrated on.
+// asked returns the prompt that the settings give a language model: a text, the longest of several, or audio. It also returns all prompts
+// of --prompts, and the sounds to calibrate on.
 func asked(cfg *config.Config) (prompt *Prompt, prompts []*Prompt, heard []*audio.Sound, err error) {
 	defer must.Catch(&err)
 	prompts = must.Get(prompted(cfg))
@@ -124,7 +124,7 @@ func BaseKey(cfg *config.Config) (_ *provemodel.Key, err error) {
 	return must.GetAs(provemodel.ReadKey(f))("--base %s", cfg.Base), nil
 }
 
-// Read reads files of inputs, with pictures as the settings say.
+// Read reads files of inputs. Pictures become numbers as the settings say.
 func Read(cfg *config.Config, files []string) (_ provemodel.Arrays, err error) {
 	defer must.Catch(&err)
 	how := must.GetAs(onnx.ParsePictures(cfg.Image))("--image")
@@ -132,7 +132,7 @@ func Read(cfg *config.Config, files []string) (_ provemodel.Arrays, err error) {
 	return in.WithPictures(how), err
 }
 
-// Fixed reads the inputs that are part of the model.
+// Fixed reads the arrays of --fix, which become constants of the model.
 func Fixed(cfg *config.Config) (_ provemodel.Arrays, err error) {
 	defer must.Catch(&err)
 	files := must.Get(cfg.Fixed())
@@ -148,7 +148,7 @@ func Fixed(cfg *config.Config) (_ provemodel.Arrays, err error) {
 	return all, nil
 }
 
-// fixHint says what helps where nodes need an input to be constant.
+// fixHint adds a hint at --fix to an error about nodes that need a constant input.
 func fixHint(err error) error {
 	var nodes graph.NodesError
 	if errors.As(err, &nodes) && slices.ContainsFunc(nodes, func(n graph.NodeError) bool { return strings.Contains(n.Reason, "must be constant, but") }) {
@@ -157,8 +157,8 @@ func fixHint(err error) error {
 	return err
 }
 
-// Made returns the job of proving a model that was made in memory, on a random
-// input.
+// Made returns the job of a model that was made in memory. It is calibrated and run on
+// a random input.
 func Made(g *graph.Graph, seed int64) *Job {
 	j := &Job{Model: provemodel.NewModel(g)}
 	j.Input, j.InputFrom = j.Model.Random(seed), randomFrom(seed)
@@ -169,6 +169,7 @@ func Made(g *graph.Graph, seed int64) *Job {
 // Close releases the model.
 func (j *Job) Close() { j.Model.Close() }
 
+// setInput sets the input: a random one if none is given.
 func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 	if input == nil {
 		j.Input, j.InputFrom, j.random = j.Model.Random(cfg.Seed), randomFrom(cfg.Seed), true
@@ -197,6 +198,8 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 	return nil
 }
 
+// setSamples sets the samples to calibrate on: those of --calibration, else bundled texts for a text model, else the
+// input; or the ranges of --ranges.
 func (j *Job) setSamples(cfg *config.Config, arrays provemodel.Arrays) error {
 	if cfg.Ranges != "" {
 		return j.setRanges(cfg)
@@ -219,6 +222,7 @@ func (j *Job) setSamples(cfg *config.Config, arrays provemodel.Arrays) error {
 	return nil
 }
 
+// setRanges reads the ranges of --ranges.
 func (j *Job) setRanges(cfg *config.Config) (err error) {
 	defer must.Catch(&err)
 	if len(cfg.Calibration) > 0 {
@@ -235,22 +239,21 @@ func randomFrom(seed int64) string {
 	return fmt.Sprintf("random, uniform in [0, 1), seed %d", seed)
 }
 
-// Quantise quantises the model. Without samples of their own the first input
-// that the model is run on gives the ranges of all later runs, unless it is made
-// up.
+// Quantise quantises the model. If the model has no samples of its own, the ranges of
+// its first input that is not random are kept in the cache for all later runs.
 func (j *Job) Quantise(ctx context.Context, opts *Options) (*provemodel.Circuit, error) {
 	o := opts.Quantise
 	o.Ranges, o.KeepRanges, o.Provisional, o.BaseKey = j.ranges, !j.Calibrated, j.random && !j.Calibrated, j.base
 	return provemodel.Quantise(ctx, j.Model, j.Samples, &o)
 }
 
-// Provisional says that a circuit has the ranges of a made up input: its key is
-// not one to rely on.
+// Provisional says whether a circuit has the ranges of a random input. Its key should
+// not be relied on.
 func (j *Job) Provisional(c *provemodel.Circuit) bool {
 	return j.random && !j.Calibrated && !c.Report().Cached
 }
 
-// Calibration says what the ranges of a circuit were taken from.
+// Calibration says where the ranges of a circuit come from.
 func (j *Job) Calibration(c *provemodel.Circuit) string {
 	if c.Report().Cached && !j.Calibrated {
 		return "the first input this model was run on (cached)"
@@ -261,12 +264,12 @@ func (j *Job) Calibration(c *provemodel.Circuit) string {
 // Float returns the float model's outputs on the input.
 func (j *Job) Float(ctx context.Context, c *provemodel.Circuit) ([]provemodel.Tensor, error) {
 	if known := c.Report().Float; known != nil && !j.Calibrated && !j.generated && j.check == nil {
-		return known, nil // the input was the sample
+		return known, nil // calibration ran the float model on this input
 	}
 	return j.FloatOf(ctx, j.Input)
 }
 
-// FloatOf returns the float model's outputs on any input, as the program of --check has them.
+// FloatOf returns the float model's outputs on any input, as computed by the program of --check if that is set.
 func (j *Job) FloatOf(ctx context.Context, in provemodel.Input) ([]provemodel.Tensor, error) {
 	if j.check != nil {
 		return j.check.run(ctx, j.Model, in)

@@ -7,8 +7,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 )
 
-// OpenKernels opens the first GPU, for measurements of its kernels, which it
-// loads.
+// OpenKernels opens the first GPU and loads its kernels, for benchmarks of the kernels.
 func OpenKernels(ctx context.Context, ph *ui.Phases) (kernels.Device, error) {
 	dev, err := kernels.Cached()
 	if l, ok := dev.(interface {

@@ -13,11 +13,11 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
-// gb are the units of settings.
+// gb is the number of bytes of a GB in settings.
 const gb = 1 << 30
 
-// LimitMemory has the process keep to what the settings say, or its container. release
-// says so if it could not.
+// LimitMemory limits the process's memory to --memory-gb, or to what its container may
+// have. release ends that, and warns if the limit could not be kept.
 func LimitMemory(cfg *config.Config, ph *ui.Phases) (release func(), err error) {
 	defer must.Catch(&err)
 	bytes, from := int64(cfg.MemoryGB*gb), "--memory-gb"
@@ -39,7 +39,7 @@ func LimitMemory(cfg *config.Config, ph *ui.Phases) (release func(), err error) 
 	}, nil
 }
 
-// MemoryHint says what helps if an error is one of memory.
+// MemoryHint adds a hint to an error about too little memory: the least limit that would do.
 func MemoryHint(err error) error {
 	var short *provemodel.MemoryError
 	if !errors.As(err, &short) {
@@ -48,10 +48,10 @@ func MemoryHint(err error) error {
 	return WithHint(err, fmt.Sprintf("--memory-gb %.2f is the least that will do", up(short.Least)))
 }
 
-// up are bytes in the units of settings, rounded up to what prints.
+// up converts bytes to GB, rounded up to two decimals.
 func up(bytes int64) float64 { return math.Ceil(float64(bytes)/gb*100) / 100 }
 
-// Estimate says what is about to be taken, and warns if the system has less memory.
+// Estimate prints how much memory and time the work will take, and warns if the system has less memory free.
 func Estimate(c *provemodel.Circuit, in []provemodel.Input, ph *ui.Phases, opts *Options) (_ *provemodel.Estimate, err error) {
 	defer must.Catch(&err)
 	e := must.Get(c.EstimateTexts(in, &opts.Commit, &opts.Prove))

@@ -14,7 +14,7 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/ledger"
 )
 
-// Options are what the settings say to the calls of the library on the way from a model to a proof.
+// Options are the options of the library's calls on the way from a model to a proof.
 type Options struct {
 	Quantise provemodel.QuantiseOptions
 	Commit   provemodel.CommitOptions
@@ -22,11 +22,12 @@ type Options struct {
 	Prove    provemodel.ProveOptions
 }
 
-// OptionsOf returns the options of work that the phases are told of, on a device; nil is the processor.
+// OptionsOf returns the options that the settings ask for. ph is told of the progress; dev is where the work is done,
+// nil is the processor.
 func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Options {
 	cache, budget := cacheDir(cfg, ph), int64(cfg.ChunkBudgetGB*gb)
 	grind := cmp.Or(cfg.GrindBits, -1)
-	reveal, _ := cfg.Reveals()     // which whoever read the settings has checked
+	reveal, _ := cfg.Reveals()     // no error: it was checked when the settings were read
 	number, of, _ := cfg.ShareOf() // likewise
 	hides, _ := cfg.HiddenOf()     // likewise
 	inputs := map[string]string{}
@@ -51,7 +52,7 @@ func OptionsOf(cfg *config.Config, ph *ui.Phases, dev *provemodel.Device) *Optio
 	}
 }
 
-// cacheDir is the folder of the cache, "" if there is none.
+// cacheDir returns the folder of the cache, "" for no cache.
 func cacheDir(cfg *config.Config, ph *ui.Phases) string {
 	switch {
 	case cfg.NoCache:
@@ -67,7 +68,7 @@ func cacheDir(cfg *config.Config, ph *ui.Phases) string {
 	return dir
 }
 
-// Sampling is the rule by which tokens are drawn, nil if they are not.
+// Sampling returns the rule by which tokens are drawn, nil if they are not drawn.
 func Sampling(cfg *config.Config) *provemodel.Sampling {
 	if cfg.Temperature == 0 {
 		return nil
@@ -75,9 +76,8 @@ func Sampling(cfg *config.Config) *provemodel.Sampling {
 	return &provemodel.Sampling{Seed: cfg.Seed, Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP}
 }
 
-// OpenDevice opens what the settings ask for. A GPU that is wished for and
-// cannot be had is warned about, or an error if it is required. The caller
-// closes the device.
+// OpenDevice opens the GPUs that the settings ask for. A GPU that cannot be used is
+// warned about, or is an error if it is required. The caller closes the device.
 func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *provemodel.Device, err error) {
 	defer must.Catch(&err)
 	numbers := must.Get(cfg.DeviceNumbers())
@@ -87,7 +87,7 @@ func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *prov
 	if cfg.CacheDir != "" {
 		nvrtc.SetCacheDir(filepath.Join(cfg.CacheDir, "cubin"))
 	}
-	threshold := 0 // what pays
+	threshold := 0 // let the library choose
 	if cfg.GPUThreshold >= 0 {
 		threshold = max(1, cfg.GPUThreshold)
 	}

@@ -23,15 +23,15 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// Prompt is what a language model is run on.
+// Prompt is what a language model reads, or a speech model hears.
 type Prompt struct {
 	IDs       []int
 	Tokenizer *tokenizer.Tokenizer // nil if there is none
 
-	sound *audio.Sound // what the model listens to, of which IDs are the samples then; nil if it reads tokens
+	sound *audio.Sound // what a speech model hears, whose samples are then in IDs; nil for a text
 }
 
-// prompted returns the tokens that the settings give, of several texts with --prompts, and nil if they give none.
+// prompted returns the prompts that the settings give as text or tokens: several with --prompts, else at most one.
 func prompted(cfg *config.Config) ([]*Prompt, error) {
 	given := 0
 	for _, flag := range []string{cfg.Prompt, cfg.TokensFile, cfg.Prompts} {
@@ -54,11 +54,11 @@ func prompted(cfg *config.Config) ([]*Prompt, error) {
 	t, err := tokenizer.Open(TokenizerOf(cfg.Model))
 	if cfg.TokensFile != "" {
 		ids, err := readTokens(cfg.TokensFile)
-		return []*Prompt{{IDs: ids, Tokenizer: t}}, err // a tokenizer is not needed
+		return []*Prompt{{IDs: ids, Tokenizer: t}}, err // works without a tokenizer
 	}
 	if cfg.Prompts != "" {
 		if err != nil {
-			t = nil // which matters only if a prompt is words
+			t = nil // readPrompts reports it if a prompt is a text
 		}
 		return readPrompts(cfg, t, nil)
 	}
@@ -69,6 +69,7 @@ func prompted(cfg *config.Config) ([]*Prompt, error) {
 	return []*Prompt{{IDs: ids, Tokenizer: t}}, err
 }
 
+// promptFlag returns the name of the flag that gives the prompt.
 func promptFlag(cfg *config.Config) string {
 	switch {
 	case cfg.Prompts != "":
@@ -79,7 +80,7 @@ func promptFlag(cfg *config.Config) string {
 	return "prompt"
 }
 
-// TokenizerOf is where the tokenizer of a model is.
+// TokenizerOf returns where the tokenizer of a model is: its folder or its GGUF file.
 func TokenizerOf(model string) string {
 	if strings.EqualFold(filepath.Ext(model), ".safetensors") {
 		return filepath.Dir(model)
@@ -87,9 +88,9 @@ func TokenizerOf(model string) string {
 	return model
 }
 
-// encode returns the tokens of the prompt; with --chat those of a conversation that
-// the prompt begins, in the template that comes with the tokenizer, if allow, where it is given,
-// returns no error for that.
+// encode returns the tokens of --prompt. With --chat they are those of a conversation that
+// begins with it, written with the chat template in `from`. allow, unless nil, may refuse the
+// template.
 func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string, allow func(*chat.Template) error) (_ []int, err error) {
 	defer must.Catch(&err)
 	text, encode := cfg.Prompt, t.Encode
@@ -108,7 +109,7 @@ func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string, allow func(
 	return ids, nil
 }
 
-// maxTokensFile bounds a file of tokens.
+// maxTokensFile is the greatest size in bytes of a file of tokens or prompts.
 const maxTokensFile = 1 << 26
 
 // readAll reads a regular file, or standard input.
@@ -123,7 +124,8 @@ func readAll(path string) ([]byte, error) {
 	return data, err
 }
 
-// readTokens reads {"input_ids": […]}, or a batch of one text, {"input_ids": [[…]]}.
+// readTokens reads the tokens of a text from a file {"input_ids": […]}. A batch that holds one text, {"input_ids":
+// [[…]]}, is accepted too.
 func readTokens(path string) (_ []int, err error) {
 	defer must.Catch(&err)
 	data := must.GetAs(readAll(path))("--tokens-file")
@@ -134,6 +136,7 @@ func readTokens(path string) (_ []int, err error) {
 	return ids, nil
 }
 
+// tokensOf decodes the content of a file of tokens.
 func tokensOf(data []byte) ([]int, error) {
 	var file struct {
 		IDs []int `json:"input_ids"`
@@ -148,7 +151,7 @@ func tokensOf(data []byte) ([]int, error) {
 		file.IDs = batch.IDs[0]
 	} else if err := json.Unmarshal(data, &file); err != nil {
 		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) { // whose text speaks of Go's types
+		if errors.As(err, &wrong) { // the error's own text names Go types
 			err = fmt.Errorf("a list of whole numbers is wanted, and there is: %s", wrong.Value)
 		}
 		return nil, err
@@ -159,8 +162,8 @@ func tokensOf(data []byte) ([]int, error) {
 	return file.IDs, nil
 }
 
-// arrays are the prompt as inputs of the model, with the position of the last token if
-// the logits are of that alone.
+// arrays returns the prompt as inputs of the model. With --logits last the second input
+// is the position of the last token.
 func (p *Prompt) arrays(cfg *config.Config) provemodel.Arrays {
 	values := seq.Map(p.IDs, func(id int) float64 { return float64(id) })
 	in := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(values)}, Values: values}}
@@ -170,14 +173,14 @@ func (p *Prompt) arrays(cfg *config.Config) provemodel.Arrays {
 	return in
 }
 
-// checkLogits refuses settings of a language model that do not go together.
+// checkLogits refuses contradictory settings of a language model. p may be nil.
 func checkLogits(cfg *config.Config, p *Prompt) error {
 	switch {
 	case cfg.Embedding && (cfg.MaxTokens > 0 || cfg.Logits != ""):
 		return errors.New("--embedding has no logits: it goes with neither --max-tokens nor --logits")
-	case cfg.Embedding && p == nil && cfg.Tokens == 0: // as below
+	case cfg.Embedding && p == nil && cfg.Tokens == 0: // with --tokens a key can be made without a prompt
 		return noPrompt("--embedding")
-	case cfg.MaxTokens > 0 && p == nil && cfg.Tokens == 0: // a key may be made for a number of tokens
+	case cfg.MaxTokens > 0 && p == nil && cfg.Tokens == 0: // likewise
 		return noPrompt("--max-tokens")
 	case cfg.MaxTokens > 0 && cfg.Logits != "" && cfg.Logits != config.LogitsGenerated:
 		return fmt.Errorf("--logits %s with --max-tokens: what the model writes is held against its logits where it chose: --logits generated", cfg.Logits)
@@ -191,7 +194,7 @@ func checkLogits(cfg *config.Config, p *Prompt) error {
 	return nil
 }
 
-// checkEmbedding refuses a model that does not give the vector that is asked for.
+// checkEmbedding returns an error if --embedding is set and the model is no sentence encoder.
 func checkEmbedding(cfg *config.Config, m *provemodel.Model) error {
 	out := m.Outputs()
 	if !cfg.Embedding || len(out) == 1 && out[0].Name == families.Sentence {
@@ -201,13 +204,14 @@ func checkEmbedding(cfg *config.Config, m *provemodel.Model) error {
 		"a folder with modules.json says how tokens become one vector; without --embedding the model's own output is proved")
 }
 
+// noPrompt is the error about a flag that needs a prompt.
 func noPrompt(flag string) error {
 	return WithHint(errors.New(flag+" without a prompt"), "give one with --prompt, or its tokens with --tokens-file")
 }
 
-// OpenTokenizer opens what --tokenizer or --model names, for a verifier; nil if
-// neither is given. A model without one, which may be what the settings prove, matters
-// only if a text is asked for.
+// OpenTokenizer opens the tokenizer of --tokenizer, or of --model, for a verifier; nil
+// if neither is given. That --model has no tokenizer is an error only if a text has to
+// be compared, since the settings file may name a model for proving.
 func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
 	path, asked := cfg.Tokenizer, true
 	if path == "" {
@@ -230,12 +234,13 @@ func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
 }
 
 // Encode returns the tokens of --prompt for a verifier. With --chat the template must be the one
-// that the key names: no other is run. The error wraps provemodel.ErrInvalid if it is not.
+// whose digest the key has; no other template is run. If it is another, the error wraps
+// provemodel.ErrInvalid.
 func Encode(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) ([]int, error) {
 	return encode(cfg, t, verifiers(cfg), keyed(of))
 }
 
-// EncodeAll is Encode for --prompts: the tokens of each.
+// EncodeAll does for all prompts of --prompts what Encode does for one.
 func EncodeAll(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) (_ [][]int, err error) {
 	defer must.Catch(&err)
 	list := must.Get(readPrompts(cfg, t, keyed(of)))
@@ -243,7 +248,7 @@ func EncodeAll(cfg *config.Config, t *tokenizer.Tokenizer, of *proof.Text) (_ []
 	return ids, nil
 }
 
-// verifiers is where the chat template of a verifier is.
+// verifiers returns where a verifier finds the chat template: beside the tokenizer, or with the model.
 func verifiers(cfg *config.Config) string {
 	from := cfg.Tokenizer
 	if from == "" || cfg.Chat && cfg.Model != "" {
@@ -255,7 +260,7 @@ func verifiers(cfg *config.Config) string {
 	return from
 }
 
-// keyed allows the chat template that a key names.
+// keyed returns a function that refuses every chat template but the one that a key names.
 func keyed(of *proof.Text) func(*chat.Template) error {
 	return func(c *chat.Template) error {
 		switch {

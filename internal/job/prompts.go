@@ -17,7 +17,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// readPrompts reads a file of JSON lines, each a prompt in words or in tokens. With --chat words begin a conversation.
+// readPrompts reads a file of JSON lines, each of which has a prompt as a text or as tokens. With --chat each text
+// begins a conversation. allow, unless nil, may refuse the chat template; it is set for a verifier.
 func readPrompts(cfg *config.Config, t *tokenizer.Tokenizer, allow func(*chat.Template) error) (_ []*Prompt, err error) {
 	defer must.Catch(&err)
 	data := must.GetAs(readAll(cfg.Prompts))("--prompts")
@@ -38,6 +39,7 @@ func readPrompts(cfg *config.Config, t *tokenizer.Tokenizer, allow func(*chat.Te
 	return list, nil
 }
 
+// readPrompt decodes one line, and returns its tokens.
 func readPrompt(cfg *config.Config, t *tokenizer.Tokenizer, line []byte, allow func(*chat.Template) error) ([]int, error) {
 	var one struct {
 		Prompt string `json:"prompt"`
@@ -70,7 +72,7 @@ func readPrompt(cfg *config.Config, t *tokenizer.Tokenizer, line []byte, allow f
 	return encode(&own, t, from, allow)
 }
 
-// longest is the longest of prompts, nil of none.
+// longest returns the longest prompt, nil if there is none.
 func longest(list []*Prompt) *Prompt {
 	var p *Prompt
 	for _, other := range list {
@@ -81,7 +83,8 @@ func longest(list []*Prompt) *Prompt {
 	return p
 }
 
-// setPrompts makes an input of each prompt: with --max-tokens one as long as what the model may write.
+// setPrompts makes an input of each prompt. With --max-tokens it has placeholder tokens in place of the text that the
+// model will write.
 func (j *Job) setPrompts(cfg *config.Config) error {
 	for i, p := range j.prompts {
 		var in provemodel.Input
@@ -100,7 +103,7 @@ func (j *Job) setPrompts(cfg *config.Config) error {
 	return nil
 }
 
-// Together are the inputs that one proof is of: all texts with --prompts, or the one input.
+// Together returns the inputs that one proof is about: all texts of --prompts, or the one input.
 func (j *Job) Together() []provemodel.Input {
 	if len(j.prompts) > 1 {
 		return j.Inputs
@@ -108,7 +111,8 @@ func (j *Job) Together() []provemodel.Input {
 	return []provemodel.Input{j.Input}
 }
 
-// GenerateAll is Generate for all prompts, one after the other: Inputs become the texts. Each is told when one is written.
+// GenerateAll does for all prompts, one after the other, what Generate does for one. j.Inputs are set to the texts.
+// each is called after each text with the number of texts so far.
 func (j *Job) GenerateAll(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts *provemodel.ProveOptions, since time.Time, each func(done int)) ([]*Text, error) {
 	var list []*Text
 	for i, p := range j.prompts {

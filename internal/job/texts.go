@@ -12,9 +12,9 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Bounds on the bundled texts that a model is calibrated on: tokens of a piece, and
-// pieces, so that the float model's run of them takes about textWork products, or one
-// piece of leastPiece.
+// Limits of the bundled texts that a model is calibrated on. The number of pieces and
+// of tokens in each are chosen so that running the float model on them takes about
+// textWork products, but at least one piece of leastPiece tokens.
 const (
 	textWork   = 1 << 36
 	leastPiece = 64
@@ -22,16 +22,16 @@ const (
 	mostPieces = 9
 )
 
-// setTexts has a language model or an encoder calibrated on the bundled texts, so that
-// the same key comes from every prompt; done is false for other models, and for those
-// that have no tokenizer.
+// setTexts sets the bundled texts as the samples of a language model or an encoder, so
+// that the key does not depend on the prompt. done is false for other models and for
+// those without a tokenizer.
 func (j *Job) setTexts(cfg *config.Config) (done bool, err error) {
 	defer must.Catch(&err)
 	if !hf.Is(cfg.Model) || j.Model.MostTokens() == 0 {
 		return false, nil
 	}
 	g := j.Model.Graph()
-	bound := g.Rows(g.Inputs[0].Name) // of the embedding
+	bound := g.Rows(g.Inputs[0].Name) // number of rows of the embedding
 	from := TokenizerOf(cfg.Model)
 	t := j.tokenizer()
 	if t == nil {
@@ -57,19 +57,20 @@ func (j *Job) setTexts(cfg *config.Config) (done bool, err error) {
 	return true, nil
 }
 
-// Predicts says that the model's output is logits of next tokens, a row for each position.
+// Predicts says whether the model's output are logits of next tokens, one row for each position.
 func (j *Job) Predicts() bool {
 	out := j.Model.Outputs()
 	return j.Model.MostTokens() > 0 && len(out) == 1 && out[0].Name == families.Logits && len(out[0].Shape) == 3
 }
 
-// piecesFor is how many pieces of how many tokens a model with so many parameters takes.
+// piecesFor returns how many pieces, of how many tokens each, a model with so many parameters is calibrated on.
 func piecesFor(parameters int) (pieces, tokens int) {
 	n := textWork / max(parameters, 1)
 	tokens = min(max(n, leastPiece), mostPiece)
 	return min(max(n/tokens, 1), mostPieces), tokens
 }
 
+// tokenizer returns the prompt's tokenizer, nil if there is none.
 func (j *Job) tokenizer() *tokenizer.Tokenizer {
 	if j.prompt == nil {
 		return nil
@@ -77,8 +78,8 @@ func (j *Job) tokenizer() *tokenizer.Tokenizer {
 	return j.prompt.Tokenizer
 }
 
-// repeated is n tokens of a prompt, again and again: what calibration takes for the
-// text that is not known yet, where there is no tokenizer for a bundled one.
+// repeated returns n tokens, those of the prompt over and over. They stand for text
+// that the model has not written yet.
 func repeated(prompt []int, n int) []int {
 	out := make([]int, n)
 	for i := range out {

@@ -7,19 +7,21 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 )
 
-// frontVariable tells prove-model-server which build of prove-model has started it.
+// frontVariable is the environment variable by which prove-model tells prove-model-server which build has started it.
 const frontVariable = "PROVE_MODEL_FRONT"
 
-// Commit is what the program was built from, as `go install` takes it behind an @: a commit, or a version; "" if it is not known.
+// Commit returns what the program was built from, in the form that `go install` takes behind an @: a commit or a
+// version; "" if it is not known.
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if commit := BuildSetting("vcs.revision"); commit != "" || !ok || info.Main.Version == "(devel)" {
 		return commit
 	}
-	return info.Main.Version // by go install
+	return info.Main.Version // for a program built by go install
 }
 
-// BuildSetting is what the build of the program says of itself under a key; "" if nothing.
+// BuildSetting returns a setting of the program's build by its key, such as vcs.revision; "" if the build has no such
+// setting.
 func BuildSetting(key string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -31,7 +33,7 @@ func BuildSetting(key string) string {
 	return ""
 }
 
-// Build is the version of the program, with what it was built from.
+// Build returns the version of the program, and the commit that it was built from if that is known.
 func Build() string {
 	if commit := Commit(); commit != "" {
 		return provemodel.Version + " " + commit
@@ -39,11 +41,11 @@ func Build() string {
 	return provemodel.Version
 }
 
-// AsFront are the variables for a program that this one starts in its place.
+// AsFront returns the environment for a program that this one starts in its own place.
 func AsFront() []string { return append(os.Environ(), frontVariable+"="+Build()) }
 
-// Front is the build of the program that has started this one in its place, "" if none has. It can be asked once, since the variable
-// is no setting.
+// Front returns the build of the program that has started this one in its own place, "" if none has. A second call returns "", since
+// Front removes the variable: else it would be refused as an unknown setting.
 func Front() string {
 	build := os.Getenv(frontVariable)
 	os.Unsetenv(frontVariable)

@@ -1,5 +1,6 @@
-// Package program is what prove-model and prove-model-server have in common: how a command line is
-// run and how it ends, how settings are read, and the commands that the one hands on to the other.
+// Package program has what the programs prove-model and prove-model-server share: how a command
+// line is run and how it ends, how settings are read, and the flags of the commands serve and
+// worker, which prove-model hands on to prove-model-server.
 package program
 
 import (
@@ -55,7 +56,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// conclude says what ended a command, and returns the exit code.
+// conclude reports the error that ended a command, if any, and returns the exit code.
 func conclude(ctx context.Context, out *printer, stderr io.Writer, err error, asJSON func() bool) int {
 	var f Failed
 	switch {
@@ -77,19 +78,19 @@ func conclude(ctx context.Context, out *printer, stderr io.Writer, err error, as
 		fmt.Fprintln(stderr, "hint: "+ui.PrintableLines(f.Hint))
 	}
 	if !out.used && asJSON() {
-		_ = ui.JSON(out, f) // which remembers the error
+		_ = ui.JSON(out, f) // out remembers the error
 	}
 	return f.Code
 }
 
-// Failed is what --json prints of a command that ends with an error, unless it has a document of its own.
+// Failed is what --json prints for a command that ends with an error and has not printed a result.
 type Failed struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint,omitempty"`
 	Code  int    `json:"exit_code"`
 }
 
-// asJSON says whether a command, which may have ended before it had read its settings, is to print JSON.
+// asJSON says whether a command prints JSON. The command may have failed before it had read its settings.
 func asJSON(cmd *cobra.Command, args []string) bool {
 	f := cmd.Flags().Lookup("json")
 	switch {
@@ -97,14 +98,15 @@ func asJSON(cmd *cobra.Command, args []string) bool {
 		return false
 	case f.Changed:
 		return f.Value.String() == "true"
-	case slices.Contains(args, "--json"), slices.Contains(args, "--json=true"): // behind a flag that is unknown
+	case slices.Contains(args, "--json"), slices.Contains(args, "--json=true"): // flags behind one that is unknown were not parsed
 		return true
 	}
-	cfg, _ := config.Load(cmd.Flags()) // as far as it could be read
+	cfg, _ := config.Load(cmd.Flags()) // with an error, the settings that could be read
 	return cfg != nil && cfg.JSON
 }
 
-// printer is standard output. It remembers the first error, since what prints tables and lines looks at none.
+// printer is standard output. It remembers the first error of writing, since the functions that print lines and tables
+// ignore errors.
 type printer struct {
 	w    io.Writer
 	used bool

@@ -7,13 +7,13 @@ import (
 	"github.com/prove-model/prove-model/config"
 )
 
-// servedFlags are the settings that the keys of served models depend on, and those of the machine.
+// servedFlags are the settings that the keys of served models depend on, and the settings of the machine.
 var servedFlags = []string{
 	"adapter", "base", "calibration", "ranges", "image", "output", "dim", "fix", "tokens", "max-tokens", "mode", "target-error", "headroom", "soundness", "hash", "security-bits", "grind-bits",
 	"memory-gb", "chunk-budget-gb", "cpu-workers", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-streams", "threads", "no-cache", "cache-dir", "no-resume", "quiet", "json", "progress-json",
 }
 
-// Serve is the command serve, but for what it does.
+// Serve returns the command serve without its RunE.
 func Serve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -49,7 +49,7 @@ with ` + "`prove-model worker`" + `.`,
 	return cmd
 }
 
-// Worker is the command worker, likewise.
+// Worker returns the command worker without its RunE.
 func Worker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
@@ -70,7 +70,8 @@ A worker that is killed loses nothing: its job is given to another.`,
 	return cmd
 }
 
-// addServed adds the flags of models that are served, and others, and says what those mean that other commands have in another sense.
+// addServed adds the flags of commands that serve models, and those named in more. It replaces the help of flags whose
+// meaning differs from that in other commands.
 func addServed(flags *pflag.FlagSet, more ...string) {
 	flags.StringArray("model", nil, "model: an ONNX or GGUF `file`, a folder in the Hugging Face layout, or a settings file of one; may be repeated, as NAME=PATH")
 	config.AddFlags(flags, append(servedFlags, more...)...)

@@ -25,7 +25,7 @@ func Load(cmd *cobra.Command) (*config.Config, error) {
 	return cfg, nil
 }
 
-// Progress shows the command's work on standard error.
+// Progress returns the observer that shows a command's work on standard error.
 func Progress(cmd *cobra.Command, cfg *config.Config) *ui.Phases {
 	if cfg.ProgressJSON {
 		return ui.NewEvents(cmd.ErrOrStderr())
@@ -43,9 +43,9 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		"files are named by flags, such as --model x.onnx; see "+cmd.CommandPath()+" --help")
 }
 
-// usage prints how a command is called, with its flags in groups. A template of cobra's would
-// do as well, but package text/template calls methods by name, so that the linker keeps all
-// there are: the command would be a third larger, and slower to start.
+// usage prints how a command is called, with its flags in groups. It uses no template of
+// cobra's: package text/template calls methods by name, so the linker would keep all methods
+// that exist, which would make the command a third larger and slower to start.
 func usage(c *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:")

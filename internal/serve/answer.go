@@ -18,7 +18,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
-// proofRef is what an answer says of its proof.
+// proofRef is the part of an answer that names its proof.
 type proofRef struct {
 	ID         string      `json:"id"`
 	State      queue.State `json:"state"`
@@ -26,17 +26,19 @@ type proofRef struct {
 	Commitment string      `json:"model_commitment"`
 }
 
+// refOf makes the proofRef of a record.
 func refOf(r *queue.Record) *proofRef {
 	return &proofRef{r.ID, r.State, "/v1/proofs/" + r.ID, r.Commitment}
 }
 
-// proven is what every answer has beside the answer.
+// proven has the members that every answer has in addition to the answer itself.
 type proven struct {
 	Proof   *proofRef       `json:"proof"`
 	Receipt *receipt.Signed `json:"receipt"`
 }
 
-// accept stores the job of an answer and signs the receipt. asked says whether the request wants a proof; nil: it says nothing.
+// accept stores the job of an answer, completes the receipt and signs it. asked is what the request says about a proof;
+// nil: nothing, so the server's settings decide.
 func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt.Receipt) (_ *proven, err error) {
 	defer must.Catch(&err)
 	ctx, cancel := context.WithTimeout(r.Context(), s.opts.Patience)
@@ -59,7 +61,7 @@ func (s *Server) accept(r *http.Request, j *queue.Job, asked *bool, rec *receipt
 	return &proven{refOf(made), signed}, nil
 }
 
-// writing is a request to a language model.
+// writing is a request to a language model to write a text.
 type writing struct {
 	id, object string
 	created    int64
@@ -69,14 +71,15 @@ type writing struct {
 	maxTokens  int
 	sampling   *provemodel.Sampling
 	stop       []string
-	logprobs   *int // nil: none are asked for
+	logprobs   *int // how many alternatives to tell with each token's logprob; nil: no logprobs
 	prove      *bool
-	alone      bool // its text is to stand in no proof of others
+	alone      bool // its text may not be proved together with other requests' texts
 	stream     bool
-	usage      bool // of a stream
+	usage      bool // whether a stream ends with the numbers of tokens
 }
 
-// write has the model answer and accepts the job. each is given the parts of the text, with their tokens if logprobs are asked for.
+// write has the model answer, and accepts the job. It calls each with the parts of the text, and with their tokens if
+// the request asks for logprobs.
 func (s *Server) write(r *http.Request, q *writing, each func(text string, tokens []models.Weighed)) (_ *models.Written, _ *proven, err error) {
 	defer must.Catch(&err)
 	release := must.Get(s.slot(r.Context()))
@@ -103,26 +106,29 @@ func (s *Server) write(r *http.Request, q *writing, each func(text string, token
 	return w, p, err
 }
 
+// bodyDigest returns the SHA-256 of a request's body in hexadecimal.
 func bodyDigest(body []byte) string {
 	d := sha256.Sum256(body)
 	return hex.EncodeToString(d[:])
 }
 
-// newID is a name for an answer.
+// newID returns a new random id of an answer.
 func newID(kind string) string {
 	var b [12]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return kind + "-" + hex.EncodeToString(b[:])
 }
 
-// seed is one for an answer whose request gives none: a whole number that every JSON reader keeps.
+// seed returns a random seed for an answer whose request gives none: a whole number of at most 53 bits, which every
+// JSON reader keeps exactly.
 func seed() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	return int64(binary.LittleEndian.Uint64(b[:]) >> 11)
 }
 
-// drawing is how tokens are drawn, from the parameters of a request: temperature 0, or none of them, takes the likeliest.
+// drawing returns the rule by which tokens are drawn, from the parameters of a request. It is nil, and each token the
+// likeliest, if the temperature is 0 or none of the parameters is given.
 func drawing(temperature, topP *float64, topK *int, given *int64) (*provemodel.Sampling, error) {
 	if temperature == nil && topP == nil && topK == nil && given == nil || temperature != nil && *temperature == 0 {
 		return nil, nil

@@ -12,14 +12,15 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
-// A coin's seed is told some time after its day, when no server's clock is before the end of it.
+// secretAfter is how long after the end of its day a coin's seed is published. By then no server's clock is still
+// before the end of that day.
 const secretAfter = time.Hour
 
-// tosses says that chance decides which answers are proved.
+// tosses says whether chance decides which answers are proved.
 func (s *Server) tosses() bool { return s.opts.Prove > 0 && s.opts.Prove < 1 }
 
-// toss decides whether the answer to a request is proved, and returns what its receipt says of that. The coin's seed was committed to
-// before the request was there, and of all that is tossed about nothing is the server's to choose.
+// toss decides whether the answer to a request is proved, and returns what the receipt says about that. The decision depends on the
+// request and on the coin's seed, to which the server committed before the request came, so the server cannot influence it.
 func (s *Server) toss(ctx context.Context, request string) (now bool, said *receipt.Coin, err error) {
 	defer must.Catch(&err)
 	if !s.tosses() {
@@ -30,7 +31,7 @@ func (s *Server) toss(ctx context.Context, request string) (now bool, said *rece
 	return receipt.Toss(coin.Seed, request) < s.opts.Prove, said, nil
 }
 
-// coin returns the coin of a day.
+// coin returns the coin of the day of a time.
 func (s *Server) coin(ctx context.Context, at time.Time) (_ *queue.Coin, err error) {
 	defer must.Catch(&err)
 	s.mu.RLock()
@@ -46,7 +47,8 @@ func (s *Server) coin(ctx context.Context, at time.Time) (_ *queue.Coin, err err
 	return c, nil
 }
 
-// mint makes the coins of today and tomorrow, so that their commitments are known before, until the context ends.
+// mint makes the coins of today and tomorrow, and goes on until the context ends. So the commitment to a coin is known
+// before its day begins.
 func (s *Server) mint(ctx context.Context) error {
 	for {
 		for _, at := range []time.Time{time.Now(), time.Now().AddDate(0, 0, 1)} {
@@ -62,7 +64,7 @@ func (s *Server) mint(ctx context.Context) error {
 	}
 }
 
-// coins lists the coins: of days that are over with their seeds.
+// coins answers with a list of the coins, with the seeds of those whose days are over.
 func (s *Server) coins(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.queue.Coins(r.Context())
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := must.Get(s.accept(r, &queue.Job{Model: m.Name, Commitment: m.Commitment, Owner: ownerOf(r), Inputs: in}, asked, rec))
 	var vector any = out[0].Values
-	if format == "base64" { // of float32, as clients expect
+	if format == "base64" { // float32 values, as OpenAI's clients expect
 		var bytes []byte
 		for _, v := range out[0].Values {
 			bytes = binary.LittleEndian.AppendUint32(bytes, math.Float32bits(float32(v)))

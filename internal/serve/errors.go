@@ -18,15 +18,15 @@ const (
 	serverError    = "server_error"
 )
 
-// apiError is an error that the client is told of.
+// apiError is an error that is reported to the client.
 type apiError struct {
 	Status  int    `json:"-"`
-	Retry   int    `json:"-"` // seconds after which it may go better; 0: nothing is said
+	Retry   int    `json:"-"` // after how many seconds the client may try again; 0: the answer does not say
 	Message string `json:"message"`
 	Type    string `json:"type"`
-	Param   any    `json:"param"` // the member of the request that is meant, or nil
+	Param   any    `json:"param"` // the member of the request that is wrong, or nil
 	Code    string `json:"code"`
-	cause   error  // for the log
+	cause   error  // the underlying error, for the log only
 }
 
 func (e *apiError) Error() string { return e.Message }
@@ -34,6 +34,7 @@ func (e *apiError) Unwrap() error { return e.cause }
 
 var errBusy = &apiError{Status: http.StatusTooManyRequests, Retry: 5, Type: rateLimit, Code: "queue_full", Message: "too many requests are waiting: try again later"}
 
+// bad is the error about a member of a request, "" for the request as a whole.
 func bad(param, code string, err error) *apiError {
 	e := &apiError{Status: http.StatusBadRequest, Type: invalidRequest, Code: code, Message: err.Error()}
 	if param != "" {
@@ -42,12 +43,12 @@ func bad(param, code string, err error) *apiError {
 	return e
 }
 
-// unavailable is the error when the store does not do what it should: what it says stays in the log.
+// unavailable is the error when the store fails. The client is not told err, which is logged.
 func unavailable(err error) *apiError {
 	return &apiError{Status: http.StatusServiceUnavailable, Retry: 5, Type: serverError, Code: "store_unavailable", Message: "the server cannot store what it would have to prove: try again later", cause: err}
 }
 
-// asAPI is any error in the API's form. What is not meant for clients is not said.
+// asAPI converts any error to the API's form. The text of an error that is not meant for clients goes to the log only.
 func asAPI(err error) *apiError {
 	var e *apiError
 	var tooLarge *http.MaxBytesError
@@ -62,7 +63,7 @@ func asAPI(err error) *apiError {
 	return &apiError{Status: http.StatusInternalServerError, Type: serverError, Code: "internal_error", Message: "the server has failed; its log says why", cause: err}
 }
 
-// errorBody is an error as a body of OpenAI's API.
+// errorBody returns an error as the body of an answer in OpenAI's API.
 func errorBody(e *apiError) any {
 	return map[string]any{"error": e}
 }
@@ -78,9 +79,10 @@ func fail(w http.ResponseWriter, e *apiError) {
 	writeJSON(w, e.Status, errorBody(e))
 }
 
+// writeJSON answers with a value as JSON.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	data, err := json.Marshal(v)
-	if err != nil { // numbers that JSON cannot have, which no answer of ours holds
+	if err != nil { // NaN or an infinity, which no answer of this server holds
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"message":"the answer cannot be written as JSON","type":"server_error","param":null,"code":"internal_error"}}`)
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -6,12 +6,12 @@ import (
 	"net/http"
 )
 
-// events is an answer that is a stream of server-sent events. The first that is sent decides that it is one: until then the answer may
-// be an error.
+// events is an answer that is a stream of server-sent events. It becomes a stream with the first event: until then the handler may
+// answer with an error.
 type events struct {
 	w       http.ResponseWriter
 	started bool
-	err     error // of the first that could not be sent: the client is away, or too slow
+	err     error // the first failure to send an event: the client is gone, or too slow
 }
 
 // send sends an event; name may be "".
@@ -24,6 +24,7 @@ func (e *events) send(name string, v any) {
 	}
 }
 
+// raw sends an event whose data is given in bytes.
 func (e *events) raw(name string, data []byte) {
 	if e.err != nil {
 		return
@@ -33,7 +34,7 @@ func (e *events) raw(name string, data []byte) {
 		h := e.w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-store")
-		h.Set("X-Accel-Buffering", "no") // proxies that gather answers would hold tokens back
+		h.Set("X-Accel-Buffering", "no") // else proxies that buffer answers would hold tokens back
 		e.w.WriteHeader(http.StatusOK)
 	}
 	if name != "" {

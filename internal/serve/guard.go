@@ -17,11 +17,11 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Keys are the API keys of a server, by their SHA-256: nothing else of them is kept.
+// Keys are the API keys of a server. It keeps only their SHA-256, with the name of the owner.
 type Keys struct{ owners map[[sha256.Size]byte]string }
 
-// ReadKeys reads a file of keys: a name and a key on each line, with space between them. Empty lines, and those that begin with #, are
-// passed over.
+// ReadKeys reads a file of API keys: on each line a name and a key, separated by spaces. Empty lines, and lines that begin with #, are
+// skipped.
 func ReadKeys(path string) (_ *Keys, err error) {
 	defer must.Catch(&err)
 	f := must.Get(os.Open(path))
@@ -35,7 +35,8 @@ func ReadKeys(path string) (_ *Keys, err error) {
 			continue
 		}
 		if len(fields) != 2 || len(fields[1]) < 16 {
-			return nil, fmt.Errorf("%s, line %d: want a name and a key of at least 16 characters", path, n) // and nothing of the line
+			// The message does not contain the line, which may hold a key.
+			return nil, fmt.Errorf("%s, line %d: want a name and a key of at least 16 characters", path, n)
 		}
 		if names[fields[0]] {
 			return nil, fmt.Errorf("%s, line %d: the name %s is given twice", path, n, fields[0])
@@ -50,7 +51,8 @@ func ReadKeys(path string) (_ *Keys, err error) {
 	return k, nil
 }
 
-// owner is whose key a request has.
+// owner returns the name of the owner of a request's key; ok is false if the server does not know the key. A nil Keys
+// admits every request, with the name "".
 func (k *Keys) owner(r *http.Request) (name string, ok bool) {
 	if k == nil {
 		return "", true
@@ -59,26 +61,28 @@ func (k *Keys) owner(r *http.Request) (name string, ok bool) {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return "", false
 	}
-	// The time that finding a digest takes says nothing of the keys.
+	// The time that the look-up of a digest takes says nothing about the keys.
 	name, ok = k.owners[sha256.Sum256([]byte(key))]
 	return name, ok
 }
 
-// limits bound how often each key, or each address, may ask.
+// limits bound how often each API key, or each address, may send requests.
 type limits struct {
 	perMinute float64
 	mu        sync.Mutex
 	of        map[string]*rate.Limiter
 }
 
-// mostLimits is how many are remembered: those that have not asked for long are forgotten beyond.
+// mostLimits is the number of keys or addresses that are remembered. Beyond it, those that have their full allowance
+// again are forgotten.
 const mostLimits = 10_000
 
 func newLimits(perMinute float64) *limits {
 	return &limits{perMinute: perMinute, of: map[string]*rate.Limiter{}}
 }
 
-// wait is how many seconds until who may ask again; 0: now.
+// wait returns after how many seconds `who`, a key's owner or an address, may send a request. 0 means at once; the
+// request is counted then.
 func (l *limits) wait(who string) int {
 	if l.perMinute == 0 {
 		return 0
@@ -90,7 +94,7 @@ func (l *limits) wait(who string) int {
 	if one == nil {
 		if len(l.of) >= mostLimits {
 			for other, lim := range l.of {
-				if lim.Tokens() >= float64(burst) { // which is as if it were new
+				if lim.Tokens() >= float64(burst) { // it allows as much as a new one would
 					delete(l.of, other)
 				}
 			}
@@ -107,10 +111,12 @@ func (l *limits) wait(who string) int {
 	return 1 + int(60/l.perMinute)
 }
 
-// handler answers a request, or returns what is wrong with it, or has must end it (pass).
+// handler answers a request, or returns the error to answer with. It may also panic with an error, as package must
+// does, which pass recovers.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// guarded has a handler answer those who may ask, as often as they may.
+// guarded makes an http.HandlerFunc of a handler: it checks the request's key and rate, and answers with the handler's
+// error.
 func (s *Server) guarded(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := s.pass(w, r, h); err != nil {
@@ -123,6 +129,7 @@ func (s *Server) guarded(h handler) http.HandlerFunc {
 	}
 }
 
+// pass calls the handler if the request has a known key and is within its rate.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, h handler) (err error) {
 	defer must.Catch(&err)
 	owner, ok := s.opts.Keys.owner(r)
@@ -140,10 +147,10 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, h handler) (err er
 	return h(w, r)
 }
 
-// ownerOf is whose request it is, "" without keys.
+// ownerOf returns the name of the owner of the request's API key, "" if the server has no keys.
 func ownerOf(r *http.Request) string { return noteOf(r).owner }
 
-// serving refuses requests that models are needed for while there are none.
+// serving returns an error while the server is starting or stopping, for requests that need a model.
 func (s *Server) serving() error {
 	if s.draining.Load() || !s.ready.Load() {
 		return &apiError{Status: http.StatusServiceUnavailable, Retry: 5, Type: serverError, Code: "not_ready", Message: "the server is starting or stopping: try again later"}
@@ -151,8 +158,8 @@ func (s *Server) serving() error {
 	return nil
 }
 
-// local refuses, of a server that only this machine reaches, requests that are addressed to another name: a page of some site that
-// has its name lead here could otherwise have a browser ask.
+// local refuses requests to another host name than localhost, if the server is reachable from this machine only. Otherwise a web
+// page could make a browser send requests here, by a name of its own site that resolves to 127.0.0.1 (DNS rebinding).
 func (s *Server) local(next http.Handler) http.Handler {
 	if !s.opts.Local {
 		return next
@@ -171,9 +178,9 @@ func (s *Server) local(next http.Handler) http.Handler {
 	})
 }
 
-// body reads a request of JSON, in the time and of the size that it may have.
+// body reads the JSON body of a request, within the limits of time and size.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	// A form of some other site cannot have this type.
+	// An HTML form of another site cannot send this type, so no such form can make a browser send a request.
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
 		return nil, &apiError{Status: http.StatusUnsupportedMediaType, Type: invalidRequest, Code: "unsupported_media_type", Message: "a request's Content-Type is application/json"}

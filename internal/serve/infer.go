@@ -15,15 +15,15 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/request"
 )
 
-// tensorInfo is an input or an output in the Open Inference Protocol.
+// tensorInfo describes an input or an output in the Open Inference Protocol.
 type tensorInfo struct {
 	Name     string `json:"name"`
 	Datatype string `json:"datatype"`
 	Shape    []int  `json:"shape"`
 }
 
-// inputsOf are the inputs that requests have: where the model maps strings or files, those, and numbers otherwise. An axis of -1
-// has any length.
+// inputsOf returns the inputs of a model as requests give them: for a model with a vocabulary its strings, files or numbers,
+// else the model's arrays. An axis of -1 has any length.
 func inputsOf(m *models.Model) []tensorInfo {
 	v := m.Vocabulary()
 	if !v.Takes() {
@@ -47,7 +47,8 @@ func inputsOf(m *models.Model) []tensorInfo {
 	return out
 }
 
-// vocabulary sends the file of what a model says of strings. Its digest is in the key, so that it need not be trusted.
+// vocabulary answers with the file of a model's vocabulary. The client need not trust it, since its digest is in the
+// key.
 func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.named(r.PathValue("model")))
 	file := m.VocabularyFile()
@@ -59,16 +60,18 @@ func (s *Server) vocabulary(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// tensorsOf describes the inputs or outputs of a model.
 func tensorsOf(list []provemodel.Spec) []tensorInfo {
 	return seq.Map(list, func(t provemodel.Spec) tensorInfo { return tensorInfo{t.Name, "FP64", slices.Concat([]int{}, t.Shape)} })
 }
 
+// v2Server answers with the name and version of the server.
 func (s *Server) v2Server(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, map[string]any{"name": "prove-model", "version": provemodel.Version, "extensions": []string{}})
 	return nil
 }
 
-// arraysModel returns the model of a request for arrays.
+// arraysModel returns the model that a request names, if it is one for arrays.
 func (s *Server) arraysModel(r *http.Request) (*models.Model, error) {
 	m, err := s.named(r.PathValue("model"))
 	if err == nil && m.Writes {
@@ -77,6 +80,7 @@ func (s *Server) arraysModel(r *http.Request) (*models.Model, error) {
 	return m, err
 }
 
+// v2Model describes a model.
 func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.arraysModel(r))
 	writeJSON(w, http.StatusOK, map[string]any{
@@ -86,6 +90,7 @@ func (s *Server) v2Model(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// v2Ready says whether a model answers.
 func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.named(r.PathValue("model")))
 	must.OK(s.serving())
@@ -93,7 +98,8 @@ func (s *Server) v2Ready(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// namesOf are the strings that an output stands for, nil if there are none.
+// namesOf returns the strings that the entries of an output stand for: those of its entries, or of its columns; nil if
+// there are none.
 func namesOf(t provemodel.Tensor) map[string][]string {
 	switch {
 	case t.Strings != nil:
@@ -104,6 +110,7 @@ func namesOf(t provemodel.Tensor) map[string][]string {
 	return nil
 }
 
+// infer answers with the outputs of a model on the arrays of the request.
 func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	must.OK(s.serving())
 	m := must.Get(s.arraysModel(r))
@@ -134,7 +141,8 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	type output struct {
 		tensorInfo
 		Data []float64 `json:"data"`
-		// Parameters has "strings", the names that the numbers stand for, or "columns", those of the entries along the last axis.
+		// Parameters has "strings", the strings that the numbers stand for, or "columns", the names of the entries along the
+		// last axis.
 		Parameters map[string][]string `json:"parameters,omitempty"`
 	}
 	var list []output

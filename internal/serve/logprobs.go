@@ -8,20 +8,21 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/models"
 )
 
-// tokenLogprob is a token in the logprobs of a conversation.
+// tokenLogprob is a token with its logprob, in an answer of /v1/chat/completions.
 type tokenLogprob struct {
 	Token   string  `json:"token"`
 	Logprob float64 `json:"logprob"`
-	Bytes   []int   `json:"bytes"` // nil for a token that is a part of a character
+	Bytes   []int   `json:"bytes"` // nil if the token has a part of a character only
 }
 
-// weighedToken is one that was written.
+// weighedToken is a token of the answer, with the likeliest alternatives.
 type weighedToken struct {
 	tokenLogprob
 	Top []tokenLogprob `json:"top_logprobs"`
 }
 
-// chatLogprobs are the logprobs of a conversation's answer, or of a part of it; nil if none are asked for.
+// chatLogprobs returns the member "logprobs" of an answer of /v1/chat/completions, or of a part of one; nil if the
+// request asks for none.
 func chatLogprobs(q *writing, tokens []models.Weighed) any {
 	if q.logprobs == nil {
 		return nil
@@ -45,7 +46,8 @@ func chatLogprobs(q *writing, tokens []models.Weighed) any {
 	return map[string]any{"content": content, "refusal": nil}
 }
 
-// textLogprobs are those of /v1/completions. before is how many characters the answer has before them.
+// textLogprobs returns the member "logprobs" of an answer of /v1/completions, or of a part of one; nil if the request
+// asks for none. before is the number of characters of the answer before this part.
 func textLogprobs(q *writing, tokens []models.Weighed, before int) any {
 	if q.logprobs == nil {
 		return nil
@@ -67,12 +69,13 @@ func textLogprobs(q *writing, tokens []models.Weighed, before int) any {
 	return out
 }
 
-// textOf is the text of a token of the answer.
+// textOf returns the text of a token of the answer.
 func (q *writing) textOf(token int) string {
 	return q.model.TokenText(q.prompt[len(q.prompt)-1:], token)
 }
 
-// asksLogprobs sets how many of the likeliest tokens an answer tells.
+// asksLogprobs sets how many of the likeliest tokens are told with each token of the answer. param is the member of the
+// request that says so.
 func (q *writing) asksLogprobs(param string, top, most int) error {
 	if top < 0 || top > most {
 		return bad(param, "invalid_value", fmt.Errorf("%d of the likeliest tokens are asked for: 0 to %d", top, most))

@@ -15,7 +15,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
-// metrics are what /metrics tells.
+// metrics are the Prometheus metrics of a server, which /metrics shows.
 type metrics struct {
 	handler  http.Handler
 	requests *prometheus.CounterVec
@@ -26,6 +26,8 @@ type metrics struct {
 	texts    *prometheus.HistogramVec
 }
 
+// newMetrics registers the metrics of a server. Two are computed when they are asked for: the number of jobs in the
+// queue, −1 if the store cannot be reached, and the number of answers that are being computed.
 func newMetrics(s *Server) *metrics {
 	r := prometheus.NewRegistry()
 	m := &metrics{
@@ -54,7 +56,7 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// note is what is logged of a request.
+// note collects what the handlers of a request want logged: the owner of the API key, and the id of the proof.
 type note struct {
 	owner string
 	proof string
@@ -62,6 +64,7 @@ type note struct {
 
 type noteKey struct{}
 
+// noteOf returns the note of a request.
 func noteOf(r *http.Request) *note {
 	n, _ := r.Context().Value(noteKey{}).(*note)
 	if n == nil {
@@ -70,7 +73,7 @@ func noteOf(r *http.Request) *note {
 	return n
 }
 
-// observed counts and logs the requests of a route.
+// observed counts, times and logs the requests of a route.
 func (s *Server) observed(pattern string, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, n, rec := time.Now(), &note{}, &recorder{w, http.StatusOK, s.opts.Patience}
@@ -86,14 +89,15 @@ func (s *Server) observed(pattern string, next http.HandlerFunc) http.Handler {
 		s.metrics.seconds.WithLabelValues(pattern).Observe(took.Seconds())
 		level := slog.LevelInfo
 		if rec.status < 400 && r.Method == http.MethodGet {
-			level = slog.LevelDebug // probes and polls
+			level = slog.LevelDebug // probes and polls are frequent
 		}
-		// The pattern, and neither address nor headers: these may hold what is not to be in logs.
+		// This logs the route's pattern. It logs neither the address nor headers, which may hold secrets.
 		s.opts.Log.Log(r.Context(), level, "request", "route", pattern, "status", rec.status, "milliseconds", took.Milliseconds(), "key", n.owner, "proof", n.proof)
 	})
 }
 
-// recorder remembers the status of an answer, and gives the client so long to take each part of it.
+// recorder is a ResponseWriter that remembers the status of an answer, and sets a deadline for each part of the answer
+// that it writes.
 type recorder struct {
 	http.ResponseWriter
 	status   int
@@ -107,7 +111,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// partBytes is of how many bytes a part is that a client has Options.Patience to take.
+// partBytes is the size of a part of an answer. A client has Options.Patience to take each part.
 const partBytes = 64 << 10
 
 // Write implements http.ResponseWriter.
@@ -122,6 +126,7 @@ func (r *recorder) Write(data []byte) (n int, err error) {
 	}
 }
 
+// wait sets the deadline of the next write.
 func (r *recorder) wait() {
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.patience))
 }

@@ -15,20 +15,21 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/request"
 )
 
-// modelInfo is a model as the API lists it.
+// modelInfo describes a model in OpenAI's API.
 type modelInfo struct {
 	ID         string `json:"id"`
 	Object     string `json:"object"`
 	Created    int64  `json:"created"`
 	OwnedBy    string `json:"owned_by"`
 	Commitment string `json:"model_commitment"`
-	// Of language models that write.
+	// The members below are those of language models that write.
 	MaxTokens int    `json:"max_tokens,omitempty"`
 	MaxPrompt int    `json:"max_prompt_tokens,omitempty"`
 	Tokenizer string `json:"tokenizer,omitempty"` // SHA-256 of its file
 	Chat      bool   `json:"chat"`
 }
 
+// infoOf describes a model.
 func infoOf(m *models.Model) *modelInfo {
 	i := &modelInfo{ID: m.Name, Object: "model", Created: m.Committed.Unix(), OwnedBy: "prove-model", Commitment: m.Commitment, MaxTokens: m.MaxTokens, MaxPrompt: m.MaxPrompt, Chat: m.Writes && m.Template != nil}
 	if m.Tokenizer != nil {
@@ -37,18 +38,20 @@ func infoOf(m *models.Model) *modelInfo {
 	return i
 }
 
+// listModels answers with all models.
 func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": seq.Map(s.Models(), infoOf)})
 	return nil
 }
 
+// showModel answers with one model.
 func (s *Server) showModel(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.named(r.PathValue("model")))
 	writeJSON(w, http.StatusOK, infoOf(m))
 	return nil
 }
 
-// tokenizer sends the file of a model's tokenizer. Its digest is in the key, so that it need not be trusted.
+// tokenizer answers with the file of a model's tokenizer. The client need not trust it, since its digest is in the key.
 func (s *Server) tokenizer(w http.ResponseWriter, r *http.Request) error {
 	m := must.Get(s.named(r.PathValue("model")))
 	if m.TokenizerFile == "" {
@@ -60,7 +63,7 @@ func (s *Server) tokenizer(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// named returns the model of a request.
+// named returns the model of a name, or an error for the client.
 func (s *Server) named(name string) (*models.Model, error) {
 	if m := s.model(name); m != nil {
 		return m, nil
@@ -68,10 +71,11 @@ func (s *Server) named(name string) (*models.Model, error) {
 	return nil, &apiError{Status: http.StatusNotFound, Type: invalidRequest, Param: "model", Code: "model_not_found", Message: fmt.Sprintf("there is no model %s: /v1/models lists them", request.Short(name))}
 }
 
-// mostStops is how many stops a request may have, as in OpenAI's API.
+// mostStops is the greatest number of stops of a request, as in OpenAI's API.
 const mostStops = 4
 
-// read reads what both kinds of requests have in common; fields are the others.
+// read reads the members that requests to /v1/chat/completions and /v1/completions have in common. fields has the other
+// members, by name.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object string, fields map[string]any) (_ *writing, err error) {
 	defer must.Catch(&err)
 	must.OK(s.serving())
@@ -105,7 +109,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 	if q.sampling, err = drawing(temperature, topP, topK, given); err != nil {
 		return nil, bad("temperature", "invalid_value", err)
 	}
-	q.alone = q.alone || q.sampling != nil && given == nil // no other answer is drawn with its seed
+	q.alone = q.alone || q.sampling != nil && given == nil // its random seed is that of no other answer, and texts of one proof have one rule
 	if len(stop) > mostStops {
 		return nil, bad("stop", "invalid_value", fmt.Errorf("%d stops: at most %d", len(stop), mostStops))
 	}
@@ -121,12 +125,12 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 	return q, nil
 }
 
-// check refuses a prompt that the model does not take.
+// check checks the prompt, which comes from the member param of the request. err is the error of reading it.
 func (q *writing) check(param string, err error) error {
 	return checkPrompt(q.model, q.prompt, param, err)
 }
 
-// checkPrompt refuses a prompt that a model does not take, or that could not be read.
+// checkPrompt returns an error for the client if a prompt could not be read (err), or if the model does not take it.
 func checkPrompt(m *models.Model, ids []int, param string, err error) error {
 	if err == nil {
 		err = m.CheckPrompt(ids)
@@ -140,13 +144,14 @@ func checkPrompt(m *models.Model, ids []int, param string, err error) error {
 	return nil
 }
 
-// usage counts tokens.
+// usage has the numbers of tokens of a request.
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
 	Total      int `json:"total_tokens"`
 }
 
+// chat answers /v1/chat/completions.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	var messages []request.Message
 	var logprobs bool
@@ -182,6 +187,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// complete answers /v1/completions.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 	var p request.Prompt
 	var top *int
@@ -208,15 +214,16 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 // choice is an answer, or a part of one.
 type choice struct {
 	text   string
-	tokens []models.Weighed // if logprobs are asked for
-	before int              // characters of the answer before it
+	tokens []models.Weighed // empty unless the request asks for logprobs
+	before int              // number of characters of the answer before this part
 	first  bool
-	finish any // why it ends; nil: it goes on
+	finish any // why the answer ends; nil if it goes on
 }
 
-// respond writes the answer to a request, as one body that whole makes of it, or as a stream of chunks that part makes.
+// respond answers a request: with one body, in which whole makes the choice, or with a stream of chunks, in which part
+// makes each choice.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, part, whole func(c *choice) any) error {
-	// body is an answer, or an event of one; of events the last alone has the usage.
+	// body is an answer, or one event of a stream. In a stream only the last event has the usage.
 	type body struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`
@@ -253,7 +260,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *writing, par
 	if err != nil && !e.started {
 		return err
 	}
-	if err != nil { // the status is sent: what is left is an event that says so
+	if err != nil { // the status line is sent already, so the error becomes an event
 		a := asAPI(err)
 		if a.cause != nil && r.Context().Err() == nil {
 			s.opts.Log.Error("answer failed", "error", a.cause)

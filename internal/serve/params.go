@@ -11,20 +11,22 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/request"
 )
 
+// asTimeout says whether an error is that of a connection which took too long, and stores it in to.
 func asTimeout(err error, to *net.Error) bool { return errors.As(err, to) && (*to).Timeout() }
 
-// neutral are parameters of OpenAI's API that have one value here: what they have there when they are left out.
+// neutral has parameters of OpenAI's API that this server does not implement, with the values that it accepts all the
+// same: those that have the same effect as leaving the parameter out.
 var neutral = map[string][]string{
 	"n": {"1"}, "best_of": {"1"}, "echo": {"false"}, "frequency_penalty": {"0", "0.0"}, "presence_penalty": {"0", "0.0"},
 	"logit_bias": {"{}"}, "tools": {"[]"}, "store": {"false"}, "suffix": {`""`}, "service_tier": {`"auto"`, `"default"`},
 	"response_format": {`{"type":"text"}`}, "tool_choice": {`"none"`}, "parallel_tool_calls": {"true", "false"}, "modalities": {`["text"]`},
 }
 
-// passed are parameters that say nothing of the answer.
+// passed are parameters of OpenAI's API that do not change the answer; they are ignored.
 var passed = []string{"user", "metadata", "safety_identifier", "prompt_cache_key"}
 
-// parameters reads the members of a request into fields of a struct by their names, and refuses all others by name, so that nobody takes
-// an answer for what it is not.
+// parameters reads the members of a request's JSON object into fields, by their names. It refuses every member that it does not know, so
+// that nobody believes it had an effect.
 func parameters(data []byte, fields map[string]any) error {
 	var members map[string]json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -54,7 +56,7 @@ func parameters(data []byte, fields map[string]any) error {
 	return nil
 }
 
-// wanted says what a member should be, without Go's types.
+// wanted says what is wrong with a member, without names of Go's types.
 func wanted(err error) string {
 	var e *json.UnmarshalTypeError
 	if errors.As(err, &e) {

@@ -13,7 +13,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
-// record returns what is known of the proof that a request names, if it is the asker's.
+// record returns the record of the proof that a request names, if its owner is the one who asks.
 func (s *Server) record(r *http.Request) (_ *queue.Record, err error) {
 	defer must.Catch(&err)
 	rec := must.Get(s.queue.Record(r.Context(), r.PathValue("id")))
@@ -23,13 +23,14 @@ func (s *Server) record(r *http.Request) (_ *queue.Record, err error) {
 	return rec, nil
 }
 
+// proof answers with the record of a proof.
 func (s *Server) proof(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	writeJSON(w, http.StatusOK, rec)
 	return nil
 }
 
-// prove has an answer proved that was not, or whose proof failed.
+// prove queues a job that nobody has asked to prove before, or whose proof failed.
 func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	must.OK(s.admit(r.Context()))
@@ -41,6 +42,7 @@ func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// proofFile answers with the proof itself, or with the state of its record while there is none.
 func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	switch rec.State {
@@ -69,20 +71,21 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 		n, err := file.Read(part)
 		if n > 0 {
 			if _, err := w.Write(part[:n]); err != nil {
-				return nil // the client is away, or too slow
+				return nil // the client is gone, or too slow
 			}
 		}
 		if err == io.EOF {
 			return nil
 		}
-		if err != nil { // the length that was said is not reached, which tells the client
+		if err != nil { // the client notices that the answer is shorter than its Content-Length
 			s.opts.Log.Error("a proof cannot be read", "proof", rec.ID, "error", err)
 			panic(http.ErrAbortHandler)
 		}
 	}
 }
 
-// placed signs a receipt of this server again that names the place of its text in a proof of several; another one comes back as it is.
+// placed answers a receipt of this server with the same receipt, signed again, to which it adds the place of its text
+// in a proof of several texts. If the text is proved by itself the receipt does not change.
 func (s *Server) placed(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	body := must.Get(s.body(w, r))
@@ -104,7 +107,8 @@ func (s *Server) placed(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// proofEvents streams what becomes of a proof: an event "proof" with the record as often as it changes, and "progress" in between.
+// proofEvents streams the progress of a proof: an event "proof" with the record whenever that changes, and events
+// "progress" in between.
 func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
 	rec := must.Get(s.record(r))
 	ctx, cancel := context.WithCancel(r.Context())
@@ -131,6 +135,7 @@ func (s *Server) proofEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// key answers with the verification key of a commitment.
 func (s *Server) key(w http.ResponseWriter, r *http.Request) error {
 	file := must.Get(s.queue.Key(r.Context(), r.PathValue("commitment")))
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -139,16 +144,19 @@ func (s *Server) key(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// receiptKey answers with the public key that receipts are verified with.
 func (s *Server) receiptKey(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, map[string]any{"algorithm": "Ed25519", "public_key": s.PublicKey()})
 	return nil
 }
 
+// live says that the process answers.
 func (s *Server) live(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"live": true})
 }
 
-// readyz says whether requests are answered: the models are committed to, the store can be reached, and the server is not about to end.
+// readyz says whether requests are answered: all models are committed to, the store can be reached, and the server is
+// not shutting down.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if err := s.serving(); err != nil {
 		fail(w, asAPI(err))

@@ -27,10 +27,11 @@ const (
 	headerTime  = 10 * time.Second
 	idleTime    = 2 * time.Minute
 	headerBytes = 32 << 10
-	drainTime   = 30 * time.Second // that answers which have begun have to end in
+	drainTime   = 30 * time.Second // for answers that have begun when the server is told to end
 )
 
-// Listen answers requests until the context ends, and then lets those that have begun end. certificate and key are files of TLS; "": none.
+// Listen answers requests until the context ends, and then waits for those that have begun. certificate and key are
+// files for TLS; "" is none.
 func (s *Server) Listen(ctx context.Context, l net.Listener, certificate, key string) error {
 	h := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: min(headerTime, s.opts.Patience), IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
@@ -59,7 +60,7 @@ func (s *Server) Listen(ctx context.Context, l net.Listener, certificate, key st
 	return nil
 }
 
-// Check verifies proofs that workers leave, and tells the webhook, until the context ends.
+// Check verifies the proofs that workers leave, and calls the webhook, until the context ends.
 func (s *Server) Check(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -74,7 +75,7 @@ func (s *Server) Check(ctx context.Context) error {
 	return group.Wait()
 }
 
-// verify holds a proof against its job and the key of its model.
+// verify checks that a proof is valid under the key of its job's model, and is about the job.
 func (s *Server) verify(ctx context.Context, j *queue.Job, file []byte) (err error) {
 	defer must.Catch(&err)
 	data := must.GetAs(s.queue.Key(ctx, j.Commitment))("the key")
@@ -85,6 +86,7 @@ func (s *Server) verify(ctx context.Context, j *queue.Job, file []byte) (err err
 	return models.VerifyJob(key, j, file)
 }
 
+// done logs and counts a job that has ended.
 func (s *Server) done(r *queue.Record) {
 	if r.Texts > 0 {
 		s.opts.Log.Warn("several answers could not be proved together, and are proved by themselves", "proof", r.ID, "model", r.Model, "texts", r.Texts, "error", r.Error, "faults", r.Faults)
@@ -95,12 +97,12 @@ func (s *Server) done(r *queue.Record) {
 		switch {
 		case r.Joint == nil:
 			s.metrics.texts.WithLabelValues(r.Model).Observe(1)
-		case r.Joint.TextID == 1: // so that each proof counts once
+		case r.Joint.TextID == 1: // counts each proof of several texts once
 			s.metrics.texts.WithLabelValues(r.Model).Observe(float64(r.Joint.Texts))
 		}
 	}
 	if r.State == queue.Proved {
-		s.metrics.proving.WithLabelValues(r.Model).Observe(max(0, r.Updated.Sub(r.Created).Seconds())) // of clocks that need not agree
+		s.metrics.proving.WithLabelValues(r.Model).Observe(max(0, r.Updated.Sub(r.Created).Seconds())) // 0 if the clocks of two machines disagree
 	}
 	level := slog.LevelInfo
 	if r.State == queue.Failed || len(r.Faults) > 0 {
@@ -109,7 +111,8 @@ func (s *Server) done(r *queue.Record) {
 	s.opts.Log.Log(context.Background(), level, "proof", "proof", r.ID, "state", r.State, "model", r.Model, "bytes", r.Bytes, "worker", r.Worker, "error", r.Error, "faults", r.Faults)
 }
 
-// post tells the webhook of a proof. The body is signed as receipts are, in the header Prove-Model-Signature.
+// post sends the record of a proof to the webhook. The body is signed with the key of receipts, in the header
+// Prove-Model-Signature.
 func (s *Server) post(ctx context.Context, r *queue.Record) (err error) {
 	defer must.Catch(&err)
 	data := must.Get(json.Marshal(r))
@@ -120,7 +123,7 @@ func (s *Server) post(ctx context.Context, r *queue.Record) (err error) {
 	req.Header.Set("Prove-Model-Signature", base64.StdEncoding.EncodeToString(ed25519.Sign(s.signing, append([]byte("prove-model webhook\n"), data...))))
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		s.opts.Log.Warn("the webhook cannot be reached", "proof", r.ID) // and not its address, which may hold a secret
+		s.opts.Log.Warn("the webhook cannot be reached", "proof", r.ID) // not its address, which may hold a secret
 		return err
 	}
 	defer resp.Body.Close()
@@ -132,8 +135,8 @@ func (s *Server) post(ctx context.Context, r *queue.Record) (err error) {
 	return nil
 }
 
-// Work proves the jobs of models, so many at once, until the context ends; of those that servers have said may be proved together, up to
-// batch in one proof. name is for people.
+// Work proves the jobs of the given models until the context ends. It makes so many proofs at once, and puts up to `batch` texts into
+// one proof, if the servers have said that these may be proved together. name is the worker's name in records and logs.
 func Work(ctx context.Context, q *queue.Queue, list []*models.Model, workers, batch int, name string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range workers {

@@ -1,8 +1,9 @@
-// Package serve answers requests over HTTP with the models that it has committed to, and proves the answers. It speaks the API of OpenAI
-// for language models and the Open Inference Protocol for others. Every answer names the proof that is made of it; what was answered is in
-// a store (package queue) before the answer says so, and is proved even if the process ends.
+// Package serve answers requests over HTTP with the models that it has committed to, and proves the answers. It speaks OpenAI's API for
+// language models and the Open Inference Protocol for other models. Every answer names its proof. What has to be proved is on disk
+// (package queue) before the answer is sent, and is proved even if the process is killed.
 //
-// A handler turns a request into a job and an answer; workers, which may be other processes, prove jobs. docs/serve.md describes the API.
+// A handler turns a request into an answer and a job. Workers, which may be other processes, prove the jobs. docs/serve.md describes the
+// API.
 package serve
 
 import (
@@ -23,51 +24,54 @@ import (
 
 // Options say how a server behaves.
 type Options struct {
-	// Prove is the share of answers that are proved at once, 0 to 1. The others are kept, and proved when somebody asks for it.
+	// Prove is the share of answers that are proved at once, from 0 to 1. The others are stored, and proved if somebody
+	// asks for it.
 	Prove float64
-	// Keys are those that requests must have; nil: everybody may ask.
+	// Keys are the API keys of which requests must have one; nil: everybody may ask.
 	Keys *Keys
-	// Local says that the server listens on the loopback alone: requests must then be addressed to it, which those of other sites that a
-	// browser has open are not.
+	// Local says that only this machine reaches the server. Requests must then be addressed to localhost, so that web pages of other
+	// sites cannot make a browser send requests here.
 	Local bool
-	// Shared says with whose answers one may be proved together (receipt.SharedKey, receipt.SharedAll); "": each is proved by itself.
+	// Shared says which answers may be proved together: those of one API key (receipt.SharedKey) or of everybody
+	// (receipt.SharedAll); "": each is proved by itself.
 	Shared string
-	// Rate is the most requests a minute of a key, or of an address where there are no keys; 0: any number.
+	// Rate is the greatest number of requests a minute of an API key, or of an address if there are no keys; 0: any
+	// number.
 	Rate float64
-	// MaxBody is the most bytes of a request.
+	// MaxBody is the greatest size of a request in bytes.
 	MaxBody int64
-	// MaxQueue is how many jobs may wait for their proofs: more answers are refused.
+	// MaxQueue is how many jobs may wait for their proofs. While there are more, requests are refused.
 	MaxQueue int
-	// Parallel is how many answers are computed at once. Some hundred others wait.
+	// Parallel is how many answers are computed at once. Up to mostWaiting other requests wait.
 	Parallel int
-	// Webhook is where records of proofs are posted when they are done; "": nowhere.
+	// Webhook is the URL to which the record of each proof is posted when the proof is done; "": none.
 	Webhook string
-	// Patience is how long a client may take to send a request, and to take a part of an answer; 0 is half a minute. The store and the
-	// webhook have as long.
+	// Patience is how long a client may take to send a request, and to take each part of an answer (partBytes); 0 is half a minute. It
+	// also limits calls of the store and of the webhook.
 	Patience time.Duration
 	Log      *slog.Logger
 }
 
-// Server answers requests. Its handlers may be called before models are there, and say so.
+// Server answers requests. Its handlers may be called before the models are ready; they then answer with an error.
 type Server struct {
 	opts    Options
 	queue   *queue.Queue
 	signing ed25519.PrivateKey
 	metrics *metrics
 	limits  *limits
-	slots   chan struct{} // of answers that are computed
+	slots   chan struct{} // holds an element for each answer that is being computed
 	waiting atomic.Int64  // requests that wait for a slot
 
 	mu     sync.RWMutex
 	models []*models.Model
-	today  *queue.Coin // the one that was tossed last
+	today  *queue.Coin // the coin that was tossed last
 
 	ready    atomic.Bool
 	draining atomic.Bool
-	ended    chan struct{} // closed when streams should end
+	ended    chan struct{} // closed when streams of events are to end
 }
 
-// New makes a server. Models are added with Add, and Ready says that these are all.
+// New makes a server. Add adds models, and Ready says that all have been added.
 func New(q *queue.Queue, signing ed25519.PrivateKey, opts Options) *Server {
 	opts.Patience = cmp.Or(opts.Patience, patience)
 	s := &Server{opts: opts, queue: q, signing: signing, limits: newLimits(opts.Rate), slots: make(chan struct{}, max(1, opts.Parallel)), ended: make(chan struct{})}
@@ -75,7 +79,7 @@ func New(q *queue.Queue, signing ed25519.PrivateKey, opts Options) *Server {
 	return s
 }
 
-// Add puts a committed model into the server, and its key into the store.
+// Add adds a committed model to the server, and puts its key into the store.
 func (s *Server) Add(ctx context.Context, m *models.Model) error {
 	if err := s.queue.Announce(ctx, m.Commitment, m.KeyFile()); err != nil {
 		return err
@@ -86,10 +90,10 @@ func (s *Server) Add(ctx context.Context, m *models.Model) error {
 	return nil
 }
 
-// Ready says that all models are there.
+// Ready says that all models have been added.
 func (s *Server) Ready() { s.ready.Store(true) }
 
-// Drain has the server say that it takes no more requests, and ends streams of events.
+// Drain makes the server refuse new requests for models, and ends streams of events.
 func (s *Server) Drain() {
 	if !s.draining.Swap(true) {
 		close(s.ended)
@@ -113,12 +117,13 @@ func (s *Server) model(name string) *models.Model {
 	return nil
 }
 
-// PublicKey is what receipts are verified with, in base64.
+// PublicKey returns the key that receipts are verified with, in base64.
 func (s *Server) PublicKey() string {
 	return base64.StdEncoding.EncodeToString(s.signing.Public().(ed25519.PublicKey))
 }
 
-// slot waits until an answer may be computed. It fails if too many wait already, for that or to be proved.
+// slot waits until an answer may be computed; release frees the slot. It fails if too many requests wait already, or
+// too many jobs for their proofs.
 func (s *Server) slot(ctx context.Context) (release func(), err error) {
 	if err := s.admit(ctx); err != nil {
 		return nil, err
@@ -136,7 +141,7 @@ func (s *Server) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// admit refuses an answer whose proof would have to wait behind too many.
+// admit returns an error if MaxQueue jobs or more wait for their proofs.
 func (s *Server) admit(ctx context.Context) error {
 	n, err := s.queue.Waiting(ctx)
 	if err != nil {
@@ -148,7 +153,7 @@ func (s *Server) admit(ctx context.Context) error {
 	return nil
 }
 
-// Handler returns the routes.
+// Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	open := func(pattern string, h http.HandlerFunc) { mux.Handle(pattern, s.observed(pattern, h)) }
@@ -188,7 +193,7 @@ func (s *Server) Handler() http.Handler {
 	}))
 	mux.Handle("/", unknown)
 	return s.local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodConnect { // whose address has no path
+		if r.Method == http.MethodConnect { // its address has no path for the mux
 			unknown.ServeHTTP(w, r)
 			return
 		}
@@ -196,8 +201,8 @@ func (s *Server) Handler() http.Handler {
 	}))
 }
 
-// mostWaiting is how many requests may wait to be answered.
+// mostWaiting is how many requests may wait for a slot.
 const mostWaiting = 512
 
-// patience is Options.Patience where nothing is said.
+// patience is the default of Options.Patience.
 const patience = 30 * time.Second

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// events writes progress for programs, an object a line: a phase with how much of it
-// is done, a Phase when it is over, and warnings. A nil *events writes nothing.
+// events writes progress for programs, as one JSON object a line: progress of a phase,
+// a Phase when it is over, and warnings. A nil *events writes nothing.
 type events struct {
 	w    io.Writer
-	last time.Time // that progress was written
+	last time.Time // when progress was last written
 }
 
-// NewEvents returns Phases that writes events on w.
+// NewEvents returns Phases that write JSON objects to w.
 func NewEvents(w io.Writer) *Phases { return &Phases{events: &events{w: w}, start: time.Now()} }
 
-// often is how often progress is worth a line.
+// often is the least time between two lines of progress.
 const often = 100 * time.Millisecond
 
-// progress writes that a phase begins, or how far it is if that was not said just now.
+// progress writes the progress of a phase. It skips progress less than `often` after the last line, but never the
+// beginning of a phase (done = 0).
 func (e *events) progress(phase string, done, total int) {
 	if e == nil || done > 0 && time.Since(e.last) < often {
 		return
@@ -28,6 +29,7 @@ func (e *events) progress(phase string, done, total int) {
 	e.write(map[string]any{"name": phase, "done": done, "total": total})
 }
 
+// write writes a value as one line of JSON.
 func (e *events) write(event any) {
 	if e == nil {
 		return

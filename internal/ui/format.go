@@ -11,8 +11,8 @@ import (
 	"github.com/prove-model/prove-model/internal/seq"
 )
 
-// Bytes returns n in the largest unit that leaves it at least 1, in powers of
-// 1000.
+// Bytes writes a number of bytes in the largest unit of B, KB, MB and GB, powers of
+// 1000, in which it is at least 1.
 func Bytes(n int64) string {
 	switch {
 	case n >= 1e9:
@@ -32,11 +32,12 @@ func JSON(w io.Writer, v any) (err error) {
 	return indent(w, escapeJSON(b))
 }
 
-// indentPart is how many bytes are written at a time.
+// indentPart is about how many bytes indent writes at a time.
 const indentPart = 1 << 16
 
-// indent writes json.Indent, by two spaces, of what json.Marshal gives, and a line's end: a list
-// of a million logits is written as it is indented.
+// indent writes b, which json.Marshal gave, indented by two spaces as json.Indent would, and
+// ends the line. It writes in parts, so that a list of a million logits is not held in memory
+// twice.
 func indent(w io.Writer, b []byte) error {
 	out, line := make([]byte, 0, 2*indentPart), []byte{'\n'}
 	for i := 0; i < len(b); i++ {
@@ -83,31 +84,32 @@ func indent(w io.Writer, b []byte) error {
 	return err
 }
 
-// structural are the bytes that end a number or a name such as null.
+// structural says which bytes end a number or a name such as null.
 var structural = [256]bool{',': true, ']': true, '}': true}
 
-// Cells are those of a row, as fmt.Sprintf gives them with a tab between two, of which texts are made printable.
+// Cells returns the cells of a table's row: fmt.Sprintf of the arguments, split at tabs. Strings among the arguments
+// are made printable first.
 func Cells(format string, args ...any) []string {
 	return strings.Split(fmt.Sprintf(format, printable(args)...), "\t")
 }
 
-// Table writes rows in aligned columns under a header, in printable characters.
+// Table writes a header and rows in aligned columns. Cells are made printable.
 func Table(w io.Writer, header []string, rows [][]string) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
 		cells := seq.Map(row, Printable)
 		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
-	_ = tw.Flush() // the writer remembers errors (program.Run)
+	_ = tw.Flush() // w remembers errors (program.Run)
 }
 
-// Line writes a line of a result: what it is about, in a column of its own, and the rest as fmt.Sprintf gives it, with texts in
-// printable characters.
+// Line writes a line of a result: a label in a column of its own, followed by fmt.Sprintf of the arguments. Strings among the
+// arguments are made printable.
 func Line(w io.Writer, what, format string, args ...any) {
 	fmt.Fprintf(w, "%-11s %s\n", what, fmt.Sprintf(format, printable(args)...))
 }
 
-// printable are arguments of fmt.Sprintf with texts in printable characters.
+// printable makes the strings among arguments of fmt.Sprintf printable.
 func printable(args []any) []any {
 	for i, a := range args {
 		if text, ok := a.(string); ok {
@@ -117,7 +119,7 @@ func printable(args []any) []any {
 	return args
 }
 
-// LineIf is Line where there is something to say.
+// LineIf writes a Line if `there` is set.
 func LineIf(there bool, w io.Writer, what, format string, args ...any) {
 	if there {
 		Line(w, what, format, args...)

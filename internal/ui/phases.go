@@ -1,5 +1,5 @@
-// Package ui is what the command shows of long work: the phases with their
-// times and progress, warnings and tables.
+// Package ui shows long work to users: phases with their times and progress, warnings
+// and tables.
 package ui
 
 import (
@@ -19,36 +19,36 @@ import (
 type Phase struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
-	// CPU is processor time on all cores together: on a machine with other
-	// work it says more than Seconds.
+	// CPU is processor time of all cores together. On a machine with other work it says
+	// more than Seconds.
 	CPU float64 `json:"cpu_seconds"`
-	// Peak is the most memory that the process has had when the phase ended, 0 where
-	// the system does not say.
+	// Peak is the largest resident size, in bytes, that the process had up to the end of
+	// the phase; 0 where the system does not say.
 	Peak int64 `json:"peak_memory_bytes"`
 }
 
-// Phases measures the parts of the work and shows them as they go: as progress
-// bars on a terminal, as a line each otherwise, or not at all. It is an observer
-// of the library. Its methods may be called from several goroutines.
+// Phases measures the phases of the work and shows their progress: as progress bars on
+// a terminal, as a line for each phase elsewhere, or not at all. It implements
+// provemodel.Observer. Several goroutines may use it at once.
 type Phases struct {
 	mu     sync.Mutex
-	w      io.Writer // nil: quiet
-	warns  io.Writer // nil: nowhere
+	w      io.Writer // nil: phases are not shown
+	warns  io.Writer // nil: warnings are not shown
 	warned map[string]bool
 	bars   bool
-	events *events // for programs, in place of w
+	events *events // progress for programs, instead of w
 	bar    *progressbar.ProgressBar
 	done   []Phase
 
 	start time.Time
 
-	name  string // of the running phase; empty: none
+	name  string // of the running phase; "" if there is none
 	began time.Time
-	cpu   time.Duration // of the process when it began
+	cpu   time.Duration // processor time of the process when the phase began
 }
 
-// NewPhases returns Phases that shows itself on w, usually standard error; quiet leaves
-// warnings alone.
+// NewPhases returns Phases that show themselves on w, usually standard error. If quiet
+// is set they show warnings only.
 func NewPhases(w io.Writer, quiet bool) *Phases {
 	if quiet {
 		return &Phases{warns: w, start: time.Now()}
@@ -57,7 +57,7 @@ func NewPhases(w io.Writer, quiet bool) *Phases {
 	return &Phases{w: w, warns: w, bars: ok && term.IsTerminal(int(f.Fd())), start: time.Now()}
 }
 
-// Began returns when the phases were made: at the start of the command.
+// Began returns when the Phases were made, which is when the command started.
 func (p *Phases) Began() time.Time { return p.start }
 
 // Begin begins a phase.
@@ -79,7 +79,7 @@ func (p *Phases) Begin(name provemodel.Phase) {
 		progressbar.OptionSetPredictTime(false))
 }
 
-// Progress says how much of the running phase is done, in any unit.
+// Progress says that `done` of `total` units of the running phase are done.
 func (p *Phases) Progress(done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *Phases) Progress(done, total int) {
 	p.bar.Set(min(done, total-1))
 }
 
-// End ends the running phase; one that failed is not listed.
+// End ends the running phase. A phase that failed is not listed by All.
 func (p *Phases) End(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +124,7 @@ func (p *Phases) All() []Phase {
 	return append([]Phase(nil), p.done...)
 }
 
-// Warn writes a warning, once however often there is cause for it.
+// Warn writes a warning. Equal warnings are written once.
 func (p *Phases) Warn(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns s with everything escaped, as in Go, that does not print
-// as itself: names come from files of others, and an escape sequence in one
-// could paint over a verdict.
+// Printable returns s with all characters that do not print as themselves escaped, as
+// in Go. Names come from files of other people, and an escape sequence in a name could
+// overwrite a verdict on the terminal.
 func Printable(s string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, unprintable) < 0 {
 		return s
@@ -31,7 +31,7 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// PrintableLines is Printable for text of several lines.
+// PrintableLines does for a text of several lines what Printable does for one.
 func PrintableLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -40,15 +40,15 @@ func PrintableLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// unprintable holds for control characters, spaces other than ' ', and the
-// invisible characters that turn the direction of text.
+// unprintable holds for control characters, for spaces other than ' ', and for
+// invisible characters that change the direction of text.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// escapeJSON does for JSON, in which only strings have such characters, what
-// Printable does for text.
+// escapeJSON escapes the characters of a JSON text that Printable would escape. In JSON
+// they occur in strings only.
 func escapeJSON(b []byte) []byte {
 	if !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x7f }) {
-		return b // others below that are in no string of JSON
+		return b // unprintable characters below 0x7f are escaped in JSON's strings already
 	}
 	out := make([]byte, 0, len(b))
 	for _, r := range string(b) {

@@ -15,7 +15,8 @@ import (
 // PeakMemory returns the largest resident size of this process so far, in
 // bytes, or 0 where the system does not say.
 func PeakMemory() int64 {
-	// What Linux's rusage says begins with what the process that started this one had.
+	// On Linux the maximum that getrusage gives starts from that of the process that started this one, so VmHWM is used
+	// instead.
 	if peak := highWater(); peak > 0 {
 		return peak
 	}
@@ -29,7 +30,7 @@ func PeakMemory() int64 {
 	return int64(r.Maxrss) << 10
 }
 
-// highWater is VmHWM of /proc/self/status in bytes, 0 where there is none.
+// highWater returns VmHWM of /proc/self/status in bytes, 0 where there is none.
 func highWater() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -7,35 +7,35 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 )
 
-// ErrInjected is returned by the operation that a Faulty lets fail.
+// ErrInjected is the error of the operations that a Faulty makes fail.
 var ErrInjected = fmt.Errorf("%w: injected", kernels.ErrMemory)
 
-// Faulty is a device on which an allocation fails, or some. It also counts.
+// Faulty is a device on which one allocation fails, or several. It also counts allocations and their bytes.
 type Faulty struct {
 	kernels.Device
 	mu     sync.Mutex
-	failAt int // the number of allocations that still succeed; negative: all
-	every  int // after how many more another one fails; 0: none
+	failAt int // how many allocations succeed before the next failure; negative: all
+	every  int // after a failure, the number of the next allocation that fails, from there; 0: none
 	allocs int
 	failed int
 	live   map[kernels.Ptr]int
-	bytes  int // in live
+	bytes  int // sum over live
 	peak   int
 }
 
-// NewFaulty returns d with the allocation after the next n failing, all those
-// after that one succeeding again. A negative n lets none fail.
+// NewFaulty returns a device on d whose first n allocations succeed and whose next one
+// fails; all later ones succeed. If n is negative none fails.
 func NewFaulty(d kernels.Device, n int) *Faulty {
 	return &Faulty{Device: d, failAt: n, live: map[kernels.Ptr]int{}}
 }
 
-// Every has each n-th allocation after the one that fails do so as well. It returns f.
+// Every makes each n-th allocation after the first failing one fail too. It returns f.
 func (f *Faulty) Every(n int) *Faulty {
 	f.every = n
 	return f
 }
 
-// read returns a number that a lock guards.
+// read returns a number that is guarded by a lock.
 func read(mu *sync.Mutex, v *int) int {
 	mu.Lock()
 	defer mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 )
 
-// Streams is a device with several queues that has a memory of its own size on another
-// one. Its queues are as unlike one another as they may be: what is enqueued is not done
-// before that queue is waited for. So code that uses memory in one queue that another
-// has yet to write, or that it has freed already, does not get away with it.
+// Streams is a device with several queues, and a memory of its own size, on top of
+// another device. Its queues differ from one another as much as they may: operations of
+// a queue are not done before that queue is waited for. So tests fail if code uses
+// memory in one queue that another queue has yet to write, or has freed already.
 type Streams struct {
 	on    *streams
 	queue *queue
@@ -24,7 +24,7 @@ var (
 	_ kernels.Peer        = (*Streams)(nil)
 )
 
-// streams is what the queues share.
+// streams has what the queues share.
 type streams struct {
 	device   kernels.Device
 	capacity int
@@ -33,27 +33,27 @@ type streams struct {
 
 	mu      sync.Mutex
 	sizes   map[kernels.Ptr]int
-	reads   map[kernels.Ptr]int // copies to other queues that are yet to be done, by the memory that they read
+	reads   map[kernels.Ptr]int // numbers of copies to other queues that have not been done, by the allocation that they read
 	live    int
 	ops     int
 	copied  int
 	streams map[int]*Streams
 }
 
-// queue is one of them.
+// queue is the state of one queue.
 type queue struct {
 	mu      sync.Mutex
 	pending []pending
-	failed  bool  // the last wait
-	done    int   // operations that are not pending any more
-	err     error // of what was enqueued, until it is told
+	failed  bool  // whether the last Sync failed
+	done    int   // number of operations that have been done or dropped
+	err     error // of an operation that was done; a later call returns it
 }
 
-// doing are locks by the device beneath. One is held while queues are emptied: a queue may
-// have others emptied as far as it waits for them.
+// doing has a lock for each device beneath, which is held while queues are emptied. While
+// one queue is emptied it may empty others, as far as it waits for them.
 var doing sync.Map
 
-// do holds the lock while f empties queues.
+// do holds the lock while it runs f, which empties queues.
 func (s *streams) do(f func()) {
 	lock, _ := doing.LoadOrStore(s.device, new(sync.Mutex))
 	mu := lock.(*sync.Mutex)
@@ -62,15 +62,16 @@ func (s *streams) do(f func()) {
 	f()
 }
 
-// pending is an operation to be done, or memory to be freed.
+// pending is an operation that has not been done, or memory that has not been freed.
 type pending struct {
 	do   func() error
-	drop func() // it will not be done
+	drop func() // called instead of do if the operation is dropped
 	free kernels.Ptr
 }
 
-// NewStreams returns a device of so many bytes on d. fault, if set, is asked before every
-// operation, whose number it is told, from 1 on: its error is the operation's.
+// NewStreams returns a device with so many bytes of memory on d. fault, unless nil, is
+// called before every operation, with its name and its number, counted from 1; if it
+// returns an error, that is the operation's.
 func NewStreams(d kernels.Device, capacity int, fault func(op string, n int) error) *Streams {
 	s := &streams{device: d, capacity: capacity, fault: fault, sizes: map[kernels.Ptr]int{}, reads: map[kernels.Ptr]int{}, streams: map[int]*Streams{}}
 	first := &Streams{s, &queue{}}
@@ -78,7 +79,7 @@ func NewStreams(d kernels.Device, capacity int, fault func(op string, n int) err
 	return first
 }
 
-// Alone has the device reach no other one, and no other one reach it.
+// Alone makes the device unable to reach others, and others unable to reach it.
 func (s *Streams) Alone() { s.on.alone = true }
 
 // Copied returns the bytes that came from other devices directly.
@@ -119,7 +120,7 @@ func (s *Streams) ask(op string) error {
 // later enqueues an operation.
 func (s *Streams) later(op string, f func() error) error { return s.laterOr(op, func() {}, f) }
 
-// laterOr is later of an operation that may be dropped (abandon).
+// laterOr enqueues an operation; drop is called if it is dropped (abandon).
 func (s *Streams) laterOr(op string, drop func(), f func() error) error {
 	if err := s.ask(op); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (s *Streams) laterOr(op string, drop func(), f func() error) error {
 	return nil
 }
 
-// wait does all that is enqueued.
+// wait does all operations in the queue.
 func (s *Streams) wait() error {
 	q := s.queue
 	s.on.do(func() { s.empty(q.end()) })
@@ -145,15 +146,15 @@ func (s *Streams) wait() error {
 	return err
 }
 
-// end returns the number of operations that were ever enqueued.
+// end returns the number of operations that were enqueued so far.
 func (q *queue) end() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.done + len(q.pending)
 }
 
-// empty does what is enqueued until so many operations of the queue are done. The caller
-// is in do.
+// empty does operations in the queue until `until` of its operations, counted from the
+// first ever, are done. It is called within do.
 func (s *Streams) empty(until int) {
 	q := s.queue
 	for {
@@ -178,7 +179,7 @@ func (s *Streams) empty(until int) {
 	}
 }
 
-// peer returns another device that this one reaches, nil if it does not.
+// peer returns another device if this one can reach it, else nil.
 func (s *Streams) peer(other kernels.Device) *Streams {
 	o, ok := kernels.Base(other).(*Streams)
 	if !ok || o.on != s.on && (o.on.alone || s.on.alone || o.on.device != s.on.device) {
@@ -187,8 +188,8 @@ func (s *Streams) peer(other kernels.Device) *Streams {
 	return o
 }
 
-// After is described at kernels.Peer. The other queue is emptied, as far as it is now, when
-// this one comes to it.
+// After is described at kernels.Peer. When this queue comes to the operation, it does those
+// operations of the other queue that are in it now.
 func (s *Streams) After(other kernels.Device) error {
 	o := s.peer(other)
 	if o == nil {
@@ -232,7 +233,8 @@ func (s *Streams) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Pt
 	return err
 }
 
-// crosses says whether bytes from src on begin in an allocation and go beyond it, which a GPU's driver refuses to copy.
+// crosses says whether a range of bytes begins in an allocation and reaches beyond its end. A GPU's driver refuses to
+// copy such a range.
 func (s *streams) crosses(src kernels.Ptr, bytes int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +242,8 @@ func (s *streams) crosses(src kernels.Ptr, bytes int) bool {
 	return end != 0 && src.Offset(bytes, 1) > end
 }
 
-// around returns where the allocation begins and ends that an address is in; 0 if it is another device's. The caller holds the lock.
+// around returns the begin and the end of the allocation that contains an address; 0 if it is another device's. The
+// caller holds the lock.
 func (s *streams) around(at kernels.Ptr) (begin, end kernels.Ptr) {
 	for p, size := range s.sizes {
 		if p <= at && at < p.Offset(size, 1) {
@@ -250,12 +253,12 @@ func (s *streams) around(at kernels.Ptr) (begin, end kernels.Ptr) {
 	return 0, 0
 }
 
-// reading notes that a copy to another queue is to read memory, until done is called.
+// reading records that a copy to another queue will read memory, until done is called.
 func (s *streams) reading(src kernels.Ptr) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, _ := s.around(src)
-	s.reads[p]++ // of 0, where it is another device's, to no effect
+	s.reads[p]++ // p is 0 for memory of another device, which has no effect
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -263,9 +266,9 @@ func (s *streams) reading(src kernels.Ptr) (done func()) {
 	}
 }
 
-// Drain frees what all queues hold to be freed, whatever the fault, on the device beneath.
-// Work that nobody has waited for is not done any more: what it reads may be freed in
-// another queue.
+// Drain frees, on the device beneath, all memory that the queues have been asked to free.
+// Operations that nobody has waited for are dropped, since another queue may have freed
+// what they read.
 func (s *Streams) Drain() {
 	s.on.do(func() {
 		s.on.mu.Lock()
@@ -283,8 +286,8 @@ func (s *Streams) Drain() {
 	})
 }
 
-// abandon drops the pending operations of a queue, except for frees. It stands for a lost device: after two waits in a
-// row have failed, nothing runs there any more.
+// abandon drops the pending operations of a queue, except for frees. It stands for a lost device, on which nothing
+// runs any more: Sync calls it when it fails for the second time in a row.
 func (s *Streams) abandon() {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
@@ -297,10 +300,10 @@ func (s *Streams) abandon() {
 	})
 }
 
-// Name is described at kernels.Device, as the others are.
+// Name is described at kernels.Device, as the following methods are.
 func (s *Streams) Name() string { return s.on.device.Name() }
 
-// Multiprocessors is that of the device beneath.
+// Multiprocessors returns the number of the device beneath.
 func (s *Streams) Multiprocessors() int { return s.on.device.Multiprocessors() }
 
 // Alloc allocates at once.
@@ -321,7 +324,7 @@ func (s *Streams) Alloc(bytes int) (kernels.Ptr, error) {
 	return p, err
 }
 
-// Free frees, in the queue's order.
+// Free frees memory when the operations before it in the queue have been done.
 func (s *Streams) Free(p kernels.Ptr) {
 	if p == 0 {
 		return
@@ -332,7 +335,8 @@ func (s *Streams) Free(p kernels.Ptr) {
 	s.queue.pending = append(s.queue.pending, pending{free: p})
 }
 
-// forget counts memory that is freed. It panics if that is a mistake.
+// forget removes an allocation that is freed. It panics if the memory is not allocated, or if a copy to another queue
+// has yet to read it.
 func (s *streams) forget(p kernels.Ptr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -347,7 +351,7 @@ func (s *streams) forget(p kernels.Ptr) {
 	delete(s.sizes, p)
 }
 
-// Upload copies src at once, to dst later.
+// Upload reads src at once, and writes to dst when the queue comes to it.
 func (s *Streams) Upload(dst kernels.Ptr, src []byte) error {
 	own := slices.Clone(src)
 	return s.later("upload", func() error { return s.on.device.Upload(dst, own) })
@@ -403,7 +407,7 @@ func (s *Streams) Time(f func() error) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// NewResultBuffer returns one in ordinary memory.
+// NewResultBuffer returns a result buffer in ordinary memory of the device.
 func (s *Streams) NewResultBuffer(words int) (kernels.ResultBuffer, error) {
 	return kernels.NewDeviceBuffer(s, words)
 }

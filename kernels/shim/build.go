@@ -30,14 +30,14 @@ var (
 // ErrNoCompiler is returned where there is no g++ ($CXX).
 var ErrNoCompiler = errors.New("no C++ compiler")
 
-// flags of every compilation. Jumps between stacks are what fibres are, so the library's
-// check against them is off.
+// flags are the flags of every compilation. The C library's check against jumps between
+// stacks is off, as fibres jump between stacks.
 var flags = []string{
 	"-std=c++17", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unknown-pragmas", "-U_FORTIFY_SOURCE",
 }
 
-// kernelFlags are those of kernels. The sanitiser makes undefined behaviour fatal,
-// misaligned access among it, which a GPU refuses too.
+// kernelFlags are further flags for kernels. The sanitiser makes undefined behaviour
+// fatal, including misaligned access, which a GPU refuses too.
 var kernelFlags = []string{"-O1", "-fsanitize=undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"}
 
 // compiler returns the C++ compiler to use.
@@ -59,7 +59,7 @@ func buildRuntime() (string, error) {
 		"-O2", "-rdynamic", "host.cc", "-ldl")
 }
 
-// buildSource returns the path of a program's kernels as a shared library.
+// buildSource compiles the kernels of a program, and returns the path of the shared library.
 func buildSource(src nvrtc.Source) (string, error) {
 	texts := maps.Clone(src.Headers)
 	texts["cuda_host.h"] = string(header)
@@ -68,8 +68,9 @@ func buildSource(src nvrtc.Source) (string, error) {
 		slices.Concat(kernelFlags, []string{"-shared", "-fPIC", "-include", "cuda_host.h", "-x", "c++", src.Name})...)
 }
 
-// build compiles the given texts, by file name, and returns the path of the
-// result, which is kept for the next process.
+// build compiles the given texts, by file name, and returns the path of the result. It
+// is kept for later processes, under a name that depends on the compiler, its arguments
+// and the texts.
 func build(name string, texts map[string]string, args ...string) (_ string, err error) {
 	defer must.Catch(&err)
 	cxx := must.Get(compiler())
@@ -119,9 +120,9 @@ func build(name string, texts map[string]string, args ...string) (_ string, err 
 	return path, f.Commit()
 }
 
-// begin waits while another process compiles what will be at path: tests of several packages want
-// the same kernels at once. It returns what lets others begin. A process that was killed holds
-// nobody up for longer than a compilation takes.
+// begin waits while another process compiles the file that will be at path, since tests of
+// several packages need the same kernels at once. end lets others begin. A lock is ignored after
+// two minutes, so that a process that was killed does not block others.
 func begin(path string) (end func()) {
 	lock := path + ".lock"
 	for errors.Is(os.Mkdir(lock, 0o700), fs.ErrExist) {

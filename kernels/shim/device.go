@@ -15,17 +15,17 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 )
 
-// Device runs kernels on the host, in a process of its own. It is a
-// kernels.Device. After a kernel that did what it must not, every call fails
-// with what was said of it.
+// Device is a kernels.Device that runs kernels on the host, in a process of its own.
+// After a kernel has done something that it must not do, every call fails with what the
+// process said about it.
 type Device struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	w      *bufio.Writer
 	r      *bufio.Reader
-	said   bytes.Buffer // on standard error
-	failed error        // the process is gone
+	said   bytes.Buffer // the process's standard error
+	failed error        // set once the process has ended
 	groups map[string]uint64
 	sizes  map[kernels.Ptr]int
 	live   int
@@ -33,8 +33,8 @@ type Device struct {
 
 var _ kernels.Device = (*Device)(nil)
 
-// New starts a device. It compiles what runs the kernels if no earlier process
-// has; ErrNoCompiler is wrapped if there is nothing to compile with.
+// New starts a device. It compiles the program that runs kernels, unless an earlier
+// process has. The error wraps ErrNoCompiler if there is no compiler.
 func New() (_ *Device, err error) {
 	defer must.Catch(&err)
 	path := must.Get(buildRuntime())
@@ -75,7 +75,7 @@ func (d *Device) broken(err error) error {
 	return d.failed
 }
 
-// enqueue is do of a command without an answer.
+// enqueue sends a command whose answer has no number.
 func (d *Device) enqueue(op byte, down []byte, operands ...any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,8 +83,9 @@ func (d *Device) enqueue(op byte, down []byte, operands ...any) error {
 	return err
 }
 
-// do sends a command and its operands: numbers, texts and data. It returns a
-// number if the answer has one, and fills down. The caller holds the lock.
+// do sends a command with its operands: numbers, texts and data. It fills down from the
+// answer, and returns the number that follows if `answer` is set. The caller holds the
+// lock.
 func (d *Device) do(op byte, answer bool, down []byte, operands ...any) (_ uint64, err error) {
 	defer must.Catch(&err)
 	if d.failed != nil {
@@ -104,7 +105,7 @@ func (d *Device) do(op byte, answer bool, down []byte, operands ...any) (_ uint6
 			panic(fmt.Sprintf("shim: operand of type %T", o))
 		}
 	}
-	// A failure to write shows as one to read.
+	// If writing fails, reading the answer fails too, and reports it.
 	d.w.Flush()
 	n := d.number()
 	if n > 0 {
@@ -119,13 +120,14 @@ func (d *Device) do(op byte, answer bool, down []byte, operands ...any) (_ uint6
 	return 0, nil
 }
 
-// read reads bytes of an answer, or ends the command with why the process has ended.
+// read reads bytes of the answer. If the process has ended, it panics with the reason, which do recovers.
 func (d *Device) read(to []byte) {
 	if _, err := io.ReadFull(d.r, to); err != nil {
 		must.OK(d.broken(err))
 	}
 }
 
+// number reads a number of the answer.
 func (d *Device) number() uint64 {
 	var b [8]byte
 	d.read(b[:])
@@ -135,7 +137,7 @@ func (d *Device) number() uint64 {
 // Name returns "host".
 func (d *Device) Name() string { return "host" }
 
-// Multiprocessors returns 2, so that grids are small and threads loop.
+// Multiprocessors returns 2: grids are then small, so that threads loop over several elements.
 func (d *Device) Multiprocessors() int { return 2 }
 
 // Alloc is described at kernels.Device.
@@ -153,8 +155,8 @@ func (d *Device) Alloc(bytes int) (kernels.Ptr, error) {
 	return kernels.Ptr(p), err
 }
 
-// Free is described at kernels.Device. Freeing what is not allocated makes
-// every later call fail.
+// Free is described at kernels.Device. Freeing memory that is not allocated makes every
+// later call fail.
 func (d *Device) Free(p kernels.Ptr) {
 	if p == 0 {
 		return

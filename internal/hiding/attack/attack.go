@@ -1,9 +1,9 @@
-// Package attack computes what columns that proofs open tell of the rows of a key's weights, by linear algebra alone: all that
-// can be known of them from these, exactly.
+// Package attack computes, by linear algebra alone, what the columns that proofs open tell about the rows of a key's weights.
+// That is exactly what can be known about the rows from the columns.
 //
-// A row of 2^n values with a tail of t random elements is opened at positions of its code. What is opened at one is a known
-// linear form of the values and of the tail (docs/protocol.md, "Hiding openings"). Forms in which the tail does not occur are
-// what the positions together tell of the values.
+// A row of 2^n values with a tail of t random elements is opened at positions of its code. The value at a position is a known
+// linear form of the row's values and of its tail (docs/protocol.md, "Hiding openings"). Linear combinations of these forms in
+// which the tail does not occur are what the positions together tell about the values.
 package attack
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// Rows are the rows under a root, 2^Vars values and a tail of so many elements each.
+// Rows describes the rows under a root: each has 2^Vars values and a tail of Tail elements.
 type Rows struct{ Vars, Tail int }
 
-// logDomain is log2 of the number of positions.
+// logDomain is log2 of the number of positions of a row's code.
 func (r Rows) logDomain() int { return r.Vars + 2 }
 
-// form returns the coefficients with which the values, and behind them the tail, make what is opened at a position.
+// form returns the coefficients of the linear form that a position opens: those of the values, then those of the tail.
 func (r Rows) form(position uint64) []field.M31 {
 	z := code.NewDomain(r.logDomain()).Point(position)
 	all := code.WeightTable(code.PointWeights(field.FromM31(z), r.Vars+1))[:1<<r.Vars+r.Tail]
 	return seq.Map(all, func(w field.QM31) field.M31 { return w.Limbs()[0] })
 }
 
-// Leak returns how many independent linear relations of a row's values what is opened at these positions tells, each position
-// counting once: the rank of all forms less that of their parts on the tail.
+// Leak returns how many independent linear relations of a row's values are told by opening these positions; repeated
+// positions count once. It is the rank of all forms less the rank of their parts on the tail.
 func (r Rows) Leak(positions []uint64) int {
 	positions = distinct(positions)
 	all, tails := make([][]field.M31, len(positions)), make([][]field.M31, len(positions))
@@ -43,17 +43,18 @@ func (r Rows) Leak(positions []uint64) int {
 	return eliminate(all, 1<<r.Vars+r.Tail) - eliminate(tails, r.Tail)
 }
 
+// distinct returns the sorted positions without repetitions.
 func distinct(positions []uint64) []uint64 {
 	sorted := slices.Clone(positions)
 	slices.Sort(sorted)
 	return slices.Compact(sorted)
 }
 
-// ErrUnknown says that what is opened does not determine the rows.
+// ErrUnknown says that the opened columns do not determine the rows.
 var ErrUnknown = errors.New("the rows are not determined")
 
-// Solve returns the values and tails of all rows from columns: what of every row is opened at a position. They are determined by
-// as many positions as there are of both.
+// Solve returns the values and tails of all rows. columns has, by position, the opened value of every row. The rows are
+// determined if there are at least as many positions as a row has values and tail elements.
 func (r Rows) Solve(columns map[uint64][]field.M31) ([][]field.M31, error) {
 	var positions []uint64
 	for at := range columns {
@@ -82,7 +83,7 @@ func (r Rows) Solve(columns map[uint64][]field.M31) ([][]field.M31, error) {
 	return rows, nil
 }
 
-// Holds says whether rows with their tails give a column at a position.
+// Holds says whether rows, given with their tails, have the given column at a position.
 func (r Rows) Holds(rows [][]field.M31, position uint64, column []field.M31) bool {
 	form := r.form(position)
 	for k, row := range rows {
@@ -97,7 +98,7 @@ func (r Rows) Holds(rows [][]field.M31, position uint64, column []field.M31) boo
 	return true
 }
 
-// eliminate brings a matrix's first columns into reduced echelon form, and returns their rank.
+// eliminate brings the first columns of a matrix into reduced row echelon form, and returns their rank.
 func eliminate(m [][]field.M31, columns int) (rank int) {
 	for c := range columns {
 		pivot := slices.IndexFunc(m[rank:], func(row []field.M31) bool { return row[c] != 0 })

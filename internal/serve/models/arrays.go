@@ -12,7 +12,8 @@ import (
 	"github.com/prove-model/prove-model/vocabulary"
 )
 
-// Input matches arrays by their names with the model's inputs. If the size of the batch is open, they may be a batch of any size.
+// Input matches arrays with the model's inputs by name. If the size of the batch is free, the arrays may hold a batch
+// of any size.
 func (m *Model) Input(arrays provemodel.Arrays) (provemodel.Input, error) {
 	in, err := m.job.Model.Input(arrays)
 	if err == nil || m.job.IsText() || len(m.committed.Circuit().Free()) == 0 {
@@ -31,7 +32,7 @@ func (m *Model) Input(arrays provemodel.Arrays) (provemodel.Input, error) {
 	return batch, nil
 }
 
-// TextInput returns the input of a sentence encoder for the tokens of a text.
+// TextInput returns the input of a sentence encoder for the tokens of a text, and the arrays that it is made of.
 func (m *Model) TextInput(ids []int) (provemodel.Arrays, provemodel.Input, error) {
 	values := seq.Map(ids, func(id int) float64 { return float64(id) })
 	arrays := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(ids)}, Values: values}}
@@ -39,7 +40,7 @@ func (m *Model) TextInput(ids []int) (provemodel.Arrays, provemodel.Input, error
 	return arrays, in, err
 }
 
-// Run returns what the quantised model gives on an input.
+// Run returns the outputs of the quantised model on an input.
 func (m *Model) Run(ctx context.Context, in provemodel.Input) (_ []provemodel.Tensor, err error) {
 	defer must.Catch(&err)
 	r := must.Get(m.committed.Circuit().Run(ctx, in))
@@ -47,6 +48,7 @@ func (m *Model) Run(ctx context.Context, in provemodel.Input) (_ []provemodel.Te
 	return r.Outputs, nil
 }
 
-// Vocabulary is what the model says of strings, nil if it says nothing of them, and VocabularyFile its file.
+// Vocabulary returns the model's vocabulary, which maps strings to numbers; nil if the model has no strings.
+// VocabularyFile returns its file.
 func (m *Model) Vocabulary() *vocabulary.Vocabulary { return m.words }
 func (m *Model) VocabularyFile() []byte             { return m.committed.VocabularyFile() }

@@ -4,26 +4,27 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
-// Logprob is how likely the model held a token: the natural logarithm of what Softmax makes of its logits, whatever rule draws from them.
+// Logprob is a token with the logarithm of its probability: log Softmax of the logits, without the temperature and
+// limits of a Sampling.
 type Logprob struct {
 	Token   int
 	Logprob float64
 }
 
-// Weighed is a token that was written, and the likeliest ones that could have been in its place, the likeliest first.
+// Weighed is a token that was written, and the likeliest tokens in its place, the likeliest first.
 type Weighed struct {
 	Logprob
 	Top []Logprob
 }
 
-// scale collects what is asked for of the tokens that are written.
+// scale collects the logprobs of the tokens that are written.
 type scale struct {
-	top    int
-	logits []float64 // that the next token is chosen from
-	found  []Weighed // that no part of the answer has had
+	top    int       // how many of the likeliest tokens are told with each
+	logits []float64 // the logits that the next token is chosen from
+	found  []Weighed // tokens since the last call of take
 }
 
-// weigh notes a token. Its logits have been told.
+// weigh adds a token. s.logits has the logits that it was chosen from.
 func (s *scale) weigh(token int) {
 	all := receipt.Logprobs(s.logits)
 	w := Weighed{Logprob: Logprob{token, all[token]}}
@@ -33,7 +34,7 @@ func (s *scale) weigh(token int) {
 	s.found = append(s.found, w)
 }
 
-// take returns what was not taken yet.
+// take returns the tokens that were added since its last call.
 func (s *scale) take() []Weighed {
 	if s == nil {
 		return nil

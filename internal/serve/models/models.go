@@ -1,5 +1,5 @@
-// Package models holds the models that a server answers with: each committed to once, and then run, proved and verified any number of
-// times.
+// Package models holds the models that a server answers with. Each is committed to once, when it is opened; it is then run, and its
+// runs are proved and verified, any number of times.
 package models
 
 import (
@@ -35,16 +35,17 @@ type Model struct {
 	Name       string
 	Commitment string // hexadecimal
 	Committed  time.Time
-	// Writes says that it is a language model that goes on after a prompt.
+	// Writes says that the model is a language model that continues a prompt.
 	Writes bool
-	// Embeds says that it is a sentence encoder, which makes a vector of a text.
+	// Embeds says that the model is a sentence encoder, which makes a vector of a text.
 	Embeds bool
-	// MaxTokens is how many tokens it writes at most, and MaxPrompt how many a prompt has.
+	// MaxTokens is the greatest number of tokens that the model writes, and MaxPrompt the greatest number of tokens of a
+	// prompt.
 	MaxTokens, MaxPrompt int
-	Tokenizer            *tokenizer.Tokenizer // nil if it comes without one
-	// TokenizerFile is the path of the tokenizer, "" if it is not a file of its own.
+	Tokenizer            *tokenizer.Tokenizer // nil if the model comes without one
+	// TokenizerFile is the path of the tokenizer's file; "" if the tokenizer is part of another file.
 	TokenizerFile string
-	Template      *chat.Template // nil if it comes without one
+	Template      *chat.Template // nil if the model comes without one
 
 	job       *job.Job
 	opts      *job.Options
@@ -58,8 +59,8 @@ const (
 	defaultMaxTokens = 64   // that are written, or half of those
 )
 
-// Open reads, quantises and commits to the model that settings name. Its numbers are those of `prove-model commit` with the same settings.
-// The caller closes it.
+// Open reads, quantises and commits to the model that settings name. Its key is the one that `prove-model commit` makes with the same
+// settings. The caller closes the model.
 func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.Device, ph *ui.Phases) (_ *Model, err error) {
 	defer must.Catch(&err)
 	c := *cfg
@@ -76,7 +77,7 @@ func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.
 	}
 	j := must.GetAs(job.Open(&c))("model %s", name)
 	m.job, m.opts = j, job.OptionsOf(&c, ph, dev)
-	m.opts.Prove.NoSelfCheck = true // the proof is verified before it counts: VerifyJob
+	m.opts.Prove.NoSelfCheck = true // servers verify each proof with VerifyJob before they use it
 	if out := j.Model.Outputs(); len(out) == 1 && out[0].Name == families.Sentence {
 		m.Embeds, m.MaxPrompt = true, c.Tokens
 	}
@@ -90,7 +91,7 @@ func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.
 	return m, nil
 }
 
-// readText reads what comes with a language model, and sets what settings leave open.
+// readText reads the tokenizer and the template of a language model, and sets the settings that are left open.
 func (m *Model) readText(c *config.Config) (err error) {
 	defer must.Catch(&err)
 	h := must.GetAs(hf.Open(c.Model))("model %s", m.Name)
@@ -123,6 +124,7 @@ func (m *Model) readText(c *config.Config) (err error) {
 	return nil
 }
 
+// commit quantises the model and commits to it.
 func (m *Model) commit(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	circuit := must.Get(m.job.Quantise(ctx, m.opts))
@@ -134,14 +136,14 @@ func (m *Model) commit(ctx context.Context) (err error) {
 // Close releases the model's files.
 func (m *Model) Close() { m.job.Close() }
 
-// KeyFile is the key, as verifiers read it.
+// KeyFile returns the encoded key, which verifiers read.
 func (m *Model) KeyFile() []byte { return m.committed.KeyFile() }
 
-// Inputs and Outputs are what a model is run on and gives, in the size that it was opened for.
+// Inputs and Outputs list the model's inputs and outputs, in the size that it was opened for.
 func (m *Model) Inputs() []provemodel.Spec  { return m.job.Model.Inputs() }
 func (m *Model) Outputs() []provemodel.Spec { return m.job.Model.Outputs() }
 
-// Prove makes the proof of a job of the model, with the help of others unless team is nil.
+// Prove makes the proof of a job of the model. Other workers help unless team is nil.
 func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progress func(phase string, done, total int)) (_ []byte, err error) {
 	defer must.Catch(&err)
 	in, opts, err := m.asked(j)
@@ -158,8 +160,9 @@ func (m *Model) Prove(ctx context.Context, j *queue.Job, team *queue.Team, progr
 	return p.File, nil
 }
 
-// Fits says whether there is memory for the proof of a joint job, on a GPU and in the process: what that is limited to, or else half of what
-// is free beside what it has. A job that there can be no proof of does not fit.
+// Fits says whether there is enough memory for the proof of a joint job, on a GPU and in the process. The process may use as much as it
+// is limited to or, without a limit, half of the system's free memory in addition to what it has. A job that cannot be proved does not
+// fit.
 func (m *Model) Fits(j *queue.Job) bool {
 	in, opts, err := m.asked(j)
 	if err != nil {
@@ -176,7 +179,7 @@ func (m *Model) Fits(j *queue.Job) bool {
 	return free == 0 || e.Beside <= free/2
 }
 
-// Help proves parts of the proof of a job that another worker makes.
+// Help proves parts of a proof that another worker makes of a job.
 func (m *Model) Help(ctx context.Context, j *queue.Job, roots []byte, next func(ctx context.Context, part int, bytes []byte) (int, error)) error {
 	in, opts, err := m.asked(j)
 	if err != nil {
@@ -189,7 +192,7 @@ func (m *Model) Help(ctx context.Context, j *queue.Job, roots []byte, next func(
 	return m.committed.Help(ctx, in[0], roots, opts, next)
 }
 
-// asked is what is to be proved of a job: one input, or several of a joint one.
+// asked returns the inputs to prove for a job, several for a joint job, and the options to prove them with.
 func (m *Model) asked(j *queue.Job) (_ []provemodel.Input, _ *provemodel.ProveOptions, err error) {
 	defer must.Catch(&err)
 	opts := m.opts.Prove
@@ -202,7 +205,7 @@ func (m *Model) asked(j *queue.Job) (_ []provemodel.Input, _ *provemodel.ProveOp
 	return list, &opts, nil
 }
 
-// VerifyJob says whether a proof for a key is that of a job.
+// VerifyJob returns an error unless a proof is valid under a key and is about a job.
 func VerifyJob(key *provemodel.Key, j *queue.Job, file []byte) error {
 	opts := &provemodel.VerifyOptions{MinBits: 1, FirstValues: 1}
 	texts := j.Texts()
@@ -233,7 +236,7 @@ func VerifyJob(key *provemodel.Key, j *queue.Job, file []byte) error {
 	return nil
 }
 
-// observer passes the phases of a proof on.
+// observer passes the progress of a proof on to tell.
 type observer struct {
 	tell  func(phase string, done, total int)
 	phase string

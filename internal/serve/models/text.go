@@ -18,7 +18,7 @@ import (
 // ErrTooLong is wrapped by the error about a prompt that has too many tokens.
 var ErrTooLong = errors.New("the prompt is too long")
 
-// Encode returns the tokens of a prompt in words.
+// Encode returns the tokens of a prompt.
 func (m *Model) Encode(text string) ([]int, error) {
 	if m.Tokenizer == nil {
 		return nil, errors.New("the model comes without a tokenizer: give the prompt as a list of tokens")
@@ -26,7 +26,7 @@ func (m *Model) Encode(text string) ([]int, error) {
 	return m.Tokenizer.Encode(text)
 }
 
-// TokenText is what a token says in a text that goes on after the given tokens; without a tokenizer, its number.
+// TokenText returns the text of a token that follows the tokens `before`; without a tokenizer, its number.
 func (m *Model) TokenText(before []int, id int) string {
 	if m.Tokenizer == nil {
 		return strconv.Itoa(id)
@@ -34,11 +34,11 @@ func (m *Model) TokenText(before []int, id int) string {
 	if text, err := m.Tokenizer.After(before, []int{id}); err == nil && text != "" {
 		return text
 	}
-	text, _ := m.Tokenizer.Token(id) // one that has no text, such as that which ends the answer
+	text, _ := m.Tokenizer.Token(id) // a token without text, such as the one that ends an answer
 	return text
 }
 
-// EncodeChat returns the tokens of a conversation, after which the model answers.
+// EncodeChat returns the tokens of a conversation, up to where the model's answer begins.
 func (m *Model) EncodeChat(messages []chat.Message) (_ []int, err error) {
 	defer must.Catch(&err)
 	if m.Tokenizer == nil || m.Template == nil {
@@ -48,7 +48,7 @@ func (m *Model) EncodeChat(messages []chat.Message) (_ []int, err error) {
 	return m.Tokenizer.EncodeChat(text)
 }
 
-// CheckPrompt refuses tokens that are not a prompt of the model.
+// CheckPrompt returns an error if the tokens are not a prompt that the model takes.
 func (m *Model) CheckPrompt(ids []int) error {
 	if len(ids) == 0 {
 		return errors.New("the prompt has no tokens")
@@ -64,7 +64,7 @@ func (m *Model) CheckPrompt(ids []int) error {
 	return nil
 }
 
-// Finish says why a text ends.
+// Finish says why an answer ends.
 type Finish string
 
 // A text ends where the model, or a text that was asked for, ends it, or when it is long enough.
@@ -73,26 +73,26 @@ const (
 	Cut     Finish = "length"
 )
 
-// Writing is what is asked of a language model.
+// Writing is a request to a language model.
 type Writing struct {
 	Prompt    []int
 	MaxTokens int                  // 1 to the model's MaxTokens
 	Sampling  *provemodel.Sampling // nil: each token is the likeliest
 	Stop      []string             // texts that end the answer, and are not in it
-	Logprobs  *int                 // how many of the likeliest tokens are told with each one that is written; nil: not even that one's logprob
-	// Each is given the answer part by part, with the tokens since the part before if Logprobs asks for them.
+	Logprobs  *int                 // how many of the likeliest tokens are told with each written token; nil: no logprobs at all
+	// Each is called with the parts of the answer, and with the tokens since the previous part if Logprobs is not nil.
 	Each func(text string, tokens []Weighed)
 }
 
 // Written is what a language model wrote.
 type Written struct {
-	Tokens []int  // all of them, those of a stop too
-	Text   string // the parts together; "" without a tokenizer
+	Tokens []int  // all tokens, those of a stop included
+	Text   string // all parts together; "" without a tokenizer
 	Finish Finish
-	Rest   []Weighed // tokens that are in no part: those of a stop, or without a tokenizer all
+	Rest   []Weighed // tokens in no part: those of a stop, or all without a tokenizer
 }
 
-// Write has the model go on after a prompt, which CheckPrompt has passed.
+// Write has the model continue a prompt, which CheckPrompt must have accepted.
 func (m *Model) Write(ctx context.Context, w *Writing) (_ *Written, err error) {
 	defer must.Catch(&err)
 	out := &Written{Finish: Cut}

@@ -13,7 +13,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Coin decides which answers of a day, in UTC, are proved. All servers of a store have the same.
+// Coin decides which answers of a day, in UTC, are proved (package receipt, Toss). All servers of a store have the same
+// coin for a day.
 type Coin struct {
 	Day  string // 2006-01-02
 	Seed []byte
@@ -24,7 +25,7 @@ const (
 	seedBytes = 32
 )
 
-// Over says when the coin's day was over: nothing is tossed with it any more.
+// Over returns the end of the coin's day. The coin is not tossed after that.
 func (c *Coin) Over() time.Time {
 	day, err := time.Parse(time.DateOnly, c.Day)
 	if err != nil {
@@ -33,10 +34,10 @@ func (c *Coin) Over() time.Time {
 	return day.AddDate(0, 0, 1)
 }
 
-// Coin returns the coin of the day that a time is on, and makes it if nobody has.
+// Coin returns the coin of the day that a time is on, and makes it if there is none.
 func (q *Queue) Coin(ctx context.Context, at time.Time) (*Coin, error) {
 	c := &Coin{Day: at.UTC().Format(time.DateOnly), Seed: make([]byte, seedBytes)}
-	_, _ = rand.Read(c.Seed) // which never fails
+	_, _ = rand.Read(c.Seed) // never fails
 	entry, err := q.coins.Get(ctx, c.Day)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		if _, err = q.coins.Create(ctx, c.Day, c.Seed); err == nil {

@@ -20,23 +20,24 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
-// Batch says which jobs a worker makes one of.
+// Batch says which jobs a worker proves together.
 type Batch struct {
-	// Most is how many texts one proof is of at most; with less than 2 each job is proved by itself.
+	// Most is the greatest number of texts of one proof. If it is less than 2, each job is proved by itself.
 	Most int
-	// Fits says whether a joint job can be proved in the memory that there is.
+	// Fits says whether there is enough memory to prove a joint job.
 	Fits func(j *Job) bool
 }
 
-// headClass is the header of a job's message that has its class.
+// headClass is the header of a job's message that holds the job's class.
 const headClass = "Class"
 
-// shortText is up to how many tokens texts count as equally long.
+// shortText is the number of tokens up to which texts are treated as equally long.
 const shortText = 32
 
-// class is what jobs have in common that may be proved together; "" for one that may not. They are of one rule of drawing, since a
-// verifier holds all texts of a proof against the same, and of one owner unless that does not matter. The longer of two has less than
-// twice as many tokens, as texts are filled up to the longest.
+// class returns a digest that is equal for jobs that may be proved together; "" for a job that must be proved by itself. Such jobs
+// have the same rule of drawing, since a verifier checks all texts of a proof against one rule; the same owner, unless texts are
+// shared with everybody; and similar lengths. Texts are padded to the longest of them, so their numbers of tokens, rounded up to
+// powers of two, must be equal: the longest then has less than twice as many tokens as the shortest.
 func (j *Job) class() string {
 	if j.Text == nil || j.Shared == "" {
 		return ""
@@ -58,7 +59,8 @@ func (j *Job) class() string {
 	return hex.EncodeToString(d[:])
 }
 
-// watched are the proofs whose watchers are told how far the one of a job is.
+// watched returns the ids of the proofs whose watchers are told the progress of a job's proof: those of its parts if it
+// is a joint job.
 func (j *Job) watched(id string) []string {
 	if j.Joint == nil {
 		return []string{id}
@@ -66,17 +68,16 @@ func (j *Job) watched(id string) []string {
 	return seq.Map(j.Joint, func(p Part) string { return p.Job })
 }
 
-// taken is a message with the job that it is of.
+// taken is a message that was taken from the queue, with its job.
 type taken struct {
 	m   jetstream.Msg
 	id  string
 	job *Job
 }
 
-// join makes one job of a message's and of those alike that wait behind it, if there are any: it does not wait for more. The joint job
-// stands in the queue in their place, behind what waits already. Which texts it is of, in which order, does not change from then on:
-// whoever proves it makes the same bytes. Every step can be repeated, by this worker or by another one that gets the messages when this
-// one has ended.
+// join makes a joint job of a message's job and of others of its class that wait in the queue; it does not wait for more to come. The
+// joint job is put at the end of the queue, in place of the others. Its texts and their order are fixed from then on, so whoever proves
+// it makes the same bytes. Every step can be repeated, by this worker or by another one that gets the messages if this worker dies.
 func (q *Queue) join(ctx context.Context, c jetstream.Consumer, m jetstream.Msg, batch *Batch) (joined bool, err error) {
 	if batch == nil || batch.Most < 2 || m.Headers().Get(headClass) == "" {
 		return false, nil
@@ -87,7 +88,7 @@ func (q *Queue) join(ctx context.Context, c jetstream.Consumer, m jetstream.Msg,
 	}
 	list := append([]*taken{first}, q.alike(ctx, c, first, batch.Most)...)
 	for len(list) > 1 && !batch.Fits(jointOf(list)) {
-		giveBack(list[len(list)/2:]) // a half of one at least
+		giveBack(list[len(list)/2:]) // at least one of them
 		list = list[:len(list)/2]
 	}
 	if len(list) < 2 {
@@ -100,7 +101,7 @@ func (q *Queue) join(ctx context.Context, c jetstream.Consumer, m jetstream.Msg,
 	}
 	for i, t := range list[1:] {
 		if in[i+1] {
-			_ = t.m.DoubleAck(ctx) // one that is lost has the message come again, which does nothing then
+			_ = t.m.DoubleAck(ctx) // if it is lost the message comes again, and has no effect then
 		} else {
 			_ = t.m.Nak()
 		}
@@ -108,13 +109,14 @@ func (q *Queue) join(ctx context.Context, c jetstream.Consumer, m jetstream.Msg,
 	return in[0], nil
 }
 
+// giveBack returns messages to the queue.
 func giveBack(list []*taken) {
 	for _, t := range list {
 		_ = t.m.Nak()
 	}
 }
 
-// joinable returns the job of a message if it can become a part of a joint one; nil if it can not.
+// joinable returns the job of a message if it can become a part of a joint job, else nil.
 func (q *Queue) joinable(ctx context.Context, m jetstream.Msg) (*taken, error) {
 	t := &taken{m: m, id: string(m.Data())}
 	r, err := q.Record(ctx, t.id)
@@ -134,16 +136,18 @@ func (q *Queue) joinable(ctx context.Context, m jetstream.Msg) (*taken, error) {
 	return t, nil
 }
 
-// joins says that a job can become a part of a joint one. One that a worker has begun with is left by itself: it may have ended over it.
+// joins says whether a job can become a part of a joint job. One that a worker has begun is proved by itself: it may be
+// what killed that worker.
 func (r *Record) joins() bool {
 	return r.State == Queued && r.Tries == 0 && r.Joint == nil && r.Parted == ""
 }
 
-// alike takes the jobs from the queue that are there and may be proved together with one.
+// alike takes from the queue the jobs that wait there and may be proved together with first; the result has at most
+// most - 1 of them.
 func (q *Queue) alike(ctx context.Context, c jetstream.Consumer, first *taken, most int) (list []*taken) {
 	found, err := c.FetchNoWait(most - 1)
 	if err != nil {
-		return nil // then it is proved by itself
+		return nil // first is then proved by itself
 	}
 	for m := range found.Messages() {
 		t := (*taken)(nil)
@@ -159,7 +163,7 @@ func (q *Queue) alike(ctx context.Context, c jetstream.Consumer, first *taken, m
 	return list
 }
 
-// jointOf is the job that stands for several.
+// jointOf returns the joint job that stands for several jobs.
 func jointOf(list []*taken) *Job {
 	first := list[0].job
 	j := &Job{Model: first.Model, Commitment: first.Commitment, Shared: first.Shared}
@@ -172,8 +176,8 @@ func jointOf(list []*taken) *Job {
 	return j
 }
 
-// enterJoint stores a joint job and queues it, and then says so in the records of the jobs that it stands for. It returns which of these
-// now are a part of it: of one that another worker has begun with in the meantime, or joined with others, the message is that worker's.
+// enterJoint stores a joint job, queues it, and then says so in the records of its parts. It reports for each job whether it is a part
+// now. A job is not if meanwhile another worker has begun it or joined it with others; its message then belongs to that worker.
 func (q *Queue) enterJoint(ctx context.Context, list []*taken) (in []bool, err error) {
 	defer must.Catch(&err)
 	j := jointOf(list)
@@ -199,14 +203,14 @@ func (q *Queue) enterJoint(ctx context.Context, list []*taken) (in []bool, err e
 	return in, nil
 }
 
-// wrongPart says what is wrong with a joint job, as a worker has made it, if anything is: it has the texts of the jobs that it stands for,
-// and these may be proved together.
+// wrongPart returns what is wrong with a joint job that a worker has made, "" if nothing is. Its texts must be those of the jobs that it
+// stands for, and these jobs must be ones that may be proved together.
 func (q *Queue) wrongPart(ctx context.Context, j *Job) (wrong string, err error) {
 	class := ""
 	for i, p := range j.Joint {
 		of, err := q.job(ctx, p.Job)
 		if errors.Is(err, errNoFile) {
-			continue // nor is its record there any longer
+			continue // its record has expired too
 		}
 		if err != nil {
 			return "", err
@@ -220,26 +224,27 @@ func (q *Queue) wrongPart(ctx context.Context, j *Job) (wrong string, err error)
 	return "", nil
 }
 
-// isJoined says whether the joint job that a job has become a part of is there, so that nothing is to be done about the job itself.
+// isJoined says whether the joint job exists of which a job has become a part. If so, nothing has to be done for the
+// job itself.
 func (q *Queue) isJoined(ctx context.Context, r *Record) (bool, error) {
 	joint, err := q.Record(ctx, r.Joint.Proof)
 	if errors.Is(err, ErrUnknown) {
 		return false, nil
 	}
 	if err == nil && joint.State.Final() {
-		_, err = q.settle(ctx, joint) // which whoever has checked the joint proof does as well, unless it was before this
+		_, err = q.settle(ctx, joint) // for the case that the joint proof was settled before this job's record named it
 	}
 	return err == nil, err
 }
 
-// begin says in the records that a worker has begun with a job.
+// begin records that a worker has begun with a job, and with the parts of a joint job.
 func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) (err error) {
 	defer must.Catch(&err)
 	must.Get(q.change(ctx, id, func(r *Record) bool {
 		if r.State == Proved {
 			return false
 		}
-		if r.State == Failed { // it was asked for again
+		if r.State == Failed { // it was asked for again after it had failed
 			r.Tries = 0
 		}
 		r.State, r.Worker, r.Error = Proving, worker, ""
@@ -260,13 +265,13 @@ func (q *Queue) begin(ctx context.Context, id string, j *Job, worker string) (er
 	return nil
 }
 
-// settle says in the records of the jobs that a joint one stands for how it has ended, and returns those that are proved by it. If it has
-// failed they are queued again, each by itself. It may be called again and again.
+// settle records, for the parts of a joint job, how the joint job has ended, and returns the records of those that its proof proves. If
+// the joint job has failed, its parts are queued again, each by itself. settle may be called several times.
 func (q *Queue) settle(ctx context.Context, joint *Record) (proved []*Record, err error) {
 	defer must.Catch(&err)
 	j, err := q.job(ctx, joint.ID)
 	if errors.Is(err, errNoFile) {
-		return nil, nil // nor are they
+		return nil, nil // its parts have expired too
 	}
 	must.OK(err)
 	for i, p := range j.Joint {
@@ -290,7 +295,7 @@ func (q *Queue) settle(ctx context.Context, joint *Record) (proved []*Record, er
 	return proved, nil
 }
 
-// proveBy enters a joint proof that holds.
+// proveBy records that a joint proof, which was verified, proves the job. at is the place of its text.
 func (r *Record) proveBy(joint *Record, at *receipt.Place) (changed bool) {
 	if r.State == Proved {
 		return false
@@ -300,7 +305,7 @@ func (r *Record) proveBy(joint *Record, at *receipt.Place) (changed bool) {
 	return true
 }
 
-// partFrom enters that a joint proof could not be made.
+// partFrom records that a joint proof could not be made, and that the job is to be proved by itself.
 func (r *Record) partFrom(joint *Record) (changed bool) {
 	if r.State.Final() || r.Parted != "" || r.Joint != nil && r.Joint.Proof != joint.ID || r.Joint == nil && r.State != Queued {
 		return false

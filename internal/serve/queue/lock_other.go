@@ -10,8 +10,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// lock takes a file for this process. Where files that are open cannot be removed, as on Windows, a file that can was left by a process
-// that has ended.
+// lock reserves a folder for this process, by a file in it. An open file cannot be removed on systems such as Windows, so if the file
+// can be removed it was left by a process that has ended.
 func lock(path string) (release func(), err error) {
 	defer must.Catch(&err)
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {

@@ -12,7 +12,7 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// lock takes a file for this process until it ends, so that no two have one folder.
+// lock reserves a folder for this process, by a lock on a file in it, until release is called or the process ends.
 func lock(path string) (release func(), err error) {
 	defer must.Catch(&err)
 	f := must.Get(os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600))

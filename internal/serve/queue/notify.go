@@ -8,15 +8,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Bounds of telling somebody who does not answer: an attempt is followed by another after a pause that doubles up to the longest, for
-// two days in all.
+// Limits of repeating a notice that its receiver does not accept: the pause after an attempt doubles from noticePause up to
+// longestPause. All attempts together take about two days.
 const (
 	noticePause    = time.Second
 	longestPause   = time.Hour
 	noticeAttempts = 60
 )
 
-// Notify calls a function with every job that has come to its end, until the context ends; again and again if it fails.
+// Notify calls tell with the record of every job that has ended, until the context ends. If tell fails it is called
+// again later.
 func (q *Queue) Notify(ctx context.Context, tell func(ctx context.Context, r *Record) error) error {
 	return q.consume(ctx, q.notices, "notices", q.reader("notify"), func(_ jetstream.Consumer, m jetstream.Msg) error {
 		r, err := q.Record(ctx, string(m.Data()))
@@ -37,7 +38,7 @@ func (q *Queue) Notify(ctx context.Context, tell func(ctx context.Context, r *Re
 	})
 }
 
-// later is an error after which a message comes again after a pause.
+// later is an error after which a message is to come again after a pause.
 type later struct {
 	error
 	pause time.Duration

@@ -1,12 +1,12 @@
-// Package queue keeps what a server has answered until it is proved: jobs, what is known of their proofs, and the proofs. All of it lies
-// in NATS JetStream, on disk, so that what was accepted outlasts the processes: in a server of the process's own (Embedded), or in one
-// that several processes share (Connect). The code is the same.
+// Package queue stores what a server has answered until it is proved: jobs, the records of their proofs, and the proofs. All of it is in
+// NATS JetStream, on disk, so it survives the processes. JetStream runs in this process (Embedded), or in a server that several
+// processes share (Connect); the code is the same.
 //
 //	Accept ── job ──► stream of jobs ──► Work ── result ──► stream of results ──► Check ──► record, proof
 //
-// A worker that finds several jobs waiting which may be proved together makes one of them (joint.go), which goes the same way.
-// A job is in its stream until a worker has left a result, and a result in its stream until it was verified. A process that ends in
-// between loses nothing: its job is given to another, and gives the same bytes.
+// A worker that finds several jobs waiting which may be proved together turns them into one joint job (joint.go), which takes the same
+// way. A job stays in its stream until a worker has left a result, and a result stays in its stream until it was verified. So nothing is
+// lost if a process dies: another one gets the job, and makes the same bytes.
 package queue
 
 import (
@@ -32,13 +32,13 @@ import (
 // Names in JetStream.
 const (
 	prefix   = "prove-model"
-	jobs     = prefix + ".jobs."     // and the commitment
-	results  = prefix + ".results."  // and the id
-	notices  = prefix + ".notices."  // and the id
-	progress = prefix + ".progress." // and the id; not stored
+	jobs     = prefix + ".jobs."     // followed by the commitment
+	results  = prefix + ".results."  // followed by the id
+	notices  = prefix + ".notices."  // followed by the id
+	progress = prefix + ".progress." // followed by the id; these messages are not stored
 )
 
-// Queue is a connection to the store. Its methods may be called by several goroutines at once.
+// Queue is a connection to the store. Several goroutines may use it at once.
 type Queue struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
@@ -46,32 +46,34 @@ type Queue struct {
 	results jetstream.Stream
 	notices jetstream.Stream
 	records jetstream.KeyValue
-	coins   jetstream.KeyValue // of servers alone
+	coins   jetstream.KeyValue // seeds of coins, by day; servers only
 	files   files              // jobs as job.ID, proofs as proof.ID.SHA256
-	keys    objects            // by commitment
-	own     *server.Server     // nil if others have it
-	unlock  func()             // likewise
-	process string             // name of this process, among all of the store
+	keys    objects            // files of keys, by commitment
+	own     *server.Server     // the JetStream server in this process; nil if it is elsewhere
+	unlock  func()             // releases the folder's lock; nil if the server is elsewhere
+	process string             // name of this process, unique in the store
 	now     func() time.Time   // time.Now, for tests
-	wait    time.Duration      // after which a job is given to another worker if its own is silent
+	wait    time.Duration      // after which a job whose worker is silent is given to another worker
 }
 
-// Options say how a store is kept.
+// Options say how a store works.
 type Options struct {
-	// Keep is how long jobs and proofs are kept; 0: always.
+	// Keep is how long jobs and proofs are kept; 0: for ever.
 	Keep time.Duration
-	// Replicas is on how many servers of a cluster each thing is stored; 0 is one.
+	// Replicas is the number of servers of a cluster on which everything is stored; 0 is one.
 	Replicas int
-	// Bucket is the address of a bucket of an S3-compatible store in which jobs and proofs lie, http(s)://HOST/BUCKET[/PREFIX]; "": they
-	// lie in JetStream. All processes of a store must have the same.
+	// Bucket is the address of a bucket of an S3-compatible store for jobs and proofs, http(s)://HOST/BUCKET[/PREFIX]; "": they are
+	// stored in JetStream. All processes of a store must have the same.
 	Bucket string
-	// Join says that servers have made the store, or will: it is waited for, and taken as it is.
+	// Join says that a server makes the store, or has made it: this process waits for it, and does not change its
+	// settings.
 	Join bool
-	// Silence is after how long a job is given to another worker if its own says nothing; 0 is half a minute.
+	// Silence is the time after which a job whose worker is silent is given to another worker; 0 is half a minute.
 	Silence time.Duration
 }
 
-// Embedded opens the store in a folder, which it makes if need be, with a server in this process that listens on no port. One process at a time may have it.
+// Embedded opens the store in a folder, which it creates if needed, with a JetStream server in this process that
+// listens on no port. Only one process at a time can open a folder.
 func Embedded(ctx context.Context, folder string, opts Options) (_ *Queue, err error) {
 	defer must.Catch(&err)
 	must.OK(os.MkdirAll(folder, 0o700))
@@ -105,7 +107,7 @@ func Embedded(ctx context.Context, folder string, opts Options) (_ *Queue, err e
 	return nil, fmt.Errorf("the store in %s: %w", folder, err)
 }
 
-// Connect opens the store in a server that is there, at nats:// or tls:// addresses with commas between them.
+// Connect opens the store in a NATS server or cluster. url has nats:// or tls:// addresses, separated by commas.
 func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) (_ *Queue, err error) {
 	defer must.Catch(&err)
 	how = append([]nats.Option{nats.Name(prefix), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second)}, how...)
@@ -118,6 +120,7 @@ func Connect(ctx context.Context, url string, opts Options, how ...nats.Option) 
 	return q, nil
 }
 
+// open opens the store over a connection.
 func open(ctx context.Context, nc *nats.Conn, opts Options) (_ *Queue, err error) {
 	defer must.Catch(&err)
 	q := &Queue{nc: nc, process: nuid.Next(), now: time.Now, wait: cmp.Or(opts.Silence, 30*time.Second)}
@@ -158,11 +161,11 @@ func (q *Queue) create(ctx context.Context, opts Options) (err error) {
 	if q.files == nil {
 		q.files = must.Get(store(filesName, opts.Keep))
 	}
-	q.keys, err = store(keysName, 0) // the last one, for which attach waits
+	q.keys, err = store(keysName, 0) // made last, since attach waits for it
 	return err
 }
 
-// attach opens what a server has made, once it is there.
+// attach opens the store that a server has made, and waits until there is one.
 func (q *Queue) attach(ctx context.Context) (err error) {
 	defer must.Catch(&err)
 	for {
@@ -170,7 +173,7 @@ func (q *Queue) attach(ctx context.Context) (err error) {
 		if err == nil || ctx.Err() != nil {
 			break
 		}
-		select { // no server has been here yet, or the cluster has no leader
+		select { // no server has made the store yet, or the cluster has no leader
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
@@ -188,7 +191,7 @@ func (q *Queue) attach(ctx context.Context) (err error) {
 	return err
 }
 
-// Close ends the connection, and the server if it is this process's own.
+// Close ends the connection, and the JetStream server if it runs in this process.
 func (q *Queue) Close() {
 	q.nc.Close()
 	if q.own != nil {
@@ -201,18 +204,19 @@ func (q *Queue) Close() {
 // Alive says whether the store can be reached.
 func (q *Queue) Alive() bool { return q.nc.Status() == nats.CONNECTED }
 
-// Waiting is how many jobs are not done.
+// Waiting returns the number of jobs in the queue.
 func (q *Queue) Waiting(ctx context.Context) (_ int, err error) {
 	defer must.Catch(&err)
 	info := must.GetAs(q.jobs.Info(ctx))("the store of proofs")
 	return int(info.State.Msgs), nil
 }
 
-// Accept keeps a job, and has it proved if now says so. When it returns without an error the job is on disk.
+// Accept stores a job, and queues it if `now` is set. When it returns without an error the job is on disk.
 func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (_ *Record, err error) {
 	defer must.Catch(&err)
 	id := must.Get(j.ID())
-	if r, err := q.Record(ctx, id); err == nil && (r.State != Kept || !now) && r.State != Failed { // answered before, in the same way
+	// The same answer was given before, and its proof needs nothing more.
+	if r, err := q.Record(ctx, id); err == nil && (r.State != Kept || !now) && r.State != Failed {
 		return r, nil
 	}
 	data := must.Get(j.encode())
@@ -224,7 +228,7 @@ func (q *Queue) Accept(ctx context.Context, j *Job, now bool) (_ *Record, err er
 	return q.prove(ctx, id, j.class())
 }
 
-// Prove has a kept job proved, or again one whose proof failed.
+// Prove queues a job that is kept, or whose proof failed.
 func (q *Queue) Prove(ctx context.Context, id string) (_ *Record, err error) {
 	defer must.Catch(&err)
 	r, err := q.Record(ctx, id)
@@ -235,12 +239,14 @@ func (q *Queue) Prove(ctx context.Context, id string) (_ *Record, err error) {
 	return q.prove(ctx, id, j.class())
 }
 
+// prove queues a job of the given class unless it is waiting or proved.
 func (q *Queue) prove(ctx context.Context, id, class string) (*Record, error) {
 	r, err := q.Record(ctx, id)
 	if err != nil || !r.open() {
 		return r, err
 	}
-	// The message before the record: a process that ends between the two has done what was asked, or has not said that it did.
+	// The message is sent before the record is changed. If the process dies in between, the job is proved although its
+	// record does not say that it is queued; the other way round it would never be proved.
 	if err := q.publish(ctx, r, class); err != nil {
 		return nil, err
 	}
@@ -253,12 +259,13 @@ func (q *Queue) prove(ctx context.Context, id, class string) (*Record, error) {
 	})
 }
 
-// publish puts a job that was not, or not well, proved into the queue: once, if several ask for it who know the same record. Jobs of one
-// class may be proved together; one of none is proved by itself.
+// publish puts a job into the queue. If several processes that know the same state of the record call it, the queue gets one message.
+// Jobs of the same class may be proved together; with class "" the job is proved by itself.
 func (q *Queue) publish(ctx context.Context, r *Record, class string) error {
 	return q.publishOnce(ctx, r, class, fmt.Sprintf("%s.%d", r.ID, r.Updated.UnixNano()))
 }
 
+// publishOnce puts a job into the queue unless a message with the id `once` is there already.
 func (q *Queue) publishOnce(ctx context.Context, r *Record, class, once string) error {
 	m := message(ctx, jobs+r.Commitment, []byte(r.ID))
 	if class != "" {
@@ -270,7 +277,7 @@ func (q *Queue) publishOnce(ctx context.Context, r *Record, class, once string) 
 	return nil
 }
 
-// message is one that says which span it belongs to.
+// message makes a message that names the span of the context.
 func message(ctx context.Context, subject string, data []byte) *nats.Msg {
 	m := nats.NewMsg(subject)
 	m.Data = data
@@ -278,7 +285,7 @@ func message(ctx context.Context, subject string, data []byte) *nats.Msg {
 	return m
 }
 
-// job reads a job back.
+// job reads a stored job, and checks that its content has the given id.
 func (q *Queue) job(ctx context.Context, id string) (_ *Job, err error) {
 	defer must.Catch(&err)
 	data := must.GetAs(whole(ctx, q.files, jobFile(id)))("the store of proofs: job %s", id)
@@ -298,8 +305,8 @@ func (q *Queue) Proof(ctx context.Context, r *Record) (io.ReadCloser, error) {
 	return q.files.get(ctx, proofFile(r.File(), r.SHA256))
 }
 
-// Announce keeps the key of a model, for as long as the store is there, since its proofs are of no use without; and makes what its workers
-// read from, so that whoever looks for work sees the jobs before there is a worker.
+// Announce stores the key of a model, for as long as the store exists, since the model's proofs are useless without it. It also creates
+// the consumer that the model's workers read from, so that the number of waiting jobs can be seen before there is a worker.
 func (q *Queue) Announce(ctx context.Context, commitment string, key []byte) (err error) {
 	defer must.Catch(&err)
 	must.GetAs(q.jobs.CreateOrUpdateConsumer(ctx, q.workers(commitment)))("the queue of jobs")
@@ -310,7 +317,7 @@ func (q *Queue) Announce(ctx context.Context, commitment string, key []byte) (er
 	return nil
 }
 
-// Key returns the key with a commitment.
+// Key returns the file of the key with a commitment.
 func (q *Queue) Key(ctx context.Context, commitment string) ([]byte, error) {
 	if !IsID(commitment) {
 		return nil, ErrUnknown

@@ -13,22 +13,22 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
-// State is how far the proof of a job is.
+// State says how far the proof of a job is.
 type State string
 
 // A proof is kept, queued, proving, and in the end proved or failed.
 const (
-	Kept    State = "kept"    // nobody has asked for it; it can be made at any time
+	Kept    State = "kept"    // nobody has asked for it yet
 	Queued  State = "queued"  // it waits for a worker
-	Proving State = "proving" // a worker makes it
+	Proving State = "proving" // a worker is making it
 	Proved  State = "proved"  // it was made and verified
 	Failed  State = "failed"  // it could not be made; Error says why
 )
 
-// Final says that nothing more will happen by itself.
+// Final says whether the state changes only if somebody asks for the proof again.
 func (s State) Final() bool { return s == Proved || s == Failed }
 
-// Record is what is known of a proof.
+// Record has what is known about a proof.
 type Record struct {
 	ID         string    `json:"id"`
 	State      State     `json:"state"`
@@ -37,27 +37,28 @@ type Record struct {
 	Owner      string    `json:"owner,omitempty"`
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
-	Bytes      int64     `json:"bytes,omitempty"`  // of the proof
-	SHA256     string    `json:"sha256,omitempty"` // likewise
+	Bytes      int64     `json:"bytes,omitempty"`  // size of the proof
+	SHA256     string    `json:"sha256,omitempty"` // of the proof
 	Error      string    `json:"error,omitempty"`
-	Worker     string    `json:"worker,omitempty"` // that proves or has proved it
-	Helped     int       `json:"helped,omitempty"` // parts of it that other workers have proved
-	// Faults are proofs and parts of proofs that did not hold, or differed, each with its worker.
+	Worker     string    `json:"worker,omitempty"` // which is proving it or has proved it
+	Helped     int       `json:"helped,omitempty"` // number of its parts that other workers have proved
+	// Faults lists proofs, and parts of proofs, that were not valid or that differed from earlier ones, each with its
+	// worker.
 	Faults []string `json:"faults,omitempty"`
-	// Joint is where it stands in a proof of several texts; nil: it is proved by itself.
+	// Joint is the place of the job's text in a proof of several texts; nil: it is proved by itself.
 	Joint *receipt.Place `json:"joint,omitempty"`
-	// Parted is the id of a joint proof that could not be made, after which it is proved by itself.
+	// Parted is the id of a joint job that could not be proved, so that this job is proved by itself.
 	Parted string `json:"parted,omitempty"`
-	// Texts is how many others a joint job stands for, 0 if it is none.
+	// Texts is the number of jobs that a joint job stands for, 0 for other jobs.
 	Texts int `json:"texts,omitempty"`
-	// Tries is how often a worker has begun with it since somebody asked for it.
+	// Tries is how often a worker has begun the proof since somebody asked for it.
 	Tries int `json:"tries,omitempty"`
 }
 
-// open says that a job is neither waiting nor proved: it can be asked for.
+// open says whether the job can be queued: it is neither waiting nor proved, and is no joint job.
 func (r *Record) open() bool { return r.Texts == 0 && (r.State == Kept || r.State == Failed) }
 
-// File is the id that the file of the proof goes by: its own, or that of the joint proof which it stands in.
+// File returns the id under which the proof's file is stored: the record's own, or that of the joint job.
 func (r *Record) File() string {
 	if r.Joint != nil {
 		return r.Joint.Proof
@@ -65,15 +66,16 @@ func (r *Record) File() string {
 	return r.ID
 }
 
-// ErrUnknown is the error about a proof that there is none of.
+// ErrUnknown is the error about a proof or key that does not exist.
 var ErrUnknown = errors.New("there is no such proof")
 
-// Record returns what is known of a proof.
+// Record returns the record of a proof.
 func (q *Queue) Record(ctx context.Context, id string) (*Record, error) {
 	r, _, err := q.record(ctx, id)
 	return r, err
 }
 
+// record returns the record of a proof, and its revision in the store.
 func (q *Queue) record(ctx context.Context, id string) (_ *Record, _ uint64, err error) {
 	defer must.Catch(&err)
 	if !IsID(id) {
@@ -89,7 +91,7 @@ func (q *Queue) record(ctx context.Context, id string) (_ *Record, _ uint64, err
 	return r, entry.Revision(), nil
 }
 
-// enter makes a record unless there is one, and returns the one that there is then.
+// enter creates a record unless there is one with its id, and returns the one in the store.
 func (q *Queue) enter(ctx context.Context, r *Record) (_ *Record, err error) {
 	defer must.Catch(&err)
 	r.Created = q.now().UTC()
@@ -102,8 +104,8 @@ func (q *Queue) enter(ctx context.Context, r *Record) (_ *Record, err error) {
 	return r, nil
 }
 
-// change changes a record by a function, which says whether there is anything to change. Of several who do so at once each sees what the
-// one before has left.
+// change changes a record by a function, which returns whether it has changed anything. If several change a record at once, by is called
+// again with what the others have written.
 func (q *Queue) change(ctx context.Context, id string, by func(r *Record) bool) (_ *Record, err error) {
 	defer must.Catch(&err)
 	for {

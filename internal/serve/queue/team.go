@@ -16,43 +16,47 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// Helper proves parts of the proof of a job that another worker makes. roots is what that worker has said of its witness. next is given
-// each part that was proved, and says which one is to be proved; none if it is negative.
+// Helper proves parts of a proof that another worker makes of a job. roots are the bytes that the other worker has sent about its
+// witness. Helper calls next to get the number of a part to prove; a negative number ends the work. It passes next the bytes of the
+// part that was proved last, with its number, and −1 if there is none.
 type Helper func(ctx context.Context, j *Job, roots []byte, next func(ctx context.Context, part int, bytes []byte) (int, error)) error
 
-// Subjects of what workers of one proof say to each other. Nothing of it is stored: a worker that is not heard of is done without.
+// Subjects of the messages between workers that make one proof. The messages are not stored: if a worker is not heard
+// of, the proof is made without it.
 const (
-	offers = prefix + ".offers." // and the commitment
-	parts  = prefix + ".parts."  // and what nobody else has
+	offers = prefix + ".offers." // followed by the commitment
+	parts  = prefix + ".parts."  // followed by a random id
 )
 
-// offered is how many offers of a proof are sent at a time. Each reaches one worker, which may be busy.
+// offered is how many copies of an offer are sent at a time. Each copy reaches one worker, which may be busy.
 const offered = 8
 
 // Headers of a message to the worker that makes the proof.
 const (
 	headWorker = "Worker"
-	headPart   = "Part" // that the message has the bytes of
-	headAt     = "At"   // where in the part its bytes begin
-	headMore   = "More" // there are others after them
-	headGone   = "Gone" // the worker does nothing more of what it was given
+	headPart   = "Part" // number of the part whose bytes the message has
+	headAt     = "At"   // offset of these bytes in the part
+	headMore   = "More" // set if more bytes of the part follow
+	headGone   = "Gone" // set if the worker proves nothing more of what it was given
 )
 
-// offer tells workers that there are parts of a proof to be proved.
+// offer tells other workers that a proof has parts which they can prove.
 type offer struct {
 	Job   string `json:"job"`
 	Roots []byte `json:"roots"`
-	From  string `json:"from"` // the process, whose other workers would have the same machine do more at once
-	To    string `json:"to"`   // subject of the worker that makes the proof
+	From  string `json:"from"` // process that makes the proof: its other workers do not help, as they use the same machine
+	To    string `json:"to"`   // subject on which the worker that makes the proof receives parts
 }
 
-// A part is open, or this worker's own, or given to another worker, or there.
+// A share says who proves a part of a proof.
 type share struct {
 	state  shareState
-	worker string // that it is given to
-	number int    // of what was given, from 1 on
+	worker string // the worker that the part was given to
+	number int    // the part was the number-th that was given away
 }
 
+// shareState says whether a part is proved by nobody yet (isOpen), by this worker (isOwn), by another worker (isGiven),
+// or is already there (isThere).
 type shareState uint8
 
 const (
@@ -62,10 +66,9 @@ const (
 	isThere
 )
 
-// Team has workers that have nothing else to do help with a proof, of which the parts do not depend on each other. It implements
-// prover.Together for the worker that makes the proof. What other workers leave is verified before it counts, and a worker that has
-// left something wrong gets nothing more. When the worker is done with its own parts, it proves those that others have taken, until
-// their results arrive.
+// Team lets idle workers help with a proof whose parts do not depend on each other. It implements prover.Together for the worker
+// that makes the proof. Parts that others prove are verified before they are used, and a worker that sends a wrong part gets no
+// more. When the worker is done with its own parts, it also proves those that others have not sent yet, until they arrive.
 type Team struct {
 	q               *Queue
 	job, commitment string
@@ -75,16 +78,17 @@ type Team struct {
 	shares []share
 	accept func(part int, bytes []byte) error
 	barred map[string]bool
-	faults []string // of the job's record
-	helped int      // parts of others
-	given  int      // likewise, those that came to nothing included
+	faults []string // wrong parts, for the job's record
+	helped int      // number of parts that others have proved
+	given  int      // number of parts that were given away, including those that did not come back
 	ended  bool
-	halves map[string][]byte // of answer alone: parts that come in several messages, by worker and number
+	halves map[string][]byte // used by answer only: the bytes so far of parts that come in several messages, by worker and number
 	sub    *nats.Subscription
 	stop   chan struct{}
-	wait   sync.WaitGroup // for what sends offers, and for what takes parts
+	wait   sync.WaitGroup // for the goroutine that sends offers, and for calls of answer
 }
 
+// team makes the Team for the proof of a job.
 func (q *Queue) team(j *Job, id string) *Team {
 	return &Team{q: q, job: id, commitment: j.Commitment, barred: map[string]bool{}, halves: map[string][]byte{}, stop: make(chan struct{})}
 }
@@ -99,7 +103,7 @@ func (t *Team) Begin(roots []byte, order []int, accept func(part int, bytes []by
 	to := parts + nuid.Next()
 	sub, err := t.q.nc.Subscribe(to, t.answer)
 	if err != nil {
-		t.shares = nil // then this worker proves it alone
+		t.shares = nil // this worker then proves everything itself
 		return
 	}
 	t.sub = sub
@@ -107,7 +111,7 @@ func (t *Team) Begin(roots []byte, order []int, accept func(part int, bytes []by
 	t.wait.Go(func() {
 		for {
 			for range offered {
-				_ = t.q.nc.Publish(offers+t.commitment, data) // which nobody need hear
+				_ = t.q.nc.Publish(offers+t.commitment, data) // no error if nobody receives it
 			}
 			select {
 			case <-t.stop:
@@ -121,6 +125,7 @@ func (t *Team) Begin(roots []byte, order []int, accept func(part int, bytes []by
 	})
 }
 
+// anyOpen says whether a part has not been begun by anybody.
 func (t *Team) anyOpen() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +147,8 @@ func (t *Team) Claim(part int) bool {
 	return true
 }
 
-// answer takes what another worker has proved, and gives it more to prove.
+// answer handles the message of another worker: it takes the part that the message has, if any, and answers with the
+// number of the next part.
 func (t *Team) answer(m *nats.Msg) {
 	t.mu.Lock()
 	if t.ended {
@@ -166,10 +172,11 @@ func (t *Team) answer(m *nats.Msg) {
 	_ = m.Respond([]byte(strconv.Itoa(t.give(worker, m.Header.Get(headGone) != ""))))
 }
 
-// longestPart is the most bytes of a part that are taken from a worker.
+// longestPart is the greatest size in bytes of a part that is accepted from a worker.
 const longestPart = 1 << 28
 
-// whole puts a part together that comes in several messages, of which each may come twice. The bytes are nil if one is missing.
+// whole collects a part that comes in several messages, each of which may come twice. whole is true for the last
+// message; bytes is nil then if a message is missing.
 func (t *Team) whole(m *nats.Msg, name string) (bytes []byte, whole bool) {
 	at, err := strconv.Atoi(m.Header.Get(headAt))
 	more, had := m.Header.Get(headMore) != "", t.halves[name]
@@ -188,14 +195,14 @@ func (t *Team) whole(m *nats.Msg, name string) (bytes []byte, whole bool) {
 	return had, !more
 }
 
-// take enters the bytes of a part, of which nothing may have come.
+// take verifies and uses the bytes of a part; nil bytes are a part of which a message was lost.
 func (t *Team) take(text string, bytes []byte) error {
 	part, err := strconv.Atoi(text)
 	if err != nil || part < 0 || part >= len(t.shares) {
 		return errors.New("there is no such part")
 	}
 	if bytes == nil {
-		return nil // a message was lost: this worker proves the part
+		return nil // this worker then proves the part
 	}
 	if err := t.accept(part, bytes); err != nil {
 		return err
@@ -209,7 +216,8 @@ func (t *Team) take(text string, bytes []byte) error {
 	return nil
 }
 
-// give returns the next part for a worker, −1 if there is none. gone says that the worker wants none, and will not prove those that it has.
+// give returns the number of the next part for a worker, −1 if there is none. gone says that the worker wants no more,
+// and will not prove the parts that it was given.
 func (t *Team) give(worker string, gone bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,7 +237,7 @@ func (t *Team) give(worker string, gone bool) int {
 	return -1
 }
 
-// bar gives a worker nothing more, and what it has to others.
+// bar excludes a worker because of an error; the parts that it was given are open again.
 func (t *Team) bar(worker string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,6 +248,7 @@ func (t *Team) bar(worker string, err error) {
 	t.reopen(worker)
 }
 
+// reopen makes all parts that a worker was given open again.
 func (t *Team) reopen(worker string) {
 	for i := range t.shares {
 		if s := &t.shares[i]; s.state == isGiven && s.worker == worker {
@@ -274,14 +283,14 @@ func (t *Team) End() {
 	}
 }
 
-// Worker does one job at a time, of whatever model, and helps others where it has none.
+// Worker does one job at a time, of any model, and helps other workers while it has none.
 type Worker struct {
 	work sync.Mutex
 	mu   sync.Mutex
-	stop context.CancelFunc // of helping; nil if it does not help
+	stop context.CancelFunc // ends its helping; nil if it does not help
 }
 
-// begin waits until the worker has no other job: what it helps with is left to others.
+// begin waits until the worker has no other job. If it is helping, it stops that.
 func (w *Worker) begin() (end func()) {
 	w.mu.Lock()
 	if w.stop != nil {
@@ -292,7 +301,8 @@ func (w *Worker) begin() (end func()) {
 	return w.work.Unlock
 }
 
-// help has the worker help if it does nothing else and the context has not ended. It does not wait: helping is what goes on.
+// help makes the worker help, by f, if it does nothing else and the context has not ended. It returns at once; helping
+// is done when f has run.
 func (w *Worker) help(ctx context.Context, helping *sync.WaitGroup, f func(ctx context.Context)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -310,8 +320,8 @@ func (w *Worker) help(ctx context.Context, helping *sync.WaitGroup, f func(ctx c
 	})
 }
 
-// Help helps other workers with the proofs of the model with a commitment, until the context ends, whenever there is no job of its own and
-// the worker is free.
+// Help helps other workers with proofs of the model with a commitment, until the context ends. It does so whenever no job of that model
+// waits and the worker is free.
 func (q *Queue) Help(ctx context.Context, commitment, name string, worker *Worker, help Helper) error {
 	c, err := q.jobs.Consumer(ctx, q.workers(commitment).Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -326,7 +336,7 @@ func (q *Queue) Help(ctx context.Context, commitment, name string, worker *Worke
 		if json.Unmarshal(m.Data, &o) != nil || o.From == q.process {
 			return
 		}
-		// If the worker is at something, the offer comes again, to another worker.
+		// If the worker is busy, the offer will come again, to it or another worker.
 		worker.help(ctx, &helping, func(ctx context.Context) {
 			if info, err := c.Info(ctx); err == nil && info.NumPending == 0 {
 				q.help(ctx, commitment, name, &o, help)
@@ -338,12 +348,12 @@ func (q *Queue) Help(ctx context.Context, commitment, name string, worker *Worke
 	}
 	<-ctx.Done()
 	_ = sub.Unsubscribe()
-	worker.begin()() // no offer that came before is taken after it
+	worker.begin()() // waits for the last call of worker.help, after which none begins
 	helping.Wait()
 	return nil
 }
 
-// unlessEnded is an error, nil if the context has ended: then it is no wonder.
+// unlessEnded returns err, or nil if the context has ended: errors are expected then.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -351,7 +361,7 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// help does what another worker asks for.
+// help accepts an offer of another worker and proves parts of its proof.
 func (q *Queue) help(ctx context.Context, commitment, worker string, o *offer, help Helper) {
 	t := &told{q: q, to: o.To, worker: worker}
 	first, err := t.next(ctx, -1, nil)
@@ -376,16 +386,16 @@ func (q *Queue) help(ctx context.Context, commitment, worker string, o *offer, h
 	t.gone()
 }
 
-// told is the worker that makes a proof, as one that helps sees it.
+// told is, for a worker that helps, the connection to the worker that makes the proof.
 type told struct {
 	q          *Queue
 	to, worker string
 }
 
-// attempts is how often something is said before it is given up.
+// attempts is how often a message is sent before the worker gives up.
 const attempts = 3
 
-// next hands a part over, unless it is −1, and returns what is to be proved next.
+// next sends a part that was proved, unless part is −1, and returns the number of the next part.
 func (t *told) next(ctx context.Context, part int, bytes []byte) (int, error) {
 	m := nats.NewMsg(t.to)
 	m.Header.Set(headWorker, t.worker)
@@ -393,7 +403,7 @@ func (t *told) next(ctx context.Context, part int, bytes []byte) (int, error) {
 		return t.say(ctx, m)
 	}
 	m.Header.Set(headPart, strconv.Itoa(part))
-	most := int(t.q.nc.MaxPayload()) - 4<<10 // less headers
+	most := int(t.q.nc.MaxPayload()) - 4<<10 // 4 KB are left for headers
 	for at := 0; ; at += most {
 		m.Header.Set(headAt, strconv.Itoa(at))
 		if m.Data = bytes[at:]; len(m.Data) <= most {
@@ -408,7 +418,7 @@ func (t *told) next(ctx context.Context, part int, bytes []byte) (int, error) {
 	}
 }
 
-// say sends a message until it is answered, and returns the part that the answer gives, −1 for none.
+// say sends a message until it is answered, and returns the part that the answer names, −1 for none.
 func (t *told) say(ctx context.Context, m *nats.Msg) (part int, err error) {
 	var reply *nats.Msg
 	for range attempts {
@@ -420,7 +430,7 @@ func (t *told) say(ctx context.Context, m *nats.Msg) (part int, err error) {
 		}
 	}
 	if errors.Is(err, nats.ErrNoResponders) {
-		return -1, nil // the proof is made, or its worker has ended
+		return -1, nil // the proof is made, or its worker has died
 	}
 	if err != nil {
 		return -1, err
@@ -428,7 +438,7 @@ func (t *told) say(ctx context.Context, m *nats.Msg) (part int, err error) {
 	return strconv.Atoi(string(reply.Data))
 }
 
-// gone says that nothing of what was given will come.
+// gone tells the worker that makes the proof that none of the parts which this worker was given will come.
 func (t *told) gone() {
 	m := nats.NewMsg(t.to)
 	m.Header.Set(headWorker, t.worker)

@@ -11,14 +11,14 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Progress is how far a worker is with a proof.
+// Progress says how far a worker is with a proof.
 type Progress struct {
 	Phase string `json:"phase"`
 	Done  int    `json:"done"`
 	Total int    `json:"total"`
 }
 
-// teller returns a function that tells who watches any of some proofs, a few times a second.
+// teller returns a function that sends the progress of a proof to the watchers of the given ids, a few times a second.
 func (q *Queue) teller(ids []string) func(phase string, done, total int) {
 	var last time.Time
 	var phase string
@@ -29,14 +29,14 @@ func (q *Queue) teller(ids []string) func(phase string, done, total int) {
 		last, phase = time.Now(), p
 		if data, err := json.Marshal(Progress{p, done, total}); err == nil {
 			for _, id := range ids {
-				_ = q.nc.Publish(progress+id, data) // which nobody need hear
+				_ = q.nc.Publish(progress+id, data) // there may be no watcher
 			}
 		}
 	}
 }
 
-// Watch calls a function, until it or the context ends, with the record of a proof as it is and as often as it changes, and with the
-// progress in between; one of the two is nil. It returns when the state is final.
+// Watch calls each with the record of a proof, at once and whenever it changes, and with the progress in between; one of the two
+// arguments is nil. It returns when the state is final, when each returns an error, or when the context ends.
 func (q *Queue) Watch(ctx context.Context, id string, each func(r *Record, p *Progress) error) (err error) {
 	defer must.Catch(&err)
 	must.Get(q.Record(ctx, id))
@@ -58,7 +58,7 @@ func (q *Queue) Watch(ctx context.Context, id string, each func(r *Record, p *Pr
 			if !ok {
 				return nats.ErrConnectionClosed
 			}
-			if entry == nil || entry.Operation() != jetstream.KeyValuePut { // nil: those after it are new
+			if entry == nil || entry.Operation() != jetstream.KeyValuePut { // nil marks the end of the values that existed before
 				continue
 			}
 			var r Record

@@ -16,18 +16,19 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/traces"
 )
 
-// tries is how often a job is begun with. One that so many workers have not survived would end the next one too. They are many since a
-// worker may end for reasons of its own, again and again. A joint job, which takes more memory than its texts by themselves, is taken
-// apart after fewer.
+// tries is how often a job is begun before it is given up. A job that has killed so many workers would kill the next one too. The
+// number is large because workers may also die for other reasons, again and again. A joint job takes more memory than each of its
+// texts; after jointTries it is split into its parts.
 const (
 	tries      = 20
 	jointTries = 3
 )
 
-// Prover makes the proof of a job. It calls progress now and then, and may have others help by the team, unless that is nil.
+// Prover makes the proof of a job. It calls progress from time to time. Other workers may help by team, unless that is
+// nil.
 type Prover func(ctx context.Context, j *Job, team *Team, progress func(phase string, done, total int)) ([]byte, error)
 
-// result is what a worker leaves of a job.
+// result is what a worker leaves of a job: the digest of its proof, or an error.
 type result struct {
 	ID     string `json:"id"`
 	Worker string `json:"worker"`
@@ -35,12 +36,13 @@ type result struct {
 	Bytes  int64  `json:"bytes,omitempty"`
 	Error  string `json:"error,omitempty"` // why there is no proof
 	Helped int    `json:"helped,omitempty"`
-	// Faults are parts of the proof that others have left and that were wrong, each with its worker.
+	// Faults lists parts of the proof that other workers sent and that were wrong, each with its worker.
 	Faults []string `json:"faults,omitempty"`
 }
 
-// Work proves the jobs of the model with a commitment, one at a time, until the context ends; what it was proving then is given to
-// another worker. worker is what several models share. name is for people. batch says which jobs are proved together; nil: none.
+// Work proves the jobs of the model with a commitment, one at a time, until the context ends; the job that it is at then is given
+// to another worker. worker is shared by the calls of Work for several models, so that one of them proves at a time. name is the
+// worker's name in records. batch says which jobs are proved together; nil: none.
 func (q *Queue) Work(ctx context.Context, commitment, name string, worker *Worker, prove Prover, batch *Batch) error {
 	return q.consume(ctx, q.jobs, "jobs", q.workers(commitment), func(c jetstream.Consumer, m jetstream.Msg) error {
 		defer worker.begin()()
@@ -54,20 +56,21 @@ func (q *Queue) Work(ctx context.Context, commitment, name string, worker *Worke
 	})
 }
 
-// workers is what all workers of a model read from.
+// workers configures the consumer that all workers of a model read from.
 func (q *Queue) workers(commitment string) jetstream.ConsumerConfig {
 	c := q.reader("prove-" + commitment[:16])
 	c.FilterSubject = jobs + commitment
 	return c
 }
 
-// reader is what processes read from a stream by, each message in one of them.
+// reader configures a consumer of a stream. All processes that read by it share the messages: each message goes to one
+// of them.
 func (q *Queue) reader(name string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.wait, MaxAckPending: -1}
 }
 
-// consume handles the messages of a stream one at a time, by a consumer. A message whose handler fails comes again, sooner if the context
-// has ended.
+// consume handles the messages of a stream one at a time. by is the consumer that it reads from. If the handler fails, the message comes
+// again after a pause; if the context has ended, at once.
 func (q *Queue) consume(
 	ctx context.Context, from jetstream.Stream, what string, by jetstream.ConsumerConfig, handle func(c jetstream.Consumer, m jetstream.Msg) error,
 ) error {
@@ -91,7 +94,7 @@ func (q *Queue) consume(
 		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
 			return err
 		}
-		if err != nil { // such as a server that cannot be reached for a while
+		if err != nil { // for example, the server cannot be reached for a while
 			continue
 		}
 		done := q.hold(m)
@@ -99,7 +102,7 @@ func (q *Queue) consume(
 		done()
 		switch {
 		case err == nil:
-			// An acknowledgement that is lost has the message come again, which does nothing then.
+			// If the acknowledgement is lost the message comes again, and has no effect then.
 			_ = m.DoubleAck(ctx)
 		case ctx.Err() != nil:
 			_ = m.Nak()
@@ -113,7 +116,7 @@ func (q *Queue) consume(
 	}
 }
 
-// hold keeps a message from being given to others until done is called.
+// hold tells the stream that a message is being handled, so that it is not given to others, until done is called.
 func (q *Queue) hold(m jetstream.Msg) (done func()) {
 	stop := make(chan struct{})
 	go func() {
@@ -131,16 +134,17 @@ func (q *Queue) hold(m jetstream.Msg) (done func()) {
 	return func() { close(stop) }
 }
 
-// due returns the job of a message if it is to be proved, with that entered in its record; nil if nothing is to be done, since it was
-// proved, is no longer kept, is a part of a joint job, or was begun with too often, which is its result then.
+// due returns the job of a message if it has to be proved, and records that it is begun. It returns nil if nothing is to be done: the
+// job was proved, has expired, is part of a joint job, or was begun too often. In the last case it leaves that as the result.
 func (q *Queue) due(ctx context.Context, id, worker string) (_ *Job, err error) {
 	defer must.Catch(&err)
 	r, err := q.Record(ctx, id)
 	if errors.Is(err, ErrUnknown) {
-		return nil, nil // it is no longer kept
+		return nil, nil // it has expired
 	}
 	must.OK(err)
-	if r.State == Proved { // one that has failed was asked for again, which its record need not say yet
+	// A job whose record says that it failed was asked for again: the record may be changed after the message.
+	if r.State == Proved {
 		return nil, nil
 	}
 	if r.Joint != nil && r.State != Failed {
@@ -163,7 +167,7 @@ func (q *Queue) due(ctx context.Context, id, worker string) (_ *Job, err error) 
 	return j, q.begin(ctx, id, j, worker)
 }
 
-// work proves a job and leaves the result.
+// work proves the job of a message and leaves the result.
 func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove Prover) (err error) {
 	defer must.Catch(&err)
 	id := string(m.Data())
@@ -198,6 +202,7 @@ func (q *Queue) work(ctx context.Context, m jetstream.Msg, worker string, prove 
 	return q.leave(ctx, out)
 }
 
+// leave puts a result into the stream of results.
 func (q *Queue) leave(ctx context.Context, r *result) (err error) {
 	defer must.Catch(&err)
 	data := must.Get(json.Marshal(r))
@@ -207,8 +212,8 @@ func (q *Queue) leave(ctx context.Context, r *result) (err error) {
 	})
 }
 
-// persist tries to store something until it succeeds or the context ends: a store that is full, or away, may come back, and what was
-// proved need not be proved again.
+// persist calls store until it succeeds or the context ends. A store that is full or cannot be reached may come back, and then the
+// proof need not be made again.
 func persist(ctx context.Context, store func() error) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
 		if store() == nil {
@@ -222,25 +227,25 @@ func persist(ctx context.Context, store func() error) error {
 	}
 }
 
-// Verifier says whether a proof is that of a job.
+// Verifier returns an error unless a proof is valid and is about a job.
 type Verifier func(ctx context.Context, j *Job, proof []byte) error
 
-// faults is how many proofs of a job may be wrong before it is given up; a joint job is taken apart after fewer, so that its texts have
-// as many again.
+// faults is how many proofs of a job may be wrong before it is given up. A joint job is split into its parts after jointFaults, so that
+// each part can have further faults before it is given up.
 const (
 	faults      = 5
 	jointFaults = 2
 )
 
-// Check verifies what workers leave, and enters it into the records, until the context ends. done is told of every job that has come to
-// its end; with notify, Notify is given it too. Of a joint job that is proved done is told of each job that it stands for; of one that
-// could not be, which are proved by themselves then, of it alone.
+// Check verifies the results that workers leave and enters them into the records, until the context ends. done is called with the
+// record of every job that has ended; if notify is set, Notify gets it too. For a joint job that is proved, done is called with each of
+// its parts. For a joint job that has failed, done is called with its own record only, and its parts are proved by themselves.
 func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done func(r *Record)) error {
 	return q.consume(ctx, q.results, "results", q.reader("check"), func(_ jetstream.Consumer, m jetstream.Msg) (err error) {
 		defer must.Catch(&err)
 		var out result
 		if err := json.Unmarshal(m.Data(), &out); err != nil || !IsID(out.ID) {
-			return nil // whoever wrote it was no worker
+			return nil // not written by a worker
 		}
 		r, err := q.check(traces.Received(ctx, m.Headers()), &out, verify)
 		if errors.Is(err, ErrUnknown) {
@@ -263,7 +268,7 @@ func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done fu
 	})
 }
 
-// tell says that a job has come to its end.
+// tell reports that a job has ended.
 func (q *Queue) tell(ctx context.Context, r *Record, notify bool, done func(r *Record)) error {
 	if notify {
 		if _, err := q.js.Publish(ctx, notices+r.ID, []byte(r.ID), jetstream.WithMsgID(r.ID+string(r.State))); err != nil {
@@ -274,7 +279,8 @@ func (q *Queue) tell(ctx context.Context, r *Record, notify bool, done func(r *R
 	return nil
 }
 
-// verified verifies the proof of a result. It returns the proof's size, and what is wrong with it if anything is.
+// verified verifies the proof of a result. It returns the size of the proof, and what is wrong with it, "" if nothing
+// is.
 func (q *Queue) verified(ctx context.Context, j *Job, out *result, verify Verifier) (size int64, wrong string, err error) {
 	if wrong, err := q.wrongPart(ctx, j); wrong != "" || err != nil {
 		return 0, wrong, err
@@ -298,8 +304,8 @@ func (q *Queue) verified(ctx context.Context, j *Job, out *result, verify Verifi
 	return 0, err.Error(), nil
 }
 
-// enter enters a verified result, or what is wrong with it. It reports whether the record changes, and whether
-// the job is to be proved again.
+// enter enters a result whose proof was verified, or was found to be wrong. It reports whether the record
+// changes, and whether the job has to be proved again.
 func (r *Record) enter(out *result, size int64, wrong string) (changed, again bool) {
 	if r.State == Proved {
 		if r.SHA256 == out.SHA256 {
@@ -325,7 +331,7 @@ func (r *Record) enter(out *result, size int64, wrong string) (changed, again bo
 	return true, again
 }
 
-// check enters a result into its record.
+// check verifies a result and enters it into its record.
 func (q *Queue) check(ctx context.Context, out *result, verify Verifier) (_ *Record, err error) {
 	defer must.Catch(&err)
 	r, err := q.Record(ctx, out.ID)

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Digest is the SHA-256 of numbers, each as the eight bytes of a float64, the least significant first, in hexadecimal.
+// Digest returns the SHA-256, in hexadecimal, of numbers, each encoded as a little-endian float64.
 func Digest(values []float64) string {
 	h := sha256.New()
 	b := make([]byte, 0, 8*512)
@@ -20,8 +20,8 @@ func Digest(values []float64) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// StringsDigest is the SHA-256 of strings, each as its length, as the eight bytes of an integer, the least significant first, and
-// its bytes, in hexadecimal.
+// StringsDigest returns the SHA-256, in hexadecimal, of strings, each encoded as its length in bytes, a little-endian 64-bit
+// integer, followed by its bytes.
 func StringsDigest(list []string) string {
 	h := sha256.New()
 	for _, s := range list {
@@ -31,7 +31,7 @@ func StringsDigest(list []string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// TextDigest is the SHA-256 of a text in UTF-8, in hexadecimal.
+// TextDigest returns the SHA-256 of a text in UTF-8, in hexadecimal.
 func TextDigest(text string) string {
 	d := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(d[:])

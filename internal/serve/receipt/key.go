@@ -15,7 +15,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// OpenKey reads the private key that a server signs with, in PEM, or makes one there if there is none.
+// OpenKey reads the private key that a server signs receipts with from a PEM file. If there is no such file it makes a
+// key and the file.
 func OpenKey(path string) (_ ed25519.PrivateKey, err error) {
 	defer must.Catch(&err)
 	data, err := os.ReadFile(path)

@@ -13,11 +13,12 @@ const (
 	MostTop     = 5
 )
 
-// LeastLogprob stands for the logarithm of 0, which JSON does not have, and of all that is less; OpenAI's API has this number.
+// LeastLogprob is the least logprob that is told; it also stands for the logarithm of 0, which JSON cannot write.
+// OpenAI's API uses the same number.
 const LeastLogprob = -9999
 
-// Logprobs returns the logarithms of the probabilities that logits give, log Softmax, with the same bits on every machine: whoever
-// verifies computes what the server did.
+// Logprobs returns the logarithms of the probabilities that logits give, log Softmax. The result has the same bits on every
+// machine, so that a verifier computes exactly what the server did.
 func Logprobs(logits []float64) []float64 {
 	most, sum := slices.Max(logits), 0.0
 	for _, l := range logits {
@@ -27,9 +28,10 @@ func Logprobs(logits []float64) []float64 {
 	return seq.Map(logits, func(l float64) float64 { return max(l-most-all, LeastLogprob) })
 }
 
-// Likeliest returns the tokens with the n greatest numbers, the greatest first, of equal ones the first.
+// Likeliest returns the n tokens with the greatest logprobs, the greatest first; of equal ones the one with the lower
+// number comes first.
 func Likeliest(logprobs []float64, n int) []int {
-	var out []int // sorted, which n small makes cheap
+	var out []int // sorted by insertion, which is cheap for small n
 	for token, l := range logprobs {
 		if len(out) == n && (n == 0 || !(l > logprobs[out[n-1]])) {
 			continue

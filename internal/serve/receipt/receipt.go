@@ -1,5 +1,6 @@
-// Package receipt makes and reads what a server signs about an answer: which model has given it, to which tokens or numbers, and what
-// its proof is called. A receipt comes with the answer, before there is a proof; a proof makes it true or shows that it was false.
+// Package receipt makes and reads the receipts that a server signs. A receipt says which model has given an answer, to which tokens
+// or numbers, and which proof will be made of it. It comes with the answer, before there is a proof; the proof then shows whether the
+// receipt is true.
 package receipt
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/prove-model/prove-model/internal/must"
 )
 
-// Receipt is what the server signs. Its numbers are whole, and others are texts, so that everybody writes the same JSON.
+// Receipt is what the server signs. Its numbers are integers, and fractions are written as strings, so that every
+// program writes the same JSON for it.
 type Receipt struct {
 	Version    int    `json:"version"`    // 1
 	Answer     string `json:"answer"`     // id of the answer
@@ -25,16 +27,17 @@ type Receipt struct {
 	Proof      string `json:"proof"`      // id of the proof
 	Request    string `json:"request"`    // SHA-256 of the request's body
 	*Text      `json:",omitempty"`
-	// Outputs are the digests (Digest) of the arrays of an answer, by name.
+	// Outputs has the digests (Digest) of the answer's arrays, by name.
 	Outputs map[string]string `json:"outputs,omitempty"`
-	// Inputs are the digests of the arrays of the request, likewise.
+	// Inputs has the digests of the request's arrays, by name.
 	Inputs map[string]string `json:"inputs,omitempty"`
-	// Shared says with whose texts the answer's may stand in one proof (SharedKey, SharedAll), which those whom that proof is for can read
-	// too; "": with nobody's.
+	// Shared says with which other answers this one may be proved in one proof (SharedKey, SharedAll); whoever gets that proof can read
+	// all of its texts. "": with none.
 	Shared string `json:"shared,omitempty"`
-	// Joint is where it stands in a proof of several texts, once that is known: receipts of answers come before there is a proof.
+	// Joint is the place of the answer's text in a proof of several texts. The receipt of a new answer does not have it,
+	// since it is not known before the proof.
 	Joint *Place `json:"joint,omitempty"`
-	// Coin says by what it was decided whether the answer is proved at once; nil: not by chance.
+	// Coin is the coin that decided whether the answer is proved at once; nil: it was not decided by chance.
 	Coin *Coin `json:"coin,omitempty"`
 }
 
@@ -44,15 +47,16 @@ const (
 	SharedAll = "all"
 )
 
-// Place is where a text stands in a proof of several.
+// Place is the place of a text in a proof of several texts.
 type Place struct {
 	Proof  string `json:"proof"`   // id of that proof
 	TextID int    `json:"text_id"` // from 1 on
-	Texts  int    `json:"texts"`   // how many it is of
+	Texts  int    `json:"texts"`   // number of texts of that proof
 }
 
-// TextOf returns which text of a proof of so many, 0 for one of one text, the receipt is about: its number from 1 on, 0 of a proof of one
-// text. find returns the number of a text with the receipt's tokens, 0 if there is none.
+// TextOf returns which text of a proof the receipt is about. texts is the number of texts of a proof of several, 0 for a proof of a
+// single text. The result is counted from 1, and is 0 for a proof of a single text. TextOf calls find if the receipt does not name a
+// place: find returns the number of a text with the receipt's tokens, 0 if there is none.
 func (r *Receipt) TextOf(texts int, find func() int) (id int, err error) {
 	p := r.Joint
 	switch {
@@ -73,16 +77,16 @@ func (r *Receipt) TextOf(texts int, find func() int) (id int, err error) {
 	return p.TextID, nil
 }
 
-// Text is what a receipt says of a text.
+// Text is what a receipt says about a text.
 type Text struct {
-	TokenizerSHA256 string `json:"tokenizer"` // of its file
-	AnswerSHA256    string `json:"text"`      // of the answer's text in UTF-8
+	TokenizerSHA256 string `json:"tokenizer"` // SHA-256 of its file
+	AnswerSHA256    string `json:"text"`      // SHA-256 of the answer's text in UTF-8
 	PromptTokens    []int  `json:"prompt_tokens"`
 	Tokens          []int  `json:"tokens"`
 	Sampling        *Rule  `json:"sampling,omitempty"` // absent: each token is the likeliest
 }
 
-// Rule is a provemodel.Sampling in texts.
+// Rule is a provemodel.Sampling whose fractions and seed are strings.
 type Rule struct {
 	Seed        string `json:"seed"`
 	Temperature string `json:"temperature"`
@@ -90,7 +94,7 @@ type Rule struct {
 	TopP        string `json:"top_p"`
 }
 
-// RuleOf writes a rule; nil for nil.
+// RuleOf converts a rule to its form in receipts; nil for nil.
 func RuleOf(s *provemodel.Sampling) *Rule {
 	if s == nil {
 		return nil
@@ -99,7 +103,7 @@ func RuleOf(s *provemodel.Sampling) *Rule {
 	return &Rule{strconv.FormatInt(s.Seed, 10), number(s.Temperature), s.TopK, number(s.TopP)}
 }
 
-// Sampling reads the rule; nil for nil.
+// Sampling is the inverse of RuleOf; nil for nil.
 func (r *Rule) Sampling() (*provemodel.Sampling, error) {
 	if r == nil {
 		return nil, nil
@@ -132,11 +136,12 @@ func Sign(r *Receipt, key ed25519.PrivateKey) (_ *Signed, err error) {
 	return s, nil
 }
 
-// domain begins what is signed, so that no signature of something else is one of a receipt.
+// domain is the beginning of every signed message, so that no signature of another kind of message is also one of a
+// receipt.
 const domain = "prove-model receipt\n"
 
-// message is what is signed: the receipt with the public key and without the signature, in JSON as RFC 8785 writes it, that is, on one
-// line with the members in the order of their names.
+// message returns what is signed: the domain, and the receipt with the public key and without the signature, as JSON in the form of
+// RFC 8785: on one line, with the members sorted by name.
 func (s *Signed) message() (_ []byte, err error) {
 	defer must.Catch(&err)
 	unsigned := *s
@@ -144,7 +149,7 @@ func (s *Signed) message() (_ []byte, err error) {
 	data := must.Get(json.Marshal(&unsigned))
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	var members map[string]any // which Marshal sorts
+	var members map[string]any // Marshal sorts a map by its keys
 	must.OK(d.Decode(&members))
 	delete(members, "signature")
 	var out bytes.Buffer
@@ -155,11 +160,11 @@ func (s *Signed) message() (_ []byte, err error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// ErrSignature is the error about a receipt that its server has not signed.
+// ErrSignature is the error about a receipt whose signature is not valid, or is by another key.
 var ErrSignature = errors.New("the receipt's signature does not hold")
 
-// Read reads a signed receipt and verifies its signature: by the given public key in base64, or by its own if that is "".
-// A receipt that does not hold gives an error that wraps ErrSignature.
+// Read reads a signed receipt and verifies its signature, by the given public key in base64, or by the public key in the
+// receipt if publicKey is "". If the signature is not valid the error wraps ErrSignature.
 func Read(data []byte, publicKey string) (*Signed, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

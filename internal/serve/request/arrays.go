@@ -10,7 +10,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 )
 
-// Array is an array of a request.
+// Array is an array of a request in the Open Inference Protocol.
 type Array struct {
 	Name       string          `json:"name"`
 	Shape      []int           `json:"shape"`
@@ -19,7 +19,8 @@ type Array struct {
 	Parameters map[string]any  `json:"parameters"`
 }
 
-// types are the datatypes that inputs may have, with whether they are whole numbers, and their range.
+// types has the datatypes of numbers that inputs may have: whether they are whole numbers, and their range. 64-bit
+// integers are limited to those that a float64 holds exactly.
 var types = map[string]struct {
 	whole    bool
 	min, max float64
@@ -30,7 +31,7 @@ var types = map[string]struct {
 	"INT64": {true, -(1 << 53), 1 << 53}, "UINT64": {true, 0, 1 << 53},
 }
 
-// ReadAll reads the arrays of a request, with the digest of each by its name, as receipts have them.
+// ReadAll reads the arrays of a request. It also returns the digest of each, by name, in the form that receipts have.
 func ReadAll(list []Array) (arrays provemodel.Arrays, digests map[string]string, err error) {
 	arrays, digests = make(provemodel.Arrays, len(list)), map[string]string{}
 	for i := range list {
@@ -50,10 +51,10 @@ func ReadAll(list []Array) (arrays provemodel.Arrays, digests map[string]string,
 	return arrays, digests, nil
 }
 
-// Strings is the datatype of strings in UTF-8.
+// Strings is the datatype of strings, in UTF-8.
 const Strings = "BYTES"
 
-// strings reads the strings of an array, nested or not.
+// strings reads the strings of an array, which may be nested lists.
 func (in *Array) strings() ([]string, error) {
 	var out []string
 	err := in.each(func(token json.Token) error {
@@ -67,7 +68,7 @@ func (in *Array) strings() ([]string, error) {
 	return out, err
 }
 
-// Read reads the numbers of an array, nested or not.
+// Read reads the numbers of an array, which may be nested lists.
 func (in *Array) Read() ([]float64, error) {
 	t, ok := types[in.Datatype]
 	if !ok {
@@ -91,7 +92,7 @@ func (in *Array) Read() ([]float64, error) {
 	return out, err
 }
 
-// each calls f with the elements of an array's data, and fails if they are not as many as its shape says.
+// each calls f with each element of an array's data. It returns an error if their number is not that of the shape.
 func (in *Array) each(f func(json.Token) error) error {
 	if len(in.Parameters) > 0 {
 		return fmt.Errorf("input %s has parameters, which are not supported: its data is in the request, as JSON", Short(in.Name))
@@ -104,7 +105,7 @@ func (in *Array) each(f func(json.Token) error) error {
 			continue
 		}
 		if err != nil {
-			token = nil // which is no element
+			token = nil // f refuses it, as it is no element
 		}
 		if err := f(token); err != nil {
 			return err
@@ -112,7 +113,7 @@ func (in *Array) each(f func(json.Token) error) error {
 		count++
 	}
 	rest := count
-	for _, size := range in.Shape { // a product of sizes may be beyond all numbers
+	for _, size := range in.Shape { // divides rather than multiplies, as the product of the sizes may overflow
 		if size < 1 || rest%size != 0 {
 			rest = 0
 			break
@@ -125,7 +126,7 @@ func (in *Array) each(f func(json.Token) error) error {
 	return nil
 }
 
-// number is the number that a token of JSON stands for: truth values are 0 and 1.
+// number returns the number that a JSON token stands for; true is 1 and false is 0.
 func number(token json.Token) (v float64, ok bool) {
 	switch x := token.(type) {
 	case bool:

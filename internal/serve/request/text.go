@@ -1,4 +1,4 @@
-// Package request reads the bodies of requests: those of OpenAI's API, and of the Open Inference Protocol.
+// Package request reads the bodies of requests in OpenAI's API and in the Open Inference Protocol.
 package request
 
 import (
@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Stops are the texts that end an answer: one, or a list.
+// Stops are the texts that end an answer. A request may have one text or a list.
 type Stops []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -25,7 +25,7 @@ func (s *Stops) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Content is a message's text, which may come in parts.
+// Content is the text of a message. A request may have it as a text or as a list of parts.
 type Content string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -49,9 +49,9 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Prompt is a text, or tokens; OpenAI's API also takes a list of one of these.
+// Prompt is a text or a list of tokens. As in OpenAI's API, a request may also have a list with one of these.
 type Prompt struct {
-	Text *string // nil if it is tokens
+	Text *string // nil if the prompt is a list of tokens
 	IDs  []int
 }
 
@@ -76,11 +76,11 @@ func (p *Prompt) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Message is a part of a conversation.
+// Message is one turn of a conversation.
 type Message struct {
 	Role    string  `json:"role"`
 	Content Content `json:"content"`
 }
 
-// Short is a text of a request in a message.
+// Short quotes a text of a request for an error message, and cuts it to 40 characters.
 func Short(s string) string { return fmt.Sprintf("%.40q", s) }

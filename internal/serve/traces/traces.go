@@ -1,5 +1,5 @@
-// Package traces tells an OpenTelemetry collector how requests and proofs go: which part of the work took how long, in whichever process.
-// Nothing is told unless Open is called. Spans have routes, statuses, ids of proofs and names of models, and nothing of what was asked.
+// Package traces sends OpenTelemetry traces of requests and proofs to a collector: how long each part of the work took, in every process.
+// Nothing is sent unless Open is called. Spans contain routes, statuses, ids of proofs and names of models, but no contents of requests.
 package traces
 
 import (
@@ -42,7 +42,7 @@ func Start(ctx context.Context, what string, attributes ...attribute.KeyValue) (
 	return otel.Tracer(name).Start(ctx, what, trace.WithAttributes(attributes...))
 }
 
-// End ends a span, which has failed unless err is nil. What the error says stays in the log.
+// End ends a span, and marks it as failed if err is not nil. The text of the error is not sent.
 func End(s trace.Span, err error) {
 	if err != nil {
 		s.SetStatus(codes.Error, "")
@@ -50,12 +50,12 @@ func End(s trace.Span, err error) {
 	s.End()
 }
 
-// Received is a context in which spans belong to the one that a message's headers name, if they name one.
+// Received returns a context whose spans are children of the span that a message's headers name, if they name one.
 func Received(ctx context.Context, header map[string][]string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
 }
 
-// Send names the context's span in a message's headers.
+// Send writes the context's span into a message's headers.
 func Send(ctx context.Context, header map[string][]string) {
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
 }
@@ -63,13 +63,13 @@ func Send(ctx context.Context, header map[string][]string) {
 // sendTime is how long the collector may take to answer.
 const sendTime = 10 * time.Second
 
-// Open has this process tell a collector, by OTLP over HTTP at an address such as http://HOST:4318. A collector that does not answer holds
-// nothing up: spans are dropped then. stop tells what is left.
+// Open makes this process send spans to a collector by OTLP over HTTP, at an address such as http://HOST:4318. A collector that does not
+// answer delays nothing: spans are dropped. stop sends the spans that are left.
 func Open(ctx context.Context, address, version string, log *slog.Logger) (stop func(), err error) {
 	defer must.Catch(&err)
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("want a URL with http or https") // and nothing of the address, which may hold a secret
+		return nil, errors.New("want a URL with http or https") // not the address, which may hold a secret
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1/traces"
@@ -81,18 +81,19 @@ func Open(ctx context.Context, address, version string, log *slog.Logger) (stop 
 	return func() {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
 		defer cancel()
-		_ = p.Shutdown(limited) // the error handler has said so
+		_ = p.Shutdown(limited) // the error handler logs the error
 	}, nil
 }
 
-// client posts spans. The exporter of OpenTelemetry for HTTP does that too, and brings gRPC along, which makes the command a quarter larger.
+// client posts spans. OpenTelemetry's own exporter for HTTP links gRPC, which would make the command a quarter larger.
 type client struct{ address string }
 
 // Start and Stop implement otlptrace.Client.
 func (*client) Start(context.Context) error { return nil }
 func (*client) Stop(context.Context) error  { return nil }
 
-// UploadTraces implements otlptrace.Client. The message has the bytes of an ExportTraceServiceRequest.
+// UploadTraces implements otlptrace.Client. The encoding of TracesData is also that of the ExportTraceServiceRequest
+// that collectors expect.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) (err error) {
 	defer must.Catch(&err)
 	data := must.Get(proto.Marshal(&tracepb.TracesData{ResourceSpans: spans}))

@@ -9,26 +9,27 @@ import (
 	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
-// Estimate is what committing to a model and proving a run of it take, by the number
-// of entries that are committed to: within about a factor of two.
+// Estimate says how much time and memory it takes to commit to a model and to prove a
+// run of it, from the numbers of entries that are committed to. It is right within
+// about a factor of two.
 type Estimate struct {
-	Weights int `json:"weights"`           // committed to once
-	Witness int `json:"witness,omitempty"` // committed to with each proof; 0: not known
-	// Processor seconds, of all cores together.
+	Weights int `json:"weights"`           // entries that are committed to once
+	Witness int `json:"witness,omitempty"` // entries that are committed to for each proof; 0: not known
+	// Commit and Prove are seconds of processor time, of all cores together.
 	Commit float64 `json:"commit_cpu_seconds"`
 	Prove  float64 `json:"prove_cpu_seconds,omitempty"`
 	Memory int64   `json:"memory_bytes"`
 }
 
-// Bytes of an entry, from the proof of SmolLM2-135M in w8a8: 3.6 GB.
+// Memory for each entry in bytes, measured with the proof of SmolLM2-135M in w8a8, which took 3.6 GB.
 const (
 	weightBytes   = 9
 	witnessBytes  = 75
-	smallestBytes = 30 << 20 // of the program
+	smallestBytes = 30 << 20 // of the program itself
 )
 
-// estimate estimates what it takes to commit to a number of weights, and to prove a run
-// whose witness has a number of entries. 0 entries: the run is not known.
+// estimate estimates the commitment to so many weights, and the proof of a run whose
+// witness has so many entries; 0 if the run is not known.
 func estimate(weights, witness int) *Estimate {
 	e := &Estimate{
 		Weights: weights, Witness: witness,
@@ -41,7 +42,7 @@ func estimate(weights, witness int) *Estimate {
 	return e
 }
 
-// estimateOf is that of a circuit.
+// estimateOf estimates the commitment to a circuit and a proof of its run.
 func estimateOf(g *model.Graph) *Estimate {
 	weights, witness := 0, 0
 	for i := range g.Tensors {
@@ -55,6 +56,7 @@ func estimateOf(g *model.Graph) *Estimate {
 	return estimate(weights, witness)
 }
 
+// print writes the estimate as text; nothing if e is nil.
 func (e *Estimate) print(w io.Writer) {
 	if e == nil {
 		return

@@ -41,15 +41,16 @@ type Key struct {
 	Hidden     *Hidden `json:"hidden,omitempty"`
 }
 
-// Hidden is of a key that hides weights.
+// Hidden describes a key that hides weights.
 type Hidden struct {
-	Proofs    int    `json:"proofs"`    // that it is good for
-	Positions uint64 `json:"positions"` // at which all of them together may open rows of the weights
-	Each      int    `json:"positions_of_a_proof"`
-	// Budget is what the secret says, if that was given.
+	Proofs    int    `json:"proofs"`               // number of proofs that the key is good for
+	Positions uint64 `json:"positions"`            // at how many positions all proofs together may open rows of the weights
+	Each      int    `json:"positions_of_a_proof"` // at how many positions one proof opens rows at most
+	// Budget is what is left, if the secret was given.
 	Budget *ledger.Budget `json:"budget,omitempty"`
 }
 
+// hiddenOf describes a key that hides weights; nil for other keys.
 func hiddenOf(k *proof.Key) *Hidden {
 	if !k.Hides() {
 		return nil
@@ -58,6 +59,7 @@ func hiddenOf(k *proof.Key) *Hidden {
 	return &Hidden{Proofs: k.Proofs(), Positions: soundness.Budget(t.RowVars, t.TailLog), Each: k.MostPositions()}
 }
 
+// print writes the description as text; nothing if h is nil.
 func (h *Hidden) print(w io.Writer) {
 	if h == nil {
 		return
@@ -69,16 +71,17 @@ func (h *Hidden) print(w io.Writer) {
 	}
 }
 
-// Source is what a key says it was made from.
+// Source says what a key was made from.
 type Source struct {
-	Files     []string `json:"files_sha256"` // the model's own first
+	Files     []string `json:"files_sha256"` // SHA-256 of the model's files, the main one first
 	Quantiser int      `json:"quantiser"`    // version
 	Mode      string   `json:"mode"`
 	Headroom  float64  `json:"headroom"`
 	Ranges    int      `json:"ranges"`  // number of values with a recorded range
-	Formats   int      `json:"formats"` // and of those whose format is recorded; 0 if all have the usual one
+	Formats   int      `json:"formats"` // number of values with a recorded format; 0 if all have the usual one
 }
 
+// sourceOf describes the source of a key; nil if the key does not have it.
 func sourceOf(s *proof.Source) *Source {
 	if s == nil {
 		return nil
@@ -93,12 +96,12 @@ func sourceOf(s *proof.Source) *Source {
 	return d
 }
 
-// Int is a public integer tensor, which stands for its values times 2^(−Frac).
+// Int is a public tensor of integers, in units of 2^(−Frac).
 type Int struct {
 	Name  string `json:"name"`
 	Shape []int  `json:"shape"`
 	Frac  int    `json:"frac"`
-	Fracs []int  `json:"fracs,omitempty"` // in place of Frac: by index of the last axis
+	Fracs []int  `json:"fracs,omitempty"` // in place of Frac: one for each index of the last axis
 	Min   int64  `json:"min"`
 	Max   int64  `json:"max"`
 }
@@ -107,7 +110,7 @@ type Int struct {
 type Free struct {
 	Name  string `json:"name"`
 	Bound int    `json:"bound"`
-	Size  int    `json:"size"` // that the rest of the description is for
+	Size  int    `json:"size"` // for which the rest of the description holds
 }
 
 // Kind sums up the tensors of one kind.
@@ -121,8 +124,8 @@ type Kind struct {
 type Table struct {
 	Name    string `json:"name"`
 	Bits    int    `json:"bits"`
-	Lookups int    `json:"lookups"` // entries looked up in it
-	// Saturated is the number of its rows whose use proofs state.
+	Lookups int    `json:"lookups"` // number of entries that are looked up in it
+	// Saturated is the number of the table's rows of which proofs state how often they were used.
 	Saturated int `json:"saturated_rows,omitempty"`
 }
 
@@ -133,13 +136,13 @@ type Steps struct {
 	Entries int    `json:"entries"`
 }
 
-// Tree is one commitment of the opening.
+// Tree is a committed tree of the opening.
 type Tree struct {
 	What    string `json:"what"`
 	Entries uint64 `json:"entries"`
 	Rows    int    `json:"rows"`
 	RowVars int    `json:"row_vars"`
-	Root    string `json:"root,omitempty"` // that the key has
+	Root    string `json:"root,omitempty"` // if it is in the key
 }
 
 // Round is a challenge of the protocol with its security.
@@ -150,8 +153,8 @@ type Round struct {
 	Bits  float64 `json:"bits"`
 }
 
-// OfKey describes k, with free dimensions of size 1 and the opening that a prover
-// would choose.
+// OfKey describes k, with free dimensions of size 1 and with the parameters of the
+// opening that a prover would choose.
 func OfKey(k *proof.Key) (_ *Key, err error) {
 	defer must.Catch(&err)
 	p := must.Get(k.Plan(k.Circuit.Unit()))
@@ -187,6 +190,7 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 	return d
 }
 
+// public describes public tensors.
 func public(g *model.Graph, ids []model.TensorID) []Int {
 	var out []Int
 	for _, id := range ids {
@@ -196,6 +200,7 @@ func public(g *model.Graph, ids []model.TensorID) []Int {
 	return out
 }
 
+// kinds counts the tensors of each kind.
 func kinds(g *model.Graph) []Kind {
 	out := []Kind{
 		model.Input: {Kind: "input"}, model.Fixed: {Kind: "fixed"}, model.Witness: {Kind: "witness"}, model.Virtual: {Kind: "virtual"}, model.ByFormula: {Kind: "formula"},
@@ -209,6 +214,7 @@ func kinds(g *model.Graph) []Kind {
 	return out
 }
 
+// tables describes the tables.
 func tables(g *model.Graph) []Table {
 	out, lookUps := make([]Table, len(g.Tables)), g.LookedUp()
 	for i := range g.Tables {
@@ -218,6 +224,7 @@ func tables(g *model.Graph) []Table {
 	return out
 }
 
+// steps counts the steps of each kind.
 func steps(g *model.Graph) []Steps {
 	out := []Steps{
 		model.StepLookup: {Kind: "look-up"}, model.StepExact: {Kind: "exact"}, model.StepZero: {Kind: "zero"}, model.StepDivide: {Kind: "divide"},
@@ -275,10 +282,10 @@ func (k *Key) Print(w io.Writer) {
 	k.printRounds(w)
 }
 
-// Tenths writes bits of security, rounded down as everywhere.
+// Tenths writes bits of security, rounded down to one decimal.
 func Tenths(bits float64) string { return fmt.Sprintf("%.1f", math.Floor(10*bits)/10) }
 
-// printRounds writes the bits of security of every round and the least.
+// printRounds writes the bits of security of every round, and the minimum.
 func (k *Key) printRounds(w io.Writer) {
 	rows := seq.Map(k.Rounds, func(r Round) []string { return ui.Cells("%s\t%d\t%d\t%s", r.Name, r.Times, r.Grind, Tenths(r.Bits)) })
 	fmt.Fprintln(w)

@@ -14,20 +14,20 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Model is a float graph in normal form.
+// Model describes a float graph in normal form, and its quantised form.
 type Model struct {
 	Name       string `json:"name"`
 	Parameters int    `json:"parameters"`
 	Inputs     []IO   `json:"inputs"`
 	Outputs    []IO   `json:"outputs"`
 	Nodes      []Node `json:"nodes"`
-	// Precision is that of the quantised model, Refused why there is none.
+	// Precision describes the quantised model. Refused says why there is none.
 	Precision []Precision `json:"precision,omitempty"`
-	// Formats are those of values that were made more precise than others, so that
-	// the outputs come close to the float model's.
+	// Formats lists the values that got a finer format than the usual one, so that the
+	// outputs come close to the float model's.
 	Formats []Format `json:"formats,omitempty"`
 	Refused string   `json:"refused,omitempty"`
-	// Estimate is what committing and proving take, if the model can be quantised.
+	// Estimate is set if the model can be quantised.
 	Estimate *Estimate `json:"estimate,omitempty"`
 }
 
@@ -37,7 +37,7 @@ type IO struct {
 	Shape []int  `json:"shape"`
 }
 
-// Node is one operation; constants among its inputs are shown with a shape.
+// Node is an operation of the graph. Constants among its inputs have a shape, too.
 type Node struct {
 	Op     string `json:"op"`
 	Name   string `json:"name"`
@@ -45,28 +45,28 @@ type Node struct {
 	Output IO     `json:"output"`
 }
 
-// Precision is that of one rounding look-up of the quantised model.
+// Precision describes one rounding look-up of the quantised model.
 type Precision struct {
 	Node      string `json:"node"`
 	Entries   int    `json:"entries"`
-	Bits      int    `json:"bits"`  // of the calibrated range, without sign
+	Bits      int    `json:"bits"`  // that hold the calibrated range, without sign
 	Frac      int    `json:"frac"`  // values are multiples of 2^(−Frac)
-	Shift     int    `json:"shift"` // bits rounded away
+	Shift     int    `json:"shift"` // number of bits that are rounded away
 	TableBits int    `json:"table_bits"`
 }
 
-// Format is what a value was given beyond what all values have.
+// Format is the format of a value that got a finer one than usual.
 type Format struct {
 	Value string `json:"value"`
-	Bits  int    `json:"bits,omitempty"` // of the calibrated range, without sign; 0: the usual
-	// WeightBits are those of the largest of the weights that the value is a product
-	// with; 0: what one accumulator leaves.
+	Bits  int    `json:"bits,omitempty"` // that hold the calibrated range, without sign; 0: as usual
+	// WeightBits is the number of bits of the largest of the weights that the value is
+	// multiplied with; 0: as many as the accumulator allows.
 	WeightBits int `json:"weight_bits,omitempty"`
-	LookUps    int `json:"look_ups"`   // entries that its node looks up
-	TableRows  int `json:"table_rows"` // of tables that no other node looks up
+	LookUps    int `json:"look_ups"`   // number of entries that its node looks up
+	TableRows  int `json:"table_rows"` // number of rows of tables that only its node uses
 }
 
-// quantise adds what the quantised model has to tell.
+// quantise adds the report on the quantised model.
 func (m *Model) quantise(r provemodel.Report) {
 	m.Precision = seq.Map(r.Steps, func(s quantise.StepReport) Precision {
 		return Precision{s.Node, s.Entries, s.Bits, s.Frac, s.Shift, s.TableBits}

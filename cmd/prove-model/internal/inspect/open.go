@@ -17,12 +17,12 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// Description is what is known about a file.
+// Description describes a file, and can be printed.
 type Description interface{ Print(w io.Writer) }
 
-// Open describes the file that the settings name: a proof, a key or a model,
-// in this order. The key of a proof is the file of the same name with the
-// extension .vk, if none is named.
+// Open describes the file that the settings name: a proof, a key or a model, the first
+// that is named. If no key is named for a proof, its key is the file of the same name
+// with the extension .vk.
 func Open(ctx context.Context, cfg *config.Config) (_ Description, err error) {
 	defer must.Catch(&err)
 	switch {
@@ -40,7 +40,7 @@ func Open(ctx context.Context, cfg *config.Config) (_ Description, err error) {
 	return nil, job.WithHint(errors.New("nothing to inspect"), "name a file with --model, --vk or --proof")
 }
 
-// describeKey is OfKey with what the key's secret says, if that is named.
+// describeKey describes a key, and says how far it is used up if its secret is named.
 func describeKey(cfg *config.Config, k *proof.Key) (*Key, error) {
 	d, err := OfKey(k)
 	if err != nil || cfg.Secret == "" {
@@ -53,20 +53,20 @@ func describeKey(cfg *config.Config, k *proof.Key) (*Key, error) {
 	return d, err
 }
 
-// answers says that a model is an encoder–decoder, which does nothing but write.
+// answers says whether a model is an encoder–decoder, which can only be opened to write.
 func answers(path string) bool {
 	if !hf.Is(path) {
 		return false
 	}
 	m, err := hf.Open(path)
 	if err != nil {
-		return false // job.Open says why
+		return false // job.Open reports the error
 	}
 	defer m.Close()
 	return m.Start != nil
 }
 
-// openModel describes a model and, calibrated as for a proof, its quantised form.
+// openModel describes a model and its quantised form, which is calibrated as for a proof.
 func openModel(ctx context.Context, cfg *config.Config) (_ *Model, err error) {
 	defer must.Catch(&err)
 	if answers(cfg.Model) {
@@ -90,6 +90,7 @@ func openModel(ctx context.Context, cfg *config.Config) (_ *Model, err error) {
 	return m, nil
 }
 
+// openProof describes a proof.
 func openProof(cfg *config.Config) (_ *Proof, err error) {
 	defer must.Catch(&err)
 	vk := cfg.VK
@@ -105,6 +106,7 @@ func openProof(cfg *config.Config) (_ *Proof, err error) {
 	return must.GetAs(OfProof(k, f))("%s", cfg.Proof), nil
 }
 
+// readKey reads a key from a file.
 func readKey(path string) (_ *proof.Key, err error) {
 	defer must.Catch(&err)
 	f := must.Get(job.OpenFile(path))

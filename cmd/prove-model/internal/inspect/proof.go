@@ -12,33 +12,33 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// Proof is a proof file, taken apart but not verified.
+// Proof describes a proof file. The proof is not verified.
 type Proof struct {
 	Bytes  int64   `json:"proof_bytes"`
 	Frames []Frame `json:"frames"`
-	// Texts is how many texts the proof is of, if not one.
+	// Texts is the number of texts of a proof of several texts.
 	Texts int `json:"texts,omitempty"`
-	// States names what is stated in place of outputs: their greatest entries.
+	// States names the values that the proof states in place of outputs: indexes of their greatest entries.
 	States []string `json:"states,omitempty"`
-	// Hides names inputs and outputs that are not stated.
+	// Hides names the inputs and outputs that are not stated.
 	Hides []string `json:"hides,omitempty"`
-	// Segment is the place of a part of a text in the whole.
+	// Segment is set for the proof of a segment of a text.
 	Segment *Segment `json:"segment,omitempty"`
 	Key     *Key     `json:"key"`
 }
 
-// Segment is what a proof of a part of a text names.
+// Segment describes the place of a segment in its text.
 type Segment struct {
-	First       int    `json:"first"` // the position of its first token
+	First       int    `json:"first"` // position of its first token in the text
 	Tokens      int    `json:"tokens"`
-	Follows     bool   `json:"follows"`               // the first token is the model's
-	Statement   string `json:"statement"`             // digest of its own
-	Predecessor string `json:"predecessor,omitempty"` // of the segment before
-	// Trees are those of keys and values, of the segments before and last of its own.
+	Follows     bool   `json:"follows"`               // whether the model chose the first token
+	Statement   string `json:"statement"`             // digest of its statement
+	Predecessor string `json:"predecessor,omitempty"` // digest of the statement of the segment before
+	// Trees are the trees of keys and values: those of the segments before, then the segment's own.
 	Trees []FirstTree `json:"trees"`
 }
 
-// FirstTree is a tree that a header names.
+// FirstTree is a tree that a proof's header names.
 type FirstTree struct {
 	Root      string `json:"root"`
 	RowLength int    `json:"row_length"`
@@ -46,7 +46,7 @@ type FirstTree struct {
 	Tokens    int    `json:"tokens"`
 }
 
-// segmentOf describes a header's segment with the digest of its statement; nil if there is none.
+// segmentOf describes the segment of a header, with the digest of its statement; nil if there is none.
 func segmentOf(h *proof.Header, statement [32]byte) *Segment {
 	if h.Segment == nil {
 		return nil
@@ -66,6 +66,7 @@ func segmentOf(h *proof.Header, statement [32]byte) *Segment {
 	return s
 }
 
+// print writes the description as text; nothing if s is nil.
 func (s *Segment) print(w io.Writer) {
 	if s == nil {
 		return
@@ -82,14 +83,14 @@ func (s *Segment) print(w io.Writer) {
 	}
 }
 
-// Frame is a part of the file with its size.
+// Frame is a part of the file, with its size.
 type Frame struct {
 	Name  string `json:"name"`
 	Bytes int    `json:"bytes"`
 }
 
-// OfProof describes the proof read from r, made for key. The error says what
-// is malformed; the statement is not checked.
+// OfProof describes the proof read from r, which was made for key. It returns an error
+// if the file is malformed, and does not check the statement.
 func OfProof(key *proof.Key, r io.Reader) (_ *Proof, err error) {
 	defer must.Catch(&err)
 	in := must.Get(proof.NewReader(r))

@@ -14,17 +14,17 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Published is a model of the Hugging Face layout or of a GGUF file.
+// Published describes a model in the Hugging Face layout or in a GGUF file.
 type Published struct {
 	Name string `json:"name"`
 	hf.Summary
-	// Tokens is the size of the vocabulary of the tokenizer; NoTokenizer says why
-	// there is none.
+	// Tokens is the size of the tokenizer's vocabulary. NoTokenizer says why there is no
+	// tokenizer.
 	Tokens      int    `json:"tokenizer_tokens,omitempty"`
 	NoTokenizer string `json:"no_tokenizer,omitempty"`
-	// Estimate is that of the commitment, or of the graph's proof as well.
+	// Estimate is for the commitment and, if there is a Graph, for the proof too.
 	Estimate *Estimate `json:"estimate"`
-	// Graph is the graph for the number of tokens that was asked for.
+	// Graph describes the graph for the number of tokens that was asked for.
 	Graph *Model `json:"graph,omitempty"`
 }
 

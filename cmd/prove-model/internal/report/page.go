@@ -10,13 +10,15 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// page is an HTML document. All text that it is given is escaped: names come from
-// files of others. Nothing in it is loaded or run, and its policy says so.
+// page is an HTML document. All text that is written to it is escaped, since names come
+// from files of other people. It loads nothing and runs nothing, and its content
+// security policy forbids both.
 type page struct{ strings.Builder }
 
+// text escapes a text for HTML.
 func text(s string) string { return html.EscapeString(ui.Printable(s)) }
 
-// printf writes HTML with arguments that are text.
+// printf writes HTML; the arguments are texts, which it escapes.
 func (p *page) printf(format string, args ...string) {
 	escaped := seq.Map(args, func(a string) any { return text(a) })
 	fmt.Fprintf(p, format, escaped...)
@@ -39,6 +41,7 @@ img{image-rendering:pixelated;width:auto;min-width:10rem;max-width:100%;border:1
 .plot>div{grid-template-columns:1fr 8.5rem;margin-bottom:.3rem}.plot>div>:first-child{grid-column:1/-1;text-align:left}}
 @media print{body{max-width:none;font-size:11px}:root{--ink:#000;--paper:#fff}.wide{overflow:visible}}`
 
+// open writes the beginning of the document.
 func (p *page) open(title string) {
 	p.printf("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"+
 		"<meta name=viewport content=\"width=device-width,initial-scale=1\"><title>%s</title><style>", title)
@@ -50,6 +53,7 @@ func (p *page) close() { p.WriteString("</body></html>\n") }
 
 func (p *page) heading(s string) { p.printf("<h2>%s</h2>\n", s) }
 
+// facts writes a list of names with their values.
 func (p *page) facts(facts []Fact) {
 	p.WriteString("<dl>\n")
 	for _, f := range facts {
@@ -58,7 +62,7 @@ func (p *page) facts(facts []Fact) {
 	p.WriteString("</dl>\n")
 }
 
-// table writes a table. The first column is text; so is one with a long cell.
+// table writes a table. The first column, and each column with a long cell, is formatted as text.
 func (p *page) table(header []string, rows [][]string) {
 	class := make([]string, len(header))
 	for _, row := range rows {
@@ -83,15 +87,15 @@ func (p *page) table(header []string, rows [][]string) {
 	p.WriteString("</tbody></table></div>\n")
 }
 
-// bar is a line of a plot.
+// bar is a bar of a plot.
 type bar struct {
 	name  string
 	value float64
 	label string
-	odd   bool // in another colour
+	odd   bool // drawn in another colour
 }
 
-// plot draws bars, from zero, or over the decades that the values span.
+// plot draws bars: from zero or, if logarithmic is set, over the decades that the values span, about six at most.
 func (p *page) plot(title string, bars []bar, logarithmic bool) {
 	low, high := math.Inf(1), 0.0
 	for _, b := range bars {
@@ -102,7 +106,7 @@ func (p *page) plot(title string, bars []bar, logarithmic bool) {
 	low = math.Max(low, high/1e6) / 2
 	p.printf("<div class=plot role=img aria-label=\"%s\">\n", title)
 	for _, b := range bars {
-		size := 0.0 // of the width
+		size := 0.0 // fraction of the width
 		switch v := math.Min(b.value, high); {
 		case high == 0 || v <= 0:
 		case logarithmic:
@@ -119,7 +123,7 @@ func (p *page) plot(title string, bars []bar, logarithmic bool) {
 	p.WriteString("</div>\n")
 }
 
-// clip shortens a name that is too long for a plot, in the middle.
+// clip shortens a name that is too long for a plot, by cutting out its middle.
 func clip(name string) string {
 	const most = 50
 	r := []rune(ui.Printable(name))

@@ -10,11 +10,11 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// layout is where the numbers of a picture stand: pixel and plane are the steps from one
-// pixel, and from one channel, to the next.
+// layout says how a picture is stored in an array. pixel is the step from one pixel to
+// the next, and plane the step from one channel to the next.
 type layout struct{ channels, height, width, pixel, plane int }
 
-// layoutOf returns the layout of pictures in an array; ok is false if its shape is not that
+// layoutOf returns the layout of pictures in an array; ok is false if its shape is not one
 // of pictures.
 func layoutOf(shape []int) (p layout, ok bool) {
 	n := len(shape)
@@ -33,9 +33,9 @@ func layoutOf(shape []int) (p layout, ok bool) {
 	return layout{}, false
 }
 
-// Pictures returns the pictures in an array as PNG files, from its least value as black to its
-// greatest as white; nil if its shape is not that of pictures: of one or three channels, that
-// are the last axis or stand before height and width.
+// Pictures returns the pictures in an array as PNG files; the least value of the array is
+// black and its greatest is white. Pictures have one or three channels, whose axis is the last
+// one or comes before height and width. Pictures returns nil for other shapes.
 func Pictures(shape []int, values []float64) [][]byte {
 	p, ok := layoutOf(shape)
 	if !ok || len(values) != graph.Size(shape) {
@@ -64,7 +64,7 @@ func Pictures(shape []int, values []float64) [][]byte {
 		}
 		var b bytes.Buffer
 		if err := png.Encode(&b, img); err != nil {
-			return nil // of a size that PNG does not take
+			return nil // a size that PNG does not allow
 		}
 		out = append(out, b.Bytes())
 	}

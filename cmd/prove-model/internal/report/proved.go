@@ -11,44 +11,44 @@ import (
 	"github.com/prove-model/prove-model/internal/ui"
 )
 
-// Text is what a language model read and wrote.
+// Text is what a language model has read and written.
 type Text struct {
 	Prompt, Answer string // "" without a tokenizer
-	Chosen         string // a sentence on who chose the tokens, "" if the model wrote none
-	Stopped        string // likewise on why the answer ends
+	Chosen         string // a sentence that says how the tokens were chosen; "" if none was written
+	Stopped        string // a sentence that says why the answer ends; likewise
 	Tokens         []Token
 }
 
-// Token is one that was written.
+// Token is a token that was written.
 type Token struct {
 	Name   string
-	Margin float64 // of its logit over the best of the others; negative if that is greater
-	Other  string  // which that is
-	Float  string  // the token that has the float model's greatest logit
+	Margin float64 // its logit less the greatest of the others; may be negative
+	Other  string  // the other token with the greatest logit
+	Float  string  // the token with the float model's greatest logit
 }
 
-// Scores are a row of an output that scores classes.
+// Scores are a row of an output that gives scores to classes.
 type Scores struct {
 	Output string
 	Values []float64 // at least one
-	Float  []float64 // of the float model, as many
-	Image  []byte    // PNG, of what is scored; nil if it is no picture
+	Float  []float64 // the float model's scores
+	Image  []byte    // PNG of the picture that is scored; nil if there is none
 }
 
-// Picture is an input, or a part of it.
+// Picture is an input, or an element of its batch.
 type Picture struct {
 	Name  string
 	Image []byte // PNG
 }
 
-// Most tokens, classes and rows that are shown.
+// How many tokens, classes and rows are shown at most.
 const (
 	mostTokens  = 400
 	mostClasses = 5
 	mostRows    = 16
 )
 
-// proved shows what the proof is about.
+// proved writes the section about what the proof states.
 func (r *Report) proved(h *page) {
 	if r.Text == nil && len(r.Pictures) == 0 && len(r.Scores) == 0 {
 		return
@@ -69,6 +69,7 @@ func (r *Report) proved(h *page) {
 	h.WriteString("</section>\n")
 }
 
+// show writes a text.
 func (t *Text) show(h *page) {
 	for _, part := range []struct{ title, text string }{{"Prompt", t.Prompt}, {"Answer", t.Answer}} {
 		if part.text != "" {
@@ -107,6 +108,7 @@ func (t *Text) show(h *page) {
 	}
 }
 
+// show writes row number `row` of `rows` rows of scores.
 func (s *Scores) show(h *page, row, rows int) {
 	title := "Output " + s.Output
 	if rows > 1 {
@@ -138,7 +140,7 @@ func (s *Scores) show(h *page, row, rows int) {
 	}))
 }
 
-// picture shows a PNG, of which the pixels of a small one are seen.
+// picture writes a PNG.
 func (p *page) picture(title string, png []byte) {
 	p.printf("<img alt=\"%s\" src=\"data:image/png;base64,%s\">\n", title, base64.StdEncoding.EncodeToString(png))
 }

@@ -1,5 +1,5 @@
-// Package report writes what is known of a model and a proof as one HTML file that
-// needs nothing else: what was proved, tables and plots, for the screen and for print.
+// Package report writes what is known about a model and a proof as a single HTML file:
+// what was proved, tables and plots, for the screen and for printing.
 package report
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// Report is what there is to show. What is empty is left out.
+// Report has the content of a report. Empty parts are left out.
 type Report struct {
 	Title    string
-	Text     *Text     // nil but for a language model
-	Pictures []Picture // inputs that no row of scores shows
-	Scores   []Scores  // a classifier's
+	Text     *Text     // nil unless the model is a language model
+	Pictures []Picture // inputs that are not shown beside a row of scores
+	Scores   []Scores  // of a classifier
 	Facts    []Fact    // in order
 	Outputs  []Output
 	Layers   []quantise.Layer
 	Phases   []ui.Phase
 	Peak     int64        // bytes of memory
-	Key      *inspect.Key // its tables, commitments and rounds
-	Advice   string       // of the run as a whole
+	Key      *inspect.Key // whose tables, trees and rounds are shown
+	Advice   string       // about the run as a whole
 }
 
-// Fact is a line of the head.
+// Fact is a line of the list at the top.
 type Fact struct{ Name, Value string }
 
 // Output compares an output with the float model's.
@@ -40,13 +40,13 @@ type Output struct {
 	Name  string
 	Shape []int
 	provemodel.Accuracy
-	Unequal string // what is said of labels in place of an error
+	Unequal string // what is said about labels, in place of an error
 }
 
-// Most entries of a plot; the tables have all.
+// mostBars is the greatest number of bars of a plot; the tables have all entries.
 const mostBars = 40
 
-// Write writes the file.
+// Write writes the HTML file.
 func (r *Report) Write(w io.Writer) error {
 	h := &page{}
 	h.open(r.Title)
@@ -69,6 +69,7 @@ func (r *Report) Write(w io.Writer) error {
 	return err
 }
 
+// outputs writes a table of the outputs, compared with the float model's.
 func (r *Report) outputs(h *page) {
 	if len(r.Outputs) == 0 {
 		return
@@ -83,7 +84,7 @@ func (r *Report) outputs(h *page) {
 	}))
 }
 
-// compared are the layers with a value to compare, the worst first.
+// compared returns the layers whose values could be compared, those with the largest error first.
 func (r *Report) compared() []quantise.Layer {
 	var held []quantise.Layer
 	for _, l := range r.Layers {
@@ -95,6 +96,8 @@ func (r *Report) compared() []quantise.Layer {
 	return held
 }
 
+// accuracy writes the section about the errors of layers: a plot of those with the largest errors, in the order of the
+// model, and advice on the five worst.
 func (r *Report) accuracy(h *page) {
 	worst := r.compared()
 	if len(worst) == 0 {
@@ -127,7 +130,7 @@ func (r *Report) accuracy(h *page) {
 	}))
 }
 
-// advice says what would make a layer more exact.
+// advice says what would make a layer more precise.
 func advice(l quantise.Layer) string {
 	switch {
 	case l.Relative <= 1e-3:
@@ -140,6 +143,7 @@ func advice(l quantise.Layer) string {
 	return "nothing was clipped here: the error comes from before, or the calibrated range is much wider than this input's values (calibrate on typical samples, or lower --headroom)"
 }
 
+// phases writes the section about time and memory.
 func (r *Report) phases(h *page) {
 	if len(r.Phases) == 0 {
 		return
@@ -162,6 +166,7 @@ func (r *Report) phases(h *page) {
 	h.table([]string{"phase", "seconds", "processor seconds", "most memory so far"}, rows)
 }
 
+// costs writes plots of the look-ups and commitments of each layer, and tables of the key's look-up tables and trees.
 func (r *Report) costs(h *page) {
 	look := func(l quantise.Layer) int { return l.LookUps }
 	commit := func(l quantise.Layer) int { return l.Committed }
@@ -198,6 +203,7 @@ func (r *Report) costs(h *page) {
 	}
 }
 
+// security writes the section about the bits of security of each round.
 func (r *Report) security(h *page) {
 	if r.Key == nil || len(r.Key.Rounds) == 0 {
 		return
@@ -215,6 +221,7 @@ func (r *Report) security(h *page) {
 	h.table([]string{"round", "times", "bits of work", "bits"}, rows)
 }
 
+// layers writes a table of all layers.
 func (r *Report) layers(h *page) {
 	if len(r.Layers) == 0 {
 		return
@@ -253,7 +260,7 @@ func count(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Shapes reads as in text.
+// Shapes writes the names and shapes of tensors as text.
 func Shapes(specs []provemodel.Spec) string {
 	parts := seq.Map(specs, func(s provemodel.Spec) string { return fmt.Sprintf("%s %v", s.Name, s.Shape) })
 	return strings.Join(parts, ", ")
