@@ -144,6 +144,21 @@ func (s *search) judge(m *lower.Result) {
 	}
 }
 
+// mostAtOnce bounds the committed entries of the runs that are made at once, since they take memory: 4 bytes each while
+// they are held.
+const mostAtOnce = 1 << 29
+
+// atOnce is how many samples a model may be run on at once.
+func atOnce(m *lower.Result) int {
+	entries := 1
+	for i := range m.Graph.Tensors {
+		if t := &m.Graph.Tensors[i]; t.Kind == model.Witness {
+			entries += model.Size(t.Shape)
+		}
+	}
+	return max(1, mostAtOnce/entries)
+}
+
 // order is the order in which samples are run: from the first on, or, where an attempt may stop early, from the one that was
 // hardest so far.
 func (s *search) order(stops bool) []int {
@@ -170,7 +185,7 @@ func (s *search) measure(f lower.Formats, m *lower.Result, most float64) (of *at
 	order := s.order(stops)
 	for len(order) > 0 {
 		must.OK(s.ctx.Err())
-		n := min(len(order), runtime.GOMAXPROCS(0))
+		n := min(len(order), runtime.GOMAXPROCS(0), atOnce(m))
 		if arena.Bounded() > 0 || stops && len(order) == len(s.samples) {
 			n = 1 // values of several runs take memory, and the first one decides on most attempts that may stop early
 		}
