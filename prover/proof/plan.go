@@ -55,11 +55,11 @@ func (k *Key) at(in model.Instance) (*model.Graph, error) {
 	return g, err
 }
 
-// Plan returns the plan of a prover for proofs of an instance of the key's circuit.
-// The last plan is cached, so that asking again for the same instance costs nothing. The key
-// must not have been changed since it was encoded or decoded. Proofs are masked if
-// the key's tree has tails or if the instance hides inputs or outputs. The error says why there can be
-// no proof, or none that reaches the key's security.
+// Plan returns the plan of a prover for proofs of an instance of the key's circuit. The last plan is
+// cached, so that asking again for the same instance costs nothing. The key must not have been changed
+// since it was encoded or decoded. Proofs are masked if the key's tree has tails or if the instance
+// hides inputs or outputs. The error says why there can be no proof, or none that reaches the key's
+// security.
 func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	if err := k.checkOnce(); err != nil {
 		return nil, err

@@ -15,9 +15,9 @@ import (
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
-// Reader reads a proof file frame by frame, in the order of Writer: NewReader, Limit, Public, Limit
-// with the frames of the plan, Next for each of these frames, End. An error that is the fault of the bytes wraps ErrMalformed.
-// The caller must not accept a proof before End has returned nil.
+// Reader reads a proof file frame by frame, in the order of Writer: NewReader, Limit, Public, Limit with the frames of the
+// plan, Next for each of these frames, End. An error that is the fault of the bytes wraps ErrMalformed. The caller must not
+// accept a proof before End has returned nil.
 type Reader struct {
 	buf    *bufio.Reader
 	sum    hash.Hash // of everything read

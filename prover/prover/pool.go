@@ -16,9 +16,8 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 )
 
-// Pool is a set of machines that prove the sub-transcripts (forks) of a proof in parallel.
-// Once the root of the witness has been sent, no sub-transcript depends on another. Several calls of Prove may
-// share a Pool.
+// Pool is a set of machines that prove the sub-transcripts (forks) of a proof in parallel. Once the root of
+// the witness has been sent, no sub-transcript depends on another. Several calls of Prove may share a Pool.
 type Pool struct {
 	Schedule *schedule.Scheduler
 	// Machines has one machine for each device of the scheduler, in the same order, hosts last.
@@ -52,10 +51,9 @@ type Machine struct {
 	Host     bool // whether the machine is a host, as in schedule.Device
 }
 
-// Judge returns the function that tells the scheduler (schedule.New) how to treat an error of a
-// task on a device. An error that wraps memory means that the device was short of memory. A claim
-// that does not hold would fail on any device, and a wrong memory estimate is a fault of the program, so both end the proof. After any
-// other error the device is not used again.
+// Judge returns the function that tells the scheduler (schedule.New) how to treat an error of a task on a device. An error that wraps
+// memory means that the device was short of memory. A claim that does not hold would fail on any device, and a wrong memory estimate
+// is a fault of the program, so both end the proof. After any other error the device is not used again.
 func Judge(memory error) func(error) schedule.Fault {
 	return func(err error) schedule.Fault {
 		switch {
@@ -139,9 +137,9 @@ type forked struct {
 	claims []plan.Claim       // on committed tensors
 }
 
-// proveForks proves all sub-transcripts, each on a free worker or in another process, and returns
-// their results in order. Each starts from the state main. roots are the bytes that the proof has sent before that state: another
-// process, which knows the statement, reads them to get to the same state.
+// proveForks proves all sub-transcripts, each on a free worker or in another process, and returns their results in order. Each
+// starts from the state main. roots are the bytes that the proof has sent before that state: another process, which knows the
+// statement, reads them to get to the same state.
 //
 // Results that are stored are taken first. The rest run as tasks, those of one recompute segment after those of the segment
 // before (inTurn). Parts that another process has claimed and not finished by then are proved here as well.

@@ -134,8 +134,8 @@ func commit(ctx context.Context, c *model.Template, p *plan.Plan, secrets *backe
 	return key, trees, err
 }
 
-// Roots commits to the weights w with the circuit and the parameters of a key, and returns
-// the roots. Roots does not look at the key's roots: the caller compares the two to check that the key commits to w.
+// Roots commits to the weights w with the circuit and the parameters of a key, and returns the roots. Roots does not
+// look at the key's roots: the caller compares the two to check that the key commits to w.
 func Roots(ctx context.Context, key *proof.Key, w model.Weights, opts Options) ([]hash.Digest, error) {
 	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
@@ -190,11 +190,11 @@ func (fixedOnly) Tensor(model.TensorID) []int32 {
 // StepKeys implements backend.Witness.
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
 
-// Prove writes to out a proof that the committed model maps the witness's inputs to
-// its outputs. The instance in says of which sizes, and with what hidden or revealed, the circuit is; wit has the
-// values of a run of that circuit; and fixed are the trees that Commit returned for the
-// key. Prove stops and returns an error when the context ends, or when a device fails
-// and its backend has no replacement. What was written to out by then is not a proof.
+// Prove writes to out a proof that the committed model maps the witness's inputs to its outputs. The instance in
+// says of which sizes, and with what hidden or revealed, the circuit is; wit has the values of a run of that
+// circuit; and fixed are the trees that Commit returned for the key. Prove stops and returns an error when the
+// context ends, or when a device fails and its backend has no replacement. What was written to out by then is not
+// a proof.
 func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed Trees, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
 	p, err := planOf(key, in, &opts)
 	if err != nil {

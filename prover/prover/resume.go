@@ -7,9 +7,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Results stores the results of finished parts of a proof, so that a later run for the
-// same key, sizes and witness need not repeat them. An implementation must be safe for concurrent use. Its
-// methods report no errors: what could not be stored is computed again.
+// Results stores the results of finished parts of a proof, so that a later run for the same key, sizes and
+// witness need not repeat them. An implementation must be safe for concurrent use. Its methods report no
+// errors: what could not be stored is computed again.
 type Results interface {
 	// Tree returns the layers that KeepTree was given for a tree of the plan, or nil.
 	// With wrong digests the proof does not verify.

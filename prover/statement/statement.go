@@ -172,12 +172,12 @@ type Array struct {
 	Values []float64
 }
 
-// Compare checks that the proof is about the given arrays, once the quantiser has rounded
-// them. It returns how many of their entries were clamped to the input's range: any other value
-// beyond the range would have the same proof. A named array is for the input of that name. Arrays without a name, and
-// those that NumPy calls arr_0, arr_1, … because nobody named them, are for the remaining
-// inputs, in order. There must be one array for each input. Its shape must be that of the input, except that a
-// leading axis of length 1 may be missing in either. The error wraps ErrOtherInput.
+// Compare checks that the proof is about the given arrays, once the quantiser has rounded them. It returns how many
+// of their entries were clamped to the input's range: any other value beyond the range would have the same proof. A
+// named array is for the input of that name. Arrays without a name, and those that NumPy calls arr_0, arr_1, …
+// because nobody named them, are for the remaining inputs, in order. There must be one array for each input. Its
+// shape must be that of the input, except that a leading axis of length 1 may be missing in either. The error wraps
+// ErrOtherInput.
 func Compare(r *verifier.Result, given []Array) (clamped int, err error) {
 	g := r.Circuit
 	ordered, err := inOrder(g, given)

@@ -64,11 +64,10 @@ type Saturation struct {
 	Count, Of int // Of: all look-ups in the table
 }
 
-// Verify checks the proof read from r against the key, in one pass. Time and memory are
-// bounded by the key. An error that wraps ErrInvalid (or proof.ErrMalformed) gives the reason.
-// Verify demands no more security than the key does, and a hostile key may ask for next to none: to rely on
-// somebody else's proof, use a [Policy].
-// The proof of a segment that rests on earlier ones is refused (ErrConditional): Policy.Chain verifies all of them.
+// Verify checks the proof read from r against the key, in one pass. Time and memory are bounded by the key. An
+// error that wraps ErrInvalid (or proof.ErrMalformed) gives the reason. Verify demands no more security than the
+// key does, and a hostile key may ask for next to none: to rely on somebody else's proof, use a [Policy]. The proof
+// of a segment that rests on earlier ones is refused (ErrConditional): Policy.Chain verifies all of them.
 func Verify(key *proof.Key, r io.Reader) (*Result, error) {
 	return alone(verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil, nil))
 }
@@ -263,8 +262,8 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	return nil
 }
 
-// forks verifies all sub-transcripts in parallel and collects their claims. If several fail,
-// the error is that of the first. If read stopped early, the sub-transcripts that are there are verified, and unread is the error.
+// forks verifies all sub-transcripts in parallel and collects their claims. If several fail, the error is that of the first. If
+// read stopped early, the sub-transcripts that are there are verified, and unread is the error.
 func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
 	bodies := v.bodies[1:]
 	forks, errs := make([]*transcript.Sponge, len(bodies)), make([]error, len(bodies))

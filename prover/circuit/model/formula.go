@@ -66,9 +66,8 @@ func (f *Formula) Values(shape []int) ints.Ints {
 	return v
 }
 
-// WithFormulas returns w with the values of the tensors by formula added, which
-// depend on the sizes of the instance. Tensors with the same formula and shape, such as the masks of all layers,
-// share one list.
+// WithFormulas returns w with the values of the tensors by formula added, which depend on the sizes of the
+// instance. Tensors with the same formula and shape, such as the masks of all layers, share one list.
 func (g *Graph) WithFormulas(w Weights) Weights {
 	type key struct {
 		f     Formula

@@ -9,8 +9,8 @@ import (
 // Limits that every graph respects; Validate enforces them, so that a hostile
 // key cannot make the verifier allocate or loop beyond them.
 const (
-	// Bound is the exclusive bound on the absolute value of every integer in the
-	// forward pass, accumulators included. As 2·Bound < p = 2^31 − 1, arithmetic modulo p is that of the integers.
+	// Bound is the exclusive bound on the absolute value of every integer in the forward pass, accumulators included.
+	// As 2·Bound < p = 2^31 − 1, arithmetic modulo p is that of the integers.
 	Bound = 1 << 30
 	// MaxShift is the largest requantisation shift.
 	MaxShift = 29
@@ -203,14 +203,13 @@ type Table struct {
 	Drop   int
 	Pieces []Piece  // TablePiecewise: consecutive intervals, of which the last ends at 2^(Bits−Drop)
 	Values TensorID // TableFunc: Fixed tensor of shape [2^Bits]
-	// Saturated are the rows of keys beyond the range that the table was made for.
-	// Proofs state how many look-ups hit them. The intervals are increasing and do not touch; nil if there are none.
+	// Saturated are the rows of keys beyond the range that the table was made for. Proofs state how many look-ups
+	// hit them. The intervals are increasing and do not touch; nil if there are none.
 	Saturated []Rows
 }
 
-// Piece is the interval of rows up to End (exclusive) on which
-// value = Slope·key + Offset. In a high-bits table ⌊key/2^Drop⌋ takes the place of both the
-// row and the key.
+// Piece is the interval of rows up to End (exclusive) on which value = Slope·key + Offset. In a
+// high-bits table ⌊key/2^Drop⌋ takes the place of both the row and the key.
 type Piece struct {
 	End           int64
 	Slope, Offset int64

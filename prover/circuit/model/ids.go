@@ -91,10 +91,9 @@ func (g *Graph) isPublic() bool {
 	return false
 }
 
-// WithIds returns the graph with the entries of index inputs filled into the views that they wire,
-// or g itself if there are no such views. Only in the returned graph can such views be applied and their
-// wired pairs listed. inputs has the entries of all inputs, in the order of g.Inputs. Each entry must be within the range of its
-// tensor. The graph keeps the slices.
+// WithIds returns the graph with the entries of index inputs filled into the views that they wire, or g itself if there are no
+// such views. Only in the returned graph can such views be applied and their wired pairs listed. inputs has the entries of all
+// inputs, in the order of g.Inputs. Each entry must be within the range of its tensor. The graph keeps the slices.
 func (g *Graph) WithIds(inputs [][]int32) *Graph {
 	if !g.isPublic() {
 		return g
@@ -159,10 +158,10 @@ func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
 	return nil
 }
 
-// CheckIds checks, at the given sizes, that index inputs pick only entries that exist. Each index
-// must be within the range of its tensor, which the caller has checked. The range alone is not enough. It does not depend on a size,
-// since indexes may read a virtual tensor of fixed length that continues a source of free length with zeros. CheckIds makes
-// sure that no index picks one of these zeros.
+// CheckIds checks, at the given sizes, that index inputs pick only entries that exist. Each index must be within the range of its
+// tensor, which the caller has checked. The range alone is not enough. It does not depend on a size, since indexes may read a
+// virtual tensor of fixed length that continues a source of free length with zeros. CheckIds makes sure that no index picks one of
+// these zeros.
 func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 	l := lengths{t: t, f: sizes, known: map[tensorAxis]length{}}
 	values := make(map[TensorID][]int32, len(inputs))

@@ -11,11 +11,11 @@ import (
 // MaxName is the largest number of bytes of a name.
 const MaxName = 256
 
-// unnamed are the ranges of characters that no name holds, first and last: controls, format
-// characters (among them those that change the direction of writing), spaces other than the ASCII
-// one, separators, surrogates, characters for private use, code points that Unicode will never
-// assign, and code points that it reserves for more such characters. The list is part of the format of keys and does not change
-// with the version of Unicode, since which keys are valid must not depend on the program that reads them.
+// unnamed are the ranges of characters that no name holds, first and last: controls, format characters (among them those that
+// change the direction of writing), spaces other than the ASCII one, separators, surrogates, characters for private use, code
+// points that Unicode will never assign, and code points that it reserves for more such characters. The list is part of the
+// format of keys and does not change with the version of Unicode, since which keys are valid must not depend on the program
+// that reads them.
 var unnamed = [][2]rune{
 	{0x00, 0x1f}, {0x7f, 0xa0}, {0xad, 0xad}, {0x600, 0x605}, {0x61c, 0x61c}, {0x6dd, 0x6dd}, {0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2},
 	{0x1680, 0x1680}, {0x180e, 0x180e}, {0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000}, {0xd800, 0xf8ff},

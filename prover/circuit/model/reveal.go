@@ -373,9 +373,9 @@ func (t *Table) reach() (least, most int64) {
 	return least, most
 }
 
-// Widen returns the values of all inputs of a circuit. inputs and outputs are the values in the statement. Behind the
-// inputs that the statement has come the indexes that it has in place of revealed outputs, and what is derived from these. If dense is not
-// set, tensors of Marks are nil: they are large, and a verifier evaluates their MLE from the indexes.
+// Widen returns the values of all inputs of a circuit. inputs and outputs are the values in the statement. Behind the inputs that the
+// statement has come the indexes that it has in place of revealed outputs, and what is derived from these. If dense is not set, tensors
+// of Marks are nil: they are large, and a verifier evaluates their MLE from the indexes.
 func (g *Graph) Widen(inputs, outputs [][]int32, dense bool) [][]int32 {
 	if !g.derives() {
 		return inputs

@@ -306,9 +306,9 @@ func (t *Template) checkScale(n int, s Scale) error {
 	return nil
 }
 
-// InstanceOf returns the instance whose inputs have these numbers of
-// entries, with chunks of the canonical size. It is an error if there is none, or if the numbers do not determine all sizes.
-// It goes through the inputs in order: each may have one free dimension whose size is not known yet.
+// InstanceOf returns the instance whose inputs have these numbers of entries, with chunks of the canonical size. It is an
+// error if there is none, or if the numbers do not determine all sizes. It goes through the inputs in order: each may have
+// one free dimension whose size is not known yet.
 func (t *Template) InstanceOf(lens []int) (Instance, error) {
 	g := t.Graph
 	if len(lens) != len(g.Inputs) {

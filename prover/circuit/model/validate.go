@@ -186,8 +186,8 @@ func (t *Tensor) validateRange() error {
 	return nil
 }
 
-// validateDefinition checks the definition of a virtual tensor. The shapes of all
-// tensors have been checked before. A definition may name only tensors before it, so definitions have no cycles.
+// validateDefinition checks the definition of a virtual tensor. The shapes of all tensors have been checked
+// before. A definition may name only tensors before it, so definitions have no cycles.
 func (g *Graph) validateDefinition(id TensorID) error {
 	t := &g.Tensors[id]
 	if t.Product != nil {

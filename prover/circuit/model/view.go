@@ -3,9 +3,8 @@ package model
 import "slices"
 
 // View is a linear map between tensors that is a product over groups of axes (docs/protocol.md, "Wiring").
-// Each output entry is the sum of the source entries that it is wired to,
-// or Fill if it is wired to none. Every output axis and every source axis
-// belongs to exactly one group.
+// Each output entry is the sum of the source entries that it is wired to, or Fill if it is wired to none.
+// Every output axis and every source axis belongs to exactly one group.
 type View struct {
 	Groups []Group
 	// Fill is the value of output entries that are wired to nothing (padding).
@@ -28,8 +27,8 @@ type Group struct {
 	Sum       []SumIndex
 	// MapIndex: one output axis and one source axis. Index[o] is the source index that o is wired to, or −1 for none.
 	Index []int
-	// MapPublic: one source axis. Ids is the input whose entries are the source indexes, one
-	// for each combination of indexes of the output axes, row-major. Entries has the values of that input after
+	// MapPublic: one source axis. Ids is the input whose entries are the source indexes, one for each
+	// combination of indexes of the output axes, row-major. Entries has the values of that input after
 	// Graph.WithIds; before that, as in a key, it is nil.
 	Ids     TensorID
 	Entries []int32
