@@ -150,8 +150,8 @@ func (a *analysis) separately(f *form) Interval {
 	return all
 }
 
-// isBand reports whether a form is the difference of two AtLeast formulas whose entries are 1 in a matrix up to some diagonal, the first
-// to a diagonal that is not before that of the second. So its entries are 1 on the diagonals between and 0 elsewhere.
+// isBand reports whether a form is a tensor that is 1 where i ≥ j + c, minus one that is 1 where i ≥ j + d, for offsets c ≤ d
+// (model.AtLeast). Its entries are then 1 where c ≤ i − j < d, and 0 elsewhere.
 func (a *analysis) isBand(f *form) bool {
 	if len(f.terms) != 2 || f.terms[0].View != nil || f.terms[1].View != nil || f.terms[0].Coef != 1 || f.terms[1].Coef != -1 {
 		return false

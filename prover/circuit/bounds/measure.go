@@ -25,9 +25,9 @@ func Measure(g *model.Graph, w model.Weights) *Certified {
 }
 
 // MeasureSum returns the greatest sums, over the given axes of a tensor with entries w, of P, of P − w and of 2·P − w. P is w for a
-// w that is not negative. For a negative w it is the number of the lowest `lowest` bits of w: 0 if lowest is 0, so that the three are the
-// positive part, the negative part and the magnitude. A certificate has a lowest above 0 where it looks only the upper bits of w up
-// (docs/protocol.md, "Certificates").
+// w that is not negative. For a negative w it is the number that the lowest `lowest` bits of w make: 0 if lowest is 0, so that the three
+// are the positive part, the negative part and the magnitude. A certificate has a lowest above 0 where it looks only the upper bits of w
+// up (docs/protocol.md, "Certificates").
 func MeasureSum(shape []int, axes uint, w ints.Ints, lowest int) SumBound {
 	// The sums are numbered by the indexes on the axes that are not summed over, row-major; strides has these axes' strides.
 	strides := make([]int, len(shape))
