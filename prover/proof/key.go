@@ -152,7 +152,8 @@ func (k *Key) SetSource(s *Source) error {
 	return k.encodeAgain()
 }
 
-// SetText does for what the key says of tokens or strings what SetSource does for the source. With nil it says nothing.
+// SetText sets what the key says of tokens or strings, and encodes the key again, as SetSource does. With nil the key says nothing of
+// them.
 func (k *Key) SetText(t *Text) error {
 	k.Texts = nil
 	if t != nil {
@@ -204,9 +205,9 @@ func (k *Key) Holds(c *model.Template) bool {
 	return bytes.Equal(graphMessage.Append(nil, k.Circuit), graphMessage.Append(nil, c))
 }
 
-// DecodeKey reads a key file, which may be hostile: it checks the encoding, the circuit, and all parameters of the key, so that no
-// proof for it can make a verifier fail. It cannot check that the committed weights are those of a model, nor the static bounds
-// on them, which the issuer of the key vouches for (docs/protocol.md, "Statement"). Its errors wrap ErrMalformed.
+// DecodeKey reads a key file, which may be hostile. It checks the encoding, the circuit, and the ranges of all parameters, which the
+// verifier relies on. It cannot check that the committed weights are those of some model, nor the static bounds on integers, which
+// the issuer of the key vouches for (docs/protocol.md, "Statement"). Its errors wrap ErrMalformed.
 func DecodeKey(b []byte) (*Key, error) {
 	k, err := decodeKey(b, nil)
 	if err != nil {

@@ -56,7 +56,7 @@ func (s Security) Config() soundness.Config {
 }
 
 // DefaultSecurity is 100 proven bits in every round within the unique decoding
-// radius, with up to 16 bits of grinding, hashed with the suite that is the zero value.
+// radius, with up to 16 bits of grinding, hashed with BLAKE3.
 var DefaultSecurity = Security{
 	TargetBits: soundness.DefaultConfig.TargetBits,
 	GrindBits:  soundness.DefaultConfig.GrindBits,

@@ -81,7 +81,8 @@ func openProof(r io.Reader) (in *proof.Reader, err error) {
 	return proof.NewReader(r)
 }
 
-// verify is the function verify with the policy's rule for tokens, the commitment checked before and the strength after.
+// verify checks the key's commitment, verifies the proof with the policy's rule for drawn tokens, and then checks that the weakest round
+// is as strong as the policy demands.
 func (p Policy) verify(key *proof.Key, open func() (*proof.Reader, error)) (*Result, error) {
 	if p.Commitment != nil && *p.Commitment != key.Digest {
 		return nil, fmt.Errorf("%w: %w: its commitment is %x, not %x", ErrInvalid, ErrOtherModel, key.Digest, *p.Commitment)

@@ -221,8 +221,8 @@ func (v *verification) read() {
 // run follows the transcript (docs/protocol.md, "Hash and transcript"): commitments, one sub-transcript for each chunk and one
 // for the public outputs, their ends, and the opening of all claims.
 func (v *verification) run() error {
-	// The plan must have been made with exactly the parameters of this key and header. PlanOf returns such a plan; if it did not,
-	// the strength below would be that of other parameters than those which the transcript has absorbed.
+	// The plan must have exactly the parameters of this key and header. PlanOf returns such a plan. If it did not, the strength in
+	// the Result would be that of other parameters than those which the transcript has absorbed.
 	if choice := v.key.ChoiceOf(v.in.Header()); !choice.Equal(&v.plan.Choice) {
 		return fmt.Errorf("%w: a choice of parameters that the plan does not take", ErrInvalid)
 	}

@@ -13,7 +13,7 @@ import (
 
 // Written is the text that a model generated, as a valid proof states it. Each of Tokens is the first index of the greatest
 // logit that the model gives for the prompt and the tokens before it; with Sampling, the token that the rule draws from these
-// logits. (Text.Suppresses: the greatest among the tokens that the model may write.)
+// logits. If the key has tokens that are never written, only the logits of the others count (proof.Text.May).
 type Written struct {
 	// Prompt is what the model was given, and Tokens what it wrote. An encoder–decoder reads Prompt with its encoder; it is
 	// empty if the model listens to audio.
@@ -167,9 +167,9 @@ func WrittenAs(t *proof.Text, ids, positions, stated []int32) (*Written, error) 
 // written checks the form of a generated text and its tokens. choose sets chosen[i] to the token that follows from the logits at
 // positions[i], where from is the place of chosen[0] in the text.
 //
-// It forces that positions are consecutive from the prompt's last token on, and then repeat the last one, and that ids repeat
-// the text's last token behind its end. So a statement has one form for a text: a prover cannot choose another prompt length, other
-// positions, or other tokens behind the end.
+// The positions must be consecutive from the prompt's last token on, and then repeat the last position; and ids must repeat
+// the text's last token behind its end. So the positions say how long prompt and answer are, and the prover has no choice of what
+// stands behind the end.
 func written(t *proof.Text, by *Sampling, ids, positions []int32, choose func(from int, chosen []int)) (*Written, error) {
 	if t.Start != nil {
 		return answered(t, by, ids, positions, choose)
@@ -247,7 +247,7 @@ func tokens(ids []int32) []int {
 	return out
 }
 
-// Greatest returns the index of the first entry with the greatest value. v must not be empty for that index to exist.
+// Greatest returns the index of the first entry with the greatest value, or 0 if v is empty.
 func Greatest(v []int32) int {
 	at := 0
 	for i, x := range v {

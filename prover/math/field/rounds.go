@@ -68,8 +68,8 @@ func RoundSums(a, b Halves) (zero, top QM31) {
 	return zero, top
 }
 
-// RoundValue returns the value at r of a round's polynomial zero + m·X + top·X² (RoundSums). m is such that the values at 0 and 1
-// add up to claim.
+// RoundValue returns the value at r of a round's polynomial zero + m·X + top·X² (RoundSums). The values at 0 and 1 must add up to claim,
+// which gives m = claim − 2·zero − top.
 func RoundValue(zero, top, claim, r QM31) QM31 {
 	m := claim.Sub(zero.Double()).Sub(top)
 	return zero.Add(r.Mul(m.Add(r.Mul(top))))
