@@ -115,6 +115,7 @@ func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
 	return inputs, outputs, nil
 }
 
+// decodeValues unpacks the entries of the tensors ids, one element of list each.
 func decodeValues(g *model.Graph, ids []model.TensorID, list [][]byte) ([][]int32, error) {
 	if len(list) != len(ids) {
 		return nil, malformed("%d tensors, the key has %d", len(list), len(ids))

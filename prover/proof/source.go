@@ -54,6 +54,7 @@ const (
 	FormatCodeBits = 16
 )
 
+// validate checks that the numbers are within the format's limits. Nothing of what they say about the model is checked.
 func (s *Source) validate() error {
 	switch {
 	case len(s.Files) == 0 || len(s.Files) > maxSourceFiles:

@@ -67,8 +67,8 @@ func packedBytes(t *model.Tensor) int64 {
 	return (blocks*(width+shiftBits+widthBits) + n*width + 7) / 8
 }
 
-// packValues encodes the entries of a tensor, which must be as many as its shape has and
-// in its range.
+// packValues encodes the entries of a tensor. It is an error if their number is not that of the shape, or if one is not in the
+// tensor's range.
 func packValues(t *model.Tensor, values []int32) ([]byte, error) {
 	if len(values) != model.Size(t.Shape) {
 		return nil, fmt.Errorf("%d entries, shape %v has %d", len(values), t.Shape, model.Size(t.Shape))

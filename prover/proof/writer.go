@@ -34,6 +34,7 @@ type sink struct {
 	size int64
 }
 
+// Write implements io.Writer.
 func (s *sink) Write(b []byte) (int, error) {
 	var n int
 	var err error
@@ -97,6 +98,7 @@ func (p *Writer) WritePublic(g *model.Graph, inputs, outputs [][]int32) error {
 	return p.err
 }
 
+// encodeValues packs the entries of the tensors ids.
 func encodeValues(g *model.Graph, ids []model.TensorID, values [][]int32) ([][]byte, error) {
 	if len(values) != len(ids) {
 		return nil, fmt.Errorf("%d tensors, the key has %d", len(values), len(ids))

@@ -26,8 +26,8 @@ func (r *run) ahead() *ahead {
 	return a
 }
 
-// begins notes that the proof of a sub-transcript begins, perhaps for a second time. The preparation must leave enough
-// memory for the sub-transcripts that run beside it: at most as many as are running, and at most the largest ones.
+// begins notes that the proof of a sub-transcript begins, perhaps for a second time. The preparation must leave memory
+// for the sub-transcripts that run beside it. It leaves as much as the largest sub-transcripts need, as many as are running.
 func (a *ahead) begins() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

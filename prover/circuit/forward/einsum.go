@@ -124,6 +124,7 @@ func multiply[T ints.Integer](acc []int64, coef int64, to []int, x []int32, a si
 // axes is a list of labels and their dimensions.
 type axes struct{ labels, dims []int }
 
+// newAxes returns the axes of these labels.
 func newAxes(labels []model.Label) (x axes) {
 	for _, l := range labels {
 		x.labels = append(x.labels, l.ID)

@@ -17,7 +17,7 @@ type FirstRows struct {
 type firstRowsOf struct {
 	id     model.TensorID
 	axis   int
-	shape  []int // with as many rows
+	shape  []int // the shape of values: that of the tensor, but with FirstRows.rows indexes on the axis
 	values []int32
 }
 

@@ -136,6 +136,7 @@ func begin(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Are
 	return w, nil
 }
 
+// checkInput checks the number of a tensor's entries, and that each is in the tensor's range.
 func checkInput(t *model.Tensor, v []int32) error {
 	if len(v) != model.Size(t.Shape) {
 		return fmt.Errorf("input %q has %d entries, want %d", t.Name, len(v), model.Size(t.Shape))

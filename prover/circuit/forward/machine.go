@@ -51,6 +51,7 @@ type kept struct {
 // copies are lists that have been copied from a machine, each only once. The value of m for a key is a function that returns the list.
 type copies[K comparable] struct{ m sync.Map }
 
+// get returns the list for a key. The first call for the key gets it from the machine, and calls at the same time wait for that.
 func (c *copies[K]) get(key K, from func(K) ([]int32, error)) ([]int32, error) {
 	v, ok := c.m.Load(key)
 	if !ok {

@@ -32,7 +32,6 @@ type liveness struct {
 const forever = math.MaxInt
 
 // newLiveness finds the liveness of tensors if outputs and wanted tensors are kept.
-
 func newLiveness(g *model.Graph, wanted []model.TensorID) *liveness {
 	l := &liveness{make([]int, len(g.Tensors)), make([][]model.TensorID, len(g.Steps))}
 	for id := range l.last {

@@ -53,6 +53,7 @@ type panels struct {
 	rows, k int // the number of rows with those of zeros, and of columns
 }
 
+// newPanels packs the matrix a, m×k and row-major.
 func newPanels(a []float64, m, k int) *panels {
 	p := &panels{rows: ceilDiv(m, lanes) * lanes, k: k}
 	p.data = make([]float64, p.rows*k)

@@ -108,6 +108,7 @@ type vector struct {
 	most  int64   // the greatest magnitude, at least 1
 }
 
+// newVector returns the vector x. It has 16-bit entries only if there is assembly that uses them.
 func newVector(x []int32) *vector {
 	v := &vector{wide: x, most: 1}
 	if level == simd.None {

@@ -84,6 +84,7 @@ func (w *Wiring) Accumulate(acc []int64, coef int64, src ints.Ints) {
 	}
 }
 
+// accumulate is Wiring.Accumulate for entries of type T.
 func accumulate[T ints.Integer](w *Wiring, acc []int64, coef int64, src []T) {
 	fill := w.fill
 	if fill != 0 {
@@ -154,6 +155,7 @@ func fillable(src ints.Ints, fill int64) ints.Ints {
 	return src
 }
 
+// gather is Wiring.Gather for entries of type T, which can hold the fill value.
 func gather[T ints.Integer](w *Wiring, src []T) []T {
 	dst := make([]T, w.size)
 	switch {

@@ -10,7 +10,7 @@ import (
 // key cannot make the verifier allocate or loop beyond them.
 const (
 	// Bound is the exclusive bound on the absolute value of every integer in the forward pass, accumulators included.
-	// As 2·Bound < p = 2^31 − 1, arithmetic modulo p is that of the integers.
+	// There are 2·Bound − 1 = p such integers, so each element of F stands for one of them, and nothing wraps.
 	Bound = 1 << 30
 	// MaxShift is the largest requantisation shift.
 	MaxShift = 29
@@ -236,7 +236,7 @@ type Graph struct {
 	// second tree. Without a base all fixed tensors are under one tree.
 	Base []TensorID
 
-	// The fields from here on are set by Template.At. A template's graph has none of them.
+	// The fields from here on are set by Template.At or Finish. A template's graph has none of them.
 
 	Instance Instance
 	Chunks   int    // number of chunks, ≥ 1

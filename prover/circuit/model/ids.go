@@ -192,7 +192,7 @@ func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 type lengths struct {
 	t     *Template
 	f     factors               // the sizes
-	known map[tensorAxis]length // results of of
+	known map[tensorAxis]length // results of the method of
 }
 
 type tensorAxis struct {

@@ -97,6 +97,7 @@ func (l *lifter) values(of func(g *Graph) int) []int {
 	return v
 }
 
+// shape returns the shape and the scales of axes that fit the shapes in all builds, which of returns.
 func (l *lifter) shape(of func(g *Graph) []int) (shape []int, scales []Scale) {
 	shape = slices.Clone(of(l.builds[0].Graph))
 	list := make([]Scale, len(shape))
@@ -114,6 +115,7 @@ func (l *lifter) shape(of func(g *Graph) []int) (shape []int, scales []Scale) {
 	return shape, scales
 }
 
+// terms returns summands whose views fit those in all builds, which of returns.
 func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
 	terms := slices.Clone(of(l.builds[0].Graph))
 	for i := range terms {
@@ -134,6 +136,7 @@ func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
 	return terms
 }
 
+// group sets base and summed indexes of a group, with their scales, to those that fit the groups in all builds.
 func (l *lifter) group(g *Group, of func(g *Graph) *Group) {
 	g.Base, g.BaseScale = l.fit(l.values(func(g *Graph) int { return of(g).Base }))
 	g.Sum = slices.Clone(g.Sum)

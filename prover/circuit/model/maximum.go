@@ -16,7 +16,8 @@ import (
 //
 // These steps force m. The table has no key above 0, so for every entry x_i of the row there is an integer d_i
 // in [Min, 0], Min being the table's first key, with x_i − m = d_i modulo p. Each z is 0 or 1, and a row has
-// fewer than p entries. So if no z were 1, Found would be −1, which is in no range. Hence m = x_i for some i.
+// fewer than p entries. If no z were 1, Found would be −1, which is in no range. So some z_i is 1, which is the
+// value at key 0 alone: d_i = 0 and m = x_i for some i.
 // Suppose that m = x_i and m' = x_j both satisfy this: then m' − m and m − m' are both in [Min, 0] modulo
 // p. Their sum is 0, and as −Min is below 2^20, both are 0. So m has one value, that of the greatest entry,
 // and z follows.

@@ -86,7 +86,7 @@ func (v *View) padding(in, out []int) (before, dims []int, ok bool) {
 					return nil, nil, false
 				}
 			}
-		case g.Map == MapPublic: // its indexes are no sums of offsets, one an axis
+		case g.Map == MapPublic: // the offset of an entry is not a sum of one offset for each axis
 			return nil, nil, false
 		case g.Map == MapAffine:
 			lo, hi := g.Base, g.Base

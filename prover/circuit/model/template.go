@@ -266,6 +266,7 @@ func (t *Template) checkShape(shape []int, scales []Scale) error {
 	return nil
 }
 
+// checkView checks the scales of a view's bases and summed indexes. A base of 0 must have no scale, so that a key has one encoding.
 func (t *Template) checkView(v *View) error {
 	if v == nil {
 		return nil

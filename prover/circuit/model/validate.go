@@ -247,6 +247,7 @@ func sameShape(a, b []int) error {
 	return nil
 }
 
+// validateTable checks a table. Its keys are 2^Bits consecutive integers, so they are distinct modulo p.
 func (g *Graph) validateTable(t *Table) error {
 	if err := validateName(t.Name); err != nil {
 		return err

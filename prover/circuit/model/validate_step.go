@@ -77,6 +77,7 @@ func (g *Graph) validateKind(s *Step) error {
 	return fmt.Errorf("unknown kind %d", s.Kind)
 }
 
+// validateLookup checks that a look-up's key has one value for each accumulator, and that it has a result if the table has values.
 func (g *Graph) validateLookup(s *Step) error {
 	if s.Table < 0 || int(s.Table) >= len(g.Tables) {
 		return fmt.Errorf("table %d does not exist", s.Table)

@@ -24,7 +24,7 @@ const (
 	deriveKeyMaterial
 )
 
-// A Digest is 32 bytes as little-endian words. A Key is one as well.
+// A Digest and a Key are 32 bytes each, as eight little-endian words.
 type (
 	Digest [8]uint32
 	Key    [8]uint32

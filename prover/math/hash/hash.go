@@ -145,8 +145,8 @@ func (s Suite) NewSaltedLeaves(leaves, groups int) Leaves {
 	return all[s].newSaltedLeaves(leaves, groups)
 }
 
-// Parents sets dst[i] to the node over children[2i] and children[2i+1], of which there are twice as many. They must not
-// overlap.
+// Parents sets dst[i] to the hash of the two nodes children[2i] and children[2i+1]. len(children) must be 2·len(dst), and the slices must
+// not overlap.
 func (s Suite) Parents(dst, children []Digest) { all[s].parents(dst, children) }
 
 // Transcript turns messages into challenges. It is not safe for concurrent use, except that several goroutines may fork it at once.

@@ -25,6 +25,7 @@ func Verify(r *transcript.Reader, root hash.Digest, depth int, indices []uint64,
 	return err
 }
 
+// verify is Verify, but does not record its error in r.
 func verify(r *transcript.Reader, root hash.Digest, depth int, indices []uint64, leaves []hash.Digest) error {
 	if depth < 0 || depth > 63 {
 		return fmt.Errorf("a Merkle tree cannot have depth %d", depth)

@@ -113,7 +113,7 @@ func (s *stream) next() []byte {
 
 // Ints is Elements, with each element as its representative of least absolute value, which is below 2^30.
 func (k *Key) Ints(use Use, row, from uint64, dst []int32) {
-	elements := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)) // as many bytes each
+	elements := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)) // both types have 4 bytes
 	k.Elements(use, row, from, elements)
 	for i, v := range elements {
 		dst[i] = int32(v.Int64())

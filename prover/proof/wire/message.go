@@ -54,6 +54,7 @@ func New[T any](name string, init func(*T), fields ...Field[T]) *Message[T] {
 	return m
 }
 
+// add adds a field to the table, at the index of its number.
 func (m *table) add(f field) {
 	if f.Number < max(1, len(m.fields)) || f.Number >= 64 || f.Name == "" {
 		panic(fmt.Sprintf("wire: %s: field %d (%s) is out of order or of range", m.name, f.Number, f.Name))

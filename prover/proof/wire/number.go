@@ -158,6 +158,7 @@ func longUvarint(b []byte) (v uint64, n int) {
 
 const notMinimal = -1 // n of longUvarint for a varint with needless bytes; binary.Uvarint never returns −1 as n
 
+// varintError returns the error for an n ≤ 0 that uvarint has returned.
 func varintError(n int) error {
 	switch n {
 	case 0:
