@@ -7,8 +7,7 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// change says which entries of a tensor change if one row of an input does: those that have the row's index on one of the axes. (In a
-// causal circuit others may change, but not in rows of outputs before that row: see layout.)
+// change says which entries of a tensor depend on one row of an input: those that have the row's index on one of the axes.
 type change struct {
 	input int    // the place of the input in Graph.Inputs; or nothing, or everything
 	axes  uint16 // a set: bit a stands for axis a

@@ -16,7 +16,7 @@ type rowTerm struct {
 	axis    int   // of the result, along which it has rows
 
 	// If every row of the result reads one row of the source, along axis from, wiring wires the row that is read to the row of the result.
-	// It is nil until a row is first computed, and otherwise.
+	// It is nil until a row is first computed, and stays nil if the view reads more than one row.
 	wiring *model.Wiring
 	from   int
 	group  *model.Group // says which row of the source is read; nil: the one with the same index

@@ -63,8 +63,8 @@ const (
 	// row·2^s + index.
 	Flat DerivedKind = iota
 	// Marks tensors have the shape of the output. They are added to the difference "entry at the last stated index of the row minus this
-	// entry", which a look-up shows not to be negative. They are −1 for entries before that index, so that these must be smaller and not
-	// just not greater. Lift is added at the other stated indexes, whose entries may be greater. They are 0 elsewhere.
+	// entry", which a look-up shows not to be negative. They are −1 for entries before that index, which must be smaller than the entry
+	// there, not equal. Lift is added at the other stated indexes, whose entries may be greater. They are 0 elsewhere.
 	Marks
 	// Falls tensors are 1 where a stated index is followed by a smaller one, whose entry must then be smaller; 0 elsewhere.
 	Falls

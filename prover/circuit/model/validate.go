@@ -204,8 +204,8 @@ func (g *Graph) validateDefinition(id TensorID) error {
 	return nil
 }
 
-// validateNesting checks that the depth of definitions is at most MaxNesting. Definitions have no cycles by then. Otherwise a
-// small key could make the verifier recurse as deep as it has tensors.
+// validateNesting checks that the depth of definitions, which have no cycles, is at most MaxNesting. Without this bound a
+// hostile key could make the verifier recurse as deep as the key has tensors.
 func (g *Graph) validateNesting() error {
 	depth := make([]int32, len(g.Tensors))
 	for i := range g.Tensors {
