@@ -26,7 +26,7 @@ const maxErrors = 8
 //   - a look-up forces acc = 2^shift·key + remainder modulo p, with a key of the table and
 //     a remainder below 2^shift, which a look-up of its own keeps there. Both sides are
 //     in known intervals. If any two numbers in these differ by less than p, the sides are the same
-//     integer. The table's values are integers too, if none is beyond ±half;
+//     integer. The look-up's result is the table's value as an integer, if no value is beyond ±half;
 //   - the result of an exact step is its accumulator, if that is not beyond ±half;
 //   - an output is the integer that is stated, if the interval of the tensor and the
 //     declared range, which the reader keeps the stated value in, are less than p apart;
