@@ -1,5 +1,5 @@
-// Package chain keeps what the proof of a text's next segment rests on: keys and values of the segments before, and what their
-// proofs have stated (docs/protocol.md, "Chains of segments").
+// Package chain keeps what the prover needs for the next segment of a text: the attention keys and values of the segments before,
+// and what their proofs have stated (docs/protocol.md, "Chains of segments").
 package chain
 
 import (
@@ -12,27 +12,27 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// Chain is a text that is proved in segments, each by a proof that attends to the segments before and does not prove them again. The zero
-// value is a text that begins. It is for one goroutine.
+// Chain is a text that is proved in segments. The proof of a segment attends to the earlier segments and does not prove them again.
+// The zero value is a text without segments. A Chain must not be used by several goroutines at once.
 type Chain struct {
-	// By is the rule by which its tokens are drawn; nil: each is the likeliest.
+	// By is the rule that draws tokens that the model writes; nil: each is the likeliest.
 	By *verifier.Sampling
 
-	past     []model.Past
-	values   [][]int32
-	tokens   []int
-	trees    []proof.FirstTree
-	segments []stated
+	past     []model.Past      // by segment: its length, and log2 of the row length of its tree
+	values   [][]int32         // the keys and values of the first segment, tensor by tensor, then those of the next, and so on
+	tokens   []int             // of all segments
+	trees    []proof.FirstTree // by segment: the tree of its keys and values
+	segments []stated          // by segment
 }
 
-// stated is what the proof of a segment says, and the next one's rests on.
+// stated is what the proof of a segment states that the proof of the next segment needs.
 type stated struct {
-	statement [sha256.Size]byte // its digest
-	leaves    int               // the token that it leaves to be chosen
-	ended     bool              // the model ended the text with its last token
+	statement [sha256.Size]byte // the digest of the statement
+	leaves    int               // the token that the logits at the segment's last token choose (verifier.Segment.Next)
+	ended     bool              // the segment's last token is the model's and ends the text
 }
 
-// last is what the last segment states, nothing before the first.
+// last returns what the last segment states, or the zero value if there is no segment.
 func (c *Chain) last() stated {
 	if len(c.segments) == 0 {
 		return stated{}
@@ -40,35 +40,38 @@ func (c *Chain) last() stated {
 	return c.segments[len(c.segments)-1]
 }
 
-// Segments returns how many there are.
+// Segments returns the number of segments.
 func (c *Chain) Segments() int { return len(c.past) }
 
-// Tokens are those of the text so far.
+// Tokens returns the tokens of the text so far.
 func (c *Chain) Tokens() []int { return slices.Clone(c.tokens) }
 
 // Ended says whether the model ended the text with the last token.
 func (c *Chain) Ended() bool { return c.last().ended }
 
-// Leaves is the token that the last segment leaves to be chosen: the model goes on with it.
+// Leaves returns the token that the logits at the last token of the text choose: the one with which the model goes on.
 func (c *Chain) Leaves() int { return c.last().leaves }
 
-// Follows says whether a segment may begin with a token as the model's own.
+// Follows says whether the next segment, if it begins with token, may state that the model wrote that token: it must be the one that
+// the last segment leaves, and the text must not have ended.
 func (c *Chain) Follows(token int) bool { return len(c.past) > 0 && !c.Ended() && token == c.Leaves() }
 
-// Instance is that of the next segment's circuit, of so many tokens and with logits at so many positions.
+// Instance returns the instance of the next segment's circuit: a segment of tokens tokens, with logits at its last logits positions.
 func (c *Chain) Instance(tokens, logits int) model.Instance {
 	return model.Instance{Sizes: []int{tokens, logits}, Segment: &model.Segment{Past: slices.Clone(c.past)}}
 }
 
-// Values are keys and values of the segments before, as the next segment's circuit imports them (model.Graph.Unmade).
+// Values returns the keys and values of all segments, in the order in which the next segment's circuit imports them
+// (model.Graph.Unmade).
 func (c *Chain) Values() [][]int32 { return c.values }
 
-// Next is what the next segment's proof follows on.
+// Next returns what the prover's options need for the next segment: its predecessor, the trees of all segments so far, and whether
+// its first token is stated as the model's (Follows).
 func (c *Chain) Next(follows bool) *prover.Segment {
 	return &prover.Segment{Segment: proof.Segment{Predecessor: c.last().statement, Follows: follows}, Past: c.trees}
 }
 
-// Begin returns the first n segments as a chain of its own, which may go on in another way.
+// Begin returns a chain of the first n segments, to which other segments may be added than to c.
 func (c *Chain) Begin(n int) *Chain {
 	of := &Chain{By: c.By, past: slices.Clone(c.past[:n]), trees: slices.Clone(c.trees[:n]), segments: slices.Clone(c.segments[:n])}
 	of.tokens = slices.Clone(c.tokens[:(&model.Segment{Past: of.past}).Tokens()])
@@ -78,7 +81,7 @@ func (c *Chain) Begin(n int) *Chain {
 	return of
 }
 
-// Shared returns how many segments, from the first on, a text begins with.
+// Shared returns how many of the chain's segments, from the first on, are a prefix of text.
 func (c *Chain) Shared(text []int) int {
 	at := 0
 	for i, p := range c.past {
@@ -91,7 +94,8 @@ func (c *Chain) Shared(text []int) int {
 	return len(c.past)
 }
 
-// Add adds a segment that has been proved, with the values of its own keys and values.
+// Add adds a segment that has been proved. r is what its proof states, and own are the entries of its own keys and values, tensor by
+// tensor.
 func (c *Chain) Add(r *verifier.Result, own [][]int32) {
 	s, ids := r.Segment, slices.Concat(r.Written.Prompt, r.Written.Tokens)
 	c.past = append(c.past, model.Past{Tokens: len(ids), RowVars: s.Own().RowVars})

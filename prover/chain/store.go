@@ -9,12 +9,14 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// StoreMagic begins a file of the keys and values of a segment. Behind it are the digest of the segment's statement, and of each tensor,
-// in the order of the circuit, its width in bytes and its entries, little-endian; last the SHA-256 of all before. Only the prover reads
-// it: whatever it holds, a proof is made of it only if it has the root that the segment's proof states.
+// StoreMagic begins a file with the keys and values of a segment. Behind it come the digest of the segment's statement; then for each
+// tensor, in the order of the circuit, one byte with the width of an entry in bytes (1, 2 or 4) and the entries, little-endian; and
+// last the SHA-256 of everything before. Only the prover reads the file. It need not be trusted: the prover makes no proof of values
+// that do not have the root that the segment's proof states (prover.ErrOtherValues).
 const StoreMagic = "prove-model kv 1"
 
-// Stored returns the keys and values of a segment, counted from 0, as a file, with which a chain is opened again without computing them.
+// Stored returns a file with the keys and values of a segment, counted from 0. With it a later process continues the chain without
+// computing them again (Read).
 func (c *Chain) Stored(segment int) []byte {
 	out := append([]byte(StoreMagic), c.segments[segment].statement[:]...)
 	for _, v := range c.of(segment) {
@@ -25,7 +27,7 @@ func (c *Chain) Stored(segment int) []byte {
 	return append(out, sum[:]...)
 }
 
-// of returns the keys and values of a segment. All have as many.
+// of returns the keys and values of a segment, tensor by tensor. All segments have equally many tensors.
 func (c *Chain) of(segment int) [][]int32 {
 	n := len(c.values) / len(c.segments)
 	return c.values[segment*n:][:n]
@@ -38,8 +40,9 @@ var (
 	errOther   = errors.New("what is stored is of another segment")
 )
 
-// Read returns the keys and values that a file has of the segment with this statement, of so many entries each. The error says why it
-// has none that may be used.
+// Read returns the keys and values in a file that Stored made. statement is the digest of the segment's statement, and sizes has the
+// number of entries of each tensor. The error says why the file cannot be used: it is empty (ErrNoStore), damaged, or of another
+// segment.
 func Read(file []byte, statement [sha256.Size]byte, sizes []int) ([][]int32, error) {
 	if len(file) == 0 {
 		return nil, ErrNoStore

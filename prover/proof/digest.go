@@ -33,7 +33,7 @@ func decodeDigest(b []byte) (d hash.Digest, err error) {
 	return d, nil
 }
 
-// checkDigest refuses words from p on where a suite's digests are elements of F.
+// checkDigest refuses a digest with a word that is not below p if the suite's digests consist of elements of F.
 func checkDigest(suite hash.Suite, d hash.Digest) error {
 	for i, w := range d {
 		if w >= field.P && suite.ElementDigests() {
@@ -43,7 +43,7 @@ func checkDigest(suite hash.Suite, d hash.Digest) error {
 	return nil
 }
 
-// setSHA256 reads a SHA-256.
+// setSHA256 sets d to b, which must have the length of a SHA-256.
 func setSHA256(d *[sha256.Size]byte, b []byte) error {
 	if len(b) != sha256.Size {
 		return fmt.Errorf("a SHA-256 of %d bytes", len(b))
@@ -52,7 +52,8 @@ func setSHA256(d *[sha256.Size]byte, b []byte) error {
 	return nil
 }
 
-// rootField is a field of a root, which must be there.
+// rootField is a field that holds the root of a tree and must be present. Whether its words suit the suite is checked by checkDigest,
+// once the suite is known.
 func rootField[T any](number int, root func(*T) *hash.Digest) wire.Field[T] {
 	return wire.Data(number, "root", func(t *T) []byte { return encodeDigest(*root(t)) }, func(t *T, b []byte) (err error) {
 		*root(t), err = decodeDigest(b)
@@ -60,12 +61,12 @@ func rootField[T any](number int, root func(*T) *hash.Digest) wire.Field[T] {
 	}).Needed()
 }
 
-// sha256Field is a field of a SHA-256, which must be there.
+// sha256Field is a field that holds a SHA-256 and must be present.
 func sha256Field[T any](number int, name string, of func(*T) *[sha256.Size]byte) wire.Field[T] {
 	return wire.Data(number, name, func(t *T) []byte { return of(t)[:] }, func(t *T, b []byte) error { return setSHA256(of(t), b) }).Needed()
 }
 
-// optionalSHA256 is a digest that is absent where it is zeros.
+// optionalSHA256 is a field that holds a SHA-256 and is absent if that is zeros.
 func optionalSHA256[T any](number int, name string, at func(*T) *[sha256.Size]byte) wire.Field[T] {
 	none := [sha256.Size]byte{}
 	return wire.Data(number, name, func(t *T) []byte {

@@ -11,14 +11,15 @@ import (
 var ErrMalformed = errors.New("malformed")
 
 // ErrPublic is wrapped by the error of a [Writer] that is given public values which the
-// circuit cannot have: of other numbers, or out of their ranges. No file says so.
+// circuit cannot have: another number of values than the tensors have entries, or values out of range. It is
+// never the error of a reader.
 var ErrPublic = errors.New("public values that the circuit cannot have")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
 }
 
-// readError tells the end of the file, which is malformed, from I/O errors.
+// readError returns the error for reading what: it wraps ErrMalformed if the file ended there, and otherwise is the I/O error.
 func readError(err error, what string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return malformed("ends within %s", what)

@@ -12,32 +12,36 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
-// A FirstTree is what a header says of a tree of the opening beside those of the key and that of the witness: all that its root is
-// of. Which tensors are under it follows from key and header (model.Graph.Apart). The transcript absorbs it with the header, before
-// everything else.
+// A FirstTree describes a tree that the opening opens besides the trees of the key and that of the witness: either the attention keys
+// and values of a segment of a text, or a hidden input that was committed to. A header names these trees. The record has
+// everything that the root depends on, except which tensors are under it: that follows from key and header (model.Graph.Apart).
+// The transcript absorbs the record with the header, before everything else.
 type FirstTree struct {
 	Root hash.Digest
-	// RowVars is log2 of the length of a row, Rows their number, and the code of each is 2^LogBlowup times as long.
+	// RowVars is log2 of the length of a row and Rows the number of rows. The code of each row is 2^LogBlowup times as long as the row.
 	RowVars, LogBlowup, Rows int
-	// Tokens is the length of the segment whose keys and values are under the root.
+	// Tokens is the length of the segment whose keys and values are under the root, 0 for an input.
 	Tokens int
-	// TailLog, of an input's tree and of no other, says that rows have tails of a 2^TailLog-th of their length. Input is 1 + the place of
-	// the input among the key's, which is in units of 2^(−Frac).
+	// TailLog, Input and Frac are 0 unless the tree is that of an input. Its rows have tails of a 2^TailLog-th of their length. Input is
+	// 1 + the place of the input among the key's inputs. The entries under the root are in units of 2^(−Frac).
 	TailLog, Input, Frac int
 }
 
-// A Segment says that a proof is of a part of a text: its last tree is of the part's own keys and values, those before are of the parts before.
+// A Segment says that a proof is of a segment of a text. The last of the header's trees then has the segment's own keys and values,
+// and the trees before it have those of the earlier segments, in order.
 type Segment struct {
-	// Predecessor is the digest of the statement of the segment before (Reader.Statement), zeros of the first one.
+	// Predecessor is the digest of the statement of the segment before (Reader.Statement), zeros in the first segment.
 	Predecessor [sha256.Size]byte
-	// Follows says that the first token is the one that the segment before leaves to be chosen from its last logits.
+	// Follows says that the first token is the one that the last logits of the segment before choose (verifier.Segment.Next).
 	Follows bool
 }
 
-// maxTrees bounds the trees of a header.
+// maxTrees bounds the trees of a header: those of earlier segments and the segment's own.
 const maxTrees = model.MaxPast + 1
 
-// checkTrees checks that a header's trees and what it says that it is go together.
+// checkTrees checks that a header's trees go with the rest of it. In a segment's header no tree is of an input, the last one is as
+// long as the segment, and there is a predecessor if and only if there are trees of earlier segments: so no proof is taken for a
+// first segment that imports keys and values. In any other header every tree is of an input.
 func (h *Header) checkTrees() error {
 	if h.Segment == nil {
 		return h.checkInputTrees()
@@ -81,7 +85,8 @@ func (h *Header) checkInputTrees() error {
 	return nil
 }
 
-// committed are the instance's.
+// committed returns the inputs that were committed to, for the instance of the circuit (model.Instance.Committed). It subtracts the 1
+// of FirstTree.Input.
 func (h *Header) committed() (list []model.Committed) {
 	for _, t := range h.Trees {
 		if h.Segment == nil {
@@ -91,7 +96,7 @@ func (h *Header) committed() (list []model.Committed) {
 	return list
 }
 
-// segment is the instance's.
+// segment returns the earlier segments, for the instance of the circuit (model.Instance.Segment), or nil if the proof is of no segment.
 func (h *Header) segment() *model.Segment {
 	if h.Segment == nil || len(h.Trees) == 0 {
 		return nil
@@ -103,8 +108,9 @@ func (h *Header) segment() *model.Segment {
 	return s
 }
 
-// checkPlan checks what a header says of trees against the plan that follows from it: rows, and the rate of their code, are what the
-// circuit makes them, so that a root means one thing.
+// checkPlan checks the header's records of trees against the plan that follows from key and header. The number of rows and the rate
+// of their code must be those that the plan gives the tree's tensors. So a root stands for one table: a prover cannot name the root
+// of one proof in another one under a different reading.
 func (h *Header) checkPlan(p *plan.Plan) error {
 	trees := p.ApartTrees()
 	if len(trees) != len(h.Trees) {
@@ -113,7 +119,7 @@ func (h *Header) checkPlan(p *plan.Plan) error {
 	for i := range trees {
 		have := h.Trees[i]
 		want := recordOf(have.Root, &trees[i], have.Tokens)
-		want.TailLog, want.Input, want.Frac = have.TailLog, have.Input, have.Frac // which the circuit follows from
+		want.TailLog, want.Input, want.Frac = have.TailLog, have.Input, have.Frac // the circuit was built from these (Header.Instance)
 		if have != want {
 			return fmt.Errorf("tree %d of the header has %d rows of 2^%d values at a rate of 2^-%d, and should have %d of 2^%d at 2^-%d",
 				i, have.Rows, have.RowVars, have.LogBlowup, want.Rows, want.RowVars, want.LogBlowup)
@@ -125,12 +131,13 @@ func (h *Header) checkPlan(p *plan.Plan) error {
 	return nil
 }
 
-// recordOf is what a header says of a tree.
+// recordOf returns the header's record of a tree of a plan. For an input's tree the caller adds TailLog, Input and Frac.
 func recordOf(root hash.Digest, t *plan.Tree, tokens int) FirstTree {
 	return FirstTree{Root: root, RowVars: t.RowVars, LogBlowup: t.LogBlowup, Rows: t.Rows(), Tokens: tokens}
 }
 
-// Name has the header of a segment say which roots its trees have, in order, and what it follows on.
+// Name makes the header that of a segment: it sets Segment to of, and Trees to the records of the plan's trees with these roots, in
+// order, the segment's own last.
 func (h *Header) Name(p *plan.Plan, roots []hash.Digest, of Segment) error {
 	s := p.Graph.Instance.Segment
 	if s == nil || len(roots) != len(p.ApartTrees()) {
@@ -147,7 +154,7 @@ func (h *Header) Name(p *plan.Plan, roots []hash.Digest, of Segment) error {
 	return h.checkTrees()
 }
 
-// NameInputs has the header say which roots the trees of inputs have that were committed to, in order.
+// NameInputs sets Trees to the records of the input commitments in list, which are in the order of the plan's trees.
 func (h *Header) NameInputs(p *plan.Plan, list []*InputCommitment) error {
 	trees := p.ApartTrees()
 	if len(list) != len(trees) {
@@ -162,19 +169,20 @@ func (h *Header) NameInputs(p *plan.Plan, list []*InputCommitment) error {
 	return h.checkTrees()
 }
 
-// StatementDigest is what a successor's header calls the statement of a segment: a digest of the file up to the public values, these
-// included, and so of the key, of all roots, of tokens and of what is stated of logits.
+// StatementDigest returns the digest of a segment's statement, by which the next segment's header names it. head is the SHA-256 of the
+// proof file up to the end of the public values. So the digest covers the key, all roots in the header, the tokens, and the logits
+// or what is revealed of them. It does not cover the root of the witness.
 func StatementDigest(head [sha256.Size]byte) (d [sha256.Size]byte) {
 	return sha256.Sum256(append([]byte("prove-model statement\n"), head[:]...))
 }
 
-// Statement returns the statement's digest when the public values, and nothing behind them, have been read.
+// Statement returns the digest of the statement (StatementDigest). It must be called after Public and before Next.
 func (p *Reader) Statement() (d [sha256.Size]byte) {
 	p.sum.Sum(d[:0])
 	return StatementDigest(d)
 }
 
-// Statement returns the statement's digest when the public values, and nothing behind them, have been written.
+// Statement returns the digest of the statement (StatementDigest). It must be called after WritePublic and before Write.
 func (w *Writer) Statement() (d [sha256.Size]byte) {
 	w.out.sum.Sum(d[:0])
 	return StatementDigest(d)

@@ -11,12 +11,12 @@ import (
 const (
 	// ProofMagic starts every proof file.
 	ProofMagic = "PM.prf\r\n"
-	// The reader takes large frames past its buffer.
+	// The sizes of the buffers of Writer and Reader. The reader's may be small, as bufio reads large frames past its buffer.
 	writeBuffer = 1 << 20
 	readBuffer  = 1 << 13
 )
 
-// frame is a message of a proof file. One of its fields is set; those of bytes may have none.
+// frame is a message of a proof file: exactly one field is set. A field of bytes that is set may have no bytes, but is not nil.
 type frame struct {
 	header                        *Header
 	public                        *public
@@ -24,11 +24,12 @@ type frame struct {
 	chunk                         *chunk
 }
 
-// public are packed values, one of bytes a tensor.
+// public has the packed entries (packValues) of each public tensor.
 type public struct{ inputs, outputs [][]byte }
 
+// chunk is the stream of the sub-transcript of one chunk.
 type chunk struct {
-	index int
+	index int // of the chunk, from 0
 	body  []byte
 }
 
@@ -64,8 +65,8 @@ var chunkMessage = wire.New("Chunk", nil,
 	bodyField,
 )
 
-// frameHead returns what comes before the n bytes of a stream in the file: the frame's length, and
-// the tags and lengths of what the stream is in.
+// frameHead returns the bytes before a stream of n bytes in the file: the frame's length, and the tags and lengths
+// of the messages that the stream is in. So Writer can write a stream that is not encoded in one piece.
 func frameHead(f plan.Frame, n int) []byte {
 	var head []byte
 	switch f.Kind {
@@ -85,7 +86,7 @@ func frameHead(f plan.Frame, n int) []byte {
 	return append(binary.AppendUvarint(nil, uint64(len(head)+n)), head...)
 }
 
-// stream returns a frame's stream and what it is of.
+// stream returns the stream of a frame, and its kind and index as a plan.Frame. Other frames are an error.
 func (f *frame) stream() (plan.Frame, []byte, error) {
 	switch {
 	case f.commitments != nil:

@@ -7,28 +7,29 @@ import (
 	"github.com/prove-model/prove-model/prover/proof/wire"
 )
 
-// The messages of a circuit. Enumerations of the schema have the values of package model. What a
-// number means and may be beyond its range here is Validate's affair, but for identifiers: they
-// exist even where Validate does not look because the field is unused.
+// This file has the messages of a circuit. Enumerations in the schema have the values of those in package model. Decoding checks
+// only that numbers are in the ranges given here, and that every identifier of a tensor or table exists, even in a
+// field that the step or tensor does not use. All other conditions are checked by model.Template.At.
 
-// Lists that identifiers are positions in.
+// Lists in which identifiers are positions (wire.Number.Below).
 const (
 	tensorList wire.Counter = 1 + iota
 	tableList
 )
 
-// Numbers of circuits.
+// The ranges of numbers in circuits.
 var (
-	// count is far below 2^31 in every valid key and proof.
+	// count is a number that is far below 2^31 in every valid key and proof.
 	count = wire.Number{Kind: wire.Uint32, Most: math.MaxInt32}
-	// dimension is that of an axis.
+	// dimension is the length of an axis.
 	dimension = wire.Number{Kind: wire.Uint64, Most: 1 << model.MaxVars}
-	// position is one on an axis, or −1.
+	// position is an index on an axis, or −1 where an output index reads no entry. It is written plus 1.
 	position = wire.Number{Kind: wire.Uint64, Least: -1, Most: 1<<model.MaxVars - 1, Plus: 1}
-	// stride is a stride or a base.
+	// stride is the stride or the base of an affine index map.
 	stride = wire.Number{Kind: wire.Sint64, Least: -1 << model.MaxVars, Most: 1 << model.MaxVars}
-	scale  = wire.Number{Kind: wire.Uint32}
-	// exponent is that of a scale of real numbers, 2^−exponent.
+	// scale is a model.Scale: the set of free dimensions whose sizes multiply a number.
+	scale = wire.Number{Kind: wire.Uint32}
+	// exponent is the Frac of a tensor: its integers are in units of 2^(−exponent).
 	exponent = wire.Number{Kind: wire.Sint32}
 	integer  = wire.Number{Kind: wire.Sint64}
 	tableRow = wire.Number{Kind: wire.Uint32}

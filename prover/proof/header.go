@@ -14,8 +14,9 @@ import (
 )
 
 // Header is the first frame of a proof: what the verifier has to know before
-// anything else. It is the prover's choice; the transcript absorbs all of it
-// before the statement, and the verifier checks that it suits the key.
+// anything else. The prover chooses it. The transcript absorbs all of it
+// before the statement, and the verifier checks that it suits the key
+// (Key.GraphOf, Key.PlanOf).
 type Header struct {
 	// Key is the digest of the key that the proof is for.
 	Key [sha256.Size]byte
@@ -28,34 +29,35 @@ type Header struct {
 	RowVars int
 	// Levels are the parameters of the opening; none if nothing is committed.
 	Levels []soundness.Level
-	// Hash is the suite that the proof is hashed with, which is the key's: with it the header
-	// says by itself how to read the proof.
+	// Hash is the suite that the proof is hashed with. It must be the key's. With it the header alone says how the proof is to be read.
 	Hash hash.Suite
-	// Reveals says of which outputs the greatest entries alone are stated, by increasing output.
+	// Reveals lists the outputs of which the proof states only the indexes of the greatest entries, by increasing output.
 	Reveals []model.Reveal
-	// Texts is how many texts the proof is of; 0 is one.
+	// Texts is the number of texts that the proof is of, or 0 if it is of one text or of none.
 	Texts int
-	// HiddenInputs and HiddenOutputs are the places in the key's lists of those that are not stated, increasing: then the
-	// proof is masked.
+	// HiddenInputs and HiddenOutputs are the places, in the key's lists and increasing, of the inputs and outputs that the proof does
+	// not state. If there are any, the proof must be masked.
 	HiddenInputs, HiddenOutputs []int
-	// TailLog is 0 in a plain proof. In a hiding one rows have tails of at most a 2^TailLog-th of
+	// TailLog is 0 in a plain proof. In a masked proof rows have tails of at most a 2^TailLog-th of
 	// their length (soundness.Params).
 	TailLog int
-	// Trees are first trees of the opening beside the key's and the witness's, in the order in which they are opened.
+	// Trees are the trees that the opening opens besides the key's and the witness's, in the order in which they are opened.
 	Trees []FirstTree
-	// Segment is not nil if the proof is of a part of a text: then Trees are of keys and values of it and of the parts before.
+	// Segment is not nil if the proof is of a segment of a text. Trees then have the keys and values of the earlier segments and, last,
+	// of this one.
 	Segment *Segment
 }
 
-// NewHeader returns the header of a proof for the key with this plan. Its trees are still to be named, if there are any (Name).
+// NewHeader returns the header of a proof for the key with this plan. If the plan has trees that a header names, the caller sets them
+// with Name or NameInputs.
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
 	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels, Hash: k.Security.Hash, Reveals: in.Reveals, Texts: in.Texts,
 		HiddenInputs: in.HiddenInputs, HiddenOutputs: in.HiddenOutputs, TailLog: p.Choice.TailLog}
 }
 
-// Statement starts the transcript of a proof with this header, which all of it depends on: the
-// transcript absorbs the header's frame, of which there is one encoding, and the public values.
+// Statement starts the transcript of a proof with this header. The transcript absorbs the header's frame, of which there is one
+// encoding, and then the public values, so every challenge depends on both.
 func (h *Header) Statement(inputs, outputs [][]int32) *transcript.Sponge {
 	return plan.Statement(h.Hash, frameMessage.Append(nil, &frame{header: h}), inputs, outputs)
 }
@@ -74,7 +76,7 @@ const (
 	maxReveals = 64
 )
 
-// size is a count in the 64 bits that the schema gives sizes.
+// size is a number up to 2^31 − 1 that the schema declares with 64 bits.
 var size = wire.Number{Kind: wire.Uint64, Most: math.MaxInt32}
 
 var headerMessage = wire.New("Header", nil,
@@ -94,8 +96,9 @@ var headerMessage = wire.New("Header", nil,
 	wire.Optional(14, "segment", segmentMessage, func(h *Header) **Segment { return &h.Segment }),
 )
 
-// revealMessage says what is stated of an output: where its greatest entry is, or where the Top
-// greatest are. The kind follows from the number, which is 0 for the former.
+// revealMessage says what is stated of an output: the index of its greatest entry (kind 0, Top is 0), or the indexes of the Top
+// greatest entries (kind 1). The file has both the kind and the number. Kind 1 is stored as Top = −1 until the number, which
+// comes later, is read and checked against the kind.
 var revealMessage = wire.New("Reveal", nil,
 	wire.Value(1, "kind", wire.EnumOf(2), func(r *model.Reveal) int64 {
 		if r.Top > 0 {
@@ -103,7 +106,7 @@ var revealMessage = wire.New("Reveal", nil,
 		}
 		return 0
 	}, func(r *model.Reveal, kind int64) error {
-		r.Top = -int(kind) // until the number is there
+		r.Top = -int(kind) // until field 3 is read
 		return nil
 	}),
 	wire.Num(2, "output", count, func(r *model.Reveal) *int { return &r.Output }),

@@ -12,22 +12,23 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
-// InputMagic starts every file of an input's commitment.
+// InputMagic starts every file of an input commitment.
 const InputMagic = "PM.inp\r\n"
 
-// MaxInputSize is the size of the largest such file that is accepted.
+// MaxInputSize is the size of the largest file of an input commitment that DecodeInput accepts.
 const MaxInputSize = 1 << 10
 
-// InputCommitment commits to an input, which proofs of several models may be of. Its digest, which such proofs show, says all that the root
-// is of: one tensor, alone in its tree.
+// InputCommitment is a commitment to one hidden input, alone in its tree, which proofs for several models may name
+// (docs/protocol.md, "Hidden inputs and outputs"). Its Digest covers everything that the root depends on. Proofs that show the same
+// digest are of the same input.
 type InputCommitment struct {
 	Hash hash.Suite
 	Root hash.Digest
-	// Rows have 2^RowVars values, and tails of a 2^TailLog-th of that. The code of each is 2^LogBlowup times as long.
+	// Each row has 2^RowVars values and a tail of a 2^TailLog-th of that. Its code is 2^LogBlowup times as long as the row.
 	RowVars, TailLog, LogBlowup int
-	// Entries are integers in units of 2^(−Frac), each below 2^30 in absolute value.
+	// Frac is the scale: the entries are integers in units of 2^(−Frac), each below 2^30 in absolute value.
 	Frac int
-	// Shape is at most model.MaxVars variables large.
+	// Shape is the shape of the tensor, which has at most model.MaxVars variables.
 	Shape []int
 }
 
@@ -42,15 +43,16 @@ var inputMessage = wire.New("Input", nil,
 	wire.Nums(8, "shape", size, func(c *InputCommitment) *[]int { return &c.Shape }),
 )
 
-// Encode returns the file of the commitment.
+// Encode returns the commitment's file.
 func (c *InputCommitment) Encode() []byte { return inputMessage.Append([]byte(InputMagic), c) }
 
-// Digest is the SHA-256 of the file under a prefix: what proofs of the input have in common.
+// Digest returns the SHA-256 of a prefix and the file. All proofs that name the commitment have this digest in common.
 func (c *InputCommitment) Digest() [sha256.Size]byte {
 	return sha256.Sum256(append([]byte("prove-model input\n"), c.Encode()...))
 }
 
-// DecodeInput reads the file of an input's commitment. Its errors wrap ErrMalformed.
+// DecodeInput reads the file of an input commitment. It cannot check that the entries under the root are small; each proof does that
+// for the input that it reads. Its errors wrap ErrMalformed.
 func DecodeInput(b []byte) (*InputCommitment, error) {
 	c := &InputCommitment{}
 	err := errors.New("it is none")
@@ -65,7 +67,7 @@ func DecodeInput(b []byte) (*InputCommitment, error) {
 	return c, nil
 }
 
-// check checks a commitment that comes from elsewhere.
+// check checks that the parameters of a commitment that was read from a file are in range.
 func (c *InputCommitment) check() error {
 	if c.RowVars < 1 || c.RowVars+c.LogBlowup > soundness.MaxLogDomain || c.LogBlowup != soundness.DefaultConfig.LogBlowup ||
 		c.TailLog < soundness.MinTailLog || c.TailLog > soundness.MaxTailLog {
@@ -86,7 +88,8 @@ func (c *InputCommitment) check() error {
 	return checkDigest(c.Hash, c.Root)
 }
 
-// Inputs returns the commitments to inputs of a proof whose circuit is g, and the places of these among the key's inputs.
+// Inputs returns the input commitments that the header names, and the places of these inputs among the key's. g is the circuit of the
+// proof (Key.GraphOf).
 func (h *Header) Inputs(g *model.Graph) (list []*InputCommitment, places []int) {
 	for i, c := range g.Instance.Committed {
 		t := &h.Trees[i]

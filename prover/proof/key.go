@@ -18,37 +18,39 @@ import (
 )
 
 // Key is what a verifier needs beside the proof: the quantised circuit, the
-// commitment to its weights, and the security it asks for. Its digest is the
-// model commitment.
+// commitment to its weights, and the security that proofs must reach. Its digest
+// is the model commitment.
 type Key struct {
 	Circuit *model.Template
-	// Trees are the commitments to the fixed tensors: one to all of them, or none if
-	// the graph has none; of a circuit with a base (model.Graph.Base) one to that, and one to the others.
+	// Trees are the commitments to the fixed tensors: one tree with all of them, or none if the graph has no fixed tensors. For a
+	// circuit with a base (model.Graph.Base) there is one tree with the tensors of the base, then one with all others.
 	Trees []Tree
 	// Security is what proofs for the key have to reach.
 	Security Security
 	// Source is what the key was made from, nil if that is not known.
 	Source *Source
-	// Texts say what tokens mean, or what maps strings: one, or none unless the model is one of language or of strings.
+	// Texts has one element if the model is a language model or has a vocabulary of strings, otherwise none.
 	Texts []Text
 	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
 
-	file  []byte
-	known *known // nil unless it has been encoded or decoded
+	file  []byte // the encoded key; nil until the key has been encoded or decoded
+	known *known // what has been derived from the key; nil until it has been encoded or decoded
 }
 
-// Tree is a commitment to tensors: the root of a Merkle tree, and what its leaves are columns of.
+// Tree is a commitment to fixed tensors: the root of a Merkle tree, and the form of the stack of rows whose columns are its leaves
+// (docs/protocol.md, "Layout and commitments").
 type Tree struct {
 	Root hash.Digest
 	// RowVars is log2 of the length of a row of the stack under the root, at least 1.
 	RowVars int
-	// TailLog is 0, or 2 to 6 if rows have tails of a 2^TailLog-th of their length, and leaves salts.
+	// TailLog is 0 if the tree hides nothing. Otherwise it is 2 to 6: each row has a random tail of a 2^TailLog-th of its length, and
+	// each leaf a salt (docs/protocol.md, "Hiding openings").
 	TailLog int
 }
 
-// Roots returns the roots of the trees of fixed tensors, in order, as key files have them.
+// Roots returns the roots of Trees, in order, as bytes: each as the key file has it.
 func (k *Key) Roots() [][hash.DigestBytes]byte {
 	list := make([][hash.DigestBytes]byte, len(k.Trees))
 	for i := range k.Trees {
@@ -57,8 +59,8 @@ func (k *Key) Roots() [][hash.DigestBytes]byte {
 	return list
 }
 
-// FixedTree returns the first commitment to fixed tensors, nil if the graph has none: that of the base, if it has one. A second
-// one has no tails.
+// FixedTree returns the first of Trees, or nil if there is none. In a circuit with a base it is that of the base. Only the
+// tree of a key with one tree may have tails (checkTrees).
 func (k *Key) FixedTree() *Tree {
 	if len(k.Trees) == 0 {
 		return nil
@@ -66,7 +68,7 @@ func (k *Key) FixedTree() *Tree {
 	return &k.Trees[0]
 }
 
-// Text says what tokens mean, nil unless the model is one of language.
+// Text returns what the key says of tokens, or nil unless the model is a language model.
 func (k *Key) Text() *Text {
 	if len(k.Texts) == 0 || k.Texts[0].hasVocabulary() {
 		return nil
@@ -74,7 +76,7 @@ func (k *Key) Text() *Text {
 	return &k.Texts[0]
 }
 
-// Vocabulary is the digest of the vocabulary of a model that takes strings or names classes; nil of others.
+// Vocabulary returns the digest of the vocabulary of a model that takes strings or names classes, nil for other models.
 func (k *Key) Vocabulary() *[sha256.Size]byte {
 	if len(k.Texts) == 0 || !k.Texts[0].hasVocabulary() {
 		return nil
@@ -94,7 +96,8 @@ const (
 	keyHeaderSize   = len(KeyMagic) + 4
 )
 
-// Hides says that proofs of the key hide its weights, while there are no more than its budget is for: its tree has tails.
+// Hides says whether proofs for the key hide its weights: whether its tree has tails. They hide them only as long as no more proofs
+// are made than the key's budget allows (Proofs).
 func (k *Key) Hides() bool {
 	return k.Tails() > 0
 }
@@ -107,10 +110,11 @@ func (k *Key) Tails() int {
 	return 0
 }
 
-// MostPositions returns at how many positions a proof opens rows of the weights at most, of a key that hides them.
+// MostPositions returns the greatest number of code positions at which a proof for a key that hides weights opens their rows.
 func (k *Key) MostPositions() int { return int(k.Security.Config().MostQueries(k.Tails())) }
 
-// Proofs returns for how many proofs a key that hides weights is good, 0 for other keys.
+// Proofs returns how many proofs may be made for a key that hides weights before their opened columns may say something of the
+// weights: the positions that tails hide, divided by those that one proof opens. It returns 0 for other keys.
 func (k *Key) Proofs() int {
 	if !k.Hides() {
 		return 0
@@ -119,7 +123,8 @@ func (k *Key) Proofs() int {
 }
 
 // NewKey returns the key of a circuit, encoded. p is the plan of its proofs with all
-// free dimensions of size 1 and roots are those of the trees of its fixed tensors.
+// free dimensions of size 1, which fixes the row lengths; roots are the roots of the
+// trees of fixed tensors, in order.
 func NewKey(c *model.Template, p *plan.Plan, sec Security, roots ...hash.Digest) (*Key, error) {
 	k := &Key{Circuit: c, Security: sec}
 	rows := p.Choice.FixedRows()
@@ -140,14 +145,15 @@ func NewKey(c *model.Template, p *plan.Plan, sec Security, roots ...hash.Digest)
 	return k, nil
 }
 
-// SetSource has a key that has been encoded say what it was made from, and encodes
-// it again. Its plan does not depend on that.
+// SetSource sets the source of a key that has been encoded before, and encodes it again.
+// The circuit stays the same, so the plan that has been made is kept.
 func (k *Key) SetSource(s *Source) error {
 	k.Source = s
 	return k.encodeAgain()
 }
 
-// SetText is SetSource for what its tokens mean.
+// SetText sets what the key says of tokens or strings, and encodes the key again, as SetSource does. With nil the key says nothing of
+// them.
 func (k *Key) SetText(t *Text) error {
 	k.Texts = nil
 	if t != nil {
@@ -156,6 +162,7 @@ func (k *Key) SetText(t *Text) error {
 	return k.encodeAgain()
 }
 
+// encodeAgain encodes a changed key and keeps the circuit and the plan that have been derived.
 func (k *Key) encodeAgain() error {
 	known := k.known
 	if err := k.encode(k.check()); err != nil {
@@ -174,11 +181,12 @@ func EncodeKey(k *Key) ([]byte, error) {
 	return k.file, nil
 }
 
-// Encoded returns the key file of a key that has been encoded or decoded, and not
-// changed since. It must not be changed either.
+// Encoded returns the key file of a key that has been encoded or decoded and not
+// changed since. The caller must not change the bytes.
 func (k *Key) Encoded() []byte { return k.file }
 
-// encode sets what follows from the rest of a key, of which invalid says what is wrong.
+// encode sets file, Digest and known from the exported fields. invalid is what checks of the key have found: if it is not nil, encode
+// only returns it.
 func (k *Key) encode(invalid error) error {
 	var b []byte
 	if invalid == nil {
@@ -192,12 +200,14 @@ func (k *Key) encode(invalid error) error {
 	return nil
 }
 
-// Holds reports whether the key's circuit is c, to the last name.
+// Holds reports whether the key's circuit encodes to the same bytes as c, names included.
 func (k *Key) Holds(c *model.Template) bool {
 	return bytes.Equal(graphMessage.Append(nil, k.Circuit), graphMessage.Append(nil, c))
 }
 
-// DecodeKey reads a key file. Its errors wrap ErrMalformed.
+// DecodeKey reads a key file, which may be hostile. It checks the encoding, the circuit, and the ranges of all parameters, which the
+// verifier relies on. It cannot check that the committed weights are those of some model, nor the static bounds on integers, which
+// the issuer of the key vouches for (docs/protocol.md, "Statement"). Its errors wrap ErrMalformed.
 func DecodeKey(b []byte) (*Key, error) {
 	k, err := decodeKey(b, nil)
 	if err != nil {
@@ -208,8 +218,8 @@ func DecodeKey(b []byte) (*Key, error) {
 
 func malformedKey(err error) error { return fmt.Errorf("%w key: %w", ErrMalformed, err) }
 
-// decodeKey is DecodeKey. If an instance of the circuit is asked for next, that is made while
-// the key is validated.
+// decodeKey is DecodeKey. next is the instance of the circuit that the caller needs next, or nil: its circuit is
+// built in parallel with the validation of the key, which builds the circuit of all sizes 1.
 func decodeKey(b []byte, next *model.Instance) (*Key, error) {
 	k, err := parseKey(b)
 	if err != nil {
@@ -226,13 +236,14 @@ func decodeKey(b []byte, next *model.Instance) (*Key, error) {
 	return k, err
 }
 
-// isUnit reports whether an instance is the one that validate makes.
+// isUnit reports whether an instance is the one that validate builds, with all sizes 1.
 func isUnit(c *model.Template, in *model.Instance) bool {
 	unit := c.Unit()
 	return in.Equal(&unit)
 }
 
-// parseKey reads a key file without looking at what its graph means.
+// parseKey reads a key file: limits, magic, version, canonical encoding, and that roots are digests of the suite. It does not check
+// that the graph is valid.
 func parseKey(b []byte) (*Key, error) {
 	if len(b) > MaxKeySize {
 		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(b), MaxKeySize)
@@ -278,7 +289,8 @@ var treeMessage = wire.New("Tree", nil,
 	wire.Reserved[Tree](7, "spans"),
 )
 
-// checkRoots refuses roots that are no digests of the key's suite.
+// checkRoots refuses roots that are no digests of the key's suite. With Poseidon2 each word must be below p, so that an element of F
+// has one encoding.
 func (k *Key) checkRoots() error {
 	for i := range k.Trees {
 		if err := checkDigest(k.Security.Hash, k.Trees[i].Root); err != nil {
@@ -297,8 +309,8 @@ func ReadKey(r io.Reader, max int64) (*Key, error) {
 	return DecodeKey(b)
 }
 
-// ReadKeyFor is ReadKey for who wants to verify a proof with this header next: what that takes
-// first is made meanwhile.
+// ReadKeyFor is ReadKey for a caller that next verifies a proof with header h: it builds the circuit at that proof's sizes in parallel
+// with the validation of the key. An unsuitable header is no error here; Key.GraphOf refuses it.
 func ReadKeyFor(r io.Reader, max int64, h *Header) (*Key, error) {
 	b, err := readKey(r, max)
 	if err != nil {
@@ -312,10 +324,11 @@ func ReadKeyFor(r io.Reader, max int64, h *Header) (*Key, error) {
 	return k, nil
 }
 
+// readKey reads at most max bytes, and MaxKeySize. It reads one byte more than is allowed, to tell a file that is too long.
 func readKey(r io.Reader, max int64) ([]byte, error) {
 	max = min(max, MaxKeySize)
 	var buf bytes.Buffer
-	if n := sizeOf(r); n <= max { // as much as it takes
+	if n := sizeOf(r); n <= max { // room for the whole file, so that buf does not grow
 		buf.Grow(int(n) + bytes.MinRead)
 	}
 	if _, err := buf.ReadFrom(io.LimitReader(r, max+1)); err != nil {
@@ -333,7 +346,7 @@ const maxFrac = 1000
 
 func wideFrac(f int) bool { return f < -maxFrac || f > maxFrac }
 
-// validate checks the key, but for what the plan checks.
+// validate checks everything in the key except what needs a plan: that the security can be reached.
 func (k *Key) validate() error {
 	if err := k.check(); err != nil {
 		return err
@@ -342,7 +355,8 @@ func (k *Key) validate() error {
 	return err
 }
 
-// check checks what is not the circuit's own.
+// check checks the parts of the key that the circuit's own validation (model.Template.At) does not: the security, scales of
+// tensors, trees, source and texts.
 func (k *Key) check() error {
 	if k.Circuit == nil || k.Circuit.Graph == nil {
 		return errors.New("no circuit")
@@ -379,7 +393,8 @@ func (k *Key) check() error {
 	return nil
 }
 
-// checkTrees checks the commitments to fixed tensors.
+// checkTrees checks that there is one commitment for each stack of fixed tensors, and that row lengths and tails are in range. With
+// a stack and no commitment to it, a prover could take any values for its tensors.
 func (k *Key) checkTrees() error {
 	if stacks := len(k.Circuit.Graph.FixedStacks()); stacks != len(k.Trees) {
 		return fmt.Errorf("stacks of fixed tensors: %d, commitments to them: %d", stacks, len(k.Trees))
@@ -398,6 +413,7 @@ func (k *Key) checkTrees() error {
 	return nil
 }
 
+// keyDigest returns the model commitment of the key file b.
 func keyDigest(b []byte) (d [sha256.Size]byte) {
 	h := sha256.New()
 	h.Write([]byte(keyDigestPrefix))

@@ -5,18 +5,19 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// Limits are the frames that a Reader expects and the memory that it takes.
+// Limits are the frames that a Reader expects behind the header. They follow from the key and the header, and bound the memory that
+// a hostile proof can make the reader allocate.
 type Limits struct {
-	Public  int64 // bytes of the public values' frame
-	Tensors int   // public tensors, inputs and outputs together
-	Frames  []plan.Frame
+	Public  int64        // the most bytes of the frame of public values
+	Tensors int          // the number of public tensors, inputs and outputs together
+	Frames  []plan.Frame // the frames behind the public values, in order; each has a limit of its own
 }
 
-// messages bounds the protobuf messages of one frame: the frame, its message, and
-// one a tensor.
+// messages bounds the number of protobuf messages in one frame: the frame itself, the
+// message in it, and one for each public tensor.
 func (l Limits) messages() int { return l.Tensors + 2 }
 
-// frameOverhead bounds what a frame holds beside its stream or values.
+// frameOverhead bounds the bytes of tags and lengths in a frame, in addition to its stream or values.
 const frameOverhead = 64
 
 // LimitsFor returns the limits of the proofs of a plan.
@@ -26,7 +27,7 @@ func LimitsFor(p *plan.Plan) Limits {
 	return l
 }
 
-// PublicLimits are those of the public values, which are all that may be read with them.
+// PublicLimits returns the limits for reading the public values of a circuit, and no frame behind them.
 func PublicLimits(g *model.Graph) Limits {
 	l := Limits{Public: frameOverhead}
 	for _, ids := range [][]model.TensorID{g.Given(), g.Outputs} {

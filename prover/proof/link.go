@@ -13,19 +13,19 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
-// LinkMagic starts every file of a link.
+// LinkMagic starts every link file.
 const LinkMagic = "PM.lnk\r\n"
 
-// MaxLinkSize is the size of the largest file of a link that is accepted.
+// MaxLinkSize is the size of the largest link file that DecodeLink accepts.
 const MaxLinkSize = 1 << 28
 
-// Link is a proof that two keys that hide weights have the same ones.
+// Link is a proof that two keys that hide weights commit to the same weights (docs/protocol.md, "Links").
 type Link struct {
-	// Keys are the digests of the two.
+	// Keys are the digests of the two keys.
 	Keys [2][sha256.Size]byte
 	// Levels are the parameters of the opening.
 	Levels []soundness.Level
-	// Body is what the prover sends.
+	// Body is the stream of transcript bytes that the prover sends, transcript.LimbBytes a limb.
 	Body []byte
 }
 
@@ -37,10 +37,10 @@ var linkMessage = wire.New("Link", nil,
 	wire.Raw(5, "body", func(l *Link) *[]byte { return &l.Body }),
 )
 
-// Encode returns the file of the link.
+// Encode returns the link file.
 func (l *Link) Encode() []byte { return linkMessage.Append([]byte(LinkMagic), l) }
 
-// DecodeLink reads the file of a link. Its errors wrap ErrMalformed.
+// DecodeLink reads a link file. It checks nothing but the encoding (verifier.VerifyLink does the rest). Its errors wrap ErrMalformed.
 func DecodeLink(b []byte) (*Link, error) {
 	l := &Link{}
 	err := errors.New("it is none")
@@ -53,15 +53,16 @@ func DecodeLink(b []byte) (*Link, error) {
 	return l, nil
 }
 
-// Statement starts the transcript of the link: all of it depends on the keys and the parameters.
+// Statement starts the link's transcript with the digests of both keys and the parameters, so that every challenge depends on them.
+// first gives the hash suite.
 func (l *Link) Statement(first *Key) *transcript.Sponge {
 	s := transcript.New(first.Security.Hash, "prove-model link")
 	s.AbsorbBytes(linkMessage.Append(nil, &Link{Keys: l.Keys, Levels: l.Levels}))
 	return s
 }
 
-// LinkPlan plans a link of two keys, which must be of one circuit and differ in nothing but the commitment. With no levels they
-// are chosen.
+// LinkPlan plans a link of two keys that hide their weights. It refuses keys that differ in anything but the commitment: only equal
+// circuits lay out their fixed tensors in equal blocks. levels are the parameters of the opening; if there are none, they are chosen.
 func LinkPlan(first, second *Key, levels []soundness.Level) (*plan.Link, error) {
 	if !first.Hides() || !second.Hides() {
 		return nil, errors.New("a link is of two keys that hide weights")
@@ -90,7 +91,7 @@ func LinkPlan(first, second *Key, levels []soundness.Level) (*plan.Link, error) 
 	return plan.NewLink(g, first.Security.Config(), rows, levels)
 }
 
-// besideTrees is what the key says but for the commitments.
+// besideTrees returns an encoding of the key without its trees. Two keys that differ in nothing else have the same.
 func (k *Key) besideTrees() []byte {
 	c := Key{Circuit: k.Circuit, Security: k.Security, Source: k.Source, Texts: k.Texts}
 	return keyMessage.Append(binary.LittleEndian.AppendUint32(nil, Version), &c)

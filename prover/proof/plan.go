@@ -10,18 +10,18 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// known is what has been made of a key: the last instance of its circuit that
-// somebody asked for, which is valid, and the prover's plan for it.
+// known caches what has been derived from a key: the circuit of the last instance
+// that somebody asked for, which is valid, and the prover's plan for that circuit.
 type known struct {
 	mu    sync.Mutex
-	graph *model.Graph
-	plan  *plan.Plan // nil unless of graph
-	spare bool       // nobody has been given graph: its memory may be used again
-	// checked says that Key.check found nothing wrong when the key was decoded.
+	graph *model.Graph // of the last instance, or nil
+	plan  *plan.Plan   // the plan of graph, or nil
+	spare bool         // graph has not been returned to anybody, so its memory may be reused for another instance
+	// checked says that decoding found nothing wrong with the key, so that Key.check need not run again.
 	checked bool
 }
 
-// checkOnce is check for a key that nobody may have changed since it was decoded.
+// checkOnce runs check unless that was done when the key was decoded. The key must not have been changed since.
 func (k *Key) checkOnce() error {
 	if k.known != nil && k.known.checked {
 		return nil
@@ -29,7 +29,8 @@ func (k *Key) checkOnce() error {
 	return k.check()
 }
 
-// at returns an instance of the key's circuit.
+// at returns the circuit of an instance, laid out and validated. It returns the cached one if that is of the same instance, and
+// caches the one that it builds.
 func (k *Key) at(in model.Instance) (*model.Graph, error) {
 	if in.Hides() && k.Text() != nil {
 		return nil, fmt.Errorf("%w: inputs and outputs of language models are tokens and logits, which proofs state", model.ErrHide)
@@ -54,11 +55,11 @@ func (k *Key) at(in model.Instance) (*model.Graph, error) {
 	return g, err
 }
 
-// Plan returns the plan of a prover for proofs of an instance of the key's circuit.
-// It is made once, however many ask for the same one in turn; nobody may have
-// changed the key since it was encoded or decoded. Under a key whose tree has tails, and of an
-// instance that hides something, proofs are masked. The error says why there can be
-// no proof, or none that is worth verifying.
+// Plan returns the plan of a prover for proofs of an instance of the key's circuit. The last plan is
+// cached, so that asking again for the same instance costs nothing. The key must not have been changed
+// since it was encoded or decoded. Proofs are masked if the key's tree has tails or if the instance
+// hides inputs or outputs. The error says why there can be no proof, or none that reaches the key's
+// security.
 func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	if err := k.checkOnce(); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
 	return p, err
 }
 
-// fixedRows has log2 of the length of the rows of every tree of fixed tensors.
+// fixedRows returns log2 of the row length of every tree of fixed tensors, in order.
 func (k *Key) fixedRows() []int {
 	var rows []int
 	for i := range k.Trees {
@@ -103,8 +104,8 @@ func (k *Key) fixedRows() []int {
 	return rows
 }
 
-// HidingPlan is Plan for masked proofs with tails of a 2^tailLog-th of rows. Under a key whose tree has tails all
-// proofs are masked, and these are what Plan gives.
+// HidingPlan is Plan for a masked proof whose witness rows have tails of at most a 2^tailLog-th of their length. For a key
+// whose tree has tails, Plan returns such a plan anyway, with the key's tailLog.
 func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
 	if err := k.checkOnce(); err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (k *Key) HidingPlan(in model.Instance, tailLog int) (*plan.Plan, error) {
 	return plan.NewHiding(g, k.Security.Config(), tailLog, k.fixedRows(), k.Tails())
 }
 
-// planned returns the plan of an instance, if there is one already.
+// planned returns the cached plan if it is for the circuit g, otherwise nil.
 func (k *Key) planned(g *model.Graph) *plan.Plan {
 	if k.known == nil {
 		return nil
@@ -129,7 +130,9 @@ func (k *Key) planned(g *model.Graph) *plan.Plan {
 	return k.known.plan
 }
 
-// GraphOf returns the circuit of a proof for the key with this header.
+// GraphOf returns the circuit that a proof with this header is of. The header is the prover's choice, so GraphOf refuses one for
+// another key or hash suite; one that hides values in a plain proof, whose messages would show them; one whose trees do not go with
+// the rest of it (Header.checkTrees); and one of a segment if the key is not for texts in segments.
 func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 	if err := k.checkOnce(); err != nil {
 		return nil, err
@@ -154,7 +157,8 @@ func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 	return k.at(h.Instance())
 }
 
-// checkSegments returns an error unless the key is one for texts that are proved in segments.
+// checkSegments returns an error unless proofs for the key may be of segments of a text: the model is one that writes, without
+// encoder; its two free dimensions are the length of the text and the number of positions of logits; and its weights are public.
 func (k *Key) checkSegments() error {
 	t, g := k.Text(), k.Circuit.Graph
 	if t == nil || !t.Generates || len(t.Start) > 0 || len(k.Circuit.Free) != 2 || len(g.Inputs) != 2 || !slices.Equal(g.Tensors[g.Inputs[1]].Scales, []model.Scale{2}) {
@@ -166,7 +170,8 @@ func (k *Key) checkSegments() error {
 	return nil
 }
 
-// ChoiceOf returns the parameters of the commitments and the opening of such a proof.
+// ChoiceOf returns the parameters of the commitments and of the opening of a proof with this header: those of the trees of fixed
+// tensors from the key, all others from the header.
 func (k *Key) ChoiceOf(h *Header) plan.Choice {
 	c := plan.Choice{WitnessRowVars: h.RowVars, Levels: h.Levels, TailLog: h.TailLog}
 	for i := range h.Trees {
@@ -181,8 +186,9 @@ func (k *Key) ChoiceOf(h *Header) plan.Choice {
 	return c
 }
 
-// PlanOf returns the plan of a proof for the key with this header, as Plan does. The
-// error says why there can be no proof like this.
+// PlanOf returns the plan of a proof for the key with this header. The cached plan serves if its parameters are exactly the
+// header's; otherwise one is made with the header's, and refused if they do not reach the key's security. The error says why no
+// proof with this header can be valid.
 func (k *Key) PlanOf(h *Header) (*plan.Plan, error) {
 	g, err := k.GraphOf(h)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
-// Reader streams a proof file in the order of Writer: NewReader, Limit, Public, Next
-// for each frame of the plan, End. Errors of the bytes wrap ErrMalformed. A proof
-// has been read only when End has returned nil.
+// Reader reads a proof file frame by frame, in the order of Writer: NewReader, Limit, Public, Limit with the frames of the
+// plan, Next for each of these frames, End. An error that is the fault of the bytes wraps ErrMalformed. The caller must not
+// accept a proof before End has returned nil.
 type Reader struct {
 	buf    *bufio.Reader
 	sum    hash.Hash // of everything read
 	limits Limits
 	size   int64
 	header Header
-	room   bytes.Buffer // for a frame as it is in the file
-	last   frame        // the one that was read last
-	prefix [10]byte     // room for the length of a frame
-	whole  int64        // bytes that there are at most, 0 if that is not known
+	room   bytes.Buffer // the bytes of the frame that was read last
+	last   frame        // the frame that was read last, whose fields are parts of room
+	prefix [10]byte     // memory for the bytes of a frame's length
+	whole  int64        // the size of the file or of the rest of it, if the underlying reader says it; otherwise 0
 }
 
 // NewReader reads magic and header. The plan of the proof follows from the key and
@@ -40,7 +40,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return p, nil
 }
 
-// sizeOf returns how many bytes a reader has at most, 0 if it does not say.
+// sizeOf returns how many bytes a reader has at most: those left of a buffer, or the size of a regular file. It returns 0 for any
+// other reader.
 func sizeOf(r io.Reader) int64 {
 	switch r := r.(type) {
 	case interface{ Len() int }:
@@ -53,9 +54,11 @@ func sizeOf(r io.Reader) int64 {
 	return 0
 }
 
-// Limit sets what follows the header.
+// Limit sets the limits for the frames that are read next. It is called for the public values once the circuit is known
+// (PublicLimits), and again once the plan is known (LimitsFor).
 func (p *Reader) Limit(l Limits) { p.limits = l }
 
+// readHeader reads the magic and the header, and bounds the lists in the header. Whether it suits a key is not its concern.
 func (p *Reader) readHeader() error {
 	var magic [len(ProofMagic)]byte
 	n, err := io.ReadFull(p.buf, magic[:])
@@ -81,14 +84,14 @@ func (p *Reader) readHeader() error {
 	return nil
 }
 
-// Header returns the header. Whether it suits the key is for the caller to check.
+// Header returns the header, which the prover has chosen. The caller must check that it suits the key (Key.GraphOf, Key.PlanOf).
 func (p *Reader) Header() *Header { return &p.header }
 
 // Size returns the number of bytes read so far.
 func (p *Reader) Size() int64 { return p.size }
 
-// Public reads the values of the graph's inputs and outputs, of which each is in the
-// range of its tensor.
+// Public reads the values that the proof states of the graph's inputs and outputs. It refuses values out of their tensor's range, and
+// revealed indexes that are not below the length of a row or occur twice in a row.
 func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
 	f, err := p.frame("the public values", p.limits.Public)
 	if err != nil {
@@ -112,6 +115,7 @@ func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
 	return inputs, outputs, nil
 }
 
+// decodeValues unpacks the entries of the tensors ids, one element of list each.
 func decodeValues(g *model.Graph, ids []model.TensorID, list [][]byte) ([][]int32, error) {
 	if len(list) != len(ids) {
 		return nil, malformed("%d tensors, the key has %d", len(list), len(ids))
@@ -127,8 +131,8 @@ func decodeValues(g *model.Graph, ids []model.TensorID, list [][]byte) ([][]int3
 	return out, nil
 }
 
-// Next reads the frame that is due and returns its transcript bytes. There must be
-// one.
+// Next reads the frame that is due, the first of Limits.Frames, and returns its transcript bytes. It refuses another frame, and a
+// stream that is longer than the plan allows. A frame must be due.
 func (p *Reader) Next() ([]byte, error) {
 	due := p.limits.Frames[0]
 	p.limits.Frames = p.limits.Frames[1:]
@@ -156,7 +160,7 @@ func (p *Reader) Next() ([]byte, error) {
 	case len(packed)%transcript.LimbBytes != 0:
 		err = fmt.Errorf("%s: %w", due, errLimbs)
 	default:
-		body, p.room = packed, bytes.Buffer{} // which has no other use
+		body, p.room = packed, bytes.Buffer{} // the caller keeps the memory of room, so the reader takes a new buffer
 	}
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", malformed("%w", err))
@@ -164,7 +168,8 @@ func (p *Reader) Next() ([]byte, error) {
 	return body, nil
 }
 
-// End reads the end frame, checks its checksum and that nothing follows.
+// End reads the end frame, checks its checksum and that nothing follows. The checksum finds damaged files; a hostile prover can
+// compute it.
 func (p *Reader) End() error {
 	want := p.sum.Sum(nil)
 	f, err := p.frame("the end", frameOverhead)
@@ -186,7 +191,8 @@ func (p *Reader) End() error {
 	return nil
 }
 
-// frame reads and decodes a frame, which is valid until the next one.
+// frame reads and decodes a frame of at most limit bytes, and of as many messages as the limits allow. It is valid until the next
+// call. what names it in errors.
 func (p *Reader) frame(what string, limit int64) (*frame, error) {
 	b, err := p.bytes(what, limit)
 	if err != nil {
@@ -201,7 +207,7 @@ func (p *Reader) frame(what string, limit int64) (*frame, error) {
 }
 
 // bytes reads a length of at most limit and that many bytes, which are valid until the
-// next frame.
+// next call.
 func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 	n, err := p.length(what, limit)
 	if err != nil {
@@ -220,7 +226,8 @@ func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// length reads the varint before a frame.
+// length reads the varint before a frame, which is its length in bytes. It refuses a length over limit, and a varint with needless
+// bytes, since those would be a second encoding.
 func (p *Reader) length(what string, limit int64) (uint64, error) {
 	var v uint64
 	raw := p.prefix[:0]

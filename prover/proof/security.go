@@ -28,14 +28,16 @@ func ParseMode(s string) (Mode, error) {
 	return 0, fmt.Errorf("unknown soundness %q: want unique or johnson", s)
 }
 
-// Security is what every proof for a key has to reach: the verifier holds a
-// proof's query counts and proofs of work against it.
+// Security is what every proof for a key has to reach: the verifier refuses a proof
+// whose parameters, such as its numbers of queries, do not reach it. The key's issuer
+// chooses it, so it may be too little: verifier.Policy demands a minimum.
 type Security struct {
 	// TargetBits is the proven security of every round, 1 to 120.
 	TargetBits int
 	// GrindBits is the largest proof of work of a round, 0 to 24.
 	GrindBits int
-	Mode      Mode
+	// Mode is the proximity bound for rounds after the first.
+	Mode Mode
 	// Hash is the suite that keys and proofs are hashed with.
 	Hash hash.Suite
 }
@@ -44,8 +46,8 @@ type Security struct {
 // nor whether it can be reached.
 func (s Security) Validate() error { return s.Config().Validate() }
 
-// Config returns the parameters for the soundness calculator: the first trees
-// have rate 1/4.
+// Config returns the parameters for the soundness calculator. The first trees have rate
+// 1/4 for every key (soundness.DefaultConfig.LogBlowup).
 func (s Security) Config() soundness.Config {
 	return soundness.Config{
 		TargetBits: s.TargetBits, GrindBits: s.GrindBits,
@@ -53,8 +55,8 @@ func (s Security) Config() soundness.Config {
 	}
 }
 
-// DefaultSecurity is 100 proven bits a round within the unique decoding
-// radius, with up to 16 bits of grinding.
+// DefaultSecurity is 100 proven bits in every round within the unique decoding
+// radius, with up to 16 bits of grinding, hashed with BLAKE3.
 var DefaultSecurity = Security{
 	TargetBits: soundness.DefaultConfig.TargetBits,
 	GrindBits:  soundness.DefaultConfig.GrindBits,

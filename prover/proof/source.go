@@ -11,24 +11,26 @@ import (
 )
 
 // Source says what the graph and the weights of a key were made from, in enough
-// detail to make them again. No proof depends on it; it is for whoever has the
-// model and asks whether the key is that model's.
+// detail to make them again. No proof depends on it. Somebody who has the model uses it
+// to check that the key is that model's: by quantising again and comparing the keys.
 type Source struct {
 	// Files are the SHA-256 of the model's own file and then of its external
 	// data by increasing name.
 	Files [][sha256.Size]byte
 	// Quantiser is the version of the quantiser.
 	Quantiser int
-	// W8A8 is the quantiser's mode: eight bits, or the widest that is safe.
-	W8A8                           bool
-	WeightBits, ActBits, TableBits int // at most, see quantise.Options
+	// W8A8 is the quantiser's mode: with it eight bits, otherwise the widest that is safe.
+	W8A8 bool
+	// WeightBits, ActBits and TableBits are the most bits of weights, activations and tables, and Headroom the factor on calibrated
+	// ranges (quantise.Options).
+	WeightBits, ActBits, TableBits int
 	Headroom                       float64
-	// Ranges are the calibrated ranges of the model's inputs and then of the
-	// values of its nodes, in order, for a batch of two if the batch is free, three
-	// codes each (quantise.Range.Codes).
+	// Ranges are the calibrated ranges, three codes each (quantise.Range.Codes): of the model's
+	// inputs, then of the values of its nodes, in order. If the batch is free they are those of the model
+	// with a batch of two.
 	Ranges []uint32
-	// Formats are those of the same values (quantise.Format.Code); none if all are
-	// 0.
+	// Formats has one code for each value that has a range (quantise.Format.Code), or none if all
+	// codes are 0.
 	Formats []uint32
 }
 
@@ -52,6 +54,7 @@ const (
 	FormatCodeBits = 16
 )
 
+// validate checks that the numbers are within the format's limits. Nothing of what they say about the model is checked.
 func (s *Source) validate() error {
 	switch {
 	case len(s.Files) == 0 || len(s.Files) > maxSourceFiles:
@@ -99,7 +102,7 @@ var sourceMessage = wire.New("Source", nil,
 	wire.Reserved[Source](10, "salted"),
 )
 
-// code is one of a range or a format.
+// code is an element of Source.Ranges or Source.Formats. Source.validate bounds its bits.
 var code = wire.Number{Kind: wire.Uint32}
 
 var fileMessage = wire.New("File", nil,

@@ -10,8 +10,9 @@ import (
 	"github.com/prove-model/prove-model/prover/proof/wire"
 )
 
-// Text says what the tokens of a language model's proofs mean. The circuit's first
-// input is these tokens. A second input that is indexes is the positions that logits are of, or the decoder's tokens.
+// Text says what the tokens of a language model's proofs mean. The circuit's first input is the tokens. If a second input is
+// indexes too, it is the positions at which there are logits or, for an encoder–decoder, the decoder's tokens. For a model of
+// strings, Text has the digest of a Vocabulary and nothing else.
 type Text struct {
 	// Tokenizer is the SHA-256 of the file of the tokenizer, zeros if the model came
 	// without one.
@@ -21,19 +22,19 @@ type Text struct {
 	Template [sha256.Size]byte
 	// Ends are the tokens that end a text, increasing.
 	Ends []int
-	// Generates says that proofs state which part of a text the model wrote: the
-	// second input is the positions that the logits, the only output, are of, and a
-	// verifier holds the tokens against them (docs/protocol.md, "Text that
+	// Generates says that proofs state which part of a text the model wrote. The second input
+	// is then the positions at which there are logits, the logits are the only output, and a
+	// verifier checks that the tokens follow from them (docs/protocol.md, "Text that
 	// the model generates").
 	Generates bool
-	// Start has, of an encoder–decoder, the tokens that every text of the decoder begins with; nil for other models. It generates:
-	// the second input is then the decoder's tokens in place of positions, and logits are at all of these.
+	// Start has, for an encoder–decoder, the tokens with which every text of the decoder begins; nil for other models. With Start,
+	// Generates is set, the decoder's tokens take the place of positions (Decoder), and there are logits at all of them.
 	Start []int
-	// Suppressed are tokens that a decoder never writes, and First those that it does not begin with, both increasing: what it writes are
-	// the likeliest of the others.
+	// Suppressed are tokens that a decoder never writes, and First those that it does not write as its first token. Both are
+	// increasing. Each token that it writes is the likeliest of the others.
 	Suppressed, First []int
-	// Vocabulary is the digest of what maps the strings that a model takes to its inputs, and the numbers of its outputs to names
-	// (package vocabulary), zeros if there is none. A text that has one says nothing else: the model is none of language.
+	// Vocabulary is the digest of the file that maps strings to the model's inputs, and numbers of its outputs to names (package
+	// vocabulary); zeros if there is none. If it is set, all other fields are unset, as the model is no language model.
 	Vocabulary [sha256.Size]byte
 }
 
@@ -49,15 +50,16 @@ func (t *Text) HasTemplate() bool { return t.Template != [sha256.Size]byte{} }
 // Suppresses says whether there are tokens that the model does not write.
 func (t *Text) Suppresses() bool { return t != nil && len(t.Suppressed)+len(t.First) > 0 }
 
-// May says whether the model may write a token, as the first one of its text or as a later one.
+// May says whether the model may write a token: as the first token that it writes if first is set, otherwise as a later one.
 func (t *Text) May(token int, first bool) bool {
 	_, never := slices.BinarySearch(t.Suppressed, token)
 	_, later := slices.BinarySearch(t.First, token)
 	return !never && !(first && later)
 }
 
-// Likeliest is of how many of the likeliest tokens a proof states which they are, at each position, in place of logits: among these is one
-// that the model may write, unless it would seldom write any; 0 is the first alone.
+// Likeliest returns how many of the likeliest tokens a proof should reveal at each position in place of logits (model.Reveal.Top).
+// It is one more than the number of suppressed tokens, so that one of them is a token that the model may write, but at most
+// mostLikeliest; then it may happen that none is, and there is no proof. 0 means that the likeliest token alone is revealed.
 func (t *Text) Likeliest() int {
 	if n := len(t.Suppressed) + len(t.First); n > 0 {
 		return min(n+1, mostLikeliest)
@@ -68,8 +70,8 @@ func (t *Text) Likeliest() int {
 // mostLikeliest bounds Likeliest.
 const mostLikeliest = 8
 
-// Decoder returns which of a circuit's two inputs the decoder's tokens are, of an encoder–decoder: the second, or the first if that is no
-// tokens, as of a model that listens to audio.
+// Decoder returns, for an encoder–decoder, which of the circuit's two inputs is the decoder's tokens: 1, or 0 if the second input is
+// not tokens but, for example, audio samples that the encoder listens to.
 func (t *Text) Decoder(g *model.Graph) int {
 	if g.IsIds(g.Inputs[1]) {
 		return 1
@@ -86,12 +88,18 @@ func (t *Text) Equal(o *Text) bool {
 		slices.Equal(t.Suppressed, o.Suppressed) && slices.Equal(t.First, o.First) && t.Vocabulary == o.Vocabulary
 }
 
-// CheckStatement checks what a key asks of the inputs of a statement at these sizes, beside their ranges: indexes are
-// those of entries that are there, and where the second input of a language model is the positions of its logits, these
-// are the last ones of the text; or, of a model that writes, the last ones before the end, where the number of written tokens is free;
-// or they follow from what the model wrote (verifier.WrittenOf). Of several texts that a model wrote, each may be shorter than
-// the longest, in tokens and in those that are written, whose numbers the sizes are; but not those of encoder–decoders. Of a segment
-// the positions are the last ones, its last token's included.
+// CheckStatement checks what a key demands of a statement's inputs at these sizes, besides their ranges. inputs are by their place in
+// the key (model.Instance.Spread). It checks that
+//
+//   - every index picks an entry that exists, and not a zero of the padding;
+//   - if the second input of a language model is the positions of its logits, they are the last n positions of the text; if the
+//     model writes, and the number of written tokens is free, they are the n positions before the last, as each token follows from the
+//     logits before it. In a segment they are the last n positions, the last token's included. If the number of positions is fixed,
+//     or there are several texts, verifier.WrittenOf checks positions of a model that writes;
+//   - of several texts that a model without encoder wrote, each of which may be shorter than the sizes say, the longest one fills the
+//     length, and one has as many written tokens as there are positions (checkLongest).
+//
+// Without these checks a prover could choose which rows of the circuit a statement is about.
 func (k *Key) CheckStatement(in *model.Instance, inputs [][]int32) error {
 	if in.Texts == 0 {
 		return k.checkText(in, inputs)
@@ -104,6 +112,7 @@ func (k *Key) CheckStatement(in *model.Instance, inputs [][]int32) error {
 	return k.checkLongest(inputs, in.Texts)
 }
 
+// ofText returns the part of each input that belongs to one of n texts.
 func ofText(lists [][]int32, text, n int) [][]int32 {
 	own := make([][]int32, len(lists))
 	for i := range own {
@@ -112,8 +121,9 @@ func ofText(lists [][]int32, text, n int) [][]int32 {
 	return own
 }
 
-// checkLongest checks that of several texts that a model wrote, one is as long as all, and one has as many written tokens as
-// there are positions, where the key leaves these sizes open: so a statement has one form.
+// checkLongest checks that, of several texts that a model wrote, the longest has as many tokens as there is room for, and the one
+// with the most written tokens as many as there are positions, where these sizes are free. So a statement has one form: a prover
+// cannot pad all texts.
 func (k *Key) checkLongest(inputs [][]int32, n int) error {
 	t, g := k.Text(), k.Circuit.Graph
 	if t == nil || !t.Generates || t.Start != nil { // a decoder's text is all of its input
@@ -123,6 +133,7 @@ func (k *Key) checkLongest(inputs [][]int32, n int) error {
 	for text := range n {
 		positions := model.OfText(inputs[1], text, n)
 		last := positions[len(positions)-1]
+		// The logits at position last choose the text's last token, which is at last + 1.
 		longest, most = max(longest, int(last)+2), max(most, int(last-positions[0])+1)
 	}
 	if length := len(inputs[0]) / n; g.Tensors[g.Inputs[0]].Scales != nil && longest != length {
@@ -164,6 +175,7 @@ const (
 	maxStart = 1 << 6
 )
 
+// validate checks that a key's text is in its limits and goes with the circuit's inputs and outputs, which are read by their place.
 func (t *Text) validate(g *model.Graph) error {
 	if t.hasVocabulary() {
 		if !t.Equal(&Text{Vocabulary: t.Vocabulary}) {
@@ -192,6 +204,8 @@ func (t *Text) validate(g *model.Graph) error {
 	return nil
 }
 
+// mayGenerate says whether a circuit has the form that Generates demands: two inputs, of which the second is indexes unless
+// there is a Start, and one output that has entries.
 func (t *Text) mayGenerate(g *model.Graph) bool {
 	return len(g.Inputs) == 2 && len(g.Outputs) == 1 && (t.Start != nil || g.IsIds(g.Inputs[1])) && g.Tensors[g.Outputs[0]].Kind != model.Empty
 }
@@ -210,12 +224,12 @@ var textMessage = wire.New("Text", nil,
 	wire.Nums(11, "suppressed_first", count, func(t *Text) *[]int { return &t.First }),
 )
 
-// areTokens says whether all are such of a circuit.
+// areTokens says whether all ids are in [0, model.Bound), as every integer of a circuit.
 func areTokens(ids []int) bool {
 	return !slices.ContainsFunc(ids, func(id int) bool { return id < 0 || id >= model.Bound })
 }
 
-// increasing says whether tokens are, and of a circuit.
+// increasing says whether ids are strictly increasing tokens (areTokens).
 func increasing(ids []int) bool {
 	for i := range ids {
 		if i > 0 && ids[i] <= ids[i-1] {

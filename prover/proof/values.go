@@ -10,20 +10,20 @@ import (
 )
 
 // Entries of a public tensor are packed in blocks of blockEntries; the last block has the
-// rest. They go column after column of the last axis, since entries of one column are alike,
-// as in a table. A block consists of
+// rest. Their order is by column of the last axis, one column after the other, since entries
+// of one column are often of similar size, as in a table. A block consists of
 //
-//   - its least entry, counted from the tensor's Min, in rangeBits;
-//   - shift, in shiftBits: how many zero bits all differences from the least entry end with;
-//   - width, in widthBits: how many bits the largest difference has without these;
-//   - the differences without their last shift bits, in width bits each.
+//   - its least entry minus the tensor's Min, in rangeBits;
+//   - shift, in shiftBits: the number of low bits that are zero in all differences from the least entry;
+//   - width, in widthBits: the number of bits of the largest difference after shifting it right by shift;
+//   - the differences, shifted right by shift, in width bits each.
 //
-// shift and width are exact, so that every tensor has one encoding (docs/proof-format.md,
-// "Public values").
+// unpackValues refuses a shift or a width that is not exact, so every tensor has one encoding
+// (docs/proof-format.md, "Public values").
 const (
 	blockEntries = 128
-	shiftBits    = 5 // of a number below 31, as all numbers of a range have up to 31 bits
-	widthBits    = 5 // of a number up to 31
+	shiftBits    = 5 // the bits of shift, which is below 31, as differences have at most 31 bits
+	widthBits    = 5 // the bits of width, which is at most 31
 )
 
 // matrix returns the numbers of rows and columns of a tensor: the columns are those of its
@@ -36,11 +36,11 @@ func matrix(shape []int) (rows, columns int) {
 	return model.Size(shape) / columns, columns
 }
 
-// tile is how many columns are transposed together: a cache line.
+// tile is the number of rows or columns that are transposed together: 16 entries of 4 bytes are a cache line of 64 bytes.
 const tile = 16
 
-// transpose returns the entries of a matrix, row by row, in the order of its columns. It
-// returns v itself where that is the same.
+// transpose returns the entries of a row-major matrix in column-major order. It returns v
+// itself where both orders are the same.
 func transpose(v []int32, rows, columns int) []int32 {
 	if rows == 1 || columns == 1 {
 		return v
@@ -57,7 +57,7 @@ func transpose(v []int32, rows, columns int) []int32 {
 	return out
 }
 
-// rangeBits returns the bits of the numbers of a tensor's range.
+// rangeBits returns how many bits an entry minus the tensor's Min has at most.
 func rangeBits(t *model.Tensor) int { return bits.Len64(uint64(t.Max - t.Min)) }
 
 // packedBytes bounds the length of the encoding of a tensor's entries.
@@ -67,8 +67,8 @@ func packedBytes(t *model.Tensor) int64 {
 	return (blocks*(width+shiftBits+widthBits) + n*width + 7) / 8
 }
 
-// packValues encodes the entries of a tensor, which must be as many as its shape has and
-// in its range.
+// packValues encodes the entries of a tensor. It is an error if their number is not that of the shape, or if one is not in the
+// tensor's range.
 func packValues(t *model.Tensor, values []int32) ([]byte, error) {
 	if len(values) != model.Size(t.Shape) {
 		return nil, fmt.Errorf("%d entries, shape %v has %d", len(values), t.Shape, model.Size(t.Shape))
@@ -111,8 +111,8 @@ var (
 	errPackedEnd = errors.New("public values of another length")
 )
 
-// unpackValues decodes what packValues encodes, and nothing else. Time and memory are
-// those of the tensor's entries at most, however long b is.
+// unpackValues decodes what packValues encodes, and refuses all other bytes, entries out of the
+// tensor's range included. Time and memory are at most proportional to the tensor's entries, however long b is.
 func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
 	rows, columns := matrix(t.Shape)
 	size, width := rows*columns, rangeBits(t)
@@ -121,12 +121,13 @@ func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
 		return nil, errPackedEnd // before room for the entries is taken
 	}
 	values := make([]int32, size)
-	// Columns are written a tile at a time, so that there is room for that alone.
+	// Entries arrive column by column. buf holds up to tile columns and one block, until setColumns copies whole columns into
+	// values. Where both orders are the same, blocks are decoded into values directly, and column = columns turns copying off.
 	buf, column := values, columns
 	if rows > 1 && columns > 1 {
 		buf, column = make([]int32, min(size, tile*rows+blockEntries)), 0
 	}
-	have := 0 // entries of buf, which begins with that column
+	have := 0 // the number of entries in buf, whose first is that of row 0 of the column numbered column
 	r := bitReader{bytes: b}
 	for first := 0; first < size; first += blockEntries {
 		b := buf[have : have+min(blockEntries, size-first)]
@@ -140,6 +141,8 @@ func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
 			return nil, errPackedEnd
 		}
 		used, low, high := r.block(b, n)
+		// In the one encoding of a block the least difference is 0, the largest has exactly n bits, and some difference is odd
+		// after the shift, unless all are 0: then n and shift are 0.
 		if low != 0 || bits.Len64(used) != n || used&1 == 0 && (n > 0 || shift > 0) {
 			return nil, errPacked
 		}
@@ -179,13 +182,13 @@ func setColumns(matrix []int32, columns, from int, v []int32, rows int) {
 	}
 }
 
-// bitWriter writes numbers of some bits, least bit first.
+// bitWriter writes numbers of given widths one after the other, each with its least significant bit first.
 type bitWriter struct {
 	bytes []byte
-	free  int // bits of the last byte that are not taken
+	free  int // how many high bits of the last byte are not used yet
 }
 
-// put writes the lowest n bits of v, which has no others, n at most 32.
+// put writes v in n bits, at most 32. v must be below 2^n.
 func (w *bitWriter) put(v uint64, n int) {
 	if w.free > 0 {
 		w.bytes[len(w.bytes)-1] |= byte(v << (8 - w.free))
@@ -199,7 +202,7 @@ func (w *bitWriter) put(v uint64, n int) {
 		w.bytes = append(w.bytes, byte(v))
 		v >>= 8
 	}
-	w.free = -n
+	w.free = -n // n is now 0, or minus the number of unused bits of the last byte
 }
 
 // bitReader reads what a bitWriter wrote.
@@ -227,13 +230,13 @@ func (r *bitReader) get(n int) uint64 {
 	return v
 }
 
-// block reads numbers of n bits, at most 31, which must be there, and returns what all of
-// them are together, by or, and the least and the greatest of them.
+// block reads len(dst) numbers of n bits each into dst, n at most 31. They must be there. It returns the
+// bitwise or of all of them, the least and the greatest.
 func (r *bitReader) block(dst []int32, n int) (or, low, high uint64) {
 	low = 1<<32 - 1
 	at, mask, b := r.at, uint64(1)<<n-1, r.bytes
 	i := 0
-	if n <= (64-7)/4 { // four of them are in eight bytes
+	if n <= (64-7)/4 { // four numbers, behind up to 7 bits of another, fit into the eight bytes that are loaded at once
 		n := uint(n) & 15
 		for ; i+4 <= len(dst) && at>>3+8 <= len(b); i += 4 {
 			w := binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7)
@@ -262,7 +265,7 @@ func (r *bitReader) block(dst []int32, n int) (or, low, high uint64) {
 	return or, low, high
 }
 
-// done says whether nothing is left but zeros that fill up the last byte.
+// done says whether nothing is left but fewer than 8 zero bits that fill up the last byte.
 func (r *bitReader) done() bool {
 	rest := 8*len(r.bytes) - r.at
 	return rest < 8 && r.get(rest) == 0

@@ -15,25 +15,26 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// Writer streams a proof file: NewWriter, WritePublic, Write for every frame of
+// Writer writes a proof file frame by frame: NewWriter, WritePublic, Write for every frame of
 // the plan, then Close. A call out of this order is an error, and so is every
 // call after an error.
 type Writer struct {
 	out    sink
-	due    []plan.Frame
-	public bool
+	due    []plan.Frame // the frames that are still to be written
+	public bool         // whether WritePublic has been called
 	closed bool
-	rooms  [2][]byte // for pieces of a stream as they are in the file
-	err    error
+	rooms  [2][]byte // memory for packed pieces of a stream: one is written while the other is packed
+	err    error     // the first error
 }
 
-// sink buffers, hashes and counts.
+// sink is a buffered writer that hashes and counts what is written.
 type sink struct {
 	buf  *bufio.Writer
 	sum  hash.Hash
 	size int64
 }
 
+// Write implements io.Writer.
 func (s *sink) Write(b []byte) (int, error) {
 	var n int
 	var err error
@@ -48,11 +49,11 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// largeWrite is how many bytes are hashed beside being written.
+// largeWrite is the number of bytes from which on hashing and writing them run in parallel.
 const largeWrite = 1 << 18
 
-// NewWriter writes the header to w; these frames will follow the public values.
-// Nothing is sure to have reached w before Close.
+// NewWriter returns a Writer that has written the header. frames are the frames that must follow the
+// public values. The Writer buffers: not all bytes may have reached w before Close.
 func NewWriter(w io.Writer, h *Header, frames []plan.Frame) (*Writer, error) {
 	p := &Writer{due: frames, out: sink{buf: bufio.NewWriterSize(w, writeBuffer), sum: sha256.New()}}
 	if _, err := p.out.Write([]byte(ProofMagic)); err != nil {
@@ -62,12 +63,14 @@ func NewWriter(w io.Writer, h *Header, frames []plan.Frame) (*Writer, error) {
 	return p, p.err
 }
 
+// frame writes a frame that is not a stream, behind its length.
 func (p *Writer) frame(f *frame) {
 	b := frameMessage.Append(nil, f)
 	p.raw(binary.AppendUvarint(nil, uint64(len(b))))
 	p.raw(b)
 }
 
+// refuse remembers err, unless there was an error before, and returns the first error.
 func (p *Writer) refuse(err error) error {
 	if p.err == nil {
 		p.err = fmt.Errorf("writing the proof: %w", err)
@@ -75,9 +78,9 @@ func (p *Writer) refuse(err error) error {
 	return p.err
 }
 
-// WritePublic writes the values of the graph's inputs and outputs, in order and
-// row-major each. The error wraps ErrPublic if they are not as many as the tensors have
-// entries, or not in their ranges.
+// WritePublic writes the values that the proof states of the graph's inputs and outputs, in order and
+// row-major each. The error wraps ErrPublic if their number is not that of the tensors' entries,
+// or if one is out of its tensor's range.
 func (p *Writer) WritePublic(g *model.Graph, inputs, outputs [][]int32) error {
 	if p.public {
 		return p.refuse(errors.New("public values twice"))
@@ -95,6 +98,7 @@ func (p *Writer) WritePublic(g *model.Graph, inputs, outputs [][]int32) error {
 	return p.err
 }
 
+// encodeValues packs the entries of the tensors ids.
 func encodeValues(g *model.Graph, ids []model.TensorID, values [][]int32) ([][]byte, error) {
 	if len(values) != len(ids) {
 		return nil, fmt.Errorf("%d tensors, the key has %d", len(values), len(ids))
@@ -110,7 +114,8 @@ func encodeValues(g *model.Graph, ids []model.TensorID, values [][]int32) ([][]b
 	return out, nil
 }
 
-// Write writes the transcript bytes of the frame that is due.
+// Write writes the frame that is due; body is its stream, transcript.LimbBytes a limb. It is an error if the length of body is not one
+// that the plan allows.
 func (p *Writer) Write(body []byte) error {
 	if !p.public {
 		return p.refuse(errors.New("public values come first"))
@@ -131,9 +136,9 @@ func (p *Writer) Write(body []byte) error {
 		p.raw(body)
 		return p.err
 	}
-	// The stream goes out piece by piece: an opening may have tens of megabytes.
+	// The stream is packed and written piece by piece, as an opening may have tens of megabytes.
 	p.raw(frameHead(f, int(streamBytes(int64(len(body))))))
-	// While one is written and hashed the next one is packed.
+	// While one piece is written and hashed the next one is packed.
 	var packed []byte
 	for n := 0; len(body) > 0 || len(packed) > 0; n++ {
 		var next []byte
@@ -149,8 +154,8 @@ func (p *Writer) Write(body []byte) error {
 	return p.err
 }
 
-// packedAtOnce is how many bytes of a stream are packed at once: of eight limbs each as many as
-// there may be.
+// packedAtOnce is how many bytes of a stream are packed at once. It is a multiple of the bytes of eight limbs, so that each piece but
+// the last fills whole bytes of the file.
 const packedAtOnce = 1 << 20
 
 // raw writes bytes as they are.

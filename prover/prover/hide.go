@@ -28,34 +28,35 @@ import (
 	"lukechampine.com/blake3"
 )
 
-// Hiding asks for a proof that says nothing of the witness, all that is committed to of the run, hidden inputs included, but
-// what follows from the inputs and outputs that are in the proof, and from the weights, of which it opens columns: it is the
-// part of hiding that does not depend on the key.
+// Hiding asks for a masked proof (docs/protocol.md, "Masked sub-transcripts"). It says nothing of the values of the run that are
+// committed to, hidden inputs included, except what follows from the inputs and outputs in the statement and from the weights. It
+// opens columns of the weights, which stay hidden only if the key's tree has tails.
 type Hiding struct {
-	// TailLog says how long tails are, a 2^TailLog-th of rows, 2 to 6. With 0 they are as long as the key's, or what costs
-	// least for an instance that hides inputs or outputs under a key whose tree has none.
+	// TailLog, 2 to 6, says how long the tails of the witness's rows are: a 2^TailLog-th of the rows' length. 0 stands for the TailLog
+	// of the key's tree or, if that has no tails and the instance hides inputs or outputs, for the one that costs least.
 	TailLog int
-	// Weights is what CommitMasked took, under a key whose tree has tails.
+	// Weights is the key of the tails that CommitMasked was given. It must be set if the key's tree has tails, and only then.
 	Weights *prf.Key
-	// Reserve is called before leaves of that key's tree are opened, with the number of positions at which that may be and
-	// what identifies the proof: called again with the same, it need not count again. All proofs of a key together must
-	// open no more than soundness.Budget says, and whoever proves counts: without Reserve there is no proof of such a key.
-	// An error ends the proof.
+	// Reserve is called before leaves of the key's tree are opened, if that has tails. positions is the greatest number of positions at
+	// which the proof opens leaves; proof identifies the proof, so that positions need not be counted again if it is made a second
+	// time. All proofs for a key together must open at no more positions than soundness.Budget allows, and it is the prover who
+	// counts them: without Reserve no proof for such a key is made. An error ends the proof.
 	Reserve func(proof [16]byte, positions int) error
-	// Inputs are the commitments of the instance's hidden inputs that were committed to (CommitInput), in order.
+	// Inputs has one element, in order, for each hidden input of the instance that was committed to (CommitInput).
 	Inputs []InputSecret
-	// seed takes the place of all that changes from time to time in tests, and weaken leaves out masks there.
+	// Tests set seed, which replaces everything that differs between two runs, and weaken, which removes masks.
 	seed   *[32]byte
 	weaken func(*backend.Secrets)
 }
 
-// hidden is what a run of a hiding proof has besides.
+// hidden is the additional state of a run that makes a masked proof.
 type hidden struct {
-	secrets *backend.Secrets
-	reads   []pads.Read // of the sub-transcripts
+	secrets *backend.Secrets // what the masks, tails, salts and pads of this proof are made from
+	reads   []pads.Read      // of each sub-transcript: the forms of its claims, and its equations (readBack)
 }
 
-// planOf returns the plan of the proof that is asked for.
+// planOf returns the plan of the proof that the options ask for. It refuses options that do not go with the key or the instance,
+// such as a masked proof without a count of opened positions.
 func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error) {
 	h, tails := opts.Hiding, key.Tails()
 	switch {
@@ -84,7 +85,7 @@ func planOf(key *proof.Key, in model.Instance, opts *Options) (*plan.Plan, error
 	return key.HidingPlan(in, h.TailLog)
 }
 
-// hide draws the masks of the proof.
+// hide derives the key of the proof's masks from its circumstances, and fills the pads. main is the transcript behind the statement.
 func (r *run) hide(main *transcript.Sponge) error {
 	from := r.opts.Hiding.circumstances(main, planDigest(r.plan))
 	if k := r.opts.Hiding.Weights; k != nil {
@@ -102,35 +103,36 @@ func (r *run) hide(main *transcript.Sponge) error {
 	return nil
 }
 
-// circumstances are what the masks of a proof follow from. Two proofs with the same masks and other messages would say
-// something of both, so all that tells proofs apart is in it: a system that gives the same random bytes twice, such as one
-// that was restored from a snapshot, still gives other masks to another statement, under another key, at another time, on
-// another machine, and to another release of the program, whose messages may be others.
+// circumstances is what the masks of a proof are derived from. Two proofs with the same masks and different messages would
+// reveal the differences of the values that they mask. So besides fresh random bytes there is everything that tells two proofs
+// apart: a system that returns the same random bytes twice, such as one that was restored from a snapshot, still uses other masks
+// for another statement, key, time or machine, and for another release of the program, which may send other messages.
 type circumstances struct {
-	fresh   [32]byte // random bytes of the system
-	weights prf.Key  // what the tails of the key come from, which nobody else has
-	state   []byte   // of the transcript behind the statement: the key's digest, the header, and public values
-	plan    [sha256.Size]byte
-	hidden  []byte // digests of hidden inputs, which the state does not depend on
+	fresh   [32]byte          // random bytes of the system
+	weights prf.Key           // the secret key of the weights' tails, which only the prover has; zeros if there are none
+	state   []byte            // a digest of the transcript behind the statement, which has absorbed key digest, header and public values
+	plan    [sha256.Size]byte // a digest of the plan
+	hidden  []byte            // digests of hidden inputs, which the transcript has not absorbed
 	release string
 	host    string
 	time    time.Time
 }
 
-// circumstances returns those at hand of what is proved after main by a plan.
+// circumstances returns the circumstances of a proof whose transcript continues from main; plan is the digest of its plan. The
+// caller adds weights and hidden.
 func (h *Hiding) circumstances(main *transcript.Sponge, plan [sha256.Size]byte) circumstances {
 	c := circumstances{state: stateOf(main), plan: plan}
 	if h.seed != nil {
-		c.fresh = *h.seed // nothing that is another the next time
+		c.fresh = *h.seed // for a test: release, host and time stay zero, so that two runs have the same masks
 		return c
 	}
-	_, _ = rand.Read(c.fresh[:]) // which ends the program if there are none
+	_, _ = rand.Read(c.fresh[:]) // never returns an error: it ends the program if the system has no random bytes
 	c.release, c.time = release(), time.Now()
 	c.host, _ = os.Hostname()
 	return c
 }
 
-// masks returns the key that masks come from.
+// masks returns the key from which all masks of the proof are derived.
 func (c *circumstances) masks() prf.Key {
 	at := binary.LittleEndian.AppendUint64(nil, uint64(c.time.UnixNano()))
 	parts := [][]byte{c.weights[:], c.state, c.plan[:], []byte(c.release), []byte(c.host), at}
@@ -140,7 +142,7 @@ func (c *circumstances) masks() prf.Key {
 	return prf.Derive("prove-model masks of a proof 2", c.fresh[:], parts...)
 }
 
-// stateOf returns a digest of a transcript's state.
+// stateOf returns a digest of a transcript's state: of two challenges of K that a clone of it would draw next.
 func stateOf(s *transcript.Sponge) []byte {
 	h := sha256.New()
 	for _, c := range s.Clone().Challenges(2) {
@@ -151,12 +153,12 @@ func stateOf(s *transcript.Sponge) []byte {
 	return h.Sum(nil)
 }
 
-// planDigest is a digest of what the plan says of messages and trees.
+// planDigest returns a digest of the parts of a plan that messages and trees depend on.
 func planDigest(p *plan.Plan) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%v\n%v\n%d", p.Choice, p.Frames, p.Pads.Elements()))
 }
 
-// release describes the program, as far as it was built to know.
+// release returns the build information of the program, or "" if it has none.
 func release() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -165,8 +167,8 @@ func release() string {
 	return info.String()
 }
 
-// readBack follows the sub-transcripts of a hiding proof with the verifier's code, which gives the forms of their
-// claims in place of their values. main is the state before them.
+// readBack reads the sub-transcripts of a masked proof with the verifier's code. That gives each claim as the form that the verifier
+// has of it, a known part and a linear form in pads, and replaces the value in results. main is the transcript's state before them.
 func (r *run) readBack(main *transcript.Sponge, results []forked, public reduce.Public) error {
 	if r.hiding == nil {
 		return nil
@@ -182,7 +184,8 @@ func (r *run) readBack(main *transcript.Sponge, results []forked, public reduce.
 	return nil
 }
 
-// opening returns what the opening is of, with the secrets of trees that hide.
+// opening returns the plan's opening, with the secrets added for each tree that has tails and salts: those of an input's commitment, of
+// the key's weights, or of this proof's witness.
 func (r *run) opening() backend.Opening {
 	o := r.plan.Opening()
 	for i := range o.Commitments {
@@ -199,7 +202,8 @@ func (r *run) opening() backend.Opening {
 	return o
 }
 
-// joinHidden proves that products of pads are products, and joins all claims and equations.
+// joinHidden proves that the committed products of pads are products, and combines all claims and equations into the one claim of the
+// opening. It follows its own messages with the verifier's code, to get the same forms as the verifier.
 func (r *run) joinHidden(w *transcript.Writer) (terms whir.Terms, value field.QM31) {
 	before, from := w.Clone(), len(w.Bytes())
 	r.plan.Pads.Prove(w, r.hiding.secrets.Pads)
@@ -208,8 +212,9 @@ func (r *run) joinHidden(w *transcript.Writer) (terms whir.Terms, value field.QM
 	return r.plan.Cut(r.claims).CombineMasked(r.hiding.reads, ends, tau, w.Challenge())
 }
 
-// reserve asks for the positions of the opening before it begins. The transcript's state, with what the roots in it stand for,
-// decides which they are: a proof that is made again from there opens the same ones.
+// reserve calls the Reserve functions of the weights and of committed inputs before the opening begins. The transcript's state
+// identifies the proof: it decides, together with the tables under the roots that it has absorbed, at which positions the opening
+// opens leaves. So a proof that is made again from the same state opens the same positions.
 func (r *run) reserve(main *transcript.Sponge) error {
 	if r.hiding == nil {
 		return nil
@@ -226,7 +231,7 @@ func (r *run) reserve(main *transcript.Sponge) error {
 	return r.opts.Hiding.Reserve(proof, positions)
 }
 
-// PlanMasked is Plan for a key whose tree has tails, which is good for so many proofs.
+// PlanMasked is Plan for a key that hides its weights in up to proofs proofs. It chooses the lengths of rows and tails.
 func PlanMasked(c *model.Template, sec proof.Security, proofs int) (*plan.Plan, error) {
 	p, err := Plan(c, sec)
 	if err != nil {
@@ -246,7 +251,7 @@ func PlanMasked(c *model.Template, sec proof.Security, proofs int) (*plan.Plan, 
 	return plan.NewHiding(p.Graph, sec.Config(), tails, []int{rowVars}, tails)
 }
 
-// PlanMaskedAs is PlanMasked for a key of rows and tails that are known.
+// PlanMaskedAs is PlanMasked with given lengths: rows of 2^rowVars values, with tails of a 2^tailLog-th of that.
 func PlanMaskedAs(c *model.Template, sec proof.Security, rowVars, tailLog int) (*plan.Plan, error) {
 	g, err := c.At(c.Unit())
 	if err != nil {
@@ -255,9 +260,9 @@ func PlanMaskedAs(c *model.Template, sec proof.Security, rowVars, tailLog int) (
 	return plan.NewHiding(g, sec.Config(), tailLog, []int{rowVars}, tailLog)
 }
 
-// TailsKey returns what the tails and salts of a key come from, beside the weights. The same seed gives others to another
-// circuit, to other weights, and to rows or tails of another length: tails that two trees have in common would be opened
-// in proofs of both.
+// TailsKey derives from a seed the secret key of the tails and salts of a tree of weights (CommitMasked). The result depends on the
+// circuit, on the weights, and on the lengths of rows and tails too. So one seed may be used for several keys: if two trees had the
+// same tails, proofs for both would count against one budget, but each would count its own positions only.
 func TailsKey(c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, seed [32]byte) (*prf.Key, error) {
 	if p.FixedTree() == nil || p.Choice.FixedTailLog == 0 {
 		return nil, errors.New("the plan is that of a key without tails")
@@ -272,11 +277,12 @@ func TailsKey(c *model.Template, p *plan.Plan, w model.Weights, sec proof.Securi
 	return &k, nil
 }
 
-// digested is how many integers are hashed as one message.
+// digested is the most integers that integersDigest hashes as one message.
 const digested = 1 << 20
 
-// integersDigest is a digest of lists of known lengths, however many bytes their entries take in memory: of the digests of parts
-// of them, each of which is hashed in as few bytes as hold it.
+// integersDigest returns a digest of lists of integers whose lengths are known to whoever compares digests. It does not depend on how
+// many bytes an entry takes in memory: the lists are cut into parts of up to digested entries, each part is hashed in
+// the fewest bytes an entry that hold it, and the digests of the parts are hashed.
 func integersDigest(lists []ints.Ints) [sha256.Size]byte {
 	var parts []ints.Ints
 	for _, v := range lists {
@@ -294,10 +300,10 @@ func integersDigest(lists []ints.Ints) [sha256.Size]byte {
 	return blake3.Sum256(digests)
 }
 
-// CommitMasked is CommitPlanned with tails behind the rows of weights (PlanMasked), so that proofs do not give the weights by
-// the columns that they open. The tails come from TailsKey, which every proof of the key takes besides.
+// CommitMasked is CommitPlanned for a plan of PlanMasked: the rows of weights get random tails, so that the columns which proofs open
+// say nothing of the weights. The tails are derived from tails (TailsKey), which every proof for the key needs too (Hiding.Weights).
 //
-// The key's circuit says of the weights what it always does: ranges, scales, tables, constants.
+// The circuit in the key still shows ranges, scales, tables and constants that were computed from the weights.
 func CommitMasked(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, tails *prf.Key, opts Options) (*proof.Key, Trees, error) {
 	return commit(ctx, c, p, &backend.Secrets{Key: *tails}, w, sec, &opts)
 }

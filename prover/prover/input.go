@@ -16,21 +16,22 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// InputSecret is what a proof of an input takes that was committed to: the commitment, what its tails come from, and the count of its
-// positions, as Hiding has it for weights.
+// InputSecret is what the prover needs for a hidden input that was committed to: the commitment; Key, from which its tails and salts are
+// derived (InputKey); and Reserve, which counts the positions at which proofs open its tree, as Hiding.Reserve does for weights.
 type InputSecret struct {
 	*proof.InputCommitment
 	Key     *prf.Key
 	Reserve func(proof [16]byte, positions int) error
 }
 
-// Of is the commitment as an instance has it, of the input at a place among the template's.
+// Of returns the commitment in the form that an instance of a circuit has it (model.Instance.Committed), for the input at place input
+// among the template's inputs.
 func (s *InputSecret) Of(input int) model.Committed {
 	return model.Committed{Input: input, Frac: s.Frac, RowVars: s.RowVars, TailLog: s.TailLog}
 }
 
-// PlanInput returns a commitment without its root, to an input of this shape in units of 2^(−frac), that is good for so many proofs. Proofs of
-// keys of this security can be of it.
+// PlanInput returns a commitment, still without its root, to an input of this shape whose entries are in units of 2^(−frac). It hides
+// the input in up to proofs proofs. Proofs for any key with this security can name it.
 func PlanInput(sec proof.Security, shape []int, frac, proofs int) (*proof.InputCommitment, error) {
 	config := sec.Config()
 	_, stack := inputStack(shape)
@@ -41,14 +42,14 @@ func PlanInput(sec proof.Security, shape []int, frac, proofs int) (*proof.InputC
 	return &proof.InputCommitment{Hash: sec.Hash, RowVars: rowVars, TailLog: tailLog, LogBlowup: config.LogBlowup, Frac: frac, Shape: shape}, nil
 }
 
-// inputStack is a circuit of an input alone, and the stack of it, as every circuit lays it out.
+// inputStack returns a circuit that has one input and nothing else, and the stack of that input, which is laid out as in every circuit.
 func inputStack(shape []int) (*model.Graph, *model.Stack) {
 	g := &model.Graph{Tensors: []model.Tensor{{Shape: shape, Kind: model.Witness}}}
 	return g, model.NewStack(g, []model.TensorID{0})
 }
 
-// InputKey returns what the tails and salts of an input's tree come from: of a seed another one for other values, and for rows or
-// tails of another length.
+// InputKey derives from a seed the secret key of the tails and salts of an input's tree. The result depends on the values and on the
+// lengths of rows and tails too, so that one seed may be used for several commitments.
 func InputKey(c *proof.InputCommitment, values []int32, seed [32]byte) *prf.Key {
 	rootless := *c
 	rootless.Root = [8]uint32{}
@@ -57,7 +58,8 @@ func InputKey(c *proof.InputCommitment, values []int32, seed [32]byte) *prf.Key 
 	return &k
 }
 
-// CommitInput sets the root of a commitment (PlanInput) to that of these values, with a key of theirs (InputKey).
+// CommitInput sets the root of a commitment that PlanInput returned: it commits to values, with tails and salts that are derived from
+// key (InputKey).
 func CommitInput(ctx context.Context, c *proof.InputCommitment, values []int32, key *prf.Key) error {
 	if len(values) != model.Size(c.Shape) {
 		return fmt.Errorf("%d values of an input of shape %v", len(values), c.Shape)
@@ -85,7 +87,7 @@ type inputOnly struct {
 // Tensor implements backend.Witness.
 func (w inputOnly) Tensor(model.TensorID) []int32 { return w.values }
 
-// checkInputs checks that a proof has the secrets of what its instance says was committed to.
+// checkInputs checks that the options have, for each input that the instance says was committed to, the secret of that commitment.
 func checkInputs(h *Hiding, in *model.Instance) error {
 	if h == nil {
 		return nil // a proof that hides nothing
@@ -105,10 +107,11 @@ func checkInputs(h *Hiding, in *model.Instance) error {
 	return nil
 }
 
-// errOtherInput is about values that are not those of a commitment.
+// errOtherInput says that the values of an input do not have the root of its commitment.
 var errOtherInput = errors.New("the input is not the one that was committed to")
 
-// nameInputs commits to the inputs again, and names their roots.
+// nameInputs commits again to the inputs that were committed to, which makes the trees for the opening, checks their roots, and sets
+// the header's trees.
 func (r *run) nameInputs(h *proof.Header) error {
 	var list []*proof.InputCommitment
 	for i := range r.plan.Trees {
@@ -131,7 +134,7 @@ func (r *run) nameInputs(h *proof.Header) error {
 	return h.NameInputs(r.plan, list)
 }
 
-// inputSecrets are those of the tree of an input.
+// inputSecrets returns the secrets of the plan's tree with this index, which must be that of an input.
 func (r *run) inputSecrets(tree int) *backend.Secrets {
 	return &backend.Secrets{Key: *r.opts.Hiding.Inputs[r.plan.Trees[tree].Apart-1].Key}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/prove-model/prove-model/prover/machine/schedule"
 )
 
-// inTurn runs lists of tasks in order. A list starts when every task of the list before has
-// started, so that no worker idles until the last of them ends, and when fewer than `together`
-// lists are running. After an error no further list starts.
+// inTurn runs lists of tasks in order. A list starts as soon as every task of the list before has
+// started and fewer than `together` lists are running. So no worker is idle while the last tasks of a list are still
+// running. After an error no further list starts.
 func (l *Pool) inTurn(ctx context.Context, lists [][]schedule.Task, together int) error {
-	var ended []chan error // of those that have not been waited for
-	first := func() error {
+	var ended []chan error  // by list that has started and has not been waited for, in order: receives the list's error when it has ended
+	first := func() error { // waits for the oldest of these lists
 		err := <-ended[0]
 		ended = ended[1:]
 		return err

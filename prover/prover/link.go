@@ -14,14 +14,16 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Linked is one of two keys that are to be linked: what CommitMasked took and returned, and the count of its positions.
+// Linked is one of two keys that are to be linked, with the tree of its weights (both from CommitMasked). Hiding must have the
+// Weights that CommitMasked was given, and Reserve.
 type Linked struct {
 	Key    *proof.Key
 	Tree   *whir.Tree
 	Hiding *Hiding
 }
 
-// Link proves that two keys that hide weights have the same ones. It takes positions of the budgets of both, as a proof does.
+// Link proves that two keys that hide weights commit to the same weights w (docs/protocol.md, "Links"). Like a proof, a link opens
+// positions of both trees, which count against the budgets of both keys.
 func Link(ctx context.Context, of [2]Linked, w model.Weights, opts Options) (*proof.Link, error) {
 	p, err := proof.LinkPlan(of[0].Key, of[1].Key, nil)
 	if err != nil {

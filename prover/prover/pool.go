@@ -16,14 +16,13 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 )
 
-// Pool is the machines that prove the sub-transcripts (forks) of a proof, several at once:
-// after the root of the witness each depends on its own data alone. Several calls of Prove may
-// share them.
+// Pool is a set of machines that prove the sub-transcripts (forks) of a proof in parallel. Once the root of
+// the witness has been sent, no sub-transcript depends on another. Several calls of Prove may share a Pool.
 type Pool struct {
 	Schedule *schedule.Scheduler
-	// Machines has one for each device of the scheduler, in the same order, hosts last.
+	// Machines has one machine for each device of the scheduler, in the same order, hosts last.
 	Machines []Machine
-	// First is the number of the machine that commits and opens.
+	// First is the index of the machine that commits and opens.
 	First int
 	// Track makes a task fail if its memory estimate was more than trackUnder bytes too small,
 	// or trackOver bytes too large. It applies to backends that are backend.Measured.
@@ -40,22 +39,21 @@ type Machine struct {
 	// Parallel says that the backend is a backend.Parallel, whose workers prove sub-transcripts.
 	// Otherwise the backend itself does, and the device has one worker.
 	Parallel bool
-	// TaskNeed estimates the bytes that proving a sub-transcript takes on the machine, Stays
-	// those that are pinned for the whole proof. Nil stands for 0.
+	// TaskNeed estimates the bytes of the machine's memory that proving a sub-transcript takes, and Stays
+	// the bytes that are pinned for the whole proof. A nil function stands for 0 bytes.
 	TaskNeed func(p *plan.Plan, f *plan.Fork) int64
 	Stays    func(p *plan.Plan) int64
 	// Segments returns for every chunk of a plan the number of its recompute segment. Chunks of
-	// one segment share recomputed values, and are proved before those of the next; the values
+	// one segment share recomputed values, and are begun before those of the next; the values
 	// of at most together segments are in memory at once. If Segments or its result is nil,
-	// chunks may be proved in any order.
+	// chunks may be proved in any order. (Segments of a text are something else.)
 	Segments func(p *plan.Plan) (of []int, together int)
-	Host     bool // as of the scheduler's device
+	Host     bool // whether the machine is a host, as in schedule.Device
 }
 
-// Judge returns the function that tells the scheduler (schedule.New) how to treat an error of a
-// task on a device. An error that wraps memory means that the device was short of it. A claim
-// that does not hold would fail on any device, so it ends the proof. After any other error the
-// device is not used again.
+// Judge returns the function that tells the scheduler (schedule.New) how to treat an error of a task on a device. An error that wraps
+// memory means that the device was short of memory. A claim that does not hold would fail on any device, and a wrong memory estimate
+// is a fault of the program, so both end the proof. After any other error the device is not used again.
 func Judge(memory error) func(error) schedule.Fault {
 	return func(err error) schedule.Fault {
 		switch {
@@ -75,17 +73,18 @@ func poolOf(b func(*model.Graph, backend.Witness) backend.Backend) *Pool {
 	return &Pool{Schedule: s, Machines: []Machine{{Backend: b, Host: true}}}
 }
 
-// machines are the backends of one proof, by machine. All but the first are opened on first use.
+// machines has the backends of one proof. That of Pool.First is made at once, each other one when it is first used.
 type machines struct {
 	pool  *Pool
 	p     *plan.Plan
 	wit   backend.Witness
-	holds []func()
+	holds []func() // release the memory that is pinned on the devices
 
 	mu       sync.Mutex
-	backends []backend.Backend
+	backends []backend.Backend // by machine of pool; nil until it is made
 }
 
+// newMachines pins memory for a proof on all machines, and makes the backend of the first.
 func newMachines(l *Pool, p *plan.Plan, wit backend.Witness) *machines {
 	m := &machines{pool: l, p: p, wit: wit, backends: make([]backend.Backend, len(l.Machines))}
 	for i := range l.Machines {
@@ -97,7 +96,7 @@ func newMachines(l *Pool, p *plan.Plan, wit backend.Witness) *machines {
 	return m
 }
 
-// worker returns a backend for a task, and a function to call when the task has ended.
+// worker returns the backend on which a task runs, and a function to call when the task has ended. first is the backend of Pool.First.
 func (m *machines) worker(on schedule.Worker, first backend.Backend) (b backend.Backend, done func(), err error) {
 	if on.Device == m.pool.First {
 		b = first
@@ -133,14 +132,17 @@ func (m *machines) close() {
 
 // forked is the result of proving one sub-transcript.
 type forked struct {
-	bytes  []byte
-	sponge *transcript.Sponge
-	claims []plan.Claim
+	bytes  []byte             // what the prover has sent
+	sponge *transcript.Sponge // the state at its end
+	claims []plan.Claim       // on committed tensors
 }
 
-// proveForks proves all sub-transcripts, each on whatever worker is free or in another process, and returns
-// their results in order. Each starts from the same state of the transcript; roots is what others need to
-// get there.
+// proveForks proves all sub-transcripts, each on a free worker or in another process, and returns their results in order. Each
+// starts from the state main. roots are the bytes that the proof has sent before that state: another process, which knows the
+// statement, reads them to get to the same state.
+//
+// Results that are stored are taken first. The rest run as tasks, those of one recompute segment after those of the segment
+// before (inTurn). Parts that another process has claimed and not finished by then are proved here as well.
 func (r *run) proveForks(main *transcript.Sponge, roots []byte, public reduce.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	all := newParts(r, main, public)
@@ -150,7 +152,7 @@ func (r *run) proveForks(main *transcript.Sponge, roots []byte, public reduce.Pu
 		tasks = make([][]schedule.Task, slices.Max(segments)+1)
 	}
 	ahead, list := r.ahead(), r.pool.tasks(r.plan)
-	var open []int // what is to be proved
+	var open []int // the sub-transcripts that have no result yet
 	for i := range list {
 		if result, ok := r.resume(i, main, public); ok {
 			if err := all.put(i, result); err != nil {
@@ -187,7 +189,7 @@ func (r *run) proveForks(main *transcript.Sponge, roots []byte, public reduce.Pu
 		return t
 	}
 	for _, i := range open {
-		in := len(tasks) - 1 // that of the outputs
+		in := len(tasks) - 1 // the outputs' sub-transcript goes with the last segment
 		if c := forks[i].Chunk; c >= 0 && len(segments) > 0 {
 			in = segments[c]
 		}
@@ -206,7 +208,7 @@ func (r *run) proveForks(main *transcript.Sponge, roots []byte, public reduce.Pu
 	return all.results, r.ctx.Err()
 }
 
-// segments returns the recompute segments of the machine that commits. It has them only if it
+// segments returns the recompute segments of the chunks on the machine that commits (Machine.Segments). It has some only if it
 // is the only GPU.
 func (l *Pool) segments(p *plan.Plan) (of []int, together int) {
 	if of := l.Machines[l.First].Segments; of != nil {
@@ -215,7 +217,7 @@ func (l *Pool) segments(p *plan.Plan) (of []int, together int) {
 	return nil, 0
 }
 
-// task describes the task of proving a sub-transcript.
+// task describes the task of proving a sub-transcript: its name, and the most memory that it needs on any GPU and on any host.
 func (l *Pool) task(p *plan.Plan, f *plan.Fork) schedule.Task {
 	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, p.Graph.Chunks), Like: weak.Make(f)}
 	if f.Chunk < 0 {
@@ -235,13 +237,13 @@ func (l *Pool) task(p *plan.Plan, f *plan.Fork) schedule.Task {
 	return t
 }
 
-// blocksEach is how many blocks of chunks each of several GPUs has.
+// blocksEach is the number of blocks of chunks that each GPU gets, if there are several.
 const blocksEach = 8
 
-// tasks describes the tasks of all sub-transcripts. GPUs take turns: the one with the least work so
-// far gets the next block of consecutive chunks (the task's Affinity). A forward pass is on one GPU at
-// a time, so that the others commit meanwhile to what they have of it. Chunks are consecutive layers:
-// values that two neighbours read are mostly on one device.
+// tasks describes the tasks of all sub-transcripts and assigns each to a GPU (the task's Affinity). It cuts the list of chunks into
+// blocksEach blocks for each GPU, of about the same memory need, which stands for work here. The GPU with the least work so
+// far gets the next block. Chunks are consecutive layers, so values that neighbouring chunks read are mostly on one GPU. The forward
+// pass runs on one GPU at a time; as blocks alternate, the other GPUs can commit meanwhile to the chunks that they have.
 func (l *Pool) tasks(p *plan.Plan) []schedule.Task {
 	devices := int64(0)
 	for i := range l.Machines {
@@ -258,10 +260,11 @@ func (l *Pool) tasks(p *plan.Plan) []schedule.Task {
 	if devices == 0 {
 		return tasks
 	}
-	before, block, at := int64(0), 0, 0
+	before, block, at := int64(0), 0, 0 // the needs of the tasks so far, the number of the current block, and the GPU that has it
 	sums := make([]int64, devices)
 	for i := range tasks {
 		n := tasks[i].Need + 1
+		// The task is in the block that its middle falls into, if the sum of all needs is cut into blocks of equal length.
 		if of := int(float64(blocksEach*devices) * (float64(before) + float64(n)/2) / float64(total)); of != block {
 			block, at = of, slices.Index(sums, slices.Min(sums))
 		}
@@ -271,8 +274,8 @@ func (l *Pool) tasks(p *plan.Plan) []schedule.Task {
 	return tasks
 }
 
-// Affinities returns for each chunk of a plan the machine that proves it, unless the scheduler moves
-// it. That is where its weights should be.
+// Affinities returns for each chunk of a plan the index of the machine that proves it, unless the scheduler moves
+// it. The chunk's weights should be on that machine.
 func (l *Pool) Affinities(p *plan.Plan) []int {
 	devices := make([]int, p.Graph.Chunks)
 	for i, t := range l.tasks(p) {
@@ -283,7 +286,8 @@ func (l *Pool) Affinities(p *plan.Plan) []int {
 	return devices
 }
 
-// proveFork proves one sub-transcript on a worker.
+// proveFork proves sub-transcript i on a worker, from the forked state start. In a masked proof what it sends is masked with the
+// sub-transcript's pads, and its claims are only completed by readBack.
 func (r *run) proveFork(ctx context.Context, i int, start *transcript.Sponge, public reduce.Public, on schedule.Worker) (_ forked, err error) {
 	b, done, err := r.machines.worker(on, r.backend)
 	if err != nil {
@@ -308,7 +312,7 @@ func (r *run) proveFork(ctx context.Context, i int, start *transcript.Sponge, pu
 	return forked{bytes: slices.Clip(w.Bytes()), sponge: w.Sponge, claims: claims}, nil
 }
 
-// The bytes by which an estimate may be too small or too large.
+// The bytes by which a memory estimate may be too small (trackUnder) or too large (trackOver), if Pool.Track is set.
 const (
 	trackUnder = 1 << 20
 	trackOver  = 5 << 20

@@ -36,13 +36,13 @@ const (
 	PhaseOpen   Phase = "open"
 )
 
-// Options of Prove. The zero value is good.
+// Options of Prove and Commit. The zero value proves on the CPU, in one process, without hiding anything.
 type Options struct {
-	// Backend, if set, makes the machine that does the work; cpu.New otherwise.
+	// Backend makes the machine that does the work; nil stands for cpu.New.
 	Backend func(*model.Graph, backend.Witness) backend.Backend
-	// Pool, if set, are the machines that Prove uses in place of Backend.
+	// Pool, if set, has the machines that Prove uses instead of Backend.
 	Pool *Pool
-	// Progress, if set, is called as phases advance: done of total units. Calls do not
+	// Progress, if set, is called as a phase advances, with the number of its units that are done and their total. Calls do not
 	// overlap.
 	Progress func(p Phase, done, total int)
 	// Results, if set, stores the results of finished parts of a proof, and returns
@@ -50,23 +50,23 @@ type Options struct {
 	Results Results
 	// Together, if set, shares the sub-transcripts with other processes.
 	Together Together
-	// Hiding, if set, asks Prove for a hiding proof.
+	// Hiding, if set, asks Prove for a masked proof.
 	Hiding *Hiding
-	// Segment, of the proof of a segment and of no other, is what it follows on.
+	// Segment must be set for the proof of a segment of a text, and for no other proof.
 	Segment *Segment
-	// Base, if set, is the tree of a circuit's base, which Commit need not make again. With another one than the base's the
-	// key commits to that, and there are no proofs for it.
+	// Base, if set, is the tree of the circuit's base, which Commit then does not make again. Commit does not check it: if it is the tree
+	// of other weights, the key has its root, and no proof for that key can be made.
 	Base *whir.Tree
 }
 
-// Segment is what the proof of a part of a text follows on.
+// Segment says which segments of a text come before the one that is proved.
 type Segment struct {
 	proof.Segment
-	// Past are the trees that the segment before names, its own last; none before the first.
+	// Past are the trees in the header of the segment before, that segment's own last. The first segment has none.
 	Past []proof.FirstTree
 }
 
-// Trees are the trees of fixed tensors that a key has the roots of, in order: none if nothing is fixed.
+// Trees are the trees of the fixed tensors, in the order of the key's roots (proof.Key.Trees). There is none if nothing is fixed.
 type Trees []*whir.Tree
 
 // roots returns the trees' roots.
@@ -78,6 +78,7 @@ func (t Trees) roots() []hash.Digest {
 	return roots
 }
 
+// backend makes a backend as the options say.
 func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
 	if o.Backend != nil {
 		return o.Backend(g, w)
@@ -88,16 +89,17 @@ func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
 // Stats describe a finished proof.
 type Stats struct {
 	Phases   map[Phase]time.Duration
-	Bytes    int64
-	Claims   int // on committed tensors
-	Resumed  int // parts of the work that were taken from the results of Options
+	Bytes    int64 // the size of the proof file
+	Claims   int   // the number of claims on committed tensors that the opening proves
+	Resumed  int   // how many trees and sub-transcripts were taken from Options.Results
 	Strength soundness.Strength
-	// Of a segment: the trees that it names, and the digest of its statement, for the one behind it.
+	// Trees and Statement are set for a segment of a text: the trees in its header, and the digest of its statement. The next
+	// segment's proof needs both.
 	Trees     []proof.FirstTree
 	Statement [sha256.Size]byte
 }
 
-// Commit commits to the fixed tensors of a circuit and returns the key and the trees
+// Commit commits to the fixed tensors of a circuit, whose entries are w. It returns the key and the trees
 // that Prove opens.
 func Commit(ctx context.Context, c *model.Template, w model.Weights, sec proof.Security, opts Options) (*proof.Key, Trees, error) {
 	p, err := Plan(c, sec)
@@ -117,11 +119,12 @@ func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 	return plan.New(g, sec.Config())
 }
 
-// CommitPlanned is Commit with the result of Plan.
+// CommitPlanned is Commit for a caller that has called Plan already.
 func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, Trees, error) {
 	return commit(ctx, c, p, nil, w, sec, &opts)
 }
 
+// commit is CommitPlanned with the secrets for tails and salts, or nil for a key that hides nothing.
 func commit(ctx context.Context, c *model.Template, p *plan.Plan, secrets *backend.Secrets, w model.Weights, sec proof.Security, opts *Options) (*proof.Key, Trees, error) {
 	trees, err := commitFixed(ctx, p, secrets, w, opts)
 	if err != nil {
@@ -131,9 +134,8 @@ func commit(ctx context.Context, c *model.Template, p *plan.Plan, secrets *backe
 	return key, trees, err
 }
 
-// Roots commits to weights of a key's graph with the parameters of the key, and returns
-// the roots. They are the key's roots if the key is the one of these weights. Roots does not
-// read the key's own roots.
+// Roots commits to the weights w with the circuit and the parameters of a key, and returns the roots. Roots does not
+// look at the key's roots: the caller compares the two to check that the key commits to w.
 func Roots(ctx context.Context, key *proof.Key, w model.Weights, opts Options) ([]hash.Digest, error) {
 	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
@@ -146,7 +148,7 @@ func Roots(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (
 	return trees.roots(), err
 }
 
-// commitFixed commits to the fixed tensors, with the secrets of a tree that hides.
+// commitFixed commits to the fixed tensors of a plan. secrets has the tails and salts of a tree that hides, otherwise it is nil.
 func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w model.Weights, opts *Options) (Trees, error) {
 	fixed := p.FixedTrees()
 	if len(fixed) == 0 {
@@ -164,7 +166,7 @@ func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w 
 		c.Secrets, c.Keep = secrets, true
 		tree, err := b.Commit(ctx, c)
 		if err == nil {
-			_, err = tree.Layers(ctx) // which makes it outlive the backend
+			_, err = tree.Layers(ctx) // afterwards the tree does not need the backend, which is closed below
 		}
 		if err != nil {
 			return nil, err
@@ -174,7 +176,7 @@ func commitFixed(ctx context.Context, p *plan.Plan, secrets *backend.Secrets, w 
 	return trees, ctx.Err()
 }
 
-// fixedOnly is a witness that has only fixed tensors.
+// fixedOnly is the witness for committing to weights: it has fixed tensors only.
 type fixedOnly struct{ model.Weights }
 
 // Fixed implements backend.Witness.
@@ -188,11 +190,11 @@ func (fixedOnly) Tensor(model.TensorID) []int32 {
 // StepKeys implements backend.Witness.
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
 
-// Prove writes to out a proof that the committed model maps the witness's inputs to
-// its outputs. The instance in has the sizes of the circuit's free dimensions, wit the
-// values of a run at these sizes, and fixed are the trees that Commit returned for the
-// key. Prove stops and returns an error when the context ends, or when a device fails
-// and its backend has no replacement. What was written to out by then is not a proof.
+// Prove writes to out a proof that the committed model maps the witness's inputs to its outputs. The instance in
+// says of which sizes, and with what hidden or revealed, the circuit is; wit has the values of a run of that
+// circuit; and fixed are the trees that Commit returned for the key. Prove stops and returns an error when the
+// context ends, or when a device fails and its backend has no replacement. What was written to out by then is not
+// a proof.
 func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed Trees, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
 	p, err := planOf(key, in, &opts)
 	if err != nil {
@@ -221,6 +223,7 @@ func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed Trees, 
 	return r.stats, nil
 }
 
+// run is the state of one proof that is being made.
 type run struct {
 	ctx      context.Context
 	key      *proof.Key
@@ -229,16 +232,18 @@ type run struct {
 	opts     Options
 	pool     *Pool
 	machines *machines
-	backend  backend.Backend      // the first machine's, which commits and opens
-	tracked  func(*EstimateError) // for tests
-	role     func(context.Context, *transcript.Writer, backend.Backend) *reduce.Role
-	trees    []*whir.Tree // by tree of the plan
-	hiding   *hidden      // of a hiding proof
-	claims   []plan.Claim
-	stats    *Stats
-	began    time.Time
+	backend  backend.Backend      // that of the machine Pool.First, which commits and opens
+	tracked  func(*EstimateError) // called by track; set by tests only
+	// role makes the prover's role in a sub-transcript: reduce.NewProver, except in tests.
+	role   func(context.Context, *transcript.Writer, backend.Backend) *reduce.Role
+	trees  []*whir.Tree // by tree of the plan, nil until it is committed to
+	hiding *hidden      // nil unless the proof is masked
+	claims []plan.Claim // of all sub-transcripts, in order
+	stats  *Stats
+	began  time.Time // when step was called last
 }
 
+// newRun returns a run whose fixed trees are given; all others are still to be committed to.
 func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed Trees, wit backend.Witness, opts Options) *run {
 	pool := opts.Pool
 	if pool == nil {
@@ -253,14 +258,14 @@ func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed Trees, wit 
 	return r
 }
 
-// close gives back what the machines hold.
+// close closes the backends of all machines and releases the memory that is pinned on them.
 func (r *run) close() {
 	r.machines.close()
 	r.backend.Close()
 }
 
-// step reports progress, records the time, and returns the context's error if it has
-// ended.
+// step reports that done of total units of a phase are finished, adds the time since the last call to the phase, and
+// returns the context's error if it has ended.
 func (r *run) step(ph Phase, done, total int) error {
 	now := time.Now()
 	if done > 0 {
@@ -273,6 +278,8 @@ func (r *run) step(ph Phase, done, total int) error {
 	return r.ctx.Err()
 }
 
+// prove writes the proof to w, in the order of the transcript (docs/protocol.md, "Hash and transcript"): header, statement, root of the
+// witness, sub-transcripts, opening.
 func (r *run) prove(w io.Writer) error {
 	g := r.plan.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
@@ -288,7 +295,7 @@ func (r *run) prove(w io.Writer) error {
 	// Absorbing the statement and hashing the witness do not depend on each other.
 	var main *transcript.Sponge
 	var public, committed error
-	if r.plan.Pads != nil { // masks depend on the statement
+	if r.plan.Pads != nil { // masks are derived from the transcript behind the statement, so it is absorbed before anything is committed to
 		main = header.Statement(given, outputs)
 		if err := r.hide(main); err != nil {
 			return err
@@ -341,7 +348,7 @@ func (r *run) prove(w io.Writer) error {
 	return nil
 }
 
-// public returns the values of tensors, for statement and masks.
+// public returns the entries of tensors in the witness: those that the statement has, or hidden ones that masks are derived from.
 func (r *run) public(ids []model.TensorID) [][]int32 {
 	values := make([][]int32, len(ids))
 	for i, id := range ids {
@@ -350,7 +357,7 @@ func (r *run) public(ids []model.TensorID) [][]int32 {
 	return values
 }
 
-// commit commits to the witness.
+// commit commits to the trees whose roots the proof sends: that of the witness. Trees that the header names exist by then.
 func (r *run) commit() error {
 	if err := r.step(PhaseCommit, 0, 1); err != nil {
 		return err
@@ -367,7 +374,8 @@ func (r *run) commit() error {
 	return r.step(PhaseCommit, 1, 1)
 }
 
-// sendRoots sends the root of the witness's tree, and returns what it has sent.
+// sendRoots sends the root of the witness's tree. It returns the bytes that it has sent, from which other processes get to the same
+// state of the transcript (Together).
 func (r *run) sendRoots(main *transcript.Sponge, out *proof.Writer) ([]byte, error) {
 	w := transcript.NewWriter(main)
 	for i := range r.plan.Trees {
@@ -395,6 +403,8 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 	return out.Write(w.Bytes())
 }
 
+// openClaims combines all claims and opens them. The challenges are drawn as the verifier draws them: tau is the point for the unused
+// ends of the witness's rows, and the last challenge combines all claims (docs/protocol.md, "Openings").
 func (r *run) openClaims(w *transcript.Writer) error {
 	o := r.opening()
 	var terms whir.Terms

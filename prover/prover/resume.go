@@ -7,9 +7,9 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// Results stores the results of finished parts of a proof, so that a later run for the
-// same key, sizes and witness need not repeat them. It is safe for concurrent use. Its
-// methods report no errors: what could not be stored is computed again.
+// Results stores the results of finished parts of a proof, so that a later run for the same key, sizes and
+// witness need not repeat them. An implementation must be safe for concurrent use. Its methods report no
+// errors: what could not be stored is computed again.
 type Results interface {
 	// Tree returns the layers that KeepTree was given for a tree of the plan, or nil.
 	// With wrong digests the proof does not verify.
@@ -49,7 +49,8 @@ func (r *run) commitTree(i int) (*whir.Tree, error) {
 	return tree, nil
 }
 
-// resume takes a sub-transcript from the stored results. Only its bytes are stored.
+// resume takes sub-transcript i from the stored results, if it is there and the verifier's code accepts it. Only the bytes are stored:
+// reading them gives the claims and the state at the end.
 func (r *run) resume(i int, main *transcript.Sponge, public reduce.Public) (result forked, ok bool) {
 	if r.opts.Results == nil {
 		return forked{}, false

@@ -9,13 +9,14 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
-// ErrOtherValues is wrapped by the error about imported values that do not have the root of the segment that they are to be of. There is no
-// proof then.
+// ErrOtherValues is wrapped by the error about imported keys and values that do not have the root which the earlier segment's proof
+// states. Prove makes no proof then.
 var ErrOtherValues = errors.New("keys and values of a segment before are not those that it has committed to")
 
 var errShared = errors.New("the proof of a segment is made by one process, and is not resumed")
 
-// checkSegment checks that what a proof follows on is given if, and only if, it is one of a segment.
+// checkSegment checks that Options.Segment is set if, and only if, the instance is a segment, that both have equally many earlier segments,
+// and that the other options allow it.
 func checkSegment(in *model.Instance, opts *Options) error {
 	switch {
 	case in.Segment == nil && opts.Segment == nil:
@@ -28,8 +29,9 @@ func checkSegment(in *model.Instance, opts *Options) error {
 	return nil
 }
 
-// header returns the proof's header. The trees that it names are committed to first: everything else depends on their roots. The values of
-// earlier segments' must have the roots that these state.
+// header returns the proof's header. It first commits to the trees that a header names, since the transcript absorbs their roots with
+// the header, before everything else. The imported values of an earlier segment must have the root that the segment's proof states:
+// otherwise no verifier would accept the chain.
 func (r *run) header() (*proof.Header, error) {
 	h := proof.NewHeader(r.key, r.plan)
 	if len(r.plan.Graph.Instance.Committed) > 0 {

@@ -19,26 +19,27 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/reduce"
 )
 
-// Together shares the sub-transcripts of a proof, its parts, with other processes, which prove them with Help. After the roots of the
-// witness each part depends on key, sizes and witness alone, so that it has the same bytes wherever it is proved. Whoever helps is not
-// trusted: Prove reads what it leaves with the verifier's code, as it reads results of an interrupted run, before it counts.
+// Together shares the sub-transcripts of a proof, called parts here, with other processes, which prove them with Help. Once the root of
+// the witness has been sent, a part depends only on key, sizes and witness, so it has the same bytes wherever it is proved. The other
+// processes need not be trusted: Prove reads each part that it receives with the verifier's code before it uses the part.
 //
-// A part may be proved by several processes. One of them is used, and the bytes are the same.
+// Several processes may prove the same part. The bytes are the same, and Prove uses the result that it has first.
 type Together interface {
-	// Begin says that there are parts to be proved: order lists their numbers, those that take longest first. roots is what others need to
-	// know beside key, sizes and witness. accept takes the bytes of a part that another process has proved, or returns what is wrong with
-	// them; it may be called by several goroutines, until End.
+	// Begin announces the parts that are to be proved: order lists their numbers, those that take longest first. roots is what another
+	// process needs besides key, sizes and witness (Help). The implementation calls accept with the bytes of each part that another
+	// process has proved; accept returns an error if they are wrong. It may be called by several goroutines at once, until End.
 	Begin(roots []byte, order []int, accept func(part int, bytes []byte) error)
-	// Claim says whether this process is to prove a part: no other is at it.
+	// Claim says whether this process shall prove a part. It returns false if another process is proving it or has proved it.
 	Claim(part int) bool
-	// Left returns the parts that others have and have not left yet, those that they have begun last first. This process, which has nothing
-	// else to do by then, proves them too: whoever is first is used, so that a proof takes no longer than without others.
+	// Left returns the parts that other processes have claimed and not delivered yet, the most recently begun first. Prove calls it when
+	// it has nothing else to do, and proves these parts too. It uses whichever result comes first, so a slow process does not delay
+	// the proof.
 	Left() []int
-	// End says that nothing more is accepted.
+	// End says that accept must not be called any more.
 	End()
 }
 
-// alone is Together without others.
+// alone implements Together for a proof that one process makes by itself.
 type alone struct{}
 
 func (alone) Begin([]byte, []int, func(int, []byte) error) {}
@@ -46,7 +47,7 @@ func (alone) Claim(int) bool                               { return true }
 func (alone) Left() []int                                  { return nil }
 func (alone) End()                                         {}
 
-// work estimates what proving a sub-transcript takes, in entries of the tables that it goes through.
+// work estimates the work of proving a sub-transcript as the number of entries of its tables: leaves of look-ups, and sums.
 func work(f *plan.Fork) int {
 	n := 1 + f.Leaves.Size
 	for i := range f.Sums {
@@ -55,7 +56,7 @@ func work(f *plan.Fork) int {
 	return n
 }
 
-// byWork lists the sub-transcripts, those that take longest first.
+// byWork lists the sub-transcripts, those with the most work first.
 func byWork(p *plan.Plan) []int {
 	order := make([]int, len(p.Forks))
 	for i := range order {
@@ -68,12 +69,12 @@ func byWork(p *plan.Plan) []int {
 // parts collects the results of the sub-transcripts of a proof.
 type parts struct {
 	r       *run
-	main    *transcript.Sponge // the state that all start from
+	main    *transcript.Sponge // the state from which all sub-transcripts are forked
 	public  reduce.Public
 	mu      sync.Mutex
 	results []forked
-	there   []chan struct{} // closed when there is a result
-	done    int
+	there   []chan struct{} // by sub-transcript: closed when it has a result
+	done    int             // the number of results
 }
 
 func newParts(r *run, main *transcript.Sponge, public reduce.Public) *parts {
@@ -85,7 +86,7 @@ func newParts(r *run, main *transcript.Sponge, public reduce.Public) *parts {
 	return p
 }
 
-// put takes the result of a sub-transcript, unless there is one.
+// put stores the result of sub-transcript i, unless it has one already. Its error is the context's.
 func (p *parts) put(i int, result forked) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +99,7 @@ func (p *parts) put(i int, result forked) error {
 	return p.r.step(PhaseChunks, p.done, len(p.results))
 }
 
-// has says whether there is a result of a sub-transcript.
+// has says whether sub-transcript i has a result.
 func (p *parts) has(i int) bool {
 	select {
 	case <-p.there[i]:
@@ -108,7 +109,8 @@ func (p *parts) has(i int) bool {
 	}
 }
 
-// race calls prove with a context that ends when there is a result of a sub-transcript. Then it does not matter what prove returns.
+// race calls prove with a context that ends as soon as sub-transcript i has a result, from this process or from another one. An error of
+// prove is ignored if there is a result.
 func (p *parts) race(ctx context.Context, i int, prove func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -125,14 +127,14 @@ func (p *parts) race(ctx context.Context, i int, prove func(ctx context.Context)
 	return nil
 }
 
-// keep stores the bytes of a sub-transcript for the case that the proof is interrupted.
+// keep stores the bytes of sub-transcript i in Options.Results, for the case that the proof is interrupted.
 func (p *parts) keep(i int, bytes []byte) {
 	if kept := p.r.opts.Results; kept != nil {
 		kept.KeepFork(i, bytes)
 	}
 }
 
-// accept takes the bytes of a sub-transcript that another process has proved.
+// accept checks the bytes of sub-transcript i, which another process has proved, and stores them as its result.
 func (p *parts) accept(i int, bytes []byte) error {
 	if i < 0 || i >= len(p.results) {
 		return fmt.Errorf("there is no part %d", i)
@@ -146,10 +148,11 @@ func (p *parts) accept(i int, bytes []byte) error {
 	return nil
 }
 
-// read follows a sub-transcript with the verifier's code, which checks it and gives the claims and the state of the sponge.
+// read reads sub-transcript i, which may come from a file or another process, with the verifier's code. That checks it, and gives its
+// claims and the state of the transcript at its end.
 func (r *run) read(i int, main *transcript.Sponge, bytes []byte, public reduce.Public) (result forked, err error) {
 	defer func() {
-		if p := recover(); p != nil { // no bytes should do that; these are not needed
+		if p := recover(); p != nil { // no bytes should make the verifier panic; the part can be proved here in any case
 			result, err = forked{}, fmt.Errorf("%v", p)
 		}
 	}()
@@ -161,10 +164,11 @@ func (r *run) read(i int, main *transcript.Sponge, bytes []byte, public reduce.P
 	return forked{bytes: bytes, sponge: in.Sponge, claims: claims}, nil
 }
 
-// Help proves sub-transcripts of a proof that another process makes with Options.Together, of the same key, sizes and witness. roots is what
-// that process has told. next is given each sub-transcript that was proved, and says which one is to be proved: none if it is negative.
-// Before there is one, part is −1. It is called by as many goroutines as the machines of opts have workers. Help returns when each of them
-// has been told that there is nothing more, or the error of the first that failed.
+// Help proves sub-transcripts of a proof that another process makes with Options.Together. It needs the same key, sizes and witness as that
+// process, and the roots that Together.Begin was given there. next is called with the number and the bytes of the part that was just
+// proved, or with −1 before the first, and returns the number of the part to prove next, or a negative number if there is none. As many
+// goroutines call next as the machines of opts have workers. Help returns when all of them have been told that there is no more part,
+// or with the error of the first that failed.
 func Help(ctx context.Context, key *proof.Key, in model.Instance, roots []byte, wit backend.Witness, opts Options, next func(ctx context.Context, part int, bytes []byte) (int, error)) error {
 	p, err := planOf(key, in, &opts)
 	if err != nil {

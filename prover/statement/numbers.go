@@ -11,8 +11,8 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// Numbers are real numbers, NaN and infinities among them where a key has codes for these.
-// In JSON, which has none, they are "NaN", "Infinity" and "-Infinity".
+// Numbers are real numbers. NaN and infinities may be among them if the key has codes for these.
+// JSON has no such numbers, so they are written as the strings "NaN", "Infinity" and "-Infinity".
 type Numbers []float64
 
 // MarshalJSON implements [json.Marshaler].
@@ -39,10 +39,11 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// together is how many numbers are written by one goroutine.
+// together is how many numbers one goroutine encodes.
 const together = 1 << 14
 
-// finite is json.Marshal of numbers that are finite.
+// finite returns what json.Marshal does for numbers that are all finite. It encodes many numbers in parallel, in pieces, and
+// joins the pieces without their brackets.
 func (n Numbers) finite() ([]byte, error) {
 	if len(n) <= together {
 		return json.Marshal([]float64(n))

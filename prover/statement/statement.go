@@ -1,5 +1,6 @@
-// Package statement says what a valid proof states, in real numbers and names: what
-// a verifier shows. It needs no model reader and no prover, and builds for js/wasm.
+// Package statement translates what a valid proof states from integers to real numbers
+// and names, for a verifier to show. It needs no model reader and no prover, and builds for
+// js/wasm.
 package statement
 
 import (
@@ -21,63 +22,67 @@ type Tensor struct {
 	Name   string  `json:"name"`
 	Shape  []int   `json:"shape"` // empty, not nil, for a scalar
 	Values Numbers `json:"values"`
-	// Strings are the names that the values stand for, if a vocabulary says so: of an output that is labels.
+	// Strings are the names that the values stand for, if the output is labels and a vocabulary has their names.
 	Strings []string `json:"strings,omitempty"`
-	// Columns are the names of the entries along the last axis, if a vocabulary says them.
+	// Columns are the names of the entries along the last axis, if a vocabulary has them.
 	Columns []string `json:"columns,omitempty"`
-	// Integers says that the model gives the values an integer type: of what a float model
-	// gave. No statement says it.
+
+	// The fields below are set for outputs of a float model, which a caller compares with those of a proof. No statement has them.
+
+	// Integers says that the model gives the values an integer type.
 	Integers bool `json:"-"`
-	// Margins are, by entry of integers each of which says what is greatest of some scores, how far
-	// that was ahead of the next, in units of the scores' range: of what a float model gave.
+	// Margins is set if each entry is the index of the greatest of some scores. It has, for each entry, how far the greatest score is
+	// ahead of the next, in units of the scores' range.
 	Margins []float64 `json:"-"`
-	// Edges are, by entry that follows from the first few of some scores, such as nearest neighbours, which two are at the edge of
-	// these, and how far they are apart: of what a float model gave.
+	// Edges is set if each entry follows from a selection of the greatest or least few of some scores, such as nearest neighbours. It
+	// has, for each entry, the scores at the edge of the selection.
 	Edges []Edge `json:"-"`
-	// NearWhole is how many values that are cast to integers, and that the tensor follows from, are as near to a whole number as
-	// float32 may be off, so that another runtime may have the next one: of what a float model gave.
+	// NearWhole counts values that are cast to integers, and that the tensor depends on, which are so near to a whole number that
+	// another runtime with other float32 rounding may get the next integer.
 	NearWhole int `json:"-"`
-	// Beyond is how many values that the tensor follows from are an infinity in float32, or a 0 whose inverse or logarithm is wanted:
-	// of what a float model gave.
+	// Beyond counts values that the tensor depends on which are an infinity in float32, or a 0 of which the inverse or the logarithm
+	// is taken.
 	Beyond int `json:"-"`
 }
 
-// edgeMargin is how close the scores at the edge of a selection are that tie, in units of their range.
+// edgeMargin is the distance, in units of the scores' range, up to which the two scores at the edge of a selection count as tied.
 const edgeMargin = 0.001
 
-// TiedAt says whether an entry follows from a selection at whose edge two scores tie.
+// TiedAt says whether entry i follows from a selection at whose edge two scores tie.
 func (t *Tensor) TiedAt(i int) bool { return i < len(t.Edges) && t.Edges[i].Margin <= edgeMargin }
 
-// Edge is the last of some scores that is selected and the first that is not, and how far they are apart in units of the scores' range.
+// Edge is the edge of a selection from some scores: In is the last score that is selected and Out the first that is not, and Margin is
+// how far the two are apart in units of the scores' range.
 type Edge struct {
 	In, Out int
 	Margin  float64
 }
 
-// Saturation counts the values of one place that were clamped to the range
-// that calibration gave it.
+// Saturation counts the values that were clamped, at some nodes of the model, to the range
+// that calibration gave them.
 type Saturation struct {
-	Where string  `json:"where"`
+	Where string  `json:"where"` // names of the nodes
 	Count int     `json:"count"`
-	Of    int     `json:"of"`    // values at that place
+	Of    int     `json:"of"`    // all values at these nodes
 	Share float64 `json:"share"` // Count/Of
 }
 
-// String says it in words.
+// String describes the saturation in words.
 func (s Saturation) String() string {
 	return fmt.Sprintf("%d of %d values (%.3g %%) at %s", s.Count, s.Of, 100*s.Share, s.Where)
 }
 
-// Inputs returns what the proof says that the model was run on, as it was rounded.
+// Inputs returns the inputs that the proof states: the values that the model was run on, as they were rounded.
 func Inputs(r *verifier.Result) []Tensor {
 	return tensors(r.Circuit, r.Circuit.Given(), r.Inputs, math.MaxInt)
 }
 
-// FirstOutputs returns what the proof says that the model gives: the first n values of each output.
+// FirstOutputs returns the outputs that the proof states, with at most the first n values of each. Shape is that of all values.
 func FirstOutputs(r *verifier.Result, n int) []Tensor {
 	return tensors(r.Circuit, r.Circuit.Outputs, r.Outputs, n)
 }
 
+// tensors returns the real values of tensors, of each at most the first n. ints[i] has the entries of ids[i].
 func tensors(g *model.Graph, ids []model.TensorID, ints [][]int32, n int) []Tensor {
 	out := make([]Tensor, len(ids))
 	for i, id := range ids {
@@ -87,18 +92,18 @@ func tensors(g *model.Graph, ids []model.TensorID, ints [][]int32, n int) []Tens
 	return out
 }
 
-// Reveal says of which output a proof states where the greatest entries are alone, in its place among the
-// outputs.
+// Reveal is an output of which a proof states only the indexes of the greatest entries. These stand in the output's place among the
+// outputs (docs/protocol.md, "Greatest entries in place of an output").
 type Reveal struct {
 	Output string `json:"output"`
-	Top    int    `json:"top"` // how many, in order; 0: the first of the greatest
-	// Unproved says that the comparisons hold for entries in [Least, Most], and that it rests on whoever
-	// issued the key that there are no others: no look-up of the circuit keeps them there.
+	Top    int    `json:"top"` // the number of greatest entries, in order; 0: the first greatest one alone
+	// Unproved says that no look-up of the circuit keeps the output's entries in [Least, Most]. The comparisons hold only for
+	// entries in that range, and the issuer of the key vouches that there are no others.
 	Unproved    bool    `json:"unproved"`
 	Least, Most float64 `json:"-"`
 }
 
-// Reveals returns what is stated in place of outputs.
+// Reveals returns the outputs in place of which the proof states indexes.
 func Reveals(r *verifier.Result) []Reveal {
 	var list []Reveal
 	for _, v := range r.Circuit.Reveals {
@@ -111,16 +116,17 @@ func Reveals(r *verifier.Result) []Reveal {
 
 // Hidden is an input or an output that a proof does not state.
 type Hidden struct {
-	Input bool   `json:"input"` // or an output
+	Input bool   `json:"input"` // whether it is an input; otherwise it is an output
 	Name  string `json:"name"`
 	Shape []int  `json:"shape"`
-	// Range is where the proof shows the entries of an input to be; nil if they are on several scales, and of an output.
+	// Range is the range, as least and greatest, in which the proof shows the entries of an input to be. It is nil for an output,
+	// and for an input whose entries have several scales.
 	Range []float64 `json:"range,omitempty"`
-	// Commitment is that to an input which was committed to before, in hexadecimal digits; "" of others.
+	// Commitment is the digest, in hexadecimal digits, of the input commitment that the proof names; "" if it names none.
 	Commitment string `json:"commitment,omitempty"`
 }
 
-// String says it in words.
+// String describes the hidden tensor in words.
 func (h Hidden) String() string {
 	kind := "output"
 	if h.Input {
@@ -136,7 +142,7 @@ func (h Hidden) String() string {
 	return s
 }
 
-// HiddenIn returns what is not stated.
+// HiddenIn returns the inputs, then the outputs, that the proof does not state.
 func HiddenIn(r *verifier.Result) []Hidden {
 	var list []Hidden
 	g := r.Circuit
@@ -159,19 +165,18 @@ func HiddenIn(r *verifier.Result) []Hidden {
 	return list
 }
 
-// Array is what somebody gives for an input, row-major.
+// Array has the values that a user claims for an input, row-major.
 type Array struct {
-	Name   string // empty if it goes by its position
-	Shape  []int  // nil if nothing is known but the number of the values
+	Name   string // the input's name; empty if the position among the arrays says which input it is
+	Shape  []int  // nil if only the number of values is known
 	Values []float64
 }
 
-// Compare checks that the proof is about the given arrays, as the quantiser rounds
-// them, and returns how many of their entries it had to clamp: the proof is the same
-// for all of these. The name of an array must be that of an input, which no other array
-// is for; those without a name, and those that NumPy calls arr_0, arr_1, … because nobody
-// named them, are for the other inputs, in their order. A shape must be the input's, of
-// which a batch of one may be missing, in the array or in the model. The error wraps
+// Compare checks that the proof is about the given arrays, once the quantiser has rounded them. It returns how many
+// of their entries were clamped to the input's range: any other value beyond the range would have the same proof. A
+// named array is for the input of that name. Arrays without a name, and those that NumPy calls arr_0, arr_1, …
+// because nobody named them, are for the remaining inputs, in order. There must be one array for each input. Its
+// shape must be that of the input, except that a leading axis of length 1 may be missing in either. The error wraps
 // ErrOtherInput.
 func Compare(r *verifier.Result, given []Array) (clamped int, err error) {
 	g := r.Circuit
@@ -191,22 +196,24 @@ func Compare(r *verifier.Result, given []Array) (clamped int, err error) {
 	return clamped, nil
 }
 
-// numbered says whether NumPy gives that name to an array of an archive that nobody named.
+// numbered says whether name is one that NumPy gives to an unnamed array in an archive: arr_ and digits.
 func numbered(name string) bool {
 	digits, ok := strings.CutPrefix(name, "arr_")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// inOrder returns the values of arrays in the order of the inputs.
+// inOrder returns the values of the arrays in the order of the inputs that they are for (Compare).
 func inOrder(g *model.Graph, given []Array) ([][]float64, error) {
 	if len(given) != len(g.Given()) {
 		return nil, fmt.Errorf("%d arrays are given, and the model has %d inputs", len(given), len(g.Given()))
 	}
 	ordered := make([]*Array, len(g.Given()))
-	var rest []*Array
+	var rest []*Array // arrays without a name of an input
 	for i := range given {
 		a := &given[i]
-		free, known := -1, false // a key may call several inputs the same: the first of them that has no array yet
+		// Several inputs of a key may have one name. known says whether any input has the array's name, and free is the first
+		// such input that has no array yet, or −1.
+		free, known := -1, false
 		for k, id := range g.Given() {
 			if g.Tensors[id].Name == a.Name {
 				known = true
@@ -240,7 +247,8 @@ func inOrder(g *model.Graph, given []Array) ([][]float64, error) {
 	return values, nil
 }
 
-// fits says whether an array of one shape may be for an input of another.
+// fits says whether an array of shape array may be for an input of shape input: the shapes are equal but for a leading 1, or the
+// array's is not known.
 func fits(array, input []int) bool {
 	withoutBatch := func(long, short []int) bool {
 		return len(long) == len(short)+1 && long[0] == 1 && slices.Equal(long[1:], short)
@@ -248,15 +256,15 @@ func fits(array, input []int) bool {
 	return array == nil || slices.Equal(array, input) || withoutBatch(array, input) || withoutBatch(input, array)
 }
 
-// Saturations names the nodes that look up in the tables of a result's saturations:
-// how many values inside of the model were, at most, clamped.
+// Saturations returns, for each table of which the proof counts saturated rows, that count and the names of the nodes that look up
+// in the table. The count is the most values that were clamped there (verifier.Saturation).
 func Saturations(r *verifier.Result) []Saturation {
 	g := r.Circuit
 	type use struct {
 		table model.TableID
 		node  string
 	}
-	clamps := make([]bool, len(g.Tables))
+	clamps := make([]bool, len(g.Tables)) // by table, whether its saturated rows are counted
 	for _, s := range r.Saturated {
 		clamps[s.Table] = true
 	}
@@ -268,7 +276,7 @@ func Saturations(r *verifier.Result) []Saturation {
 			nodes[s.Table] = append(nodes[s.Table], s.Name)
 		}
 	}
-	const most = 3
+	const most = 3 // names that are spelt out for a table
 	var out []Saturation
 	for _, s := range r.Saturated {
 		n := nodes[s.Table]

@@ -12,8 +12,8 @@ import (
 // ErrVocabulary is wrapped by the error about a vocabulary that is not the key's.
 var ErrVocabulary = errors.New("the vocabulary is not the key's")
 
-// Vocabulary reads the file of a vocabulary, which must be the one that the key has the digest of. The error wraps
-// verifier.ErrInvalid and ErrVocabulary if it is another one.
+// Vocabulary parses the file of a vocabulary and checks that its digest is the one in the key: with another file, the same numbers
+// would get other names. If it is not, the error wraps verifier.ErrInvalid and ErrVocabulary.
 func Vocabulary(key *proof.Key, file []byte) (*vocabulary.Vocabulary, error) {
 	want := key.Vocabulary()
 	if want == nil {
@@ -25,7 +25,7 @@ func Vocabulary(key *proof.Key, file []byte) (*vocabulary.Vocabulary, error) {
 	return vocabulary.ParseFile(file)
 }
 
-// Name gives outputs, by their names, the strings that a vocabulary says for them; nil says none.
+// Name sets the Strings and Columns of outputs that the vocabulary, which may be nil, has an entry for, by their names.
 func Name(outputs []Tensor, v *vocabulary.Vocabulary) {
 	for i := range outputs {
 		o := v.Output(outputs[i].Name)

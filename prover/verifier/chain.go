@@ -11,22 +11,23 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
-// A Chain is what the proofs of a text's segments state together: the model committed to by the key gives what they say of the whole
-// text.
+// A Chain is what the proofs of a text's segments state together. Their logits are those that the committed model gives for the whole
+// text, from its beginning.
 type Chain struct {
-	// Segments are the results of those that have been verified, in order.
+	// Segments are the results of the segments that have been verified, in order.
 	Segments []*Result
-	// From is the digest of the statement that they go on from, which whoever gave it vouches for; zeros if they are the text from
-	// its beginning.
+	// From is the digest of the statement of the segment before Segments[0], which is not verified: the caller, who passed this
+	// digest, vouches for it. It is zeros if Segments begin with the text.
 	From [sha256.Size]byte
 }
 
-// ErrChain is wrapped, beside ErrInvalid, by the error about a segment that is not the one that comes next.
+// ErrChain is wrapped, beside ErrInvalid, by the error about a segment that does not follow on the one before it.
 var ErrChain = errors.New("the segments are not a chain")
 
-// Chain verifies the proofs of a text's segments, each by itself and each as the one that follows the one before (docs/protocol.md, "Chains of
-// segments"). If from is not nil, they are those behind the segment with that statement, which is read from pinned and
-// not verified: the digest vouches for it, and for all before.
+// Chain verifies the proofs of consecutive segments of a text: each proof by itself, and that each segment follows on the one before
+// (docs/protocol.md, "Chains of segments"). If from is nil, the first proof must be of the text's first segment. Otherwise from is
+// the digest of the statement of the segment before proofs[0], and pinned is the proof of that segment. Only the statement of pinned
+// is read; its proof is not verified. It must have the digest, which the caller vouches for, and with it for all earlier segments.
 func (p Policy) Chain(key *proof.Key, from *[sha256.Size]byte, pinned io.Reader, proofs ...io.Reader) (*Chain, error) {
 	if len(proofs) == 0 {
 		return nil, fmt.Errorf("%w: %w: there is no segment", ErrInvalid, ErrChain)
@@ -56,9 +57,10 @@ func (p Policy) Chain(key *proof.Key, from *[sha256.Size]byte, pinned io.Reader,
 	return c, nil
 }
 
-// follows checks that a segment is the one behind another, or the first one if that is nil: that it names that statement and has
-// the same trees before its own, record by record, and that a first token that the model chose is the one that it
-// chose there.
+// follows checks that the segment next comes directly behind last, or is the first one if last is nil. It must name the digest of
+// last's statement as its predecessor; the trees that it imports must be last's trees, record by record; and with Follows its
+// first token must be the one that last's final logits choose. Without the second check a prover could import keys and values that no
+// proof has forced; without the first, leave out or exchange a segment.
 func follows(last, next *Result, text *proof.Text) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %w: %s", ErrInvalid, ErrChain, fmt.Sprintf(format, args...))
@@ -91,7 +93,7 @@ func follows(last, next *Result, text *proof.Text) error {
 	return nil
 }
 
-// StatementOf returns the digest of the statement of a segment. Nothing is verified.
+// StatementOf returns the digest of the statement of the segment that r has the proof of. The proof is not verified.
 func StatementOf(key *proof.Key, r io.Reader) (digest [sha256.Size]byte, err error) {
 	in, err := openProof(r)
 	if err != nil {
@@ -104,7 +106,7 @@ func StatementOf(key *proof.Key, r io.Reader) (digest [sha256.Size]byte, err err
 	return result.digest, nil
 }
 
-// readStatement reads the statement of a segment.
+// readStatement reads header and public values of the proof of a segment, and checks them against the key. It does not verify the proof.
 func readStatement(key *proof.Key, in *proof.Reader) (v *verification, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -126,7 +128,8 @@ func readStatement(key *proof.Key, in *proof.Reader) (v *verification, err error
 	return v, v.statement(g)
 }
 
-// stated reads the statement of a segment, and nothing behind it: what it says holds only if somebody vouches for its digest.
+// stated reads the statement of a segment, and nothing behind it. The result says what the statement says, which holds only if
+// somebody vouches for the statement's digest.
 func stated(key *proof.Key, r io.Reader, by *Sampling) (*Result, error) {
 	in, err := openProof(r)
 	if err != nil {

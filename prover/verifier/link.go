@@ -13,7 +13,7 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// CheckLink reads a link and verifies it (VerifyLink). minBits 0 is DefaultMinBits.
+// CheckLink reads the file of a link and verifies it as VerifyLink does. A minBits of 0 means DefaultMinBits.
 func CheckLink(first, second *proof.Key, file io.Reader, minBits int) (soundness.Strength, error) {
 	b, err := io.ReadAll(io.LimitReader(file, proof.MaxLinkSize+1))
 	if err != nil {
@@ -29,8 +29,10 @@ func CheckLink(first, second *proof.Key, file io.Reader, minBits int) (soundness
 	return VerifyLink(first, second, l, minBits)
 }
 
-// VerifyLink checks that two keys that hide weights have the same ones, of the same circuit. It returns the strength of the weakest
-// round, which must have minBits at least. An error that wraps ErrInvalid gives the reason.
+// VerifyLink checks a proof that two keys of one circuit, which both hide their weights, commit to the same weights
+// (docs/protocol.md, "Links"). It returns the strength of the weakest round, which must be at least minBits. The prover chooses
+// the levels of the opening, and LinkPlan checks only that they reach what the keys ask for, which may be little. An error that
+// wraps ErrInvalid gives the reason.
 func VerifyLink(first, second *proof.Key, l *proof.Link, minBits int) (strength soundness.Strength, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -54,6 +56,7 @@ func VerifyLink(first, second *proof.Key, l *proof.Link, minBits int) (strength 
 		return strength, fmt.Errorf("%w: link: a stream that is no sequence of limbs", ErrInvalid)
 	}
 	r := transcript.NewReader(l.Statement(first), l.Body)
+	// The third tree has the masks and the auxiliary row. Its root is absorbed before the point and the coefficient are drawn.
 	roots := []hash.Digest{first.FixedTree().Root, second.FixedTree().Root, r.Digest()}
 	point := r.Challenges(p.Vars())
 	whir.Verify(r, p.Params, roots, p.Layouts(), p.RowOffsets(), p.Terms(point, r.Challenge()), field.Zero)

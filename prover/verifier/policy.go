@@ -10,16 +10,17 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
-// DefaultMinBits is the security that a Policy asks for unless it says how much.
+// DefaultMinBits is the security, in bits, that a Policy with a MinBits of 0 asks for.
 const DefaultMinBits = 100
 
-// Policy is what a verifier demands of a proof and of its key, which may come from the prover.
-// The zero value is for a key that is known to be the model's.
+// Policy is what a verifier demands of a proof and of its key. The key may come from the prover: without a Commitment it may be
+// that of another model, and without MinBits it may ask for a security that is worth nothing. The zero value is for a key
+// that is known to be the model's; it asks for DefaultMinBits.
 type Policy struct {
 	// MinBits is the least security that the weakest round may have, in bits, proofs of work
 	// included. 0 means DefaultMinBits; 1 accepts every key.
 	MinBits int
-	// Commitment, if not nil, is the digest that the key must have.
+	// Commitment, if not nil, is the model commitment: the digest that the key must have (proof.Key.Digest).
 	Commitment *[sha256.Size]byte
 	// Sampling, if not nil, is the rule by which the tokens that a model generated must have
 	// been drawn; it must be valid (Validate). If it is nil, each of these tokens must have the
@@ -34,8 +35,8 @@ var ErrOtherModel = errors.New("the key is another model's")
 // WeakError says that a key gives less security than is asked for. The error
 // that holds it wraps ErrInvalid too.
 type WeakError struct {
-	Strength soundness.Strength // of the key's proofs
-	MinBits  int                // asked for
+	Strength soundness.Strength // of the weakest round of the proof or link
+	MinBits  int                // what the policy asks for
 }
 
 // Error gives both numbers.
@@ -43,10 +44,10 @@ func (e *WeakError) Error() string {
 	return fmt.Sprintf("the key gives %v, and at least %d are asked for", e.Strength, e.MinBits)
 }
 
-// Accepts returns the largest MinBits that accepts the key.
+// Accepts returns the largest MinBits with which the proof would pass.
 func (e *WeakError) Accepts() int { return e.Strength.Total.Whole() }
 
-// Verify is [Verify], and checks the policy.
+// Verify verifies a proof as [Verify] does, and checks the policy.
 func (p Policy) Verify(key *proof.Key, r io.Reader) (*Result, error) {
 	return alone(p.verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }))
 }
@@ -80,6 +81,8 @@ func openProof(r io.Reader) (in *proof.Reader, err error) {
 	return proof.NewReader(r)
 }
 
+// verify checks the key's commitment, verifies the proof with the policy's rule for drawn tokens, and then checks that the weakest round
+// is as strong as the policy demands.
 func (p Policy) verify(key *proof.Key, open func() (*proof.Reader, error)) (*Result, error) {
 	if p.Commitment != nil && *p.Commitment != key.Digest {
 		return nil, fmt.Errorf("%w: %w: its commitment is %x, not %x", ErrInvalid, ErrOtherModel, key.Digest, *p.Commitment)

@@ -19,9 +19,9 @@ import (
 // a key nor of a proof: the proof is about the logits, and the verifier draws again.
 type Sampling struct {
 	Seed        int64   `json:"seed"`
-	Temperature float64 `json:"temperature"` // that logits are divided by, 0.01 to 100
-	TopK        int     `json:"top_k"`       // draw among so many of the likeliest; 0: all
-	TopP        float64 `json:"top_p"`       // and of these among the fewest that have this share, in (0, 1]
+	Temperature float64 `json:"temperature"` // what logits are divided by, 0.01 to 100
+	TopK        int     `json:"top_k"`       // draw among the TopK likeliest tokens; 0: among all
+	TopP        float64 `json:"top_p"`       // of these, among the fewest likeliest whose weights add up to this share, in (0, 1]
 }
 
 // Limits of the temperature.
@@ -58,7 +58,7 @@ type candidate struct {
 // the token, at most 2^23 of them, in units of 2^(−frac). The rule must be valid
 // (Validate).
 func (s *Sampling) Draw(logits []int32, frac, place int) int {
-	most := logits[Greatest(logits)]
+	most := logits[Greatest(logits)] // the greatest logit, whose token has weight 2^weightBits
 	var list []candidate
 	for i, l := range logits {
 		x := math.Ldexp(float64(int64(l)-int64(most)), -frac) / s.Temperature
@@ -86,7 +86,9 @@ func (s *Sampling) Draw(logits []int32, frac, place int) int {
 			}
 		}
 	}
-	at, _ := bits.Mul64(s.random(place), total) // below total, and uniform but for 2^−64 a weight
+	// The high word of random·total is floor(random·total/2^64): a number below total. Each value in [0, total) is taken by
+	// 2^64/total of the random numbers, rounded up or down.
+	at, _ := bits.Mul64(s.random(place), total)
 	for _, c := range list {
 		if at < c.weight {
 			return c.token

@@ -21,35 +21,36 @@ import (
 	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
-// ErrInvalid is wrapped by every error that means that the proof is not valid. Other errors
-// come from reading.
+// ErrInvalid is wrapped by every error that means that the proof is not valid, except for malformed bytes
+// (proof.ErrMalformed). Other errors come from reading.
 var ErrInvalid = errors.New("proof is not valid")
 
-// Result is what a valid proof states: the committed model maps Inputs to
-// Outputs, with some inputs in their ranges where the circuit has hidden ones, and whatever hidden outputs.
-// The integers stand for value·2^(−Frac) of the circuit's tensors.
+// Result is what a valid proof states: the committed model maps Inputs to Outputs. Of hidden inputs a proof states only that
+// there are values of them, within their ranges, for which this holds; of hidden outputs it states nothing. An integer v in a
+// tensor stands for the real number v·2^(−Frac), where Frac is that of the tensor in Circuit.
 type Result struct {
-	Inputs, Outputs [][]int32 // of the circuit's Given and Outputs
-	// Circuit is the key's at the sizes that the proof is for.
+	// Inputs and Outputs hold one list of entries, row-major, for each tensor of Circuit.Given and of Circuit.Outputs, in order.
+	Inputs, Outputs [][]int32
+	// Circuit is the key's circuit at the sizes, and with the other options, that the proof's header names.
 	Circuit *model.Graph
-	// Strength is that of the weakest round.
+	// Strength is the security of the weakest round.
 	Strength soundness.Strength
-	// Bytes is the size of the proof.
+	// Bytes is the size of the proof file.
 	Bytes int64
-	// Saturated has an element for each table with rows that the key marks as saturated; none if they are hidden.
+	// Saturated has one element for each table of which the key marks rows as saturated. It is nil if the proof is masked.
 	Saturated []Saturation
-	// Masked says that the proof shows nothing of the values inside of the circuit, nor how many were saturated, but
-	// what follows from inputs, outputs and whatever is known of the weights. It is no word on these.
+	// Masked says that the proof shows nothing of the values inside the circuit, nor how many were saturated, except what
+	// follows from the inputs, the outputs and what is known of the weights. It does not say whether any of these are hidden.
 	Masked bool
-	// Written is the text that the model generated, if the key is one for generated text.
+	// Written is the text that the model generated. It is nil if the key is not for generated text, or if Texts is set.
 	Written *Written
-	// Texts is in its place in a proof of several texts (Circuit.Texts).
+	// Texts replaces Written in a proof of several texts (Circuit.Texts): one element for each text.
 	Texts []*Written
-	// Segment says what the proof of a part of a text rests on; nil of other proofs. What such a proof states holds only if the
-	// roots that it names are of the keys and values of the parts before: Chain checks that.
+	// Segment is nil unless the proof is of a segment of a text. The statement of a segment's proof holds only if the trees of
+	// earlier segments that it names hold the keys and values of those segments. Policy.Chain checks that; Verify does not.
 	Segment *Segment
-	// Committed are the commitments to hidden inputs that the proof is of, and CommittedInputs their places among the key's inputs: what
-	// is hidden is what is under these roots.
+	// Committed are the input commitments that the proof names, and CommittedInputs the places of these inputs among the key's
+	// inputs. The values of these hidden inputs are those under the commitments' roots.
 	Committed       []*proof.InputCommitment
 	CommittedInputs []int
 }
@@ -63,17 +64,16 @@ type Saturation struct {
 	Count, Of int // Of: all look-ups in the table
 }
 
-// Verify checks the proof read from r against the key, in one pass. Time and memory are
-// bounded by the key. An error that wraps ErrInvalid (or proof.ErrMalformed) gives the reason.
-// It demands no more security than the key does, which may be next to none: to rely on
-// somebody else's proof, use a [Policy].
-// A segment that rests on others is refused (ErrConditional): Policy.Chain verifies it with these.
+// Verify checks the proof read from r against the key, in one pass. Time and memory are bounded by the key. An
+// error that wraps ErrInvalid (or proof.ErrMalformed) gives the reason. Verify demands no more security than the
+// key does, and a hostile key may ask for next to none: to rely on somebody else's proof, use a [Policy]. The proof
+// of a segment that rests on earlier ones is refused (ErrConditional): Policy.Chain verifies all of them.
 func Verify(key *proof.Key, r io.Reader) (*Result, error) {
 	return alone(verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil, nil))
 }
 
-// Opened verifies a proof, and calls f with the columns that it opens of the key's tree of weights: their positions in the
-// code, and their elements, row by row. They are what a proof gives away of the weights (scripts/recover.sh).
+// Opened verifies a proof, and calls f with the columns that the proof opens of the key's first tree of fixed tensors: their
+// positions in the code, and the elements of each, row by row. They are what a proof gives away of the weights (scripts/recover.sh).
 func Opened(key *proof.Key, r io.Reader, f func(positions []uint64, columns [][]field.M31)) error {
 	leaves := func(root hash.Digest, positions []uint64, leaves [][]field.M31) {
 		if t := key.FixedTree(); t != nil && t.Root == root {
@@ -84,8 +84,8 @@ func Opened(key *proof.Key, r io.Reader, f func(positions []uint64, columns [][]
 	return err
 }
 
-// verify is Verify with a function that reads the proof's header, with a rule for drawn
-// tokens, and with a function that is told of leaves, or nil.
+// verify does the work of Verify, Policy and Opened; it does not refuse segments that rest on others. open reads the
+// proof's header, by is the rule for drawn tokens or nil, and leaves, if not nil, is called with the opened leaves of each tree.
 func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, leaves func(hash.Digest, []uint64, [][]field.M31)) (result *Result, err error) {
 	// No bytes should make the verifier panic. If some do, the proof is not valid.
 	defer func() {
@@ -98,6 +98,8 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 		return nil, err
 	}
 	header := in.Header()
+	// The header is the prover's choice. GraphOf refuses one that does not suit the key, and CheckSizes one that would make
+	// the verifier lay out too much, before anything of that size is allocated.
 	if header.Key != key.Digest {
 		return nil, fmt.Errorf("%w: it was made for another key, that of commitment %x, not %x", ErrInvalid, header.Key, key.Digest)
 	}
@@ -126,6 +128,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 	}
 	p := v.plan
 	in.Limit(proof.LimitsFor(p))
+	// The sub-transcripts are read while the text is checked: choosing tokens from logits may take long.
 	var texts []*Written
 	var textErr error
 	parallel.Do(
@@ -138,6 +141,7 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 	if err := v.run(); err != nil {
 		return nil, err
 	}
+	// Nothing may follow: bytes behind the proof would make several files of one proof.
 	if err := in.End(); err != nil {
 		return nil, err
 	}
@@ -154,29 +158,32 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling, le
 	return result, nil
 }
 
-// failedOn is the error of a panic.
+// failedOn returns the error that replaces a panic with value p.
 func failedOn(p any) error { return fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p) }
 
+// verification is the state of one call of verify.
 type verification struct {
-	leaves          func(hash.Digest, []uint64, [][]field.M31) // told of what is opened, or nil
+	leaves          func(hash.Digest, []uint64, [][]field.M31) // called with the opened leaves of each tree; may be nil
 	key             *proof.Key
 	plan            *plan.Plan
-	graph           *model.Graph
+	graph           *model.Graph // the key's circuit at the header's sizes
 	in              *proof.Reader
-	inputs, outputs [][]int32
-	all             [][]int32         // inputs, and what follows from the statement
-	digest          [sha256.Size]byte // of the statement
+	inputs, outputs [][]int32         // the values that the proof states
+	all             [][]int32         // by input of graph: inputs, and those that follow from the statement (Graph.Widen)
+	digest          [sha256.Size]byte // of the statement; a later segment names it as its predecessor
 	segment         *Segment
-	main            *transcript.Sponge
-	roots           []hash.Digest // by tree of the plan
-	claims          []plan.Claim
-	reads           []pads.Read // of the sub-transcripts of a hiding proof
+	main            *transcript.Sponge // the main transcript, from which the sub-transcripts fork
+	roots           []hash.Digest      // by tree of the plan
+	claims          []plan.Claim       // of all sub-transcripts, in order; the opening proves them
+	reads           []pads.Read        // what was read of each sub-transcript of a masked proof; empty values otherwise
 
-	bodies [][]byte // of the frames up to the opening, as far as they can be read
-	unread error    // of the frame after these
+	bodies [][]byte // streams of the frames before the opening: commitments, then sub-transcripts, up to the first that fails
+	unread error    // why the frame behind bodies could not be read; nil if all were
 }
 
-// statement reads the public values of a circuit and starts the transcript with them.
+// statement reads the public values of a circuit and starts the transcript with the header and these. The reader refuses values
+// outside the tensors' ranges, which the static bounds rest on. CheckStatement refuses an index beyond its axis, which would read
+// a zero of the padding, and positions of logits other than those that the key prescribes.
 func (v *verification) statement(g *model.Graph) (err error) {
 	if v.inputs, v.outputs, err = v.in.Public(g); err != nil {
 		return err
@@ -190,7 +197,8 @@ func (v *verification) statement(g *model.Graph) (err error) {
 	return nil
 }
 
-// texts checks what the model wrote.
+// texts checks the tokens that the model is said to have written against the logits of the statement. The proof itself does not
+// force them: without this check it would only say which logits the model gives for tokens that somebody chose.
 func (v *verification) texts(by *Sampling) ([]*Written, *Segment, error) {
 	if v.in.Header().Segment == nil {
 		list, err := WrittenIn(v.key.Text(), by, v.graph, v.inputs, v.outputs)
@@ -199,7 +207,7 @@ func (v *verification) texts(by *Sampling) ([]*Written, *Segment, error) {
 	return v.writtenSegment(by)
 }
 
-// read reads the messages of the commitments and of all sub-transcripts.
+// read reads the frames of the commitments and of all sub-transcripts into bodies. It absorbs nothing.
 func (v *verification) read() {
 	for range 1 + len(v.plan.Forks) {
 		var body []byte
@@ -210,9 +218,11 @@ func (v *verification) read() {
 	}
 }
 
-// run follows the transcript: commitments, one sub-transcript for each chunk and one for the
-// public outputs, their ends, and the opening of all claims.
+// run follows the transcript (docs/protocol.md, "Hash and transcript"): commitments, one sub-transcript for each chunk and one
+// for the public outputs, their ends, and the opening of all claims.
 func (v *verification) run() error {
+	// The plan must have exactly the parameters of this key and header. PlanOf returns such a plan. If it did not, the strength in
+	// the Result would be that of other parameters than those which the transcript has absorbed.
 	if choice := v.key.ChoiceOf(v.in.Header()); !choice.Equal(&v.plan.Choice) {
 		return fmt.Errorf("%w: a choice of parameters that the plan does not take", ErrInvalid)
 	}
@@ -227,8 +237,9 @@ func (v *verification) run() error {
 	return v.opening(v.main)
 }
 
-// commitments receives the root of the witness. The roots of the fixed tensors are in the key,
-// whose digest the statement binds; others are in the header, which is part of the statement.
+// commitments sets the root of each tree of the plan. It receives that of the witness, which the transcript absorbs here, before
+// any challenge. The roots of the fixed tensors are in the key, whose digest the header names; those of keys and values of
+// segments and of committed inputs (plan.Tree.Apart) are in the header. The transcript has absorbed the header.
 func (v *verification) commitments(main *transcript.Sponge) error {
 	if len(v.bodies) == 0 {
 		return v.unread
@@ -251,13 +262,13 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	return nil
 }
 
-// forks verifies all sub-transcripts in parallel and collects their claims. If several fail,
-// the error is that of the first.
+// forks verifies all sub-transcripts in parallel and collects their claims. If several fail, the error is that of the first. If
+// read stopped early, the sub-transcripts that are there are verified, and unread is the error.
 func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
 	bodies := v.bodies[1:]
 	forks, errs := make([]*transcript.Sponge, len(bodies)), make([]error, len(bodies))
 	v.reads = make([]pads.Read, len(bodies))
-	claims, n := make([][]plan.Claim, len(bodies)), 0 // parts of all of them
+	claims, n := make([][]plan.Claim, len(bodies)), 0 // by sub-transcript, each a part of v.claims
 	for i := range bodies {
 		n += len(v.plan.Forks[i].Claims)
 	}
@@ -290,7 +301,8 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 	return forks, nil
 }
 
-// saturated returns, for each table, the sum of the counts of saturated rows over all chunks.
+// saturated returns, for each table with rows that the key marks as saturated, the sum of the counts of look-ups that hit such
+// rows, over all chunks. The opening has proved each count (docs/protocol.md, "Look-ups"), so it is called after run.
 func (v *verification) saturated() []Saturation {
 	g := v.plan.Graph
 	if v.plan.Pads != nil { // hidden, as everything else of the run
@@ -314,7 +326,9 @@ func (v *verification) saturated() []Saturation {
 	return list
 }
 
-// opening checks all claims on committed tensors with one opening.
+// opening checks all claims on committed tensors with one opening. In a masked proof it checks the equations between the pads of
+// the sub-transcripts too (docs/protocol.md, "Masked sub-transcripts"). The challenges are drawn in this order: tau is the point
+// for the unused ends of the witness's rows, and the last one combines all claims.
 func (v *verification) opening(main *transcript.Sponge) error {
 	var body []byte
 	var err error

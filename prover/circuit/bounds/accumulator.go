@@ -7,17 +7,17 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// form is an integer, for each index of a shape: a constant and views of tensors.
+// form is a sum over an index space of this shape, with an integer for each index: a constant and multiples of views of tensors.
 type form struct {
 	a      *analysis
 	shape  []int
 	number int64
 	terms  []model.Linear
-	// unknown says that the number or a coefficient is beyond the limit: nothing is known of the integer then.
+	// unknown says that the constant or a coefficient does not fit within ±limit. Nothing is known of the sum then.
 	unknown bool
 }
 
-// plus adds c times a term, which is taken together with the same view of the same tensor.
+// plus adds c times a term. If the form has a term with the same view of the same tensor, the two become one, so that they may cancel.
 func (f *form) plus(c int64, t model.Linear) {
 	for i := range f.terms {
 		o := &f.terms[i]
@@ -41,7 +41,7 @@ func (f *form) plus(c int64, t model.Linear) {
 	}
 }
 
-// sum returns a form of terms.
+// sum returns the form of a constant and terms.
 func (a *analysis) sum(shape []int, number int64, terms []model.Linear) *form {
 	f := &form{a: a, shape: shape, number: number, unknown: !known(number)}
 	for _, t := range terms {
@@ -50,7 +50,7 @@ func (a *analysis) sum(shape []int, number int64, terms []model.Linear) *form {
 	return f
 }
 
-// less returns a copy less c times an accumulator, which has no products.
+// less returns the form minus c times an accumulator, which must have no products.
 func (f *form) less(c int64, acc *model.Acc) *form {
 	number, ok := exact(f.number, -c, acc.Const)
 	f.a.spend(len(f.terms))
@@ -77,8 +77,8 @@ func (a *analysis) accumulator(s *model.Step) Interval {
 	return all
 }
 
-// chosen returns an interval of an accumulator l + c·d, entry by entry, where c is 0 or 1:
-// it is l, or l + d.
+// chosen returns an interval of an accumulator that is l + c·d, entry by entry, with a tensor c whose entries are 0 or 1.
+// Then each entry is one of l or one of l + d, in which terms of l and d may cancel. ok is false for other accumulators.
 func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 	if len(s.Acc.Products) != 1 {
 		return Interval{}, false
@@ -105,8 +105,8 @@ func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 	return Interval{}, false
 }
 
-// form returns an interval of a form: that of its terms, or a narrower one where a
-// term is a step's result that is linear in pieces.
+// form returns an interval of a form: that of its terms taken separately, or a narrower one if a
+// term is the value of a look-up in a table that is linear in pieces.
 func (a *analysis) form(f *form) Interval {
 	all := a.separately(f)
 	if f.unknown {
@@ -124,14 +124,13 @@ func (a *analysis) form(f *form) Interval {
 	return all
 }
 
-// separately takes every term by itself, but for terms of which at every index at
-// most some are not 0, as those of a concatenation: it takes all terms that meet at an
-// index of an axis.
+// separately returns the sum of the intervals of a form's terms. It also looks along each axis: if the terms are not 0 only at some of the
+// axis's indexes, as those of a concatenation, it adds up only the terms that are not 0 at the same index.
 func (a *analysis) separately(f *form) Interval {
 	if f.unknown || a.spent() {
 		return everything
 	}
-	parts := make([]Interval, len(f.terms))
+	parts := make([]Interval, len(f.terms)) // by term: the interval of its coefficient times its view
 	all := point(f.number)
 	for i, t := range f.terms {
 		in := &a.g.Tensors[t.Src]
@@ -151,8 +150,8 @@ func (a *analysis) separately(f *form) Interval {
 	return all
 }
 
-// isBand says that a form is the diagonals up to one of a matrix less those up to an
-// earlier one: the entries of a band, all others being 0.
+// isBand reports whether a form is a tensor that is 1 where i ≥ j + c, minus one that is 1 where i ≥ j + d, for offsets c ≤ d
+// (model.AtLeast). Its entries are then 1 where c ≤ i − j < d, and 0 elsewhere.
 func (a *analysis) isBand(f *form) bool {
 	if len(f.terms) != 2 || f.terms[0].View != nil || f.terms[1].View != nil || f.terms[0].Coef != 1 || f.terms[1].Coef != -1 {
 		return false
@@ -161,7 +160,8 @@ func (a *analysis) isBand(f *form) bool {
 	return x != nil && y != nil && x.Kind == model.AtLeast && y.Kind == model.AtLeast && x.Offset <= y.Offset
 }
 
-// along is the hull over the indexes of an axis of the sum of what is wired there.
+// along returns an interval of a form: for each index of an axis it adds up the intervals of the terms that are not 0 there, and it returns
+// the hull of these sums. The sum changes only where some term begins or ends.
 func (a *analysis) along(axis int, f *form, parts []Interval) Interval {
 	type span struct{ from, to int }
 	spans := make([]span, len(f.terms))
@@ -195,10 +195,10 @@ func (a *analysis) along(axis int, f *form, parts []Interval) Interval {
 	return all
 }
 
-// inPieces returns an interval of a form whose term i is the value that a look-up
-// without remainder has given: the hull over the pieces of its table. In a piece the
-// value is slope·key + offset, and the key is an accumulator, which may cancel with
-// other terms. In a high-bits table it is not.
+// inPieces returns an interval of a form whose term i is the result of the look-up made. If that has no shift and its table is
+// linear in pieces, the interval is the hull over the pieces. In a piece the result is slope·key + offset, and the key is the
+// look-up's accumulator, whose terms may cancel with others of the form. It returns everything for other look-ups, and for
+// high-bits tables, whose values are not linear in the key.
 func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 	t := &a.g.Tables[made.Table]
 	if t.Kind != model.TablePiecewise || t.Drop != 0 || made.Shift != 0 || len(made.Acc.Products) != 0 {
@@ -209,6 +209,8 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 		return everything
 	}
 	c := f.terms[i].Coef
+	// The form is rest + c·(slope·key + offset). With rest = less + m·key there are three ways to bound rest + c·slope·key: separately;
+	// as the form rest − (−c·slope)·key, in which terms cancel; and as less + (m + c·slope)·key.
 	rest := &form{a, f.shape, f.number, slices.Delete(slices.Clone(f.terms), i, i+1), false}
 	m := a.timesKey(rest, &made.Acc)
 	apart, less := a.separately(rest), a.separately(rest.less(m, &made.Acc))
@@ -226,7 +228,7 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 	return all
 }
 
-// pieces goes through the pieces of a table that have some of the keys, with those.
+// pieces yields the pieces of a table that contain some of the keys, each with the interval of these keys.
 func pieces(t *model.Table, keys Interval) iter.Seq2[model.Piece, Interval] {
 	return func(yield func(model.Piece, Interval) bool) {
 		from := t.Min
@@ -240,7 +242,8 @@ func pieces(t *model.Table, keys Interval) iter.Seq2[model.Piece, Interval] {
 	}
 }
 
-// timesKey returns how often a form has the key of a look-up as it is, by the first term of the key's accumulator.
+// timesKey returns a multiple m for which subtracting m times the key of a look-up from a form cancels the first term of the key's
+// accumulator, as far as the coefficients divide; 0 if the form does not have that term.
 func (a *analysis) timesKey(f *form, key *model.Acc) (m int64) {
 	if len(key.Linear) == 0 || key.Linear[0].Coef == 0 {
 		return 0
@@ -254,11 +257,11 @@ func (a *analysis) timesKey(f *form, key *model.Acc) (m int64) {
 	return m
 }
 
-// product returns an interval of a product in an accumulator: that of its terms by the
-// ranges of both operands, or narrower by the sums of one that is fixed.
+// product returns an interval of a product in an accumulator. It is the number of terms of each sum times the interval of a term,
+// or a narrower one if sums of the entries of an operand are known: certified sums of a fixed tensor, or sums of rows.
 func (a *analysis) product(p *model.Product, out []int) Interval {
 	x, y := a.tensor(p.A), a.tensor(p.B)
-	n, one := int64(1), single(a.g, p, len(out), a.oneHot)
+	n, one := int64(1), single(a.g, p, len(out), a.oneHot) // the number of terms that need not be 0, and a label along which one is
 	for i, l := range p.LabelsA {
 		if l >= len(out) && l != one {
 			n = times(n, int64(a.g.Tensors[p.A].Shape[i]))
@@ -273,7 +276,7 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 				all = all.and(parts.weigh(other))
 			}
 		}
-		// Along rows with known sums of magnitudes.
+		// The product sums along the last axis of the operand alone, whose rows have sums of magnitudes of at most most.
 		if n := len(op.labels); n > 0 && summed(op.labels[n-1]) && !slices.ContainsFunc(op.labels[:n-1], summed) {
 			if most, ok := a.rowSum(op.id); ok {
 				all = all.and(SumBound{most, most, most}.weigh(other))
@@ -283,14 +286,14 @@ func (a *analysis) product(p *model.Product, out []int) Interval {
 	return all.Scale(p.Coef)
 }
 
-// weigh returns an interval of Σ w·x over weights with these parts, x in an interval.
+// weigh returns an interval of Σ w_i·x_i over weights w_i with these bounds, if every x_i is in the interval x.
 func (p SumBound) weigh(x Interval) Interval {
 	lo, hi := max(-x.Min, 0), max(x.Max, 0)
 	return Interval{-p.of(hi, lo), p.of(lo, hi)}
 }
 
-// rowSum returns a bound of the sum of the magnitudes along the last axis of a tensor,
-// or of one whose rows are its rows.
+// rowSum returns a bound on the sum of the magnitudes of the entries in each row along the last axis of a tensor. If the tensor is a view
+// whose rows are rows of another one, that is the bound for the other one.
 func (a *analysis) rowSum(id model.TensorID) (most int64, ok bool) {
 	if most, ok = a.rowSums[id]; ok {
 		return most, true
@@ -306,8 +309,8 @@ func (a *analysis) rowSum(id model.TensorID) (most int64, ok bool) {
 	return a.rowSum(src)
 }
 
-// keepsRows reports whether every row along the last axis of a view is one of its
-// source, or 0: a group has both last axes alone, as they are, and no other sums.
+// keepsRows reports whether every row along the last axis of a view is a row of its source, or 0: one group wires the
+// last axis of the output to that of the source, index by index, and no group sums.
 func keepsRows(v *model.View, out, in []int) bool {
 	kept := false
 	for i := range v.Groups {

@@ -8,27 +8,26 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Argument is what is known of some steps of a circuit for another reason than that
-// intervals say so, because of what they compute together.
+// Argument has bounds for some consecutive steps of a circuit that intervals do not show, because they depend on what the
+// steps compute together. Whoever makes an Argument answers for it: Check only checks Given.
 type Argument struct {
-	From, To int // the steps, from the first one up to To, which is not one of them
-	// Given are intervals that tensors must lie in for the rest to hold.
+	From, To int // the steps From, …, To − 1
+	// Given has intervals in which tensors must lie for the rest to hold. Check checks that they do.
 	Given map[model.TensorID]Interval
-	// Results are intervals of the tensors that the steps make, or that are defined
-	// by what they make.
+	// Results has intervals of the steps' results, and of virtual tensors that are made of these.
 	Results map[model.TensorID]Interval
-	// Sum is an interval of the sum of products that accumulators of later steps take
-	// in, entry by entry: none of them sums. There may be none.
+	// Sum is an interval of the sum of Products, entry by entry, if accumulators of later steps have all of these products, or
+	// a multiple of them. No product contracts an axis. There may be no Products.
 	Products []model.Product
 	Sum      Interval
-	// RowSums bound the sum of the magnitudes of the entries along the last axis of
-	// results.
+	// RowSums has bounds on the sum of the magnitudes of the entries in each row along the last axis of
+	// a result.
 	RowSums map[model.TensorID]int64
 }
 
 var errOrder = errors.New("arguments that are not in order")
 
-// checkOrder checks that arguments are about different steps, in their order.
+// checkOrder checks that arguments are in the order of their steps, and that no step is in two of them.
 func checkOrder(g *model.Graph, arguments []*Argument) error {
 	last := 0
 	for _, x := range arguments {
@@ -40,7 +39,7 @@ func checkOrder(g *model.Graph, arguments []*Argument) error {
 	return nil
 }
 
-// take takes over what an argument says, if what it takes for granted is known.
+// take records the bounds of an argument. It is an error if a tensor is not known to lie in the interval that the argument needs.
 func (a *analysis) take(x *Argument) error {
 	for id, in := range x.Given {
 		if i := a.tensor(id); !i.within(in) {
@@ -60,14 +59,14 @@ func (a *analysis) take(x *Argument) error {
 	return nil
 }
 
-// knownSums returns an interval of those products of an accumulator with so many axes of
-// which arguments know the sum, and which of them these are.
+// knownSums returns an interval of the sum of those products of an accumulator for which an argument knows it, and which
+// products these are. rank is the number of axes of the accumulator.
 func (a *analysis) knownSums(products []model.Product, rank int) (all Interval, taken []bool) {
 	taken = make([]bool, len(products))
 	for _, x := range a.sums {
 		c, which := multiple(products, x.Products)
 		if slices.ContainsFunc(x.Products, func(p model.Product) bool { return sums(p, rank) }) {
-			c = 0 // here they are summed over an axis, there they are not
+			c = 0 // with rank axes a product would contract an axis, and the argument's Sum is not for that
 		}
 		for _, i := range which {
 			if taken[i] {
@@ -85,13 +84,13 @@ func (a *analysis) knownSums(products []model.Product, rank int) (all Interval, 
 	return all, taken
 }
 
-// sums reports whether a product sums, in an accumulator with so many axes.
+// sums reports whether a product contracts an axis in an accumulator with rank axes.
 func sums(p model.Product, rank int) bool {
 	return slices.ContainsFunc(slices.Concat(p.LabelsA, p.LabelsB), func(l int) bool { return l >= rank })
 }
 
-// multiple finds c times a sum of products among others, and where; c is 0 if it is not
-// there.
+// multiple looks for c times the products in sum among products. which has the indexes of those products; c is 0 if they are
+// not all there.
 func multiple(products, sum []model.Product) (c int64, which []int) {
 	for _, p := range sum {
 		at := -1
@@ -106,7 +105,7 @@ func multiple(products, sum []model.Product) (c int64, which []int) {
 		c = products[at].Coef / p.Coef
 		which = append(which, at)
 	}
-	for i, at := range which { // each of its own
+	for i, at := range which { // no product may stand for two of sum
 		for _, other := range which[:i] {
 			if at == other {
 				return 0, nil

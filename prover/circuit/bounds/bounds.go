@@ -8,37 +8,38 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// half is the largest integer that an element of the field stands for: the integers
-// [−half, half] are all its elements, each once.
+// half is the largest integer that an element of F stands for: each element stands for one
+// integer in [−half, half].
 const half = (field.P - 1) / 2
 
-// maxErrors is how many steps an error names.
+// maxErrors is the largest number of steps that an error names.
 const maxErrors = 8
 
-// Check shows that a valid circuit with fixed tensors as certified has, in every run
-// that its constraints accept modulo p, the results that the same constraints have over
-// the integers. The error names the steps for which that is not shown.
+// Check shows that the results of a valid circuit, whose fixed tensors are as certified, are
+// those over the integers: any witness that satisfies the constraints modulo p satisfies them
+// over the integers. The error names the steps for which that is not shown.
 //
-// By induction over the steps, with the integers that results stand for:
+// This is an induction over the steps. An entry of a tensor is an element of F, and stands
+// for an integer in a known interval:
 //
 //   - an entry of an input or fixed tensor is the integer that is public or certified;
-//   - a look-up says acc = 2^shift·key + remainder modulo p, with a key of the table and
+//   - a look-up forces acc = 2^shift·key + remainder modulo p, with a key of the table and
 //     a remainder below 2^shift, which a look-up of its own keeps there. Both sides are
-//     in known intervals, and if these are less than p apart the sides are the same
-//     integer. So are the table's values, if none is beyond half of p;
-//   - a result of an exact step is its accumulator, if that is not beyond half of p;
-//   - an output is what it stands for, if that is less than p away from all that its
-//     public value may be;
-//   - a zero step says that an accumulator is 0, if it lies within less than p of 0.
-//     That is also what ties the results of a division to what it divides.
+//     in known intervals. If any two numbers in these differ by less than p, the sides are the same
+//     integer. The look-up's result is the table's value as an integer, if no value is beyond ±half;
+//   - the result of an exact step is its accumulator, if that is not beyond ±half;
+//   - an output is the integer that is stated, if the interval of the tensor and the
+//     declared range, which the reader keeps the stated value in, are less than p apart;
+//   - a zero step forces an accumulator to be 0, if it lies in (−p, p).
+//     Such a step also ties the results of a division to the dividend.
 //
-// Arguments cover steps for which that is known otherwise.
+// Arguments cover steps for which intervals do not show this, but another reason does.
 func Check(g *model.Graph, c *Certified, arguments ...*Argument) error {
 	_, err := Intervals(g, c, arguments...)
 	return err
 }
 
-// Intervals is Check, and returns intervals of all tensors but counts.
+// Intervals does what Check does, and returns an interval of each tensor. Those of multiplicities are not known.
 func Intervals(g *model.Graph, c *Certified, arguments ...*Argument) ([]Interval, error) {
 	if err := checkOrder(g, arguments); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func Intervals(g *model.Graph, c *Certified, arguments ...*Argument) ([]Interval
 	return all, err
 }
 
-// run goes through the steps.
+// run checks all steps in order, and then the outputs. Steps that an argument covers are not checked.
 func (a *analysis) run(arguments []*Argument) error {
 	g := a.g
 	var errs []error
@@ -87,22 +88,24 @@ func (a *analysis) run(arguments []*Argument) error {
 	return errors.Join(errs...)
 }
 
-// analysis is what is known while the steps are gone through.
+// analysis is what is known of tensors so far.
 type analysis struct {
 	g     *model.Graph
 	c     *Certified
-	known []*Interval // by tensor, nil where nothing has been found out
-	made  []*model.Step
-	// alone holds what look-ups of a tensor by itself say of it.
+	known []*Interval   // by tensor; nil if its interval has not been found yet
+	made  []*model.Step // by tensor: the step whose result it is, or nil
+	// alone has, for a tensor that is the whole accumulator of look-ups but for a constant, the interval to which these force it.
 	alone  map[model.TensorID]Interval
-	keys   map[*model.Step]Interval // that a look-up may have
-	oneHot map[model.TensorID]int   // axes of tensors along which one entry is 1, and all others are 0
-	// What arguments say, and what follows for these.
+	keys   map[*model.Step]Interval // by look-up step: the keys that it may have
+	oneHot map[model.TensorID]int   // by tensor: an axis along which one entry is 1 and all others are 0
+	// rowSums bounds the sum of the magnitudes of the entries in each row along a tensor's last axis. sums are arguments that know
+	// the sum of some products.
 	rowSums map[model.TensorID]int64
 	sums    []*Argument
-	left    int // of maxWork
+	left    int // how much of maxWork has not been spent yet
 }
 
+// newAnalysis returns an analysis before the first step.
 func newAnalysis(g *model.Graph, c *Certified) *analysis {
 	a := &analysis{
 		g: g, c: c, known: make([]*Interval, len(g.Tensors)), made: make([]*model.Step, len(g.Tensors)),
@@ -128,15 +131,15 @@ func newAnalysis(g *model.Graph, c *Certified) *analysis {
 	return a
 }
 
-// sides are the integers 2^shift·key + remainder of a look-up.
+// sides returns the interval of 2^shift·key + remainder in a look-up, over all keys of the table and all remainders.
 func (a *analysis) sides(s *model.Step) Interval {
 	t := &a.g.Tables[s.Table]
 	first := times(t.Min, 1<<s.Shift)
 	return Interval{first, first + 1<<(t.Bits+s.Shift) - 1}
 }
 
-// tensor returns the interval of a tensor. One that no step has made yet has none that
-// any check accepts.
+// tensor returns the interval of a tensor. For a result of a step that has not been checked yet it returns everything, which no
+// check accepts.
 func (a *analysis) tensor(id model.TensorID) Interval {
 	if a.known[id] != nil {
 		return *a.known[id]
@@ -144,7 +147,7 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 	t := &a.g.Tensors[id]
 	all := everything
 	switch t.Kind {
-	case model.Input, model.ByFormula: // which Validate and the reader of a proof hold it to
+	case model.Input, model.ByFormula: // Validate keeps the latter in this range, and the reader of a proof the former
 		all = Interval{t.Min, t.Max}
 	case model.Empty:
 		all = point(0)
@@ -159,16 +162,17 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 		}
 		all = a.form(a.sum(t.Shape, 0, t.Def))
 	case model.Witness:
-		if !a.g.Kept(id) { // whose look-ups keep it in its range
+		if !a.g.Kept(id) { // the result of a later step, or multiplicities
 			return all
 		}
+		// Look-ups that the circuit was given with the tensor keep it in this range (model.Graph.Kept).
 		all = Interval{t.Min, t.Max}
 	}
 	a.known[id] = &all
 	return all
 }
 
-// set notes the interval of a result.
+// set records the interval of a result, narrowed by look-ups of the tensor alone. id may be None.
 func (a *analysis) set(id model.TensorID, i Interval) {
 	if id == model.None {
 		return
@@ -179,7 +183,7 @@ func (a *analysis) set(id model.TensorID, i Interval) {
 	a.known[id] = &i
 }
 
-// step checks one step and notes what follows for its results.
+// step checks one step and records the intervals of its results.
 func (a *analysis) step(s *model.Step) error {
 	acc := a.accumulator(s)
 	switch s.Kind {
@@ -201,26 +205,28 @@ func (a *analysis) step(s *model.Step) error {
 			}
 		}
 	case model.StepDivide:
-		// What the two are the steps after it say.
+		// Only the look-ups that must follow the step bound the results: set narrows them by these (alone).
 		a.set(s.Out, Interval{-half, half})
 		a.set(s.Lo, Interval{-half, half})
 	case model.StepMax:
-		// The steps after it make it one of them.
+		// The steps that must follow force the result to be an entry of its row.
 		a.set(s.Out, a.tensor(s.Den))
 	}
 	return nil
 }
 
+// wide returns the error for an interval that is too wide.
 func wide(acc Interval) error {
 	return fmt.Errorf("an accumulator may be anything in [%d, %d]", acc.Min, acc.Max)
 }
 
+// lookup is step for a look-up whose accumulator is in acc.
 func (a *analysis) lookup(s *model.Step, acc Interval) error {
 	sides := a.sides(s)
 	a.set(s.Lo, Interval{0, 1<<s.Shift - 1})
 	both := acc.and(sides)
 	if both.empty() {
-		both = sides // no run gets here
+		both = sides // no witness satisfies the step, so any interval of its results is right
 	}
 	keys := Interval{both.Min >> s.Shift, both.Max >> s.Shift}
 	a.keys[s] = keys

@@ -4,19 +4,19 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Sum names sums of the entries of a fixed tensor: over some of its axes, one sum for
-// every index of the others.
+// Sum names the sums of the entries of a fixed tensor over some of its axes: one sum for
+// every combination of indexes of the other axes.
 type Sum struct {
 	Tensor model.TensorID
-	Axes   uint // bit a stands for axis a
+	Axes   uint // the axes that are summed over: bit a stands for axis a
 }
 
-// SumBound bounds all sums of the positive entries, of the negated negative ones, and of the
-// two together.
+// SumBound has upper bounds for all sums of a Sum: of the positive entries, of the magnitudes of the negative entries, and of the
+// magnitudes of all entries.
 type SumBound struct{ Positive, Negative, Both int64 }
 
-// of is the greatest sum of lo times the negative part and hi times the positive one,
-// neither negative.
+// of returns the greatest value of hi·positive + lo·negative, where positive and negative are sums within these bounds, for
+// hi and lo that are not negative. As much as possible goes to the part with the greater factor.
 func (p SumBound) of(lo, hi int64) int64 {
 	positive, negative := min(p.Positive, p.Both), min(p.Negative, p.Both)
 	if hi >= lo {
@@ -29,15 +29,15 @@ func (p SumBound) of(lo, hi int64) int64 {
 
 // Certified is what is known of the fixed tensors of a circuit.
 type Certified struct {
-	// Ranges hold the entries of every fixed tensor.
+	// Ranges has an interval in which all entries of each fixed tensor lie.
 	Ranges map[model.TensorID]Interval
-	// Sums bound the sums that products need (Sums).
+	// Sums has bounds on the sums that products need, which the function Sums lists.
 	Sums map[Sum]SumBound
 }
 
-// SumOf returns the sums that a product takes of one of its operands, that with the
-// given labels, where the output has so many axes. Along the label one, if it is not −1, at most
-// one entry counts. It reports false if every entry of the product has one entry of the operand.
+// SumOf returns the sums that a product takes of the entries of an operand with the given labels: over its contracted axes. rank is the
+// number of axes of the output. The label one, if it is not −1, is not counted, as at most one entry along it is multiplied by a number
+// that is not 0. ok is false if there is no axis to sum over.
 func SumOf(id model.TensorID, labels []int, rank, one int) (Sum, bool) {
 	s := Sum{Tensor: id}
 	for a, l := range labels {
@@ -48,7 +48,7 @@ func SumOf(id model.TensorID, labels []int, rank, one int) (Sum, bool) {
 	return s, s.Axes != 0
 }
 
-// Sums lists the sums of fixed tensors that the products of a circuit take, each once,
+// Sums lists the sums of fixed tensors that the products of a circuit's steps take, each once,
 // in the order of the steps.
 func Sums(g *model.Graph) []Sum {
 	var list []Sum

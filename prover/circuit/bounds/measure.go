@@ -5,8 +5,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Measure returns what weights are, as a certificate would have it that states of them
-// what it can.
+// Measure returns the tightest Certified for weights: the range of each fixed tensor, and the greatest of each kind of sum that
+// the circuit's products need.
 func Measure(g *model.Graph, w model.Weights) *Certified {
 	c := &Certified{Ranges: map[model.TensorID]Interval{}, Sums: map[Sum]SumBound{}}
 	for _, id := range g.FixedIDs() {
@@ -24,11 +24,12 @@ func Measure(g *model.Graph, w model.Weights) *Certified {
 	return c
 }
 
-// MeasureSum returns the greatest sums over the axes of the parts of a tensor's entries
-// w: P, P − w and 2·P − w, where P is max(w, 0), or for a negative number as many of its lowest
-// bits.
+// MeasureSum returns the greatest sums, over the given axes of a tensor with entries w, of P, of P − w and of 2·P − w. P is w for a
+// w that is not negative. For a negative w it is the number that the lowest `lowest` bits of w make: 0 if lowest is 0, so that the three
+// are the positive part, the negative part and the magnitude. A certificate has a lowest above 0 where it looks only the upper bits of w
+// up (docs/protocol.md, "Certificates").
 func MeasureSum(shape []int, axes uint, w ints.Ints, lowest int) SumBound {
-	// The sum that an entry is in follows from its indexes on the other axes.
+	// The sums are numbered by the indexes on the axes that are not summed over, row-major; strides has these axes' strides.
 	strides := make([]int, len(shape))
 	n := 1
 	for a := len(shape) - 1; a >= 0; a-- {
@@ -41,7 +42,7 @@ func MeasureSum(shape []int, axes uint, w ints.Ints, lowest int) SumBound {
 	last := len(shape) - 1
 	row := make([]int32, shape[last])
 	index := make([]int, last)
-	first := 0
+	first := 0 // the sum that the first entry of the row belongs to
 	for from := 0; from < w.Len(); from += len(row) {
 		w.Read(row, from)
 		at := first

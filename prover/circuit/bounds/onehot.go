@@ -6,8 +6,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// OneHot returns the tensor and the axis that a zero step is about which says that the entries along the axis add up to
-// 1: Σ t − 1 = 0 for every index of the other axes. If the entries are 0 or 1, exactly one of them is 1.
+// OneHot reports whether a step is a zero step which says that the entries of a tensor along an axis add up to 1, Σ t − 1 = 0 for
+// every index of the other axes, and returns the tensor and the axis. If all entries are 0 or 1, exactly one along the axis is then 1.
 func OneHot(g *model.Graph, s *model.Step) (id model.TensorID, axis int, ok bool) {
 	if s.Kind != model.StepZero || s.Acc.Const != -1 || len(s.Acc.Linear) != 1 || len(s.Acc.Products) != 0 {
 		return 0, 0, false
@@ -20,8 +20,8 @@ func OneHot(g *model.Graph, s *model.Step) (id model.TensorID, axis int, ok bool
 	return l.Src, axis, ok
 }
 
-// summedAxis returns the one axis of a source that a view sums over, whole, where every other axis of the source is one of the
-// view's as it is.
+// summedAxis returns the axis of a source that a view sums over completely, if there is exactly one and every other axis of the source is
+// an axis of the output, index by index.
 func summedAxis(v *model.View, out, in []int) (axis int, ok bool) {
 	axis = -1
 	for i := range v.Groups {
@@ -48,10 +48,12 @@ type operand struct {
 	labels []int
 }
 
+// operands returns both operands of a product.
 func operands(p *model.Product) [2]operand { return [...]operand{{p.A, p.LabelsA}, {p.B, p.LabelsB}} }
 
-// single returns the label of a product along which at most one term of its sums is not 0: one operand is itself a
-// product with a tensor that has one 1 along that axis, of those in hot. It returns −1 if there is none.
+// single returns a contracted label of a product along which at most one term of each sum is not 0, or −1 if there is none. There is
+// one if an operand is itself a product with a tensor that has exactly one 1 along the axis of that label. hot has such tensors and axes;
+// rank is the number of axes of the output.
 func single(g *model.Graph, p *model.Product, rank int, hot map[model.TensorID]int) int {
 	for _, op := range operands(p) {
 		q := g.Tensors[op.id].Product
@@ -62,7 +64,7 @@ func single(g *model.Graph, p *model.Product, rank int, hot map[model.TensorID]i
 		if !ok {
 			continue
 		}
-		one := true // along it alone: where the 1 is depends on all other indexes
+		one := true // all other axes of that tensor are axes of the output, so that one entry of the output has one place of the 1
 		for i, l := range q.LabelsA {
 			one = one && (i == axis) == (op.labels[l] >= rank)
 		}

@@ -2,13 +2,13 @@ package bounds
 
 import "github.com/prove-model/prove-model/prover/circuit/model"
 
-// Through returns an interval of the entries of a view of a tensor whose entries lie
-// in src.
+// Through returns an interval of the entries of a view, between tensors of shapes in and out, if the entries of the
+// source lie in src.
 func Through(v *model.View, src Interval, out, in []int) Interval {
 	if v == nil {
 		return src
 	}
-	n, whole := int64(1), true
+	n, whole := int64(1), true // how many entries are summed at most, and whether no wired pair is cut off
 	for i := range v.Groups {
 		g := &v.Groups[i]
 		for _, s := range g.Sum {
@@ -18,7 +18,7 @@ func Through(v *model.View, src Interval, out, in []int) Interval {
 	}
 	all := src.Scale(n)
 	if !whole {
-		// Fewer entries, or none.
+		// An entry may be wired to nothing, and then have the fill value, or it may be a sum of fewer than n entries.
 		all = all.hull(point(v.Fill))
 		if n > 1 {
 			all = all.hull(point(0))
@@ -27,8 +27,8 @@ func Through(v *model.View, src Interval, out, in []int) Interval {
 	return all
 }
 
-// Covers reports whether every output index of a group is wired, all its summed ones
-// included.
+// Covers reports whether every output index of a group is wired to an entry of the source for every combination of its summed
+// indexes.
 func Covers(g *model.Group, out, in []int) bool {
 	switch g.Map {
 	case model.MapIndex:
@@ -58,8 +58,8 @@ func Covers(g *model.Group, out, in []int) bool {
 	return true
 }
 
-// wired returns, for a view without Fill, the indexes [from, to) of an output axis
-// outside of which its entries are 0; the whole axis if that is not easily told.
+// wired returns, for a view without Fill, an interval [from, to) of indexes on an output axis
+// outside of which all entries are 0. It is the whole axis if the axis is not simply shifted along a source axis.
 func wired(v *model.View, axis int, out, in []int) (from, to int) {
 	from, to = 0, out[axis]
 	if v == nil {

@@ -6,20 +6,21 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// maxWork bounds what intervals of a circuit may cost, in terms and entries of views that are looked at, each some
-// nanoseconds: a hostile key has accumulators of many terms that are clamped in many pieces, of which each is compared
-// with all others.
+// maxWork bounds the work of finding the intervals of a circuit, in units of some nanoseconds: a term or an entry of a view that is
+// looked at. Without it a hostile key could have accumulators of many terms, each the result of a look-up in a table of many pieces, and
+// terms are compared with each other once for each piece.
 const maxWork = 1 << 24
 
 var errWork = errors.New("its bounds take too long to find: too many terms of accumulators, pieces of tables or entries of views")
 
-// spend notes that n units of work are done.
+// spend counts n units of work.
 func (a *analysis) spend(n int) { a.left -= n }
 
-// spent reports whether more was done than may be: what is found from there on is nothing.
+// spent reports whether more than maxWork has been done. Intervals that are computed afterwards may be everything, and run stops with an
+// error.
 func (a *analysis) spent() bool { return a.left < 0 }
 
-// sameView compares views.
+// sameView is model.SameView, with its work counted.
 func (a *analysis) sameView(v, o *model.View) bool {
 	if v != nil && o != nil {
 		a.spend(min(viewCost(v), viewCost(o)))
@@ -27,7 +28,7 @@ func (a *analysis) sameView(v, o *model.View) bool {
 	return model.SameView(v, o)
 }
 
-// viewCost is what going through a view costs.
+// viewCost returns the work of going through a view.
 func viewCost(v *model.View) int {
 	if v == nil {
 		return 0

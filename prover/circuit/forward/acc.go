@@ -9,8 +9,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// accumulate computes a step's accumulator and checks it against the bound. The
-// result is valid until the next step.
+// accumulate computes a step's accumulator and checks that its entries are within ±2^30. The
+// result is valid until the next call.
 func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	acc := e.linear(s)
 	for i := range s.Acc.Products {
@@ -24,7 +24,7 @@ func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	return acc, checkBound(acc)
 }
 
-// accumulator returns room for n entries, which is valid until the next step.
+// accumulator returns memory for n entries, which is valid until the next call.
 func (e *executor) accumulator(n int) []int64 {
 	if cap(e.acc) < n {
 		e.acc = make([]int64, n)
@@ -33,7 +33,7 @@ func (e *executor) accumulator(n int) []int64 {
 }
 
 // linear computes the accumulator without its products. The result is valid until
-// the next step.
+// the next call.
 func (e *executor) linear(s *model.Step) []int64 {
 	acc := e.accumulator(model.Size(s.Shape))
 	parallel.For(len(acc), grain, func(lo, hi int) {
@@ -67,7 +67,7 @@ func checkBound(acc []int64) error {
 	if len(acc) == 1 && -model.Bound < acc[0] && acc[0] < model.Bound {
 		return nil
 	}
-	first := atomic.Int64{}
+	first := atomic.Int64{} // the least index that a goroutine has found
 	first.Store(int64(len(acc)))
 	parallel.For(len(acc), grain, func(lo, hi int) {
 		for i, x := range acc[lo:hi] {

@@ -7,16 +7,16 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// change says which entries of a tensor depend on one row of an input: those with
-// the row's index on one of the axes.
+// change says which entries of a tensor depend on one row of an input: those that have the row's index on one of the axes.
 type change struct {
-	input int    // by position in Graph.Inputs; nothing or everything
-	axes  uint16 // a set
+	input int    // the place of the input in Graph.Inputs; or nothing, or everything
+	axes  uint16 // a set: bit a stands for axis a
 }
 
+// Values of change.input.
 const (
-	nothing    = -1
-	everything = -2
+	nothing    = -1 // no entry changes with rows
+	everything = -2 // all entries may change
 )
 
 // join returns the change of a sum of two tensors.
@@ -32,29 +32,29 @@ func (c change) join(d change) change {
 	return change{c.input, c.axes | d.axes}
 }
 
-// layout finds the axis of every step that numbers rows.
+// layout finds, for every step, the axis that numbers rows.
 //
-// A tensor may have two such axes: the scores of an attention have queries and
-// keys. Then the rows are those of the axis that the outputs' rows need. In a
-// causal model the other axis changes nothing in earlier rows of an output, because
-// those entries are masked.
+// A tensor may have two such axes: the scores of an attention have one of queries and one of keys.
+// The rows are then those of the axis that the outputs' rows need. In a causal model a new index on
+// the other axis changes nothing in earlier rows of an output, because those entries are masked.
 type layout struct {
 	g       *model.Graph
-	axes    []int // of rows, by input; −1 for one that does not change
-	tensors []change
-	known   []bool
-	steps   []change
-	demand  []uint16 // axes of which one row is wanted, by tensor
-	live    []bool   // by tensor: an output needs it
-	rows    []int    // by step: the axis of rows; whole, or none
+	axes    []int    // by input: the axis of rows; −1 for an input that does not change
+	tensors []change // by tensor, if known
+	known   []bool   // by tensor: tensors has its change
+	steps   []change // by step: the change of its results
+	demand  []uint16 // by tensor: the set of axes along which one row is needed
+	live    []bool   // by tensor: an output depends on it
+	rows    []int    // by step: the axis of rows; or whole, or none
 }
 
 // Values of layout.rows.
 const (
-	none  = -1 // nothing changes, or nothing needs it
-	whole = -2 // all of it is computed again
+	none  = -1 // the step does not depend on rows, or no output depends on it
+	whole = -2 // the whole step is computed again for every row
 )
 
+// newLayout returns the layout of a circuit. axes has the axis of rows of each input, −1 for an input that does not change.
 func newLayout(g *model.Graph, axes []int) *layout {
 	n := len(g.Tensors)
 	l := &layout{
@@ -84,7 +84,7 @@ func newLayout(g *model.Graph, axes []int) *layout {
 	return l
 }
 
-// rowsOf returns the change of the result of a maximum step.
+// rowsOf returns the change of the result of a maximum step: that of its operand, without the last axis.
 func (l *layout) rowsOf(s *model.Step) change {
 	c := l.of(s.Den)
 	c.axes &= 1<<len(s.Shape) - 1
@@ -128,7 +128,7 @@ func (l *layout) acc(a *model.Acc, shape []int) change {
 	return c
 }
 
-// term returns the change of a summand.
+// term returns the change of a summand of a tensor or step of this shape.
 func (l *layout) term(t *model.Linear, shape []int) change {
 	in := l.g.Tensors[t.Src].Shape
 	c, picked := l.of(t.Src), change{input: nothing}
@@ -149,13 +149,13 @@ func (l *layout) term(t *model.Linear, shape []int) change {
 	switch {
 	case moved.axes != 0:
 		return moved.join(picked)
-	case picked.input >= 0: // rows that the other input names
+	case picked.input >= 0: // each row of the result reads the row of the source that the index input names
 		return picked
 	}
 	return change{input: everything}
 }
 
-// ids returns what changes with the public indexes that wire a group.
+// ids returns the change that public indexes which wire a group cause in the view's output, of this shape.
 func (l *layout) ids(g *model.Group, shape []int) change {
 	c := l.of(g.Ids)
 	if c.input < 0 {
@@ -175,6 +175,7 @@ func (l *layout) ids(g *model.Group, shape []int) change {
 	return out
 }
 
+// groups returns the groups of a view, which may be nil.
 func groups(v *model.View) []model.Group {
 	if v == nil {
 		return nil
@@ -194,7 +195,7 @@ func product(a change, labelsA []int, b change, labelsB []int, rank int) change 
 	return x.join(y)
 }
 
-// lost returns the change of a result without the changed axis: every entry may
+// lost returns c, or everything if c has an input and no axes left: the axis of the row has been summed over, so every entry may
 // change.
 func lost(c change) change {
 	if c.input >= 0 && c.axes == 0 {
@@ -203,6 +204,7 @@ func lost(c change) change {
 	return c
 }
 
+// labelled returns the change c of an operand in terms of the axes of the product's output: the labels of its axes.
 func labelled(c change, labels []int, rank int) change {
 	out := change{input: c.input}
 	for i, label := range labels {
@@ -278,6 +280,7 @@ func (l *layout) wantFactors(p *model.Product, axis int) {
 	l.want(p.B, slices.Index(p.LabelsB, axis))
 }
 
+// wantView records which rows of its source a summand needs for one row along an axis of a result of this shape.
 func (l *layout) wantView(t *model.Linear, shape []int, axis int) {
 	from := -1
 	if axis >= 0 {

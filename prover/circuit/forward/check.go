@@ -45,7 +45,8 @@ func (w *Witness) check(s *model.Step, acc []int64) error {
 	return nil
 }
 
-// checkLookup verifies a look-up against its accumulator: remainders, keys, and the values of the table at these.
+// checkLookup verifies a look-up against its accumulator: that remainders are the low bits, that the keys are in the table, and that
+// the results are the table's values at these keys.
 func (w *Witness) checkLookup(s *model.Step, acc []int64) error {
 	t := &w.graph.Tables[s.Table]
 	var column []int32
@@ -67,7 +68,7 @@ func (w *Witness) checkLookup(s *model.Step, acc []int64) error {
 	return nil
 }
 
-// at returns an entry of a tensor, 0 if there is none.
+// at returns entry j of a tensor, or 0 if id is None.
 func (w *Witness) at(id model.TensorID, j int) int64 {
 	if id == model.None {
 		return 0

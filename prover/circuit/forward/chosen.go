@@ -13,16 +13,16 @@ import (
 //
 //	coef · Σ by[…]·x[…]·w[…].
 //
-// Each entry of by that is not 0 is taken by itself: it fixes the indexes of its axes, and what is left is a product
-// of x and w. So nothing is computed for the others, such as experts that no token has chosen. Entries with the
-// same indexes in w, such as tokens that have chosen one expert, are multiplied together.
+// Each entry of by that is not 0 is taken by itself. It fixes the indexes of the axes of by, and what is left is a product
+// of x and w. So nothing is computed for entries that are 0, such as those of experts that no token has chosen. Entries with the
+// same indexes in w, such as those of all tokens that have chosen one expert, are multiplied together.
 type chosen struct {
 	by, x, w                   model.TensorID
-	labelsBy, labelsX, labelsW []int // of the step
+	labelsBy, labelsX, labelsW []int // labels of the step's product
 	coef                       int64
 }
 
-// newChosen returns the product as one of three, nil if it is one of two.
+// newChosen returns the product p of a step as a product of three tensors, or nil if it is one of two.
 func newChosen(g *model.Graph, p *model.Product) *chosen {
 	c := &chosen{coef: p.Coef}
 	z, labels := p.A, p.LabelsA
@@ -46,15 +46,15 @@ func newChosen(g *model.Graph, p *model.Product) *chosen {
 	return c
 }
 
-// pick is an entry of by that is not 0: where what it multiplies begins in x, in w and in the result.
+// pick is an entry of by that is not 0: its value, and the offsets in x, in w and in the result of the entries with its indexes.
 type pick struct {
 	times     int64
 	x, w, out int
 }
 
-// picks lists the entries of by that are not 0, those with the same place in w and factor beside each other.
+// picks lists the entries of by that are not 0. Those with the same offset in w and the same value are next to each other.
 func picks(by, x, w operand, out []int) []pick {
-	places := func(o operand) [][]int { // by axis of by, by index
+	places := func(o operand) [][]int { // by axis of by: the offsets in o of its indexes; nil for an axis that o does not have
 		o = o.laidOut()
 		list := make([][]int, len(by.labels))
 		for i, l := range by.labels {
@@ -94,7 +94,7 @@ func picks(by, x, w operand, out []int) []pick {
 	return list
 }
 
-// rest is x and w without the axes that picks fix, as a batch of products of matrices.
+// rest returns the contraction of x and w with index 0 on all axes of by. Adding the offsets of a pick gives the product for that entry.
 func rest(by, x, w operand, out []int) *contraction {
 	without := func(o operand) operand {
 		o = o.laidOut()
@@ -117,7 +117,7 @@ func (c *chosen) add(acc []int64, out []int, shape func(model.TensorID) []int, v
 	addPicks(acc, c.coef, picks(by, x, w, out), rest(by, x, w, out), x, w)
 }
 
-// addPicks adds what picks of x and w come to.
+// addPicks adds the products of x and w for all picks to acc, those that share a part of w together. r is the rest.
 func addPicks(acc []int64, coef int64, list []pick, r *contraction, x, w operand) {
 	wide := ints.All(x.v)
 	for len(list) > 0 {
@@ -137,7 +137,7 @@ func addPicks(acc []int64, coef int64, list []pick, r *contraction, x, w operand
 	}
 }
 
-// together adds picks with the same place in w, and the same factor.
+// together adds the products for picks with the same offset in w and the same value: the rows of one product of matrices.
 func together[T ints.Integer](acc []int64, coef int64, list []pick, r *contraction, x []int32, w []T) {
 	a, b := r.a, r.b
 	free, out := make([]int, 0, len(list)*len(a.free)), make([]int, 0, len(list)*len(a.free))
@@ -151,7 +151,7 @@ func together[T ints.Integer](acc []int64, coef int64, list []pick, r *contracti
 		matmul.Operand[T]{Data: w[list[0].w:], Batch: b.batch, Free: b.free, K: b.k, Out: b.out})
 }
 
-// addRow adds a row of the product to acc, whose shape is that of the row.
+// addRow adds row at of the product to acc, whose shape is that of a row.
 func (c *chosen) addRow(r *Rows, p *rowProduct, acc []int64, shape []int, at int) {
 	by, x, w := p.a.shaped(r, p.a.operand(r, at)), p.b.shaped(r, p.b.operand(r, at)), p.by.shaped(r, p.by.operand(r, at))
 	if by.axes != nil {
@@ -169,7 +169,8 @@ func (c *chosen) addRow(r *Rows, p *rowProduct, acc []int64, shape []int, at int
 	}
 }
 
-// isRows reports whether what a pick multiplies is a fixed matrix, row by row, in a larger one, and a vector.
+// isRows reports whether each pick multiplies a vector by adjacent rows of a fixed tensor w, seen as a matrix with rows of len(c.b.k)
+// entries.
 func (r *Rows) isRows(f *rowFactor, c *contraction, w operand) bool {
 	return w.axes == nil && w.v.Len()%len(c.b.k) == 0 && r.areRows(f, c, c.b, c.a)
 }

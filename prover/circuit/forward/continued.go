@@ -9,7 +9,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
-// SetOne is Set for a single input. It computes what changes with that input.
+// SetOne sets one row of a single input, and computes the steps whose rows are that input's.
 func (r *Rows) SetOne(ctx context.Context, input, at int, values []int32) error {
 	if err := r.put(input, at, values); err != nil {
 		return err
@@ -17,13 +17,11 @@ func (r *Rows) SetOne(ctx context.Context, input, at int, values []int32) error 
 	return r.compute(ctx, func(i int) bool { return r.steps[i].input == input })
 }
 
-// Witness returns the witness of a run of g on inputs, and reuses the rows that have been
-// computed. g must be causal, and an instance of the rows' template with the same or
-// smaller sizes. Every row of inputs must have been set, or known to NewRows. Witness
-// executes only those steps whose rows are not kept: steps that no output needs, and
-// steps in which two axes change, whose entries depend on rows that were not known yet.
-// It returns nil if the rows were computed in another way, or from other inputs. The rows
-// cannot be used afterwards.
+// Witness returns the witness of a run of g on inputs, and reuses the rows that have been computed. g must be causal, and an instance
+// of the rows' template with the same or smaller sizes. Witness executes only those steps whose rows are not kept: steps that no
+// output needs, and steps with two axes that depend on rows, since a row along one of them was computed before later rows of the other
+// were known. Witness returns nil, and no error, if the rows are not from NewRowsAfter, or if a row of inputs was neither set with the
+// same values nor known to it. The rows cannot be used afterwards.
 func (r *Rows) Witness(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
 	if !r.covers(g, inputs) {
 		return nil, nil
@@ -40,7 +38,7 @@ func (r *Rows) Witness(ctx context.Context, g *model.Graph, weights model.Weight
 	return w, nil
 }
 
-// covers reports whether all rows of the given inputs of g are the rows that were set.
+// covers reports whether all rows of the inputs of g are rows from which values were computed.
 func (r *Rows) covers(g *model.Graph, inputs [][]int32) bool {
 	if r.begun == nil || len(g.Steps) != len(r.g.Steps) || len(inputs) != len(r.inputs) {
 		return false
@@ -61,7 +59,7 @@ func (r *Rows) covers(g *model.Graph, inputs [][]int32) bool {
 	return true
 }
 
-// within reports whether a shape has as many axes as of, none of them longer.
+// within reports whether a shape has as many axes as another one, and none of them is longer.
 func within(shape, of []int) bool {
 	if len(shape) != len(of) {
 		return false
@@ -74,7 +72,7 @@ func within(shape, of []int) bool {
 	return true
 }
 
-// finish computes the rest of a witness that has only its inputs.
+// finish takes the values of a witness that has only its inputs from the rows, and executes the other steps.
 func (r *Rows) finish(ctx context.Context, w *Witness) error {
 	return w.complete(ctx, func(i int, s *model.Step) ([]int32, bool) {
 		if r.rows[i] < 0 || single(r.steps[i]) < 0 {
@@ -90,7 +88,7 @@ func (r *Rows) finish(ctx context.Context, w *Witness) error {
 	})
 }
 
-// count adds the keys of look-up steps to their counts, by which they are given.
+// count adds the keys of look-up steps to multiplicities. steps has the steps by multiplicity tensor.
 func (w *Witness) count(steps map[model.TensorID][]int) {
 	g := w.graph
 	var counts []model.TensorID

@@ -3,6 +3,6 @@
 // (docs/protocol.md, "Prover phases").
 //
 // All arithmetic is exact. Accumulators are summed in 64 bits and checked against
-// ±2^30, look-up keys against their table: a run that passes here is the same over
-// the integers as over the field. Results do not depend on the number of threads.
+// ±2^30, and look-up keys against their table. So a run without an error has the same
+// values over the integers and modulo p. Results do not depend on the number of threads.
 package forward

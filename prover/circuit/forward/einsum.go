@@ -9,21 +9,21 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// operand is a tensor of a product, with one label an axis (model.Product):
-// the entry at index (i_0, i_1, …) is v[axes[0][i_0] + axes[1][i_1] + …].
+// operand is a tensor in a product, with one label for each axis (model.Product).
+// Its entry at index (i_0, i_1, …) is v[axes[0][i_0] + axes[1][i_1] + …].
 type operand struct {
 	v      ints.Ints
-	axes   [][]int // nil for a dense one
+	axes   [][]int // nil if v has the entries densely, row-major
 	shape  []int
 	labels []int
 }
 
-// dense is the operand with all entries of a shape in v, row-major.
+// dense returns the operand of this shape whose entries are in v, row-major.
 func dense(v ints.Ints, shape, labels []int) operand {
 	return operand{v: v, shape: shape, labels: labels}
 }
 
-// laidOut returns the operand with its axes.
+// laidOut returns the operand with its axes set.
 func (o operand) laidOut() operand {
 	if o.axes == nil {
 		o.axes = denseAxes(o.shape)
@@ -31,6 +31,7 @@ func (o operand) laidOut() operand {
 	return o
 }
 
+// denseAxes returns the axes of an operand (operand.axes) whose entries are row-major.
 func denseAxes(shape []int) [][]int {
 	axes := make([][]int, len(shape))
 	for i, stride := len(shape)-1, 1; i >= 0; i-- {
@@ -48,24 +49,25 @@ func einsum(acc []int64, out []int, coef int64, a, b operand) {
 	newContraction(out, a, b).add(acc, coef, a.v, b.v)
 }
 
-// contraction is a product as a batch of matrix products: the offsets of the
-// entries of both operands and of the result. The labels are sorted by where they
-// occur. It does not depend on the values.
+// contraction is a product of tensors as a batch of products of matrices. It has the offsets of the entries of both operands and of the
+// result, and does not depend on the values. An index of the batch is one of the batch labels, a row of one of the labels that only A
+// and the result have, a column one of those that only B and the result have, and k one of the contracted labels.
 type contraction struct {
-	to   []int // by batch, in the result
+	to   []int // by index of the batch: the offset in the result
 	a, b side
 }
 
+// newContraction returns the contraction of a and b into a dense result of shape out.
 func newContraction(out []int, a, b operand) *contraction {
 	return contractionTo(resultOf(out), a.laidOut(), b.laidOut())
 }
 
-// resultOf is a dense result of a shape, as an operand with all labels.
+// resultOf returns a dense result of shape out as an operand without values, whose axes have the labels 0, 1, ….
 func resultOf(out []int) operand {
 	return dense(nil, out, model.Axes(len(out))).laidOut()
 }
 
-// contractionTo is newContraction for a result, and operands, whose entries lie as they say.
+// contractionTo returns the contraction of operands a and b into a result o, which need not be dense. All three have their axes set.
 func contractionTo(o, a, b operand) *contraction {
 	c := model.NewContraction(&model.Product{LabelsA: a.labels, LabelsB: b.labels}, a.shape, b.shape, o.shape)
 	// If the product repeats along output axes, it is computed as a batch of equal
@@ -85,8 +87,8 @@ func (c *contraction) add(acc []int64, coef int64, a, b ints.Ints) {
 	if _, wide := a.(ints.Int32s); !wide {
 		x, y, a, b = y, x, b, a
 	}
-	// At least one operand is usually computed and has 32 bits, so a is widened;
-	// products of two narrow tensors are rare.
+	// One operand is usually a result of steps, with 32-bit entries. That is a by now, so widening it costs nothing, except in
+	// products of two narrow tensors, which are rare.
 	wide := ints.All(a)
 	switch narrow := b.(type) {
 	case ints.Int8s:
@@ -98,14 +100,14 @@ func (c *contraction) add(acc []int64, coef int64, a, b ints.Ints) {
 	}
 }
 
-// side is one side of a batch of products of matrices, laid out as matmul.Operand
-// says.
+// side has the offsets of one side of a batch of products of matrices, as in matmul.Operand:
+// batch, free and k in the operand, and out in the result.
 type side struct{ batch, free, k, out []int }
 
-// multiply adds coef·Σ of products of x and y, the entries of a and b.
+// multiply adds coef times the products of the matrices to acc. x has the entries of a, and y those of b.
 func multiply[T ints.Integer](acc []int64, coef int64, to []int, x []int32, a side, y []T, b side) {
 	if len(a.free) == 1 && len(b.free) == 1 && len(a.k) == 1 { // element-wise
-		// The first entry that a view reads need not be the first of its data.
+		// free, k and out have one offset each. It need not be 0, as a view may read its data from a later entry on.
 		x, y, acc := x[a.free[0]+a.k[0]:], y[b.free[0]+b.k[0]:], acc[a.out[0]+b.out[0]:]
 		parallel.For(len(to), grain, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
@@ -122,6 +124,7 @@ func multiply[T ints.Integer](acc []int64, coef int64, to []int, x []int32, a si
 // axes is a list of labels and their dimensions.
 type axes struct{ labels, dims []int }
 
+// newAxes returns the axes of these labels.
 func newAxes(labels []model.Label) (x axes) {
 	for _, l := range labels {
 		x.labels = append(x.labels, l.ID)
@@ -130,8 +133,8 @@ func newAxes(labels []model.Label) (x axes) {
 	return x
 }
 
-// offsets gives where in the operand every index over the labels lies,
-// row-major. Labels that the operand lacks do not move it.
+// offsets returns the offset in the operand of every combination of indexes of the labels,
+// row-major. Labels that the operand does not have add nothing to an offset.
 func (x *axes) offsets(o operand) []int {
 	list := []int{0}
 	for i, l := range x.labels {

@@ -8,8 +8,8 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Restate returns the witness of a run of g, which hides inputs or outputs of the circuit that w is a run of, or
-// reveals something of them. w must not be used afterwards.
+// Restate returns the witness of a run of g on the same inputs as w. g is the circuit of w with another statement: it hides inputs or
+// outputs, or reveals the greatest entries of outputs. Its first steps are those of w's circuit. w must not be used afterwards.
 func Restate(ctx context.Context, m Machine, w *Witness, g *model.Graph) (*Witness, error) {
 	of := w.graph
 	var inputs, hidden [][]int32
@@ -38,7 +38,8 @@ func Restate(ctx context.Context, m Machine, w *Witness, g *model.Graph) (*Witne
 	return extend(ctx, m, w, g, append(g.Widen(inputs, outputs, true), hidden...))
 }
 
-// committed returns the values of inputs that were committed to in coarser units than the circuit's.
+// committed returns the values of those committed inputs whose commitment is in units 2^k times as large as the circuit's, with k above
+// 0. It is an error if a value is not a multiple of 2^k.
 func committed(g, of *model.Graph, w *Witness) (list [][]int32, err error) {
 	for _, c := range g.Instance.Committed {
 		id := of.Inputs[c.Input]
@@ -57,9 +58,9 @@ func committed(g, of *model.Graph, w *Witness) (list [][]int32, err error) {
 	return list, nil
 }
 
-// extend returns the witness of a run of g, whose first steps and inputs are those of the circuit that w is a
-// run of. inputs are all of g's, hidden ones last. w must not be used afterwards. Where a machine has run w it runs g from the
-// beginning, which is quicker than to fetch what it has; otherwise only the steps that g has more are executed.
+// extend returns the witness of a run of g, whose first steps and inputs are those of the circuit that w is a run of. inputs are
+// all inputs of g, hidden ones last. w must not be used afterwards. Only the additional steps of g are executed, except if w is
+// from a machine: then the machine runs g from the beginning, which is faster than copying the values from it.
 func extend(ctx context.Context, m Machine, w *Witness, g *model.Graph, inputs [][]int32) (*Witness, error) {
 	if w.kept != nil {
 		weights := w.Weights
@@ -77,7 +78,7 @@ func extend(ctx context.Context, m Machine, w *Witness, g *model.Graph, inputs [
 	return out, nil
 }
 
-// extend takes the results of the steps that of is a run of, and executes the others.
+// extend takes the results of the steps of of's circuit from of, and executes the other steps.
 func (w *Witness) extend(ctx context.Context, of *Witness) error {
 	return w.complete(ctx, func(i int, s *model.Step) ([]int32, bool) {
 		if i >= len(of.graph.Steps) {

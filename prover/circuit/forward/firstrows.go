@@ -6,22 +6,24 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// FirstRows are the first rows of a run of a causal circuit, of those tensors alone that later rows read, such as the keys and values of an
-// attention. They do not change.
+// FirstRows has the first rows of a run of a causal circuit, but only of those tensors that later rows read, such as the keys and values of
+// an attention. They do not change.
 type FirstRows struct {
-	rows    int
+	rows    int // how many
 	tensors []firstRowsOf
 }
 
+// firstRowsOf has the first rows, along an axis, of one tensor.
 type firstRowsOf struct {
 	id     model.TensorID
 	axis   int
-	shape  []int // with as many rows
+	shape  []int // the shape of values: that of the tensor, but with FirstRows.rows indexes on the axis
 	values []int32
 }
 
-// Keep returns the first rows, which must have been set or known, of what the caches of a RowCircuit of an instance of the
-// template are of, as far as they are rows of an input.
+// Keep returns the first rows of the tensors that the caches of a RowCircuit are for, as far as these tensors are computed from rows of the
+// given input. rows is the number of first rows, all of which must have been set or known. The RowCircuit may be of another instance of the
+// template.
 func (r *Rows) Keep(caches []RowCache, input, rows int) *FirstRows {
 	k := &FirstRows{rows: rows}
 	for _, c := range caches {
@@ -36,8 +38,8 @@ func (r *Rows) Keep(caches []RowCache, input, rows int) *FirstRows {
 	return k
 }
 
-// NewFirstRows returns so many rows of what caches are of, which are known in parts: those of every cache, in order, the rows of one behind
-// those of the one before. g is an instance of any size.
+// NewFirstRows returns the first rows of the tensors that caches are for, from parts: parts[i] has the rows of the tensor of cache i as
+// several tensors, one behind the other along the axis of rows. g is an instance of the template, of any size.
 func NewFirstRows(g *model.Graph, caches []RowCache, rows int, parts [][][]int32) *FirstRows {
 	k := &FirstRows{rows: rows}
 	for i, c := range caches {
@@ -57,8 +59,9 @@ func NewFirstRows(g *model.Graph, caches []RowCache, rows int, parts [][][]int32
 	return k
 }
 
-// NewRowsFrom is NewRowsAfter where the first n rows are kept of another run that had the same there, and nothing is computed of later
-// ones. It returns nil if some step has to be computed as a whole for every row. Witness returns nil for such rows.
+// NewRowsFrom is NewRowsAfter with the first n rows taken from k, which another run with the same inputs in these rows has kept. It returns
+// nil if k has fewer rows, or if some step has to be computed as a whole for every row. Rows.Witness returns nil for the result, as only
+// some tensors have their first rows.
 func NewRowsFrom(k *FirstRows, n int, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
 	r, err := beginRows(g, weights, inputs, axes)
 	if err != nil {
@@ -67,7 +70,7 @@ func NewRowsFrom(k *FirstRows, n int, g *model.Graph, weights model.Weights, inp
 	if whole, _ := r.Whole(); whole > 0 || n > k.rows {
 		return nil, nil
 	}
-	room := make([]int32, entries(g)) // of which the system has only the pages that are written to
+	room := make([]int32, entries(g)) // the system provides only those pages that are written to
 	if err := r.eachOfRows(func(_ int, s *model.Step) {
 		for _, id := range s.Results() {
 			size := model.Size(g.Tensors[id].Shape)

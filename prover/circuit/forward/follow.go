@@ -6,9 +6,9 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// follow returns, for every output axis of a view, the source axis that always has
-// the same index, or −1 if there is none, as for an axis that the view repeats,
-// shifts, sums or picks from.
+// follow returns, for every output axis of a view, the source axis that is always read at
+// the same index, or −1 if there is none, as for an axis along which the view repeats,
+// shifts, sums or picks by a list.
 func follow(v *model.View, in, out []int) []int {
 	if v == nil {
 		return model.Axes(len(out))
@@ -22,7 +22,7 @@ func follow(v *model.View, in, out []int) []int {
 				continue
 			}
 			for j, a := range g.Out {
-				if g.Strides[j] == 1 && alone(g, j, out) { // what is beyond the source does not change
+				if g.Strides[j] == 1 && alone(g, j, out) { // the output may be longer than the source; the rest is constant
 					to[a] = g.In[0]
 				}
 			}
@@ -46,9 +46,9 @@ func alone(g *model.Group, j int, out []int) bool {
 	return true
 }
 
-// same returns the axis among others that has the length of axis a, and before which
-// the lengths have the same product as before a; −1 if there is none. axes and
-// others are two ways to divide one row-major index.
+// same returns the axis among others that has the same index as axis a, −1 if there is none. axes and
+// others are two ways to divide one row-major index. An axis of others has the index of a if it
+// is as long as a and the product of the lengths before it is that before a.
 func same(axes, shape []int, a int, others, otherShape []int) int {
 	before := 1
 	for _, x := range axes {
@@ -70,14 +70,14 @@ func same(axes, shape []int, a int, others, otherShape []int) int {
 // cut is a view restricted to one index of an output axis.
 type cut struct {
 	view *model.View
-	// The view reads only this index of this source axis; −1 if it may read all of
-	// the source.
+	// axis is the source axis of which the view reads only one index, and index is that index. axis is −1 if the view may read all
+	// of the source.
 	axis, index int
 }
 
-// cutAt restricts a view to one index of an output axis, which then has length 1. If
-// the view reads only one index of a source axis, that axis has length 1 too. ok is
-// false for views that can only be computed as a whole.
+// cutAt restricts a view to index at of output axis a, which then has length 1. If the restricted view reads only one index
+// of a source axis, it is a view of a source in which that axis has length 1. ok is false for views that can only be
+// computed as a whole.
 func cutAt(v *model.View, in, out []int, a, at int) (c cut, ok bool) {
 	if v == nil {
 		return cut{nil, a, at}, true
@@ -97,7 +97,7 @@ func cutAt(v *model.View, in, out []int, a, at int) (c cut, ok bool) {
 	return c, false
 }
 
-// cutGroup restricts a group at its output axis j.
+// cutGroup restricts a group to index at of its j-th output axis.
 func cutGroup(g *model.Group, j int, in, out []int, at int) (c cut, ok bool) {
 	c.axis = -1
 	switch g.Map {

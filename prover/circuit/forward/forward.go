@@ -26,19 +26,19 @@ type Witness struct {
 	// return it.
 	Keys [][]int32
 
-	graph *model.Graph
-	arena *arena.Arena // of Values and Keys that the run has made; nil: the collector's
-	kept  *kept        // nil: all is here
+	graph *model.Graph // with the indexes of public inputs filled in (model.Graph.WithIds)
+	arena *arena.Arena // the memory of Values and Keys that the run has made; nil: garbage-collected memory
+	kept  *kept        // the values that a machine keeps; nil if all are in Values and Keys
 }
 
-// grain is the number of entries that are worth a goroutine in element-wise
+// grain is the number of entries that one goroutine handles in element-wise
 // loops.
 const grain = 1 << 13
 
-// Run executes the steps of g in order on the given inputs (one dense,
-// row-major slice for each of g.Inputs and then g.Unmade(), entries within the tensor's range) and
-// returns all input and witness tensors, multiplicities included, beside the
-// weights. Weights and inputs are kept, not copied.
+// Run executes the steps of g in order and returns the witness: all input and witness tensors, multiplicities
+// included, and the weights. inputs has one dense, row-major slice for each of g.Inputs and then for each of
+// g.Unmade(), with entries within the tensor's range. The witness keeps weights and inputs without copying
+// them.
 //
 // g must be valid. An accumulator that leaves ±2^30, a key outside of its
 // table or a divisor that is not positive is an error that names the step.
@@ -57,6 +57,7 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 	return w, err
 }
 
+// run is RunOn with memory from an arena, or from the garbage collector if that is nil.
 func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
 	w, err := begin(g, weights, inputs, a)
 	if err != nil {
@@ -74,7 +75,7 @@ func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, 
 	return w, nil
 }
 
-// all executes all steps. Without an arena the results share one block of memory.
+// all executes all steps but those that skip names. Without an arena all results share one block of memory.
 func (e *executor) all(ctx context.Context) error {
 	if e.arena == nil && e.live == nil && e.into == nil {
 		e.room = make([]int32, entries(e.graph))
@@ -96,7 +97,7 @@ func (e *executor) all(ctx context.Context) error {
 	return nil
 }
 
-// prepare is begin with all multiplicities set to 0.
+// prepare is begin, and sets all multiplicities to 0.
 func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
 	w, err := begin(g, weights, inputs, a)
 	if err != nil {
@@ -113,7 +114,7 @@ func (w *Witness) zeroCounts() {
 	}
 }
 
-// begin checks weights and inputs and returns a witness that has only these.
+// begin checks weights and inputs and returns a witness in which no step has been executed.
 func begin(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
@@ -135,6 +136,7 @@ func begin(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Are
 	return w, nil
 }
 
+// checkInput checks the number of a tensor's entries, and that each is in the tensor's range.
 func checkInput(t *model.Tensor, v []int32) error {
 	if len(v) != model.Size(t.Shape) {
 		return fmt.Errorf("input %q has %d entries, want %d", t.Name, len(v), model.Size(t.Shape))
@@ -155,7 +157,7 @@ func (w *Witness) Tensor(id model.TensorID) []int32 { return ints.All(w.eval(id,
 // Fixed returns the values of a fixed tensor, or of one by formula.
 func (w *Witness) Fixed(id model.TensorID) ints.Ints { return w.Weights[id] }
 
-// eval returns the values of any tensor in the width that they have. known has virtual
+// eval returns the values of any tensor, in the integer type in which they are stored or computed. known has virtual
 // tensors that have been computed before.
 func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) ints.Ints {
 	if w.Values[id] != nil {
@@ -195,7 +197,7 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) in
 	return ints.Int32s(dst)
 }
 
-// narrowed copies an accumulator, whose numbers fit in 32 bits, to dst.
+// narrowed copies an accumulator, whose entries must fit in 32 bits, to dst.
 func narrowed(dst []int32, acc []int64) {
 	parallel.For(len(acc), grain, func(lo, hi int) {
 		for i, x := range acc[lo:hi] {
@@ -204,8 +206,8 @@ func narrowed(dst []int32, acc []int64) {
 	})
 }
 
-// moved returns the only summand of a virtual tensor that just moves entries of
-// another tensor, or fills in a constant; nil for any other tensor.
+// moved returns the only summand of a virtual tensor whose entries are each an entry of
+// another tensor or the fill value. It returns nil for any other tensor.
 func moved(t *model.Tensor) *model.Linear {
 	if len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() {
 		return &t.Def[0]
@@ -217,14 +219,15 @@ func moved(t *model.Tensor) *model.Linear {
 // that a later step reads again.
 type executor struct {
 	*Witness
-	room    []int32 // for values and keys, where there is no arena
-	lastUse map[model.TensorID]int
-	cache   map[model.TensorID]ints.Ints
-	columns map[model.TensorID][]int32 // of tables, widened
-	acc     []int64                    // room for a step's accumulator
-	live    *liveness                  // of a run of which only a part is kept; else nil
-	skip    func(step int) bool        // says which steps are not executed; nil: none
-	// into, if not nil, says where values of a tensor go or, if step is not −1, the keys of a step; nil: to memory of their own.
+	room    []int32                      // memory for values and keys, if there is no arena
+	lastUse map[model.TensorID]int       // by virtual tensor: the last step that reads it
+	cache   map[model.TensorID]ints.Ints // virtual tensors that have been computed
+	columns map[model.TensorID][]int32   // value columns of tables, as 32-bit integers
+	acc     []int64                      // memory for a step's accumulator
+	live    *liveness                    // if only a part of the values is kept (RunPart); otherwise nil
+	skip    func(step int) bool          // says which steps are not executed; nil: none
+	// into, if not nil, returns the memory that the values of tensor id are written to or, if step is not −1, the keys of that step. If it
+	// returns nil they get new memory.
 	into func(id model.TensorID, step int) []int32
 }
 
@@ -234,9 +237,9 @@ func newExecutor(w *Witness) *executor {
 	}
 }
 
-// lastUses returns the last step that reads each virtual tensor, directly or as a
-// source of another virtual tensor. A virtual tensor is computed at the first step
-// that reads it.
+// lastUses returns the last step that needs each virtual tensor: to read it, or to compute another virtual tensor
+// from it. A virtual tensor is computed at the first step that reads it, so the sources of a tensor are needed at
+// that first step only.
 func lastUses(g *model.Graph) map[model.TensorID]int {
 	last := map[model.TensorID]int{}
 	var reads func(id model.TensorID, i int)
@@ -261,8 +264,8 @@ func lastUses(g *model.Graph) map[model.TensorID]int {
 	return last
 }
 
-// operand returns a tensor's values for step i, remembering virtual ones that
-// a later step needs.
+// operand returns a tensor's values. It caches those of a virtual tensor; execute removes them
+// once no later step needs them.
 func (e *executor) operand(id model.TensorID) ints.Ints {
 	v := e.eval(id, e.cache)
 	if e.graph.Tensors[id].Kind == model.Virtual {
@@ -271,7 +274,7 @@ func (e *executor) operand(id model.TensorID) ints.Ints {
 	return v
 }
 
-// execute executes step i, and forgets virtual tensors that no later step reads.
+// execute executes step i, and removes virtual tensors from the cache that no later step reads.
 func (e *executor) execute(i int) error {
 	if err := e.step(i); err != nil {
 		return fmt.Errorf("step %d (%s): %w", i, e.graph.Steps[i].Name, err)
@@ -280,10 +283,11 @@ func (e *executor) execute(i int) error {
 	return nil
 }
 
-// complete executes the steps of which take does not set the results. Of look-up steps of which it does, take returns the keys.
+// complete goes through the steps in order and calls take for each. If take returns taken, it has set the step's results, and for a look-up
+// step it has returned the keys. complete executes all other steps. At the end it counts the keys that take has returned.
 func (w *Witness) complete(ctx context.Context, take func(i int, s *model.Step) (keys []int32, taken bool)) error {
 	e := newExecutor(w)
-	taken := map[model.TensorID][]int{} // look-up steps by their counts
+	taken := map[model.TensorID][]int{} // by multiplicity tensor: the look-up steps that take has handled
 	for i := range w.graph.Steps {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -309,7 +313,7 @@ func (w *Witness) complete(ctx context.Context, take func(i int, s *model.Step) 
 func (e *executor) step(i int) error {
 	s := &e.graph.Steps[i]
 	if s.Kind == model.StepZero {
-		// A zero step computes nothing. The graph's issuer vouches that it holds.
+		// A zero step computes nothing. That it holds is not checked here but by Check, and by a proof.
 		return nil
 	}
 	if s.Kind == model.StepMax {
@@ -333,7 +337,7 @@ func (e *executor) step(i int) error {
 	}
 }
 
-// make returns n uninitialised entries for values or keys.
+// make returns memory for n values or keys, not set to zero.
 func (e *executor) make(n int) []int32 {
 	if n > len(e.room) {
 		return arena.Make[int32](e.arena, n)
@@ -343,10 +347,10 @@ func (e *executor) make(n int) []int32 {
 	return v
 }
 
-// valuesOf returns room for n values of a tensor.
+// valuesOf returns memory for n values of a tensor.
 func (e *executor) valuesOf(id model.TensorID, n int) []int32 { return e.roomFor(id, -1, n) }
 
-// roomFor returns room for n values of a tensor, or keys of a step.
+// roomFor returns memory for n values of a tensor or, if step is not −1, for n keys of that step.
 func (e *executor) roomFor(id model.TensorID, step, n int) []int32 {
 	if e.into != nil {
 		if v := e.into(id, step); v != nil {
@@ -387,7 +391,7 @@ func (e *executor) maximum(s *model.Step) {
 	e.Values[s.Out] = out
 }
 
-// greatest sets out to the greatest entries of the rows of x, as many as out has.
+// greatest sets out[j] to the greatest entry of row j of x, which has len(out) rows.
 func greatest(out, x []int32) {
 	row := len(x) / len(out)
 	parallel.For(len(out), max(1, grain/row), func(from, to int) {
@@ -405,8 +409,8 @@ func (w *Witness) StepKeys(step int) []int32 {
 	return w.Keys[step]
 }
 
-// lookup computes keys, Out and Lo of the lookup step i and counts the rows it
-// uses.
+// lookup computes the keys, Out and Lo of the lookup step i, and counts its keys in the
+// multiplicities.
 func (e *executor) lookup(i int, acc []int64) error {
 	s := &e.graph.Steps[i]
 	t := &e.graph.Tables[s.Table]
@@ -418,7 +422,7 @@ func (e *executor) lookup(i int, acc []int64) error {
 		return nil
 	}
 	counts := e.Values[e.mult(s)]
-	if counts == nil { // nobody wants them
+	if counts == nil { // a run that does not count (NewRowsAfter)
 		return nil
 	}
 	// Counting in parallel would take a copy of the counts for each goroutine. It is a
@@ -430,8 +434,8 @@ func (e *executor) lookup(i int, acc []int64) error {
 	return nil
 }
 
-// results makes the tensors that the lookup step i fills. Out and Lo may be nil, and
-// so may all tensors of a run that keeps only a part of them.
+// results returns memory for the keys, Out and Lo of the lookup step i, and puts it into the witness. out and lo are nil if the step does
+// not have the tensor. In a run that keeps only a part of the values (live), keys are nil, and so are results that nothing reads.
 func (e *executor) results(i int) (keys, out, lo []int32) {
 	s := &e.graph.Steps[i]
 	n := model.Size(s.Shape)
@@ -449,7 +453,7 @@ func (e *executor) results(i int) (keys, out, lo []int32) {
 	return keys, result(s.Out), result(s.Lo)
 }
 
-// column returns the committed column of a table, nil if it has none.
+// column returns the committed value column of a table, nil if it has none.
 func (e *executor) column(t *model.Table) []int32 {
 	if t.Kind != model.TableFunc {
 		return nil

@@ -12,10 +12,10 @@ import (
 // A Machine runs circuits faster than this package, and keeps what they compute.
 type Machine interface {
 	// Run executes all steps of g on inputs that are within their ranges. It returns nil if
-	// it does not accept the circuit, or if a number leaves its range; then this package
-	// runs the circuit, and reports the error. The caller must not change g, weights or
-	// inputs. A machine may recognise a weight tensor by the address of its list: a tensor
-	// with other values must have another list.
+	// it does not accept the circuit, or if a number leaves its range. This package then
+	// runs the circuit itself, and reports the error. The caller must not change g, weights or
+	// inputs. A machine may recognise a weight tensor by the address of its list, so a tensor
+	// with other values must be in another list.
 	Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (Kept, error)
 }
 
@@ -27,7 +27,7 @@ type Kept interface {
 	Keys(step int) ([]int32, error)
 	// Count returns, for each question, how many keys of a step are in a range.
 	Count(questions []KeyRange) ([]int, error)
-	// Close gives the memory back.
+	// Close frees the memory of the values, which cannot be asked for afterwards.
 	Close()
 }
 
@@ -37,20 +37,21 @@ type KeyRange struct {
 	Min, Max int64
 }
 
-// kept has the values of a witness that are in a machine's memory, and those that have been
-// copied to the host. If the machine has lost a value, the circuit is run again on the
-// host. Many goroutines ask for many small tensors: those that are here are found without a lock.
+// kept gives access to the values of a witness that are in a machine's memory, and has copies of those that have been asked
+// for. If the machine fails to return a value, the circuit is run again on the host. Many goroutines ask for many small
+// tensors, so copies are found without a lock.
 type kept struct {
 	on     Kept
-	own    func() *Witness // runs the circuit on the host, at the first call
+	own    func() *Witness // runs the circuit on the host when it is called first
 	values copies[model.TensorID]
 	keys   copies[int]
-	failed atomic.Pointer[error] // of the machine, the first
+	failed atomic.Pointer[error] // the machine's first error
 }
 
-// copies are lists that a machine has been asked for, each of them once.
+// copies are lists that have been copied from a machine, each only once. The value of m for a key is a function that returns the list.
 type copies[K comparable] struct{ m sync.Map }
 
+// get returns the list for a key. The first call for the key gets it from the machine, and calls at the same time wait for that.
 func (c *copies[K]) get(key K, from func(K) ([]int32, error)) ([]int32, error) {
 	v, ok := c.m.Load(key)
 	if !ok {
@@ -59,7 +60,7 @@ func (c *copies[K]) get(key K, from func(K) ([]int32, error)) ([]int32, error) {
 	return v.(func() ([]int32, error))()
 }
 
-// host returns the witness of a run on the host, which stands for the machine's after it failed.
+// host returns the witness of a run on the host, from which values are taken after the machine has failed with err.
 func (k *kept) host(err error) *Witness {
 	k.failed.CompareAndSwap(nil, &err)
 	return k.own()
@@ -75,6 +76,7 @@ func (k *kept) tensor(id model.TensorID) []int32 {
 	return v
 }
 
+// stepKeys returns the keys of a look-up step.
 func (k *kept) stepKeys(step int) []int32 {
 	v, err := k.keys.get(step, k.on.Keys)
 	if err != nil {
@@ -83,7 +85,7 @@ func (k *kept) stepKeys(step int) []int32 {
 	return v
 }
 
-// count returns the machine's answers to questions about keys; false if the machine fails.
+// count returns the machine's answers to questions about keys. ok is false if the machine fails.
 func (k *kept) count(questions []KeyRange) ([]int, bool) {
 	n, err := k.on.Count(questions)
 	if err != nil {
@@ -121,7 +123,7 @@ func (w *Witness) Close() {
 	w.arena.Close()
 }
 
-// Count returns, for each question, how many keys of a look-up step are in a range.
+// Count returns, for each question, how many keys of its look-up step are in its range.
 func (w *Witness) Count(questions []KeyRange) []int {
 	if w.kept != nil && len(questions) > 0 {
 		if n, ok := w.kept.count(questions); ok {

@@ -22,14 +22,16 @@ func RunPart(ctx context.Context, g *model.Graph, weights model.Weights, inputs 
 	return w, e.all(ctx)
 }
 
-// liveness has the last step that needs the values of each tensor.
+// liveness says how long the values of tensors are needed.
 type liveness struct {
-	last []int              // step that reads it, as a part of virtual ones as well; −1: none; forever
-	ends [][]model.TensorID // those that a step is the last to read, or has made for nobody, by step
+	last []int              // by tensor: the last step that reads it, directly or through virtual tensors; −1 for none, or forever
+	ends [][]model.TensorID // by step: the results that need not be kept after it
 }
 
+// forever is liveness.last of tensors that must be kept.
 const forever = math.MaxInt
 
+// newLiveness finds the liveness of tensors if outputs and wanted tensors are kept.
 func newLiveness(g *model.Graph, wanted []model.TensorID) *liveness {
 	l := &liveness{make([]int, len(g.Tensors)), make([][]model.TensorID, len(g.Steps))}
 	for id := range l.last {

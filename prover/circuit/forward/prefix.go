@@ -9,12 +9,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// NewRowsAfter is NewRows for a causal circuit whose first rows are known. first is the instance
-// of the same template for these rows alone, and known has its inputs. Only these rows are
-// computed; later rows are zero until they are set. inputs are those of g; later rows may have
-// any values in range. late is the number of an input of which only the first row is computed now, −1 for none: the positions of
-// logits, say, which a text needs one after the other. If some step has to be computed as a whole for every row, everything is
-// computed.
+// NewRowsAfter is NewRows for a causal circuit whose first rows are known. first is the circuit of the same template for
+// these rows alone, and known has its inputs. Only these rows are computed; later rows are zero until they are set. inputs
+// are the inputs of g, whose later rows may have any values in range. late is the number of an input of which only row 0
+// is computed now, such as the positions of logits, which a text needs one after the other; −1 for none. If some step
+// has to be computed as a whole for every row, NewRowsAfter does what NewRows does.
 func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int, late int) (*Rows, error) {
 	r, err := beginRows(g, weights, inputs, axes)
 	if err != nil {
@@ -55,7 +54,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	return r, nil
 }
 
-// allocate makes room for what steps compute of every row, in one piece.
+// allocate allocates the results and keys of all steps that have rows, in one piece of memory.
 func (r *Rows) allocate() {
 	g := r.graph
 	room := make([]int32, entries(g))
@@ -68,7 +67,7 @@ func (r *Rows) allocate() {
 	r.held = make([]bool, len(g.Steps))
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		if s.Kind == model.StepZero || r.steps[i].input == nothing { // the latter are the same for all rows that there may be
+		if s.Kind == model.StepZero || r.steps[i].input == nothing { // the results of the latter do not depend on rows; eachOfRows computes them
 			continue
 		}
 		for _, id := range s.Results() {
@@ -82,7 +81,8 @@ func (r *Rows) allocate() {
 	}
 }
 
-// markBegun marks the rows of inputs that are those of the run of the first rows.
+// markBegun sets begun for the rows of inputs that are the same in the run of the first rows, from which values were taken. Of input late
+// no row was computed.
 func (r *Rows) markBegun(first *model.Graph, known [][]int32, late int) {
 	g := r.graph
 	r.begun = make([][]bool, len(r.inputs))
@@ -102,8 +102,8 @@ func (r *Rows) markBegun(first *model.Graph, known [][]int32, late int) {
 	}
 }
 
-// growFrom copies what a run of the first rows has computed elsewhere to its places, and computes what is
-// the same for all rows.
+// growFrom copies the results and keys of the run of the first rows to their places, if that run has not written them there already
+// (begins). It also computes the steps that are the same for all rows.
 func (r *Rows) growFrom(begun *Witness) error {
 	g, first := r.graph, begun.graph
 	var list []growing
@@ -128,7 +128,7 @@ func (r *Rows) growFrom(begun *Witness) error {
 	return err
 }
 
-// beginRows returns Rows on copies of inputs, of which nothing is computed yet.
+// beginRows returns Rows on copies of inputs, for which no step has been computed yet.
 func beginRows(g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
 	own := cloned(inputs)
 	w, err := begin(g, weights, own, nil)
@@ -146,7 +146,7 @@ func cloned(inputs [][]int32) [][]int32 {
 	return own
 }
 
-// eachOfRows runs the steps that are the same for all rows, and calls f with every other one that computes something.
+// eachOfRows executes the steps that do not depend on rows, and calls f for every other step that has results.
 func (r *Rows) eachOfRows(f func(i int, s *model.Step)) error {
 	for i := range r.graph.Steps {
 		s := &r.graph.Steps[i]
@@ -163,7 +163,7 @@ func (r *Rows) eachOfRows(f func(i int, s *model.Step)) error {
 	return nil
 }
 
-// newRows returns Rows on a witness; own are its inputs, which may be overwritten.
+// newRows returns Rows on a witness. own are the witness's inputs, which Set overwrites.
 func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	return &Rows{
 		executor: newExecutor(w),
@@ -173,7 +173,7 @@ func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	}
 }
 
-// entries returns the number of values and keys that the steps of a run compute.
+// entries returns the number of values and keys that the steps of a run compute, but for keys that are a tensor's values (heldKeys).
 func entries(g *model.Graph) int {
 	n := 0
 	for i := range g.Steps {
@@ -187,15 +187,15 @@ func entries(g *model.Graph) int {
 	return n
 }
 
-// growing is a tensor of a larger shape that has the entries of v at their indexes, and zeros
-// elsewhere.
+// growing copies a tensor v of shape from into a larger one, out, of shape to: each entry to the same indexes (fill). Other entries of out
+// are left as they are.
 type growing struct {
 	out, v   []int32
 	from, to []int
 }
 
-// begins reports whether the entries of a shape are the first ones of a larger shape: the two differ in the first axis alone, of those
-// that have more than one entry.
+// begins reports whether the entries of a tensor of the small shape are, in memory, the first entries of the large one: the shapes differ
+// only in the first axis of the large one that is longer than 1.
 func begins(small, large []int) bool {
 	for a, d := range large {
 		if d != 1 {
@@ -216,9 +216,9 @@ func (g *growing) fill() {
 	between(g.to, g.from, func(dst, src, n int) { copy(g.out[dst:dst+n], g.v[src:]) })
 }
 
-// between calls f for the entries whose indexes exist in both of two tensors with the same
-// number of axes, the second one being the smaller. Each call is for n adjacent entries, which
-// begin at large in the one and at small in the other.
+// between goes through the entries whose indexes exist in both of two tensors with the same number of axes, of
+// which the second is not larger on any axis. Each call of f is for n adjacent entries, which begin at offset
+// large in the larger tensor and at offset small in the smaller one.
 func between(largeShape, smallShape []int, f func(large, small, n int)) {
 	if len(smallShape) == 0 {
 		f(0, 0, 1)

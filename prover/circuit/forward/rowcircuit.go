@@ -9,37 +9,39 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// RowCircuit is a circuit that computes one row of another one, as Rows does, whichever row it is: so a machine can prepare it once and
-// run it for every token of a text. Its steps are those of the other circuit, on one row. What depends on the row's index, such as
-// the rotation of a position, is picked by the index, which is an input. Of tensors of which steps read all rows, such as the keys
-// of an attention, it has caches: inputs that stay from run to run, in which each run puts its row.
+// RowCircuit is a circuit that computes one row of another circuit, the original, as Rows does. It is the same for all rows, so a machine
+// can prepare it once and run it for every token of a text. Its steps are those of the original on one row. Values that depend on the
+// row's index, such as the rotation for a position, are read by the index, which is an input. If steps read all rows of a tensor, such as
+// the keys of an attention, there is a cache for that tensor: an input whose values stay from run to run, and into which each run writes
+// its row.
 type RowCircuit struct {
-	// Graph has the inputs that Rows lists, then those of the other circuit that do not change, then the caches. Its outputs are rows of
-	// the other's.
+	// Graph has the inputs that Rows lists, then the original's inputs that do not change, then the caches. Its outputs are one row of
+	// each output of the original.
 	Graph   *model.Graph
 	Weights model.Weights
 	Rows    []RowInput
 	Caches  []RowCache
-	// Kept are the other circuit's inputs that do not change, by their numbers.
+	// Kept has the places, among the original's inputs, of those that do not change.
 	Kept []int
 }
 
-// RowInput is an input that every run gives: the new row of an input of the other circuit, or the row's index.
+// RowInput is an input that gets new values in every run: the new row of an input of the original or, with Index, the index of that row.
 type RowInput struct {
-	Input int // of the other circuit, by number
+	Input int // the place among the original's inputs
 	Index bool
 }
 
-// RowCache is a tensor with all rows. After a step, or before the first one for −1, the tensor Row is put in Whole at the index At on an
-// axis.
+// RowCache is a tensor with all rows. After step Step, or before the first step if that is −1, a run writes the tensor Row into Whole,
+// at the index that the tensor At has, along Axis.
 type RowCache struct {
 	Whole, Row, At model.TensorID
-	Of             model.TensorID // in the other circuit
+	Of             model.TensorID // the tensor of the original that Whole stands for
 	Axis           int
 	Step           int
 }
 
-// Values returns what a run gives for the inputs in Rows, where values has the new row of every input at its index at.
+// Values returns the values of the inputs in Rows for a run. at[i] is the index of the new row of input i of the original, and values[i]
+// has the row's entries.
 func (c *RowCircuit) Values(at []int, values [][]int32) [][]int32 {
 	out := make([][]int32, len(c.Rows))
 	for i, r := range c.Rows {
@@ -52,8 +54,9 @@ func (c *RowCircuit) Values(at []int, values [][]int32) [][]int32 {
 	return out
 }
 
-// NewRowCircuit makes the circuit for a row of g, of which axes has the axis of each input as for NewRows. It is an error that names a
-// step if what a row reads depends on the row's index in a way that indexes as inputs do not describe.
+// NewRowCircuit returns the circuit for a row of g. axes has the axis of the rows of each input, as for NewRows. It is an error, which
+// names a step, if there is no such circuit: for example if the entries that a row reads depend on the row's index in another way than
+// that an index input picks them.
 func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (c *RowCircuit, err error) {
 	b := &rowBuilder{
 		layout: newLayout(g, axes), c: &RowCircuit{Weights: slices.Clone(g.WithFormulas(weights))},
@@ -78,7 +81,7 @@ func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (c *RowCir
 			}
 		}
 	}
-	at := "" // what is being made
+	at := "" // the step or output that is being made, for the error
 	defer func() {
 		if err != nil {
 			c, err = nil, fmt.Errorf("%s: %w", at, err)
@@ -110,20 +113,20 @@ func NewRowCircuit(g *model.Graph, weights model.Weights, axes []int) (c *RowCir
 	return b.c, nil
 }
 
-// rowBuilder makes a RowCircuit. Tensors have the ids that they have in the other circuit, and new ones are added.
+// rowBuilder makes a RowCircuit. Tensors keep the ids that they have in the original, and new ones are added behind them.
 type rowBuilder struct {
 	*layout
 	out *model.Graph
 	c   *RowCircuit
 
-	rowsMade  map[rowKey]model.TensorID
-	wholeMade map[model.TensorID]model.TensorID
-	indexes   map[int]model.TensorID // of the row of an input
-	steps     map[model.TensorID]int // that make a tensor
-	moved     []int                  // by step of the other circuit: which it is in this one
+	rowsMade  map[rowKey]model.TensorID         // tensors that are rows of the original's
+	wholeMade map[model.TensorID]model.TensorID // by tensor of the original: the tensor that has all its rows
+	indexes   map[int]model.TensorID            // by input of the original: the input that is its row's index
+	steps     map[model.TensorID]int            // by tensor of the original: the step whose result it is
+	moved     []int                             // by step of the original: its index in the new circuit
 }
 
-// rowKey is a row of a tensor, along an axis, with the index that an input's row has.
+// rowKey names a row of a tensor along an axis: the one with the same index as the new row of an input.
 type rowKey struct {
 	id          model.TensorID
 	axis, input int
@@ -147,7 +150,7 @@ func (b *rowBuilder) index(input int) model.TensorID {
 	return id
 }
 
-// step adds step i, if something needs it.
+// step adds step i on one row, or as a whole if it does not depend on rows. It adds nothing if no output depends on the step.
 func (b *rowBuilder) step(i int) {
 	s := b.g.Steps[i]
 	axis, input := b.rows[i], b.layout.steps[i].input
@@ -177,12 +180,12 @@ func (b *rowBuilder) step(i int) {
 	b.out.Steps = append(b.out.Steps, s)
 }
 
-// factors replaces the operands of a product by those of a row.
+// factors replaces the operands of a product by those for one row along an axis of its result.
 func (b *rowBuilder) factors(p *model.Product, axis, input int) {
 	p.A, p.B = b.factor(p.A, p.LabelsA, axis, input), b.factor(p.B, p.LabelsB, axis, input)
 }
 
-// factor returns what a product of a row has for an operand.
+// factor returns the operand of a product for one row: a row of the tensor if one of its axes has the row's label, otherwise all of it.
 func (b *rowBuilder) factor(id model.TensorID, labels []int, axis, input int) model.TensorID {
 	if a := slices.Index(labels, axis); a >= 0 {
 		return b.row(id, a, input)
@@ -190,7 +193,7 @@ func (b *rowBuilder) factor(id model.TensorID, labels []int, axis, input int) mo
 	return b.whole(id)
 }
 
-// terms returns the summands of a row.
+// terms returns the summands of one row along an axis of a tensor or step of this shape.
 func (b *rowBuilder) terms(list []model.Linear, shape []int, axis, input int) []model.Linear {
 	out := make([]model.Linear, len(list))
 	for i := range list {
@@ -199,7 +202,7 @@ func (b *rowBuilder) terms(list []model.Linear, shape []int, axis, input int) []
 	return out
 }
 
-// term returns a summand of a row along an axis of what has a shape.
+// term returns one summand for terms.
 func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) model.Linear {
 	t := *l
 	if l.View == nil {
@@ -224,11 +227,12 @@ func (b *rowBuilder) term(l *model.Linear, shape []int, axis, input int) model.L
 	return t
 }
 
-// group returns which axis of a view's source has the rows that a group of the view reads along an axis of the output's
-// shape, −1 if all rows of the output read the same. It replaces public indexes by those of a row.
+// group returns the axis of a view's source along which the group reads, for a row of the output along axis, the row with the same index.
+// It returns −1 if all rows of the output read the same, or the entries that public indexes name; in a group of public indexes it
+// replaces these by those of the row. Any other view is refused.
 func (b *rowBuilder) group(g *model.Group, src model.TensorID, shape []int, axis, input int) (rows int) {
 	j, in := slices.Index(g.Out, axis), b.g.Tensors[src].Shape
-	why := "picked by a list"
+	why := "picked by a list" // for the error
 	switch g.Map {
 	case model.MapAffine:
 		if len(g.In) == 0 || g.Strides[j] == 0 { // the same for all rows
@@ -258,7 +262,8 @@ func (b *rowBuilder) group(g *model.Group, src model.TensorID, shape []int, axis
 	return -1
 }
 
-// row returns the tensor that is a row of another one along an axis, with the index that an input's row has.
+// row returns the tensor of the new circuit that is a row of tensor id along an axis, the one with the index of the input's new row. A
+// result of a step that is computed on that row, and an input, keep their ids. Otherwise row adds a virtual tensor.
 func (b *rowBuilder) row(id model.TensorID, axis, input int) model.TensorID {
 	t, c := &b.g.Tensors[id], b.of(id)
 	made, isMade := b.steps[id]
@@ -282,8 +287,8 @@ func (b *rowBuilder) row(id model.TensorID, axis, input int) model.TensorID {
 	return row
 }
 
-// define says what a row of a tensor is made of: of rows of what the tensor is made of, or, if that is nothing, it is the row of all
-// that the index picks.
+// define sets the definition of a tensor row, a row of the tensor of. That of a virtual tensor is made of rows of its sources. The row of
+// any other tensor is picked from all of its rows by the index of the input's row.
 func (b *rowBuilder) define(row *model.Tensor, of model.TensorID, axis, input int) {
 	t := &b.g.Tensors[of]
 	switch {
@@ -300,7 +305,8 @@ func (b *rowBuilder) define(row *model.Tensor, of model.TensorID, axis, input in
 	}
 }
 
-// whole returns the tensor that has all rows of another one: that itself, if no row changes, or a cache.
+// whole returns the tensor of the new circuit that has all rows of tensor id: the tensor itself if it does not depend on rows, a virtual
+// tensor of wholes if it is virtual, or a cache.
 func (b *rowBuilder) whole(id model.TensorID) model.TensorID {
 	t, c := &b.g.Tensors[id], b.of(id)
 	if c.input == nothing {
@@ -330,7 +336,7 @@ func (b *rowBuilder) whole(id model.TensorID) model.TensorID {
 	return made
 }
 
-// wholeTerms returns the terms of a sum of views with all rows of their sources, and of the public indexes that views read by.
+// wholeTerms returns the summands of a virtual tensor with whole sources, and with whole inputs of public indexes.
 func (b *rowBuilder) wholeTerms(def []model.Linear) []model.Linear {
 	def = slices.Clone(def)
 	for i := range def {

@@ -8,10 +8,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// lookUpAll looks the upper bits of an accumulator up in a table. It fills out with the values, lo with the lower bits and keys
-// with the upper ones, unless they are nil.
+// lookUpAll looks an accumulator up in a table: the keys are its entries without their lowest shift bits. It fills out with the table's
+// values, lo with the lowest bits, and keys with the keys, unless these are nil. column is the value column of a TableFunc table. The error
+// names the first entry whose accumulator is not within ±2^30, or else whose key is not in the table.
 func lookUpAll(t *model.Table, column []int32, shift int, acc []int64, out, lo, keys []int32) error {
-	if len(acc) < 2*grain && lookUpPart(t, column, shift, acc, out, lo, keys) { // no closure, for rows of one entry
+	if len(acc) < 2*grain && lookUpPart(t, column, shift, acc, out, lo, keys) { // without a closure, which counts for rows of one entry
 		return nil
 	}
 	var outside atomic.Bool
@@ -40,11 +41,12 @@ func lookUpAll(t *model.Table, column []int32, shift int, acc []int64, out, lo, 
 	return nil
 }
 
-// mostBetween is how many steps there are at most between a look-up and those of what it leaves.
+// mostBetween is the largest number of steps between a look-up and the look-up of its remainders for which heldKeys searches.
 const mostBetween = 3
 
-// heldKeys returns the tensor whose entries are the keys of a look-up of remainders, which its table holds all of: nothing is to be
-// computed for such a step.
+// heldKeys reports whether step i looks up the remainders of an earlier look-up, whose shift has at most as many bits as the table. All
+// remainders are then keys of the table, and the step has no results. So nothing is to be computed: its keys are the values of the
+// tensor id.
 func heldKeys(g *model.Graph, i int) (id model.TensorID, ok bool) {
 	s := &g.Steps[i]
 	if s.Kind != model.StepLookup || s.Shift != 0 || s.Out != model.None || s.Acc.Const != 0 || len(s.Acc.Linear) != 1 || len(s.Acc.Products) != 0 {
@@ -62,10 +64,10 @@ func heldKeys(g *model.Graph, i int) (id model.TensorID, ok bool) {
 	return 0, false
 }
 
-// lookUpPart is lookUpAll for the entries that one goroutine takes. It returns false if an accumulator or a key is out of range.
+// lookUpPart is lookUpAll in one goroutine. It returns false, and changes nothing, if an accumulator or a key is out of range.
 func lookUpPart(t *model.Table, column []int32, shift int, acc []int64, out, lo, keys []int32) bool {
 	s, least, rows := uint(shift)&63, t.Min, uint64(1)<<t.Bits
-	for _, x := range acc {
+	for _, x := range acc { // −2^30 < x < 2^30, and 0 ≤ key − least < rows, each as one unsigned comparison
 		if uint64(x+model.Bound-1) > 2*model.Bound-2 || uint64(x>>s-least) >= rows {
 			return false
 		}
@@ -102,7 +104,8 @@ func lookUpPart(t *model.Table, column []int32, shift int, acc []int64, out, lo,
 	return true
 }
 
-// lookUpPieces looks keys up in a piecewise-linear table. Most are in the piece that the one before is in.
+// lookUpPieces sets out to the values of a piecewise-linear table. It searches for the piece of a key only if the key is not in the same
+// piece as the one before.
 func lookUpPieces(t *model.Table, shift uint, acc []int64, out []int32) {
 	drop, least := uint(t.Drop)&63, t.Min
 	var piece model.Piece

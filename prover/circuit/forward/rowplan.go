@@ -9,22 +9,22 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// rowTerm is a summand of a row: of a step, or of a virtual tensor, of some shape along some axis. It remembers what does not depend on
-// which row it is.
+// rowTerm is a summand of a row, along some axis, of a step or a virtual tensor. It caches what is the same for all rows.
 type rowTerm struct {
 	*model.Linear
-	in, out []int // shapes of the source and of the result
-	axis    int
+	in, out []int // the shapes of the source and of the result
+	axis    int   // of the result, along which it has rows
 
-	// Where the view reads one index of a source axis, whichever row it is, wiring is from that row to this one; else it is nil.
+	// If every row of the result reads one row of the source, along axis from, wiring wires the row that is read to the row of the result.
+	// It is nil until a row is first computed, and stays nil if the view reads more than one row.
 	wiring *model.Wiring
-	from   int          // the source axis
-	group  *model.Group // that says which index; nil: the row's own
-	stride int          // of the axis in an affine group
-	lone   bool         // the row that is read has one entry, and so has this one
+	from   int
+	group  *model.Group // says which row of the source is read; nil: the one with the same index
+	stride int          // the stride of axis in an affine group
+	lone   bool         // a row of the source and a row of the result have one entry each
 }
 
-// terms returns the summands of what has a shape and rows along an axis.
+// terms returns the summands for rows, along an axis, of a step or tensor of this shape.
 func (r *Rows) terms(list []model.Linear, shape []int, axis int) []rowTerm {
 	terms := make([]rowTerm, len(list))
 	for i := range list {
@@ -33,7 +33,7 @@ func (r *Rows) terms(list []model.Linear, shape []int, axis int) []rowTerm {
 	return terms
 }
 
-// index returns which index of the source axis a row reads; false if it reads none, or others.
+// index returns which row of the source row at of the result reads. ok is false if the index is not on the source axis.
 func (t *rowTerm) index(at int) (int, bool) {
 	g := t.group
 	switch {
@@ -48,7 +48,7 @@ func (t *rowTerm) index(at int) (int, bool) {
 	return i, i >= 0 && i < t.in[t.from]
 }
 
-// remember keeps the wiring of a cut that reads one row.
+// remember caches the wiring of a cut that reads one row of the source.
 func (t *rowTerm) remember(c cut) {
 	t.from = c.axis
 	if t.View != nil {
@@ -67,7 +67,8 @@ func (t *rowTerm) remember(c cut) {
 	t.lone = t.wiring.Whole() && model.Size(in) == 1 && model.Size(out) == 1
 }
 
-// row returns the row of the source that this row reads, and how it is wired; nil if that is not one row.
+// row returns the index of the row of the source that row at of the result reads, and the wiring between the two rows. The wiring is nil if
+// the row reads none, or more than one row.
 func (t *rowTerm) row(at int) (w *model.Wiring, index int) {
 	if t.wiring != nil {
 		if index, ok := t.index(at); ok {
@@ -82,7 +83,7 @@ func (t *rowTerm) row(at int) (w *model.Wiring, index int) {
 	return t.wiring, c.index
 }
 
-// add adds a row of a summand.
+// add adds row at of a summand to acc. It reads only one row of the source if it can, otherwise all of it.
 func (r *Rows) add(acc []int64, t *rowTerm, at int) {
 	if w, index := t.row(at); w != nil {
 		if t.lone {
@@ -104,20 +105,20 @@ func (r *Rows) add(acc []int64, t *rowTerm, at int) {
 	}
 }
 
-// rowProduct is a product of a row of a step. It remembers how the operands lie.
+// rowProduct is a product in a row of a step. It caches the offsets of the operands' entries.
 type rowProduct struct {
 	*model.Product
 	a, b rowFactor
-	// chosen is not nil if an operand is itself a product; then a is what chooses, b what is multiplied, and by the third.
+	// chosen is set if an operand is itself a product. Then a is chosen.by, b is chosen.x, and by is chosen.w.
 	chosen *chosen
 	by     rowFactor
-	lone   bool            // both operands' rows have one entry
-	laid   [4]*laidProduct // by which operands are read in place through a view
+	lone   bool            // the rows of both operands have one entry
+	laid   [4]*laidProduct // index 1 for an a, plus 2 for a b, that is read in place through a view (operand.axes)
 }
 
-// laidProduct is a product whose operands lie in memory in a known way. If one operand is a fixed matrix and each of its rows is
-// multiplied by the other operand, matrix is that operand, and first says that it is the first of the two. sum says that the result
-// is a single sum over adjacent entries, such as a sum of squares.
+// laidProduct is a product whose operands have their entries at known offsets. If one operand is a fixed matrix and the other a vector,
+// matrix is that operand, and first says that it is a. sum says that the result is a single sum over entries that are adjacent in both
+// operands, such as a sum of squares.
 type laidProduct struct {
 	*contraction
 	matrix *matmul.Matrix
@@ -125,21 +126,22 @@ type laidProduct struct {
 	sum    bool
 }
 
-// rowFactor is an operand of a product of a row.
+// rowFactor is an operand of a product in a row of a step.
 type rowFactor struct {
 	id     model.TensorID
 	labels []int
-	axis   int // of which the row is read; −1 if all is
-	// If the tensor is a view of which every entry lies in its source, source is that, and lies says where.
+	axis   int // the axis of which one row is read; −1 if all rows are
+	// If the tensor is a view that is read in place, source is the viewed tensor, and lies has the offsets there (operand.axes).
 	source model.TensorID
 	lies   [][]int
 }
 
+// factorOf returns the operand for tensor id, if the result has rows along axis.
 func (r *Rows) factorOf(id model.TensorID, labels []int, axis int) rowFactor {
 	return rowFactor{id: id, labels: labels, axis: slices.Index(labels, axis), source: model.None}
 }
 
-// products returns the products of what has rows along an axis.
+// products returns the products in rows, along an axis, of a step.
 func (r *Rows) products(list []model.Product, axis int) []rowProduct {
 	out := make([]rowProduct, len(list))
 	for i := range list {
@@ -160,7 +162,8 @@ func (r *Rows) isLone(f *rowFactor) bool {
 	return f.axis >= 0 && model.Size(cutShape(r.g.Tensors[f.id].Shape, f.axis)) == 1
 }
 
-// operand returns the values of an operand, and how they lie if they are read in place through a view. A row has no shape.
+// operand returns the operand for row at of the result. Its axes are set if it is read in place through a view. Its shape is nil if it is a
+// row (shaped).
 func (f *rowFactor) operand(r *Rows, at int) operand {
 	if f.axis >= 0 {
 		return operand{v: r.read(f.id, f.axis, at), labels: f.labels}
@@ -170,7 +173,7 @@ func (f *rowFactor) operand(r *Rows, at int) operand {
 	}
 	o := r.factor(f.id, f.labels, r.all)
 	if o.axes != nil {
-		// What is padded is another list each time.
+		// A view that needs padding is copied to new memory each time, and is not read in place.
 		if src := moved(&r.g.Tensors[f.id]).Src; sameList(o.v, r.all(src)) {
 			f.source, f.lies = src, o.axes
 		}
@@ -183,7 +186,7 @@ func sameList(a, b ints.Ints) bool {
 	return a.Len() == b.Len() && a.Len() > 0 && a.Width() == b.Width() && unsafe.SliceData(ints.Bytes(a)) == unsafe.SliceData(ints.Bytes(b))
 }
 
-// add adds a row of a product to acc, whose shape is that of the row.
+// add adds row at of a product to acc, whose shape is that of a row.
 func (p *rowProduct) add(r *Rows, acc []int64, shape []int, at int) {
 	if p.chosen != nil {
 		p.chosen.addRow(r, p, acc, shape, at)
@@ -219,7 +222,7 @@ func (p *rowProduct) add(r *Rows, acc []int64, shape []int, at int) {
 	}
 }
 
-// lay lays a product out whose result has a shape.
+// lay returns the laidProduct of operands a and b, with a result of this shape.
 func (r *Rows) lay(p *rowProduct, shape []int, a, b operand) *laidProduct {
 	l := &laidProduct{contraction: newContraction(shape, p.a.shaped(r, a), p.b.shaped(r, b))}
 	one := len(l.to)*len(l.a.free)*len(l.b.free) == 1 && len(l.a.k) > 0
@@ -233,13 +236,13 @@ func (r *Rows) lay(p *rowProduct, shape []int, a, b operand) *laidProduct {
 	return l
 }
 
-// list32 returns a list of 32-bit numbers, nil for one of others.
+// list32 returns v as a slice if its entries have 32 bits, otherwise nil.
 func list32(v ints.Ints) []int32 {
 	w, _ := v.(ints.Int32s)
 	return w
 }
 
-// shaped returns the operand with its shape.
+// shaped returns the operand with its shape set, also if it is a row.
 func (f *rowFactor) shaped(r *Rows, o operand) operand {
 	if o.shape == nil {
 		o.shape = cutShape(r.g.Tensors[f.id].Shape, f.axis)
@@ -247,37 +250,40 @@ func (f *rowFactor) shaped(r *Rows, o operand) operand {
 	return o
 }
 
-// leastMatrix is the least number of entries that are worth a matrix.
+// leastMatrix is the least number of entries for which a matmul.Matrix is made.
 const leastMatrix = 1 << 12
 
-// isMatrix reports whether an operand is a fixed matrix, row by row, that the other one is a vector for.
+// isMatrix reports whether an operand, with offsets m, is a fixed row-major matrix, and the other one, with offsets v, a vector that its
+// rows are multiplied by.
 func (r *Rows) isMatrix(f *rowFactor, c *contraction, m, v side, o operand) bool {
 	return o.axes == nil && o.v.Len() == len(m.free)*len(m.k) && r.areRows(f, c, m, v)
 }
 
-// areRows reports whether a side of a product has rows of a fixed tensor, one behind the other, and the other one is a vector.
+// areRows reports whether side m of a product has adjacent rows of a fixed tensor of at least leastMatrix entries, and side v is a vector.
 func (r *Rows) areRows(f *rowFactor, c *contraction, m, v side) bool {
 	n, k := len(m.free), len(m.k)
 	if r.g.Tensors[f.id].Kind != model.Fixed || f.axis >= 0 || n*k < leastMatrix {
 		return false
 	}
-	if len(c.to) != 1 || c.to[0] != 0 || m.batch[0] != 0 || v.batch[0] != 0 { // several products, or elsewhere
+	if len(c.to) != 1 || c.to[0] != 0 || m.batch[0] != 0 || v.batch[0] != 0 { // several products, or one that does not begin at offset 0
 		return false
 	}
-	if len(v.free) != 1 || v.free[0] != 0 || v.out[0] != 0 || !regular(v.k, 1) { // no vector
+	if len(v.free) != 1 || v.free[0] != 0 || v.out[0] != 0 || !regular(v.k, 1) { // v is not a vector
 		return false
 	}
 	return regular(m.free, k) && regular(m.k, 1) && regular(m.out, 1)
 }
 
-// first returns where the first of a side's entries lies.
+// first returns the offset of a side's first entry.
 func (s *side) first() int { return s.batch[0] + s.free[0] + s.k[0] }
 
-// regular reports whether offsets begin at 0 and are step apart; consecutive, whether they are adjacent.
+// regular reports whether offsets are 0, step, 2·step, ….
 func regular(offsets []int, step int) bool { return offsets[0] == 0 && apart(offsets, step) }
 
+// consecutive reports whether each offset is 1 more than the one before.
 func consecutive(offsets []int) bool { return apart(offsets, 1) }
 
+// apart reports whether each offset is step more than the one before.
 func apart(offsets []int, step int) bool {
 	for i, o := range offsets {
 		if o != offsets[0]+i*step {
@@ -287,7 +293,7 @@ func apart(offsets []int, step int) bool {
 	return true
 }
 
-// matrixOf returns a tensor as a matrix with rows of k entries, which several products may share.
+// matrixOf returns a fixed tensor as a matrix with rows of k entries. Products of the same tensor share the matrix.
 func (r *Rows) matrixOf(id model.TensorID, v ints.Ints, k int) *matmul.Matrix {
 	m := r.matrices[id]
 	if m == nil {

@@ -10,63 +10,63 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Rows runs a circuit repeatedly while rows of its inputs are set one after the other, such
-// as the tokens of a text. For every tensor with an axis of rows it computes only the new row
-// and keeps the others, so keys and values of earlier tokens are not computed again.
+// Rows runs a circuit repeatedly while rows of its inputs are set one after the other, such as the tokens of a text. A row of a tensor
+// has one index on the axis that numbers rows (layout). For every tensor with such an axis Rows computes only the new row and keeps
+// the others, so the attention keys and values of earlier tokens are not computed again.
 //
-// In a causal circuit no row of an output depends on later rows of the inputs. There the rows
-// of the outputs are those of a run on the whole inputs. Tensors without an axis of rows are
-// computed anew each time.
+// In a causal circuit no row of an output depends on later rows of the inputs. The rows
+// of the outputs are then those of a run on the whole inputs. Tensors without an axis of rows are
+// computed again each time.
 type Rows struct {
 	*executor
 	inputs [][]int32
 	*layout
-	at       []int      // by input: the row that changes
-	run      int        // how often rows have been computed
-	kept     []keptRow  // by virtual tensor: the row that was computed last
-	rowsOf   []*rowStep // by step, made when it is first computed
-	virtuals []*rowLine // by virtual tensor, likewise
-	held     []bool     // by step: there is nothing to compute (heldKeys)
-	matrices map[model.TensorID]*matmul.Matrix
+	at       []int                             // by input: the row that was set last
+	run      int                               // how often compute has been called
+	kept     []keptRow                         // by virtual tensor: the row that was computed last
+	rowsOf   []*rowStep                        // by step; nil until a row of it is first computed
+	virtuals []*rowLine                        // by virtual tensor, likewise
+	held     []bool                            // by step: its keys are a tensor's values, so there is nothing to compute (heldKeys)
+	matrices map[model.TensorID]*matmul.Matrix // fixed tensors that are multiplied by vectors
 	// wholes has virtual tensors of which products read all rows, such as the keys of an
-	// attention. set lists, for each input, the rows that have been set since the beginning.
+	// attention. set lists, for each input, the rows that have been set so far, in order.
 	wholes map[model.TensorID]*wholeRows
 	set    [][]int
-	room   [3][]int32 // for a row's results
-	spare  [][]int64  // room for sums that virtual tensors are
-	// begun says for each input which rows have been set or were known. If it is not nil,
-	// nothing has been computed from other rows, and keys of look-ups are kept.
+	room   [3][]int32 // memory for a row's results
+	spare  [][]int64  // memory for sums of virtual tensors
+	// begun says for each input which rows have been set, or were known at the beginning. If it is nil, values may have been computed
+	// from other rows. If it is not nil, they have not, and the keys of look-ups are kept (Witness).
 	begun [][]bool
 }
 
-// rowStep is what computing a row of a step takes.
+// rowStep has what is needed to compute a row of a step.
 type rowStep struct {
-	shape    []int // of a row
-	size     int
-	lies     rowLies // of results
+	shape    []int   // of a row
+	size     int     // entries of a row
+	lies     rowLies // where a row is in the step's results
 	linear   []rowTerm
 	products []rowProduct
 }
 
-// rowLine is what computing a row of a virtual tensor along an axis takes: one summand that only moves entries, or several. next is for
-// another axis.
+// rowLine has what is needed to compute a row of a virtual tensor along an axis. moved says that it has one summand, which only moves
+// entries. next is the rowLine of the same tensor for another axis.
 type rowLine struct {
 	axis  int
-	size  int // of a row
+	size  int // entries of a row
 	moved bool
 	terms []rowTerm
 	next  *rowLine
 }
 
-// keptRow is a row of a tensor that a run has computed.
+// keptRow is row at of a tensor along an axis, as it was computed in call run of compute.
 type keptRow struct {
 	run, axis, at int
 	v             ints.Ints
 }
 
-// NewRows runs a circuit on inputs. Rows that are not known yet may have any values in range.
-// axes has the axis of the rows of each input, −1 for an input that does not change. NewRows
-// copies the inputs.
+// NewRows runs a circuit on inputs, and returns Rows with which single rows of the inputs can be set afterwards. Rows of inputs that are
+// not known yet may have any values in range. axes has the axis of the rows of each input, −1 for an input that does not change.
+// NewRows copies the inputs.
 func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
 	own := cloned(inputs)
 	w, err := Run(ctx, g, weights, own)
@@ -77,8 +77,8 @@ func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs 
 	return newRows(w, own, axes), nil
 }
 
-// Whole returns the number of steps that are computed as a whole for every new row, and the
-// number of steps of which only a row is computed.
+// Whole returns the number of steps that are computed as a whole whenever a row is set, and the
+// number of steps of which only the new row is computed.
 func (r *Rows) Whole() (steps, rows int) {
 	for _, a := range r.rows {
 		switch {
@@ -91,8 +91,8 @@ func (r *Rows) Whole() (steps, rows int) {
 	return steps, rows
 }
 
-// Set sets one row of every input that changes, at[i] being its index on the axis of input i
-// and values[i] its entries, and computes what depends on it.
+// Set sets one row of every input that changes, and computes everything that depends on these rows. at[i] is the index of the row on the
+// axis of input i, and values[i] has its entries.
 func (r *Rows) Set(ctx context.Context, at []int, values [][]int32) error {
 	for i := range r.g.Inputs {
 		if r.axes[i] < 0 {
@@ -174,7 +174,8 @@ func (r *Rows) row(i, axis, at int) error {
 	for j := range p.products {
 		p.products[j].add(r, acc, p.shape, at)
 	}
-	var places, rows [3][]int32 // of results; of remainders or lower bits; of keys
+	// By Out, Lo and keys: the tensor that the row belongs to, nil if it is not wanted, and the memory of the row.
+	var places, rows [3][]int32
 	if s.Out != model.None {
 		places[0] = r.Values[s.Out]
 	}
@@ -196,7 +197,7 @@ func (r *Rows) row(i, axis, at int) error {
 	return nil
 }
 
-// rowStep returns what a row of step i is made of.
+// rowStep returns the rowStep of step i.
 func (r *Rows) rowStep(i, axis int) *rowStep {
 	p := r.rowsOf[i]
 	if p == nil {
@@ -208,7 +209,7 @@ func (r *Rows) rowStep(i, axis int) *rowStep {
 	return p
 }
 
-// rowResults computes a row of a step's results, and of its keys, from its accumulator.
+// rowResults computes a row of a step's results from the row of its accumulator. rows has the memory for Out, Lo and keys.
 func (r *Rows) rowResults(s *model.Step, axis, at int, acc []int64, rows [3][]int32) error {
 	out, lo := rows[0], rows[1]
 	if s.Kind == model.StepLookup {
@@ -236,7 +237,7 @@ func (r *Rows) rowResults(s *model.Step, axis, at int, acc []int64, rows [3][]in
 	return nil
 }
 
-// wholeRows is a virtual tensor of which the rows in a prefix of Rows.set are up to date.
+// wholeRows has all rows of a virtual tensor. They are up to date with regard to the first done rows in Rows.set.
 type wholeRows struct {
 	values ints.Int32s
 	done   int
@@ -287,7 +288,7 @@ func (r *Rows) read(id model.TensorID, axis, at int) ints.Ints {
 	return v
 }
 
-// scalar returns the only entry of a row that has no more.
+// scalar returns the entry of a row that has only one.
 func (r *Rows) scalar(id model.TensorID, axis, at int) int64 {
 	if v := r.Values[id]; v != nil {
 		return int64(v[at])
@@ -338,14 +339,14 @@ func (r *Rows) virtual(id model.TensorID, axis, at int) ints.Ints {
 	return dst
 }
 
-// cutShape is a shape with an axis of length 1.
+// cutShape returns the shape of one row along an axis: that axis has length 1.
 func cutShape(shape []int, axis int) []int {
 	out := slices.Clone(shape)
 	out[axis] = 1
 	return out
 }
 
-// around returns how many entries are before and after an axis.
+// around returns the number of entries of the axes before axis, and of those after it.
 func around(shape []int, axis int) (before, after int) {
 	return model.Size(shape[:axis]), model.Size(shape[axis+1:])
 }
@@ -363,7 +364,7 @@ func take[T any](v []T, shape []int, axis, at int) []T {
 	return out
 }
 
-// put is the inverse of take.
+// put sets the entries of v with index at on an axis to those of row. It is the inverse of take.
 func put(v []int32, shape []int, axis, at int, row []int32) {
 	before, after := around(shape, axis)
 	for b := range before {

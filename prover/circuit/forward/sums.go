@@ -8,21 +8,22 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Final is a witness whose values do not change any more. It caches the virtual tensors
-// that were asked for last. So the next tensor of a chain, such as a residual stream,
-// is computed from the one before rather than from all of them.
+// Final is a witness whose values do not change any more. It caches the last few virtual tensors
+// that were asked for. So the next one in a chain of sums, such as a residual stream,
+// is computed from the one before, and not from the first on.
 type Final struct {
 	*Witness
 	mu   sync.Mutex
-	sums []sum
+	sums []sum // the oldest first
 }
 
+// sum is a virtual tensor that has been computed.
 type sum struct {
 	id     model.TensorID
 	values ints.Ints
 }
 
-// mostSums is the number of virtual tensors that are cached.
+// mostSums is the largest number of virtual tensors that Final caches.
 const mostSums = 8
 
 // Final returns the witness as one that does not change any more.
@@ -39,7 +40,7 @@ func (f *Final) Tensor(id model.TensorID) []int32 {
 	return ints.All(v)
 }
 
-// known returns the sums by tensor.
+// known returns the cached virtual tensors.
 func (f *Final) known() map[model.TensorID]ints.Ints {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +51,7 @@ func (f *Final) known() map[model.TensorID]ints.Ints {
 	return m
 }
 
-// keep caches a sum; it replaces the oldest one if the cache is full.
+// keep caches a virtual tensor, in place of the oldest one if the cache is full.
 func (f *Final) keep(id model.TensorID, values ints.Ints) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 // level is the instruction set in use; tests lower it.
 var level = simd.Best()
 
-// prefix returns how many of n entries the assembly takes, which takes whole units, and one at least:
-// none where there is no assembly.
+// prefix returns how many of n entries the assembly handles: a multiple of unit, a power of two, which may be 0. It returns 0 if
+// there is no assembly. The assembly must not be called with 0 entries.
 func prefix(n, unit int) int {
 	if level == simd.None {
 		return 0
@@ -28,7 +28,7 @@ func intRows[T ints.Integer](s []int64, x []int32, rows []T, stride int) {
 	}
 	n := prefix(len(s), lanes)
 	if n > 0 {
-		_ = rows[(len(x)-1)*stride+n-1]
+		_ = rows[(len(x)-1)*stride+n-1] // the assembly does not check bounds: this is the last entry that it reads
 		size, k, step := uint64(n), uint64(len(x)), uint64(stride)
 		switch rows := any(rows).(type) {
 		case []int8:
@@ -44,6 +44,7 @@ func intRows[T ints.Integer](s []int64, x []int32, rows []T, stride int) {
 	}
 }
 
+// intRowsGeneric is intRows without assembly.
 func intRowsGeneric[T ints.Integer](s []int64, x []int32, rows []T, stride int) {
 	// Four rows at a time load and store s a quarter as often.
 	for len(x) >= 4 {
@@ -65,8 +66,7 @@ func intRowsGeneric[T ints.Integer](s []int64, x []int32, rows []T, stride int) 
 	}
 }
 
-// floatRows is intRows in float64: products are rounded, and added one after
-// the other.
+// floatRows is intRows in float64. Each product is rounded, and then added, in the order of c.
 func floatRows(s, x, rows []float64, stride int) {
 	if len(x) == 0 {
 		return
@@ -122,7 +122,7 @@ func pairRows(s []int64, x, rows []int16, stride int) {
 // Dot returns Σ a[i]·b[i] modulo 2^64, for b as long as a.
 func Dot(a, b []int32) int64 { return intDot(a, b) }
 
-// intDot is Σ a[i]·b[i].
+// intDot returns Σ a[i]·b[i] modulo 2^64.
 func intDot[T ints.Integer](a []int32, b []T) int64 {
 	n, sum := prefix(len(a), 16), int64(0)
 	if n > 0 {
@@ -152,7 +152,7 @@ func dot32(a, b []int32) int64 {
 	return sum
 }
 
-// dotWith is intDot for entries of one type, chosen once for many sums.
+// dotWith returns the function that is intDot for entries of type T. It is chosen once for many sums.
 func dotWith[T ints.Integer]() func(a []int32, b []T) int64 {
 	if f, ok := any(dot32).(func(a []int32, b []T) int64); ok {
 		return f
@@ -160,7 +160,7 @@ func dotWith[T ints.Integer]() func(a []int32, b []T) int64 {
 	return intDot[T]
 }
 
-// intDotGeneric keeps four partial sums, so that additions need not wait for each other.
+// intDotGeneric is intDot without assembly. It keeps four partial sums, so that additions need not wait for each other.
 func intDotGeneric[T ints.Integer](a []int32, b []T) int64 {
 	var s0, s1, s2, s3 int64
 	b = b[:len(a)]
@@ -177,8 +177,8 @@ func intDotGeneric[T ints.Integer](a []int32, b []T) int64 {
 	return s0 + s1 + s2 + s3
 }
 
-// pairDot returns the sum of the first n entries' products, for entries of a of magnitude 2^15 − 1 at most, which
-// is most; n is as long as the assembly takes.
+// pairDot returns Σ a[i]·b[i] over i < n, where n is the number of entries that the assembly handles. most must be at least the
+// magnitude of every entry of a, and at most 2^15 − 1.
 func pairDot[T int8 | int16](a []int16, b []T, most int64) (n int, sum int64) {
 	if n = prefix(len(a), 32); n == 0 {
 		return 0, 0

@@ -20,7 +20,7 @@ type Operand[T Number] struct {
 }
 
 // Int adds coef·Σ_k A(b, i, k)·B(b, j, k) to dst[out[b]+A.Out[i]+B.Out[j]] for
-// all b, i and j, which must be distinct entries of dst. Arithmetic is modulo
+// all b, i and j. No two of these may be the same entry of dst. Arithmetic is modulo
 // 2^64. It panics if lengths do not match.
 func Int[A, B ints.Integer](dst []int64, coef int64, out []int, a Operand[A], b Operand[B]) {
 	check(out, a, b)
@@ -31,6 +31,8 @@ func Int[A, B ints.Integer](dst []int64, coef int64, out []int, a Operand[A], b 
 	}
 }
 
+// products is Int with the operands in the order that swapped has chosen. It chooses the kernel by the numbers of rows and columns and by
+// their widths.
 func products[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
 	if len(rows.Free) < fewRows && consecutive(columns.K) {
 		dots(dst, coef, out, rows, columns)
@@ -62,7 +64,7 @@ func Float[A, B float32 | float64](dst []float64, out []int, a Operand[A], b Ope
 	}
 }
 
-// direct returns floatRows if T is float64, else nil.
+// direct returns the kernel that reads columns of type T without a copy: floatRows if T is float64, else nil.
 func direct[T float32 | float64]() func(s, x []float64, rows []T, stride int) {
 	f, _ := any(floatRows).(func([]float64, []float64, []T, int))
 	return f
@@ -83,6 +85,7 @@ func swapped[A, B Number](a Operand[A], b Operand[B]) bool {
 	return ka && n > m || !ka && n < m
 }
 
+// check panics if the lengths of the operands' tables do not match.
 func check[A, B Number](out []int, a Operand[A], b Operand[B]) {
 	if len(a.Batch) != len(out) || len(b.Batch) != len(out) || len(a.K) != len(b.K) ||
 		len(a.Free) != len(a.Out) || len(b.Free) != len(b.Out) {
@@ -104,7 +107,7 @@ func consecutive(offsets []int) bool {
 // fewRows is the least number of rows for which copying the columns pays.
 const fewRows = 4
 
-// If there are at most this many rows, and they are long, each is multiplied with each column
+// If there are fewer than dotRows rows, of at least dotDepth entries, each is multiplied with each column
 // (dots).
 const (
 	dotRows  = 24
@@ -116,7 +119,7 @@ func inDots[A, B ints.Integer](rows Operand[A], columns Operand[B]) bool {
 	return len(rows.Free) < dotRows && len(columns.K) >= dotDepth && consecutive(columns.K)
 }
 
-// taskWork is the number of multiplications that are worth a goroutine; dotWork is that for
+// taskWork is the least number of multiplications that one goroutine does; dotWork is that for
 // dots.
 const (
 	taskWork = 1 << 16
@@ -128,7 +131,7 @@ func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A]
 	k, n := len(rows.K), len(columns.Free)
 	work := max(1, k*len(rows.Free))
 	dot := dotWith[B]()
-	wide, _ := any(rows.Data).([]int32) // rows that are read where they are
+	wide, _ := any(rows.Data).([]int32) // the data of rows if these can be read in place; nil if they are copied to x
 	if k == 0 || !consecutive(rows.K) {
 		wide = nil
 	}

@@ -15,22 +15,25 @@ import (
 // row. The length of a run follows from the magnitudes of the columns, which are found while the
 // columns are copied.
 const (
-	pairWidth = 128 // of a strip of columns; with pairDepth, half a first-level cache
+	// pairWidth is the most columns of a strip, and pairDepth over how many indexes a task sums at a time. That part of the strip takes half
+	// a first-level cache.
+	pairWidth = 128
 	pairDepth = 128
-	pairUnit  = 16 // terms whose magnitudes are added up together, even
+	// pairUnit is the number of terms by which runs grow, an even number; a strip's width is a multiple of it too.
+	pairUnit = 16
 	// pairWork is the least number of multiplications for which finding the magnitudes of all
 	// entries pays.
 	pairWork = 1 << 14
 )
 
-// inPairs reports whether multiplyPairs can be used for these operands, and returns a bound on the
+// inPairs reports whether multiplyPairs can be used for these operands and is worth it, and returns a bound on the
 // magnitude of an entry of the rows.
 func inPairs[A, B ints.Integer](rows Operand[A], columns Operand[B]) (most int64, ok bool) {
 	if level == simd.None || len(rows.Free) < fewRows || len(columns.Free) < lanes ||
 		len(rows.Free)*len(columns.Free)*len(rows.K)*len(rows.Batch) < pairWork {
 		return 0, false
 	}
-	// Entries of 8 and 16 bits have 15 at most, so only those of 32 are looked at.
+	// Entries of 8 and 16 bits have at most 15 bits besides the sign, so only those of 32 bits are looked at.
 	if _, wide := any(columns.Data).([]int32); wide && magnitudeBits(columns.Data) > 15 {
 		return 0, false
 	}
@@ -38,7 +41,7 @@ func inPairs[A, B ints.Integer](rows Operand[A], columns Operand[B]) (most int64
 	return 1 << a, a <= 15
 }
 
-// magnitudeBits is the least n such that all entries are in [−2^n, 2^n).
+// magnitudeBits returns the least n for which all entries are in [−2^n, 2^n).
 func magnitudeBits[T ints.Integer](data []T) int {
 	var all atomic.Uint32
 	parallel.For(len(data), 1<<16, func(lo, hi int) {
@@ -51,7 +54,7 @@ func magnitudeBits[T ints.Integer](data []T) int {
 	return bits.Len32(all.Load())
 }
 
-// multiplyPairs is Int for entries of 16 bits. The entries of the rows have magnitudes of at most
+// multiplyPairs is Int for entries that fit in 16 bits. The entries of the rows have magnitudes of at most
 // most.
 func multiplyPairs[A, B ints.Integer](dst []int64, coef int64, out []int, a Operand[A], b Operand[B], most int64) {
 	m, n, k := len(a.Free), len(b.Free), len(a.K)
@@ -106,8 +109,8 @@ func multiplyPairs[A, B ints.Integer](dst []int64, coef int64, out []int, a Oper
 	})
 }
 
-// packPairs sets panel[2(c·width+j)+e] to entry (2c + e, j) of the columns, or to zero if there is
-// no such entry. It returns a power of two that is at least every magnitude.
+// packPairs sets panel[2(c·width+j)+e], for e = 0 or 1, to entry 2c + e of column j, or to zero if there is
+// no such entry. It returns a power of two that is at least the magnitude of every entry.
 func packPairs[B ints.Integer](panel []int16, width int, src []B, free, rows []int) int64 {
 	var or uint32
 	for c := 0; c < len(rows); c += 2 {
@@ -143,9 +146,9 @@ func narrow[A ints.Integer](dst []int16, src []A) {
 	}
 }
 
-// addSplit is pairRows for rows with any entries of 16 bits. It splits x = 256·high + low, so that
-// the sums of each part stay below 128·2^15·2^8. It overwrites x with low; high and half are
-// scratch memory.
+// addSplit is pairRows for a row x with any entries of 16 bits, whose sums may exceed 2^31. It splits x = 256·high + low, so that
+// the sums for each part are of at most pairDepth = 128 terms below 2^15·2^8, and so below 2^30. It overwrites x with low; high and half
+// are scratch memory.
 func addSplit(s, half []int64, x, high, panel []int16, width int) {
 	high = high[:len(x)]
 	for i, v := range x {
@@ -159,14 +162,14 @@ func addSplit(s, half []int64, x, high, panel []int16, width int) {
 	}
 }
 
-// runs divides depth terms into runs whose sums are below 2^31 for rows with entries of at most
-// most, and appends the end of each run to ends. It returns nil if even the shortest run might be
-// larger. The entries of the panel are at most size. totals is scratch memory, one entry a column.
+// runs divides depth terms into runs whose sums are below 2^31 for any row with entries of magnitude at most
+// most, and appends the end of each run to ends. It returns nil if even a run of pairUnit terms might have a larger
+// sum. The entries of the panel have magnitudes of at most size. totals is scratch memory, with one entry for each column.
 func runs(ends []int, totals []int32, panel []int16, width, depth int, most, size int64) []int {
 	sum := int64(0)
 	for at := 0; at < depth; at += pairUnit {
 		unit := pairUnit * size
-		if 2*unit*most >= 1<<31 { // short runs cost more than to add up
+		if 2*unit*most >= 1<<31 { // with this bound runs would be short: find the magnitudes of the unit itself
 			unit = magnitude(totals, panel[at*width:min(at+pairUnit, depth)*width])
 		}
 		if unit*most >= 1<<31 {
@@ -180,8 +183,8 @@ func runs(ends []int, totals []int32, panel []int16, width, depth int, most, siz
 	return append(ends, depth)
 }
 
-// magnitude returns the largest sum of magnitudes of a column of a panel. totals is scratch memory,
-// one entry a column.
+// magnitude returns the largest sum of the magnitudes in one column of a part of a panel. totals is scratch memory,
+// with one entry for each column.
 func magnitude(totals []int32, panel []int16) int64 {
 	clear(totals)
 	for at := 0; at < len(panel); at += 2 * len(totals) {

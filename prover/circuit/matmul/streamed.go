@@ -6,18 +6,17 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// When a matrix is read while it is multiplied, a task takes up to streamedColumns rows of
-// it, streamedPart entries of each at a time, which stay in the second-level cache. The
-// other matrix is packed in panels of stripDepth rows of panelWidth numbers, which stay in
-// the first-level cache.
+// In Streamed a task takes up to streamedColumns rows of the matrix b that is read, streamedPart entries of
+// each at a time, which stay in the second-level cache. The other matrix is packed in panels of panelWidth
+// rows, of which stripDepth entries each, at a time, stay in the first-level cache.
 const (
 	streamedColumns = 32
 	streamedPart    = 512
 	panelWidth      = 64
 )
 
-// Streamed sets out, m×n, to a·bᵀ for a of m×k, in float64, and b of n×k: read sets dst
-// to entries of b from the given one on, and may be called for several parts at once.
+// Streamed sets out, m×n, to a·bᵀ for a of m×k, in float64, and b of n×k, which is not in memory: read sets dst
+// to the entries of b from number from on, row-major, and may be called by several goroutines at once.
 // Products are rounded before they are added, and added in the order of k, as Float does.
 func Streamed(out, a []float64, m, k, n int, read func(dst []float32, from int)) {
 	if m == 0 || n == 0 {
@@ -47,13 +46,14 @@ func Streamed(out, a []float64, m, k, n int, read func(dst []float32, from int))
 	})
 }
 
-// panels is a matrix, m×k, stored in panels of a few rows each, in which the entries of a
-// column are adjacent. Rows are padded with zeros to a multiple of lanes.
+// panels is a matrix, m×k, stored in panels of up to panelWidth rows each, in which the entries of a
+// column are adjacent. The number of rows is filled up with rows of zeros to a multiple of lanes.
 type panels struct {
 	data    []float64
-	rows, k int
+	rows, k int // the number of rows with those of zeros, and of columns
 }
 
+// newPanels packs the matrix a, m×k and row-major.
 func newPanels(a []float64, m, k int) *panels {
 	p := &panels{rows: ceilDiv(m, lanes) * lanes, k: k}
 	p.data = make([]float64, p.rows*k)
@@ -70,15 +70,15 @@ func newPanels(a []float64, m, k int) *panels {
 	return p
 }
 
-// panel returns the part for the rows from the given one on, a multiple of panelWidth,
-// and how many there are.
+// panel returns the panel that begins with the given row, a multiple of panelWidth,
+// and the number of its rows.
 func (p *panels) panel(row int) (part []float64, width int) {
 	width = min(panelWidth, p.rows-row)
 	return p.data[row*p.k : (row+width)*p.k], width
 }
 
-// add adds to the sums of some columns (p.rows sums for each) the products of the columns'
-// entries with those of the rows, from index c on.
+// add adds, for each of some columns and each row of p, the products of their entries from index c on. part has these entries of the
+// columns, one column after the other, and sums has p.rows sums for each column.
 func (p *panels) add(sums []float64, part []float32, some, c int) {
 	var x [stripDepth]float64
 	all := len(part) / some

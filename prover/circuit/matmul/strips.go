@@ -7,20 +7,20 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// A task computes a strip of columns of the result for a group of rows. It sums over depth indices
-// at a time, so that the strip, which it reads again for every row, stays in the first-level cache.
+// A task computes a strip of columns of the result for a group of rows. It sums over stripDepth indexes
+// at a time, so that this part of the strip, which it reads again for every row, stays in the first-level cache.
 const (
 	stripWidth = 128
 	stripDepth = 64
 	// rowDepth is the number of entries of a row that are taken at a time. They are mostly
 	// adjacent.
 	rowDepth = 256
-	// directWidth is the width of a strip of columns that are not copied: they are read in the
+	// directWidth and directDepth take the place of stripWidth and stripDepth for columns that are not copied. They are read in the
 	// order of memory, which is fastest for wide strips of few rows.
 	directWidth = 1024
 	directDepth = 8
-	// mostRows is the most rows of a group, which bounds the sums that a task holds. If there would
-	// be too few tasks for all cores, groups get fewer rows, down to leastRows, since each group
+	// mostRows is the most rows of a group, which bounds the memory for a task's sums. If there would
+	// be too few tasks for all cores, groups get fewer rows, but not fewer than leastRows, since each group
 	// copies its columns again.
 	mostRows  = 256
 	leastRows = 32
@@ -28,9 +28,8 @@ const (
 	lanes = 8
 )
 
-// multiply is Int and Float. kernel adds to s the sum of the rows of a matrix, stride apart, each
-// times an entry of x. direct does so for columns that are not copied; it is nil if there is no
-// such kernel.
+// multiply is Int and Float for many rows or columns that are not adjacent. kernel adds x[c] times row c of a matrix to s, for all c; the
+// rows are stride entries apart. direct does the same for columns that are read in place; it is nil if there is no such kernel.
 func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S, out []int, a Operand[A], b Operand[B],
 	kernel func(s []S, x, rows []X, stride int), direct func(s []S, x []X, rows []B, stride int)) {
 	m, n, k := len(a.Free), len(b.Free), len(a.K)
@@ -83,8 +82,8 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 	})
 }
 
-// stripsOf cuts n columns into strips of one width, and says how many rows of the matrix a strip takes at a time: direct if they
-// are not copied.
+// stripsOf cuts n columns into strips of one width, a multiple of lanes, and returns the width, the number of strips, and over how many
+// indexes a task sums at a time. direct says that columns are read in place.
 func stripsOf(n int, direct bool) (width, strips, depth int) {
 	most, depth := stripWidth, stripDepth
 	if direct {
@@ -126,7 +125,7 @@ func (r *room[X, S]) take(sums, panel, xs int) ([]S, []X, []X) {
 	return r.sums[:sums], r.panel[:panel], r.xs[:xs]
 }
 
-// atLeast returns n entries: of v if it has room for them, else of a new list.
+// atLeast returns a slice of at least n entries: v if its capacity is large enough, else a new one.
 func atLeast[T any](v []T, n int) []T {
 	if cap(v) < n {
 		return make([]T, n)
@@ -148,8 +147,8 @@ func gatherRows[X int32 | float64, A Number](dst []X, src []A, rows, offsets []i
 	}
 }
 
-// addDirect adds the rows at the offsets to s, each times an entry of x: all
-// at once where they are evenly spaced.
+// addDirect adds the rows of data at the offsets to s, each times an entry of x. It calls kernel
+// once if the offsets are evenly spaced, else once for each row.
 func addDirect[B Number, X int32 | float64, S int64 | float64](s []S, x []X, data []B, offsets []int, kernel func(s []S, x []X, rows []B, stride int)) {
 	stride := len(s)
 	if len(offsets) > 1 {
@@ -166,8 +165,8 @@ func addDirect[B Number, X int32 | float64, S int64 | float64](s []S, x []X, dat
 	kernel(s, x, data[offsets[0]:], stride)
 }
 
-// pack sets row i of panel, rows being width apart, to the entries of src at
-// rows[i] + free[…], followed by zeros.
+// pack sets row i of panel, which has width entries, to the entries of src at
+// rows[i] + free[0], rows[i] + free[1], …, followed by zeros.
 func pack[X int32 | float64, B Number](panel []X, width int, src []B, free, rows []int) {
 	for i, r := range rows {
 		row := panel[i*width : (i+1)*width]
@@ -176,4 +175,5 @@ func pack[X int32 | float64, B Number](panel []X, width int, src []B, free, rows
 	}
 }
 
+// ceilDiv returns ⌈a/b⌉ for a ≥ 0 and b > 0.
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -7,10 +7,11 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// pair is one wired pair of dense offsets, output and source.
+// pair is a wired pair: the offset o of an output entry and the offset i of a source entry, in row-major order. The offset of an entry of
+// a whole view is the sum of offsets of its groups.
 type pair struct{ o, i int }
 
-// list is the wired pairs of a group: pairs, or, if that is nil, n pairs with constant steps.
+// list has the wired pairs of a group. If pairs is nil they are first, first + step, first + 2·step, …, n of them.
 type list struct {
 	pairs       []pair
 	n           int
@@ -41,16 +42,17 @@ func (l list) each(f func(o, i int)) {
 	}
 }
 
-// Wiring is a view between tensors of two shapes: its wired pairs, listed once for views that are applied again and again. It does
+// Wiring has the wired pairs of a view between tensors of two shapes, listed once for a view that is applied many times. It does
 // not depend on the values, and may be used by several goroutines at once.
 type Wiring struct {
-	lists []list // nil for the identity
+	lists []list // one for each group of the view; nil for the identity
 	fill  int64
-	size  int  // of the result
-	one   bool // a scalar viewed as a scalar
+	size  int  // the number of entries of the result
+	one   bool // the view has no groups: both tensors are scalars
 }
 
-// Wiring lists the pairs of a view of a tensor of shape in as one of shape out. The view must be valid for the two.
+// Wiring returns the wiring of a view, which may be nil, from a tensor of shape in to one of shape out. The view must be valid for the
+// two shapes.
 func (v *View) Wiring(in, out []int) *Wiring {
 	w := &Wiring{size: Size(out)}
 	if v == nil {
@@ -61,11 +63,11 @@ func (v *View) Wiring(in, out []int) *Wiring {
 	return w
 }
 
-// Whole reports whether the result is the source, entry by entry.
+// Whole reports whether the view is the identity: the result is the source, entry by entry.
 func (w *Wiring) Whole() bool { return w.one || w.lists == nil }
 
-// Accumulate adds coef times the view of src to acc. src is dense of shape
-// in, acc dense of shape out. The view must be valid for the two shapes.
+// Accumulate adds coef times the view of src to acc. src is a dense tensor of shape
+// in, acc one of shape out. The view must be valid for the two shapes.
 func (v *View) Accumulate(acc []int64, coef int64, src ints.Ints, in, out []int) {
 	v.Wiring(in, out).Accumulate(acc, coef, src)
 }
@@ -82,11 +84,12 @@ func (w *Wiring) Accumulate(acc []int64, coef int64, src ints.Ints) {
 	}
 }
 
+// accumulate is Wiring.Accumulate for entries of type T.
 func accumulate[T ints.Integer](w *Wiring, acc []int64, coef int64, src []T) {
 	fill := w.fill
 	if fill != 0 {
-		// No group sums, so an entry is wired at most once. All entries get the filling first, and
-		// wired ones are corrected.
+		// No group sums, so an entry is wired at most once. Every entry gets the fill value first; entries that are wired get
+		// source minus fill below.
 		for i := range acc {
 			acc[i] += coef * fill
 		}
@@ -126,12 +129,12 @@ func accumulate[T ints.Integer](w *Wiring, acc []int64, coef int64, src []T) {
 }
 
 // Gather returns the view of src as a dense tensor of shape out, for views that do not sum.
-// The result is as wide as src if Fill fits. It has the values that Accumulate adds to zeros.
+// It has the entries that Accumulate adds to zeros, in the integer type of src if Fill fits into that.
 func (v *View) Gather(src ints.Ints, in, out []int) ints.Ints {
 	return v.Wiring(in, out).Gather(src)
 }
 
-// Gather returns the view of src as a dense tensor, for a view that does not sum. The result is as wide as src if the filling fits.
+// Gather returns the view of src as a dense tensor, for a view that does not sum. Its integer type is that of src if the fill value fits.
 func (w *Wiring) Gather(src ints.Ints) ints.Ints {
 	switch src := fillable(src, w.fill).(type) {
 	case ints.Int8s:
@@ -143,14 +146,16 @@ func (w *Wiring) Gather(src ints.Ints) ints.Ints {
 	}
 }
 
-// fillable returns src, widened if its type cannot hold a filling.
+// fillable returns src, as 32-bit integers if its type cannot hold the fill value.
 func fillable(src ints.Ints, fill int64) ints.Ints {
+	// A negative fill takes as many bits as −fill − 1.
 	if ints.WidthFor(max(fill, -fill-1)) > src.Width() {
 		return ints.Int32s(ints.All(src))
 	}
 	return src
 }
 
+// gather is Wiring.Gather for entries of type T, which can hold the fill value.
 func gather[T ints.Integer](w *Wiring, src []T) []T {
 	dst := make([]T, w.size)
 	switch {
@@ -193,13 +198,13 @@ func (v *View) Sums() bool {
 		return false
 	}
 	return slices.ContainsFunc(v.Groups, func(g Group) bool {
-		// A source axis without an output axis is summed over only as far as Sum says.
+		// A source axis without an output axis is not summed over unless Sum says so: only index Base is read.
 		return len(g.Sum) > 0
 	})
 }
 
-// pairs lists the wired pairs of every group, outermost output axes first, so that the last
-// list has the smallest steps in memory.
+// pairs returns the wired pairs of every group. Groups are in the order of their last output axes, so that the last
+// list, which the innermost loop goes through, has the smallest steps in memory.
 func (v *View) pairs(in, out []int) []list {
 	order := make([]int, len(v.Groups))
 	for k := range order {
@@ -229,7 +234,7 @@ func (v *View) pairs(in, out []int) []list {
 	return lists
 }
 
-// even returns the wired pairs of a group without listing them, if they have constant steps.
+// even returns the wired pairs of a group as a list without pairs, if both offsets grow by constant steps. ok is false if they do not.
 func (g *Group) even(out, in, outStride, inStride []int) (list, bool) {
 	switch {
 	case g.Map == MapReshape:
@@ -248,6 +253,7 @@ func (g *Group) even(out, in, outStride, inStride []int) (list, bool) {
 	if len(g.In) == 1 {
 		dim, by = in[g.In[0]], inStride[g.In[0]]
 	}
+	// The source index of output k is Base + k·s. It is in [0, dim) for k from ⌈−Base/s⌉ to ⌈(dim−Base)/s⌉ − 1.
 	from, to := 0, n
 	if s > 0 {
 		from, to = max(0, (s-1-g.Base)/s), min(n, (dim-1-g.Base+s)/s)
@@ -258,7 +264,7 @@ func (g *Group) even(out, in, outStride, inStride []int) (list, bool) {
 	return list{n: n, first: pair{0, g.Base * by}, step: pair{o, s * by}}.cut(from, to), true
 }
 
-// stridesOf returns the group's strides by axis of the output.
+// stridesOf returns the group's strides by axis of the output, 0 for axes that are not the group's.
 func (g *Group) stridesOf(out []int) []int {
 	s := make([]int, len(out))
 	for j, a := range g.Out {
@@ -285,12 +291,12 @@ func run(axes, shape, stride []int) (n, step int, ok bool) {
 	return n, step, true
 }
 
-// forPairs calls f with the last list for every combination of entries of the other lists. It
-// works in parallel; no two goroutines get the same output entry.
+// forPairs calls f with the last list, once for every combination of pairs of the other lists; o and i are the sums of the
+// offsets of that combination. It works in parallel: no two goroutines get the same output entry.
 func forPairs(lists []list, f func(l list, o, i int)) {
 	n := len(lists) - 1
-	// Split the list with the most distinct outputs that is not the last, or that one if
-	// there is no other.
+	// Split the longest list but the last, which f goes through. If no other list has two pairs, split the last one, if it has
+	// constant steps.
 	total, split := 1, -1
 	for k, l := range lists {
 		total *= l.n
@@ -306,7 +312,7 @@ func forPairs(lists []list, f func(l list, o, i int)) {
 		return
 	}
 	whole := lists[split]
-	// Entries with the same output are adjacent in a list; keep them together.
+	// Pairs with the same output are adjacent in a list. A goroutine gets all of them.
 	starts := whole.starts()
 	parallel.For(len(starts)-1, 1, func(lo, hi int) {
 		part := slices.Clone(lists)
@@ -315,7 +321,7 @@ func forPairs(lists []list, f func(l list, o, i int)) {
 	})
 }
 
-// combine calls f with the last list for every combination of entries of the others.
+// combine calls f with the last list for every combination of pairs of the other lists. It adds their offsets to o and i.
 func combine(lists []list, o, i int, f func(l list, o, i int)) {
 	if len(lists) == 1 {
 		f(lists[0], o, i)
@@ -324,8 +330,8 @@ func combine(lists []list, o, i int, f func(l list, o, i int)) {
 	lists[0].each(func(p, q int) { combine(lists[1:], o+p, i+q, f) })
 }
 
-// starts returns the indexes at which a list may be cut: those where a new output begins, and
-// the list's length.
+// starts returns the indexes at which a list may be cut, between pairs of different outputs, and then
+// the list's length. A list with constant steps is cut into at most 64 parts.
 func (l list) starts() []int {
 	var starts []int
 	if l.pairs == nil {

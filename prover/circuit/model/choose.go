@@ -3,43 +3,45 @@ package model
 import "math/bits"
 
 const (
-	// mostLeaves is the most look-ups and table rows of a chunk whose size is chosen. The
+	// mostLeaves is the most look-ups and table rows that Choose lets a chunk have, unless chunks of the canonical size have more. The
 	// chunk's tree takes 52 bytes of memory for each.
 	mostLeaves = 1 << 24
-	// segmentChunks is the most chunks that a segment is divided into so that its largest tree is
-	// smaller.
+	// segmentChunks is the most chunks that smaller divides a segment of a text into.
 	segmentChunks = 4 * fewChunks
-	// Costs of an entry that is committed to and opened, and of a leaf of a chunk's tree,
-	// whose number is rounded up to a power of two: about 60 and 40 ns of a processor.
+	// The unit of costs is about 20 ns of a processor: entryCost is that of an entry that is committed to and opened, about 60 ns,
+	// and leafCost that of a leaf of a chunk's tree, about 40 ns. The number of leaves is rounded up to a power of two.
 	entryCost, leafCost = 3, 2
-	// chunkCost is that of a chunk's part of the proof: some 30 KB, a byte of which counts as
+	// chunkCost is the cost of a chunk's part of the proof: some 30 KB, a byte of which counts as
 	// 4 µs, as in the choice of rows.
 	chunkCost = 6_000_000
-	// Sizes are tried in steps of an eighth of a doubling, or of a sixteenth of the canonical
-	// size below it. Another size than that must save a thirty-second of the cost.
+	// Sizes above the canonical one are tried in steps of an eighth (2^−triesShift) of the power of two below them; sizes
+	// below it in steps of a sixteenth (2^−belowShift) of the canonical size. Another size than the canonical one must save a 32nd
+	// (2^−savesShift) of the cost.
 	triesShift, belowShift, savesShift = 3, 4, 5
 )
 
-// Choose returns the instance with the chunk size to use for a proof. If the trees of chunks of
-// the canonical size have up to 2^24 leaves, it is the smallest size with which a proof costs
-// hardly more than with any other, or the canonical size if that is as cheap. Small chunks take
-// less memory, and several are proved at once. But every chunk has multiplicities for all tables
-// that it uses, so in a circuit with many tables small chunks consist mostly of these. If trees
-// are larger, it is the largest size down to half of the canonical one: smaller chunks may fill
-// their trees better, but each adds to the proof. For a segment behind others it is a size
-// with small trees then. The choice depends on the circuit alone. The sizes in must be those of an
-// instance of the template.
+// Choose returns the instance in with the chunk size to use for a proof (docs/protocol.md, "Chunks"). The choice depends on the circuit
+// alone. in must be an instance of the template.
+//
+// If the trees of chunks of the canonical size have up to 2^24 leaves, Choose tries larger sizes. It takes the smallest size, the canonical
+// one first, that costs less than a 31st more than the cheapest. Small chunks take less memory, and several are proved at
+// once. But every chunk has multiplicities for all tables that it uses, so in a circuit with many tables small chunks would
+// consist mostly of these.
+//
+// If the trees are larger, Choose tries sizes down to half of the canonical one, and takes the largest that costs less than a 31st more
+// than the cheapest: smaller chunks may fill their trees better, but each adds to the proof. For a segment of a text behind others it
+// takes a size with small trees instead (smaller).
 func (t *Template) Choose(in Instance) Instance {
 	g := t.Graph
-	if in.Segment != nil { // some axes are of all tokens, and others of the segment's
+	if in.Segment != nil { // the sizes alone do not give the shapes: some axes are of all tokens, and others of the segment's
 		of, err := t.At(in)
 		if err != nil {
-			return in // whoever makes the circuit is told
+			return in // the caller gets the error when it makes the circuit
 		}
 		g = of
 	}
 	f := factors(in.Sizes)
-	d := &Graph{Tables: g.Tables, Steps: make([]Step, len(g.Steps))}
+	d := &Graph{Tables: g.Tables, Steps: make([]Step, len(g.Steps))} // what deal and costOf need of the circuit at these sizes
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		shape := f.shape(s.Shape, s.Scales)
@@ -72,7 +74,7 @@ func (t *Template) Choose(in Instance) Instance {
 		}
 		tries, least = append(tries, try{size, cost}), min(least, cost)
 	}
-	for _, t := range tries {
+	for _, t := range tries { // cost·(1 − 1/32) < least means that it costs less than a 31st more than the cheapest
 		if t.cost-t.cost>>savesShift < least {
 			if t.size != first {
 				in.ChunkEntries = t.size
@@ -83,9 +85,11 @@ func (t *Template) Choose(in Instance) Instance {
 	return in
 }
 
-// smaller returns the greatest size of a chunk, or 0 for the canonical one, with which the tree of
-// the largest chunk is as small as any smaller size makes it. A segment attends to many tokens and
-// has few, so that what one step looks up bounds it, and memory is what segments are for.
+// smaller returns a chunk size below size, or 0 for the canonical one. It halves the size while the largest chunk's tree has more than
+// mostLeaves leaves, up to segmentChunks chunks, and returns the largest of these sizes with which that tree is as small as with any
+// of them. leaves is the number of leaves of the largest chunk's tree at size. A segment of a text has few tokens that attend to
+// many, so single steps have most of the look-ups and bound the tree from below. Memory counts more than the size of the proof here, as
+// segments are for saving memory.
 func (g *Graph) smaller(size, leaves int) int {
 	best := 0
 	for size > minChunk && leaves > mostLeaves {
@@ -102,11 +106,11 @@ func (g *Graph) smaller(size, leaves int) int {
 }
 
 // costOf returns the cost of a proof with chunks of the given size, without the part that is
-// the same for all sizes, and the number of look-ups and table rows of the largest chunk.
+// the same for all sizes, and the greatest number of look-ups and table rows of a chunk.
 func (g *Graph) costOf(size int) (cost, largest int) {
 	leaves, last := 0, -1
-	seen := make([]int, len(g.Tables)) // the chunk that a table was last used in, plus 1
-	end := func() {
+	seen := make([]int, len(g.Tables)) // by table: 1 + the last chunk that uses it
+	end := func() {                    // adds the cost of the tree of the chunk that ends
 		if leaves > 0 {
 			cost += leafCost << Log2Ceil(leaves)
 		}

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// The canonical size of a chunk is minChunk, doubled until the circuit has at most
-// fewChunks chunks, but at most maxChunk. Small chunks need less memory and keep
-// many lanes busy; but every chunk adds its sub-proofs to the proof.
+// The canonical size of a chunk, in witness entries, is minChunk, doubled until the circuit has at most
+// fewChunks chunks, but at most maxChunk. Small chunks need less memory, and more of them are proved
+// at once; but every chunk adds a sub-transcript to the proof.
 const (
 	minChunk  = 1 << 22
 	maxChunk  = 1 << 27
@@ -18,12 +18,11 @@ const (
 	maxChunks = 1 << 10
 )
 
-// Finish lays the circuit out: it assigns steps, in order, and their witness
-// tensors to chunks, and adds the multiplicity tensors. A chunk ends before the
-// step with whose results it would have more than the given number of witness
-// entries, multiplicities not counted; 0 stands for the canonical number. It is
-// called once, when the circuit is complete otherwise: by Template.At, or by
-// hand.
+// Finish lays the circuit out: it assigns steps, in order, and their witness tensors to chunks, and adds the multiplicity tensors. A new
+// chunk begins when the results of the next step would give the current one more than chunkEntries witness entries, multiplicities not
+// counted; 0 stands for the canonical number. A step is never divided, so a chunk may be larger than that. Finish is called once, when
+// the rest of the circuit is complete: by Template.At, or by code that builds a circuit without a template. The circuit need not be valid
+// yet.
 func (g *Graph) Finish(chunkEntries int) error {
 	if chunkEntries < 0 || chunkEntries > maxChunk {
 		return fmt.Errorf("chunks of %d entries", chunkEntries)
@@ -48,7 +47,7 @@ func (g *Graph) Finish(chunkEntries int) error {
 	return nil
 }
 
-// canonical is the canonical size of a chunk.
+// canonical returns the canonical size of a chunk of this circuit.
 func (g *Graph) canonical() int {
 	size := minChunk
 	for size < maxChunk && g.deal(size, nil) > fewChunks {
@@ -57,7 +56,7 @@ func (g *Graph) canonical() int {
 	return size
 }
 
-// Results are the tensors that a step computes: its output and its remainder, of those that it has.
+// Results returns the tensors that a step computes: its output and its remainder, if it has them.
 func (s *Step) Results() []TensorID {
 	if s.Kind == StepZero {
 		return nil
@@ -89,8 +88,8 @@ func (g *Graph) deal(size int, put func(s *Step, chunk int)) int {
 	return chunk + 1
 }
 
-// boundedSize is the size of a shape, or more than maxChunk: the circuit need not
-// be valid yet.
+// boundedSize returns the number of entries of a shape, or maxChunk + 1 if there are more than maxChunk. The shape need not
+// be valid, and the product does not overflow.
 func boundedSize(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -104,7 +103,7 @@ func boundedSize(shape []int) int {
 // count adds the multiplicity tensors: one for each table that the look-ups of
 // a chunk use, by chunk, then table.
 func (g *Graph) count() {
-	seen := make([]int, len(g.Tables)) // 1 + the last chunk that uses a table: steps are dealt to chunks in order
+	seen := make([]int, len(g.Tables)) // by table: 1 + the last chunk that uses it, as steps are in the order of chunks
 	for i := range g.Steps {
 		m := Mult{Chunk: g.Steps[i].Chunk, Table: g.Steps[i].Table}
 		if g.Steps[i].Kind == StepLookup && g.hasTable(m.Table) && seen[m.Table] != 1+m.Chunk {
@@ -118,7 +117,7 @@ func (g *Graph) count() {
 		m := &g.Mults[i]
 		m.Tensor = TensorID(len(g.Tensors))
 		t := &g.Tables[m.Table]
-		rows := 1 << min(max(t.Bits, 0), MaxTableBits) // Validate says if it is not
+		rows := 1 << min(max(t.Bits, 0), MaxTableBits) // Validate refuses a table with other Bits later
 		g.Tensors = append(g.Tensors, Tensor{
 			Name: PrintableName("count " + t.Name), Shape: []int{rows}, Kind: Witness, Max: Bound - 1, Chunk: m.Chunk,
 		})
@@ -137,8 +136,8 @@ func (g *Graph) FixedIDs() (ids []TensorID) {
 	return ids
 }
 
-// FixedStacks lists the fixed tensors by the trees that they are under, in the order in which the trees' stacks have them:
-// those of the base, if there is one, and the others, if there are any.
+// FixedStacks returns, for each tree of fixed tensors, its tensors in the order of its stack: those of the base, if there is one, and
+// then the others, if there are any.
 func (g *Graph) FixedStacks() [][]TensorID {
 	rest := g.FixedIDs()
 	if len(g.Base) > 0 {
@@ -154,7 +153,8 @@ func (g *Graph) FixedStacks() [][]TensorID {
 	return [][]TensorID{rest}
 }
 
-// validateBase checks that the tensors of a base are fixed ones, each once, and not all of them.
+// validateBase checks that the tensors of a base are fixed ones, each once, and not all fixed tensors. So every fixed tensor is in
+// exactly one stack, under one root.
 func (g *Graph) validateBase() error {
 	if len(g.Base) == 0 {
 		return nil

@@ -2,20 +2,19 @@ package model
 
 import "math"
 
-// Numbers says what the integers of a tensor stand for.
+// Numbers says which integers of a tensor are codes for numbers that are not finite.
 type Numbers uint8
 
 const (
-	// FiniteNumbers are integers times a scale.
+	// FiniteNumbers has no codes: every integer stands for itself times the scale.
 	FiniteNumbers Numbers = iota
-	// AllNumbers are finite numbers and three codes: the least integer, Min, is −∞; the
-	// greatest, Max, is NaN; Max − 1 is +∞.
+	// AllNumbers has three codes: Min stands for −∞, Max − 1 for +∞, and Max for NaN.
 	AllNumbers
-	// MaskingNumbers are finite numbers, and the least integer is −∞.
+	// MaskingNumbers has one code: Min stands for −∞.
 	MaskingNumbers
 )
 
-// Finite returns the integers of the tensor that stand for finite numbers.
+// Finite returns the range, bounds included, of the integers of the tensor that stand for finite numbers.
 func (t *Tensor) Finite() (lo, hi int64) {
 	lo, hi = t.Min, t.Max
 	if t.Numbers != FiniteNumbers {
@@ -42,7 +41,7 @@ func (t *Tensor) code(x float64) (v int64, ok bool) {
 	return 0, false
 }
 
-// decode sets reals[i] where ints[i] is a code.
+// decode replaces reals[i] by −∞, +∞ or NaN where ints[i] is the code for that.
 func (t *Tensor) decode(reals []float64, ints []int32) {
 	if t.Numbers == FiniteNumbers {
 		return

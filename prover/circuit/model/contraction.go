@@ -2,13 +2,14 @@ package model
 
 import "slices"
 
-// Label is one label of a product: an axis of its operands and of its output.
+// Label is one label of a product (Product.LabelsA): its number, the dimension of the axes that have it, and which axis of A, of B and of
+// the output that is, −1 if none has it.
 type Label struct {
 	ID, Dim   int
-	A, B, Out int // the axis that has it in each, −1 where none does
+	A, B, Out int
 }
 
-// Contraction is a product's labels, sorted by where they occur.
+// Contraction has a product's labels by where they occur.
 type Contraction struct {
 	Batch  []Label // in both operands and the output, by output axis
 	FreeA  []Label // in A and the output, by axis of A

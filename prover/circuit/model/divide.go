@@ -39,14 +39,15 @@ type Division struct {
 	Below    Acc
 	// Partial is nil unless the divisor has two parts.
 	Partial *Acc
-	parts   []Linear
+	parts   []Linear // A·high and B·low, the two parts of the divisor; nil if it has not two parts
 }
 
 // Division returns the constraints on a StepDivide whose accumulator and tensors
 // are valid.
 func (g *Graph) Division(s *Step) Division {
 	all := Axes(len(s.Shape))
-	// The divisor as a view of a smaller tensor, if it is one.
+	// If the divisor is a positive multiple of a view that only permutes axes and repeats, the equation has the product with the
+	// smaller tensor that is viewed.
 	den, labels := Linear{Coef: 1, Src: s.Den}, all
 	if def := g.Tensors[s.Den].Def; len(def) == 1 && def[0].Coef > 0 {
 		if l, ok := def[0].View.labels(g.Tensors[def[0].Src].Shape, s.Shape); ok {
@@ -69,9 +70,9 @@ func (g *Graph) Division(s *Step) Division {
 	return d
 }
 
-// labels returns the output axis of every source axis, for a view that only
-// permutes axes and repeats along others. Such a view can be an operand of a
-// product, with these labels. A view with a fill value cannot, even if it is wired in full.
+// labels returns the output axis of every source axis, for a view that only permutes axes and repeats
+// along others. A product can then have the source as an operand, with these labels, in place of the
+// view. ok is false for other views, and for any view with a fill value.
 func (v *View) labels(in, out []int) ([]int, bool) {
 	if v == nil {
 		return Axes(len(in)), true
@@ -105,7 +106,7 @@ func (g *Graph) validateDivision(i int, r *ranges) error {
 		return errors.New("a division that its equation does not follow")
 	}
 	at := i + 2
-	next := func(acc *Acc) int64 {
+	next := func(acc *Acc) int64 { // the size of the range of the look-up at step at, which must be of acc; at moves behind it
 		size, steps := g.rangeOf(at, s.Shape, acc)
 		at += steps
 		return size
@@ -142,10 +143,10 @@ func (g *Graph) validateDivision(i int, r *ranges) error {
 	return nil
 }
 
-// term is a product of two integers that are not negative and below 2^62.
+// term is a product of two non-negative integers below 2^62.
 type term [2]int64
 
-// fits reports whether a sum of products is at most p.
+// fits reports whether a sum of products is at most p. It does not overflow.
 func fits(sum ...term) bool {
 	left := int64(field.P)
 	for _, t := range sum {
@@ -157,14 +158,13 @@ func fits(sum ...term) bool {
 	return true
 }
 
-// is reports whether a step has this index space and this accumulator.
+// is reports whether a step has this shape and this accumulator, term by term.
 func (s *Step) is(shape []int, acc *Acc) bool {
 	return sameShape(s.Shape, shape) == nil && s.Acc.equal(acc)
 }
 
-// rangeOf returns 2^n if an accumulator is looked up in the range of n bits from
-// step i on, and the number of steps that this takes, two if the first has a
-// remainder; zeros otherwise.
+// rangeOf returns 2^n if step i looks the accumulator acc up in the range [0, 2^n), and the number of steps that this takes: 1, or 2 if the
+// next step has to look up the remainder of step i. If the steps do not do that it returns zeros.
 func (g *Graph) rangeOf(i int, shape []int, acc *Acc) (size int64, steps int) {
 	if i >= len(g.Steps) || !g.Steps[i].is(shape, acc) {
 		return 0, 0
@@ -183,15 +183,14 @@ func (g *Graph) rangeOf(i int, shape []int, acc *Acc) (size int64, steps int) {
 	return 1 << bits, 2
 }
 
-// rangeBits returns n if the step looks its accumulator up among the keys of n
-// bits from 0, and −1 otherwise. What values the table has besides does not matter.
+// rangeBits returns n if the step looks its accumulator up in a table with keys from 0, so that it is in [0, 2^n) provided that the
+// remainder, if there is one, is below 2^Shift. It returns −1 for other steps. The table may have values.
 func (s *Step) rangeBits(g *Graph) int {
 	if s.Kind != StepLookup {
 		return -1
 	}
-	// In a range of two digits the lower one is a remainder again, of a smaller
-	// shift, so the recursion ends. Values that the table has besides its keys do
-	// not matter.
+	// The remainder of a look-up may itself be looked up with a shift. As every table there has at least one bit, each remainder
+	// in such a chain has a smaller shift than the one before, so the chain ends in a look-up without a shift.
 	t := &g.Tables[s.Table]
 	if t.Min != 0 || s.Shift > 0 && t.Bits == 0 {
 		return -1

@@ -40,8 +40,8 @@ func (t *Tensor) SameValues(o *Tensor) bool {
 		(t.Product == nil) == (o.Product == nil) && (t.Product == nil || t.Product.equal(*o.Product))
 }
 
-// SameRows reports whether two tables have the same rows, values of a fixed tensor
-// being the same if the tensor is.
+// SameRows reports whether two tables have the same rows. Values in fixed tensors count as the same
+// only if it is the same tensor.
 func (t *Table) SameRows(o *Table) bool {
 	return t.Kind == o.Kind && t.Bits == o.Bits && t.Min == o.Min && t.Drop == o.Drop && t.Values == o.Values && slices.Equal(t.Pieces, o.Pieces)
 }

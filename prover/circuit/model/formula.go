@@ -7,7 +7,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// FormulaKind says what the entries of a tensor are of their indexes.
+// FormulaKind says by which formula the entries of a tensor follow from their indexes.
 type FormulaKind uint8
 
 const (
@@ -21,19 +21,19 @@ const (
 	Progression
 )
 
-// Formula gives the entries of a tensor of the kind ByFormula, whose MLE the verifier
-// evaluates by itself in a few operations for each variable: nothing is committed.
+// Formula gives the entries of a tensor of the kind ByFormula. Nothing is committed: the verifier
+// evaluates the tensor's MLE itself, in a few operations for each variable (docs/protocol.md, "Formulas").
 type Formula struct {
 	Kind   FormulaKind
 	Offset int64
-	Step   int64 // Progression
+	Step   int64 // Progression; otherwise 0
 }
 
-// Constant reports whether a tensor of the kind has the same values in all runs of an
-// instance: fixed ones, and those by formula.
+// Constant reports whether tensors of the kind have the same values in all runs of an
+// instance: it is true for fixed tensors and those by formula.
 func (k Kind) Constant() bool { return k == Fixed || k == ByFormula }
 
-// ones returns the entries of row i, of so many, that are 1: those from lo to below hi.
+// ones returns the interval [lo, hi) of columns in which row i of a matrix with that many columns is 1.
 func (f *Formula) ones(i int64, columns int) (lo, hi int) {
 	within := func(j int64) int { return int(min(max(j, 0), int64(columns))) }
 	switch i -= f.Offset; f.Kind {
@@ -46,7 +46,7 @@ func (f *Formula) ones(i int64, columns int) (lo, hi int) {
 	}
 }
 
-// Values returns the dense values of a tensor of the shape.
+// Values returns the entries of a tensor of this shape, row-major.
 func (f *Formula) Values(shape []int) ints.Ints {
 	if f.Kind == Progression {
 		v := make(ints.Int32s, shape[0])
@@ -66,9 +66,8 @@ func (f *Formula) Values(shape []int) ints.Ints {
 	return v
 }
 
-// WithFormulas returns the weights with the values of the tensors by formula, which
-// depend on the sizes of the instance. Tensors that are alike, such as the masks of all layers,
-// have one list.
+// WithFormulas returns w with the values of the tensors by formula added, which depend on the sizes of the
+// instance. Tensors with the same formula and shape, such as the masks of all layers, share one list.
 func (g *Graph) WithFormulas(w Weights) Weights {
 	type key struct {
 		f     Formula
@@ -98,9 +97,9 @@ func (g *Graph) WithFormulas(w Weights) Weights {
 	return all
 }
 
-// validateFormula checks that a tensor by formula, and no other, has one that goes
-// with its shape, and that its entries are in its range: here nothing rests on the
-// key's issuer.
+// validateFormula checks that a tensor by formula, and no other, has a formula that goes
+// with its shape, and that its entries are in its range. So the range of such a tensor need not be
+// taken on the word of the key's issuer.
 func (t *Tensor) validateFormula() error {
 	if (t.Kind == ByFormula) != (t.Formula != nil) {
 		return errors.New("exactly the tensors by formula have one")
@@ -125,7 +124,7 @@ func (t *Tensor) validateFormula() error {
 	}
 	if rank == 1 {
 		last := int64(t.Shape[0] - 1)
-		if f.Step != 0 && last > Bound { // and below, the product is within 2^60
+		if f.Step != 0 && last > Bound { // otherwise |Step·last| < 2^60, so it does not overflow
 			return fmt.Errorf("a progression of %d entries", t.Shape[0])
 		}
 		end := f.Offset + f.Step*last

@@ -9,19 +9,19 @@ import (
 // Limits that every graph respects; Validate enforces them, so that a hostile
 // key cannot make the verifier allocate or loop beyond them.
 const (
-	// Bound is the exclusive bound on the absolute value of every integer the
-	// forward pass meets, accumulators included: M31 never wraps.
+	// Bound is the exclusive bound on the absolute value of every integer in the forward pass, accumulators included.
+	// There are 2·Bound − 1 = p such integers, so each element of F stands for one of them, and nothing wraps.
 	Bound = 1 << 30
 	// MaxShift is the largest requantisation shift.
 	MaxShift = 29
-	// MaxTableBits is the largest table, in bits of its key.
+	// MaxTableBits is log2 of the number of rows of the largest table.
 	MaxTableBits = 20
 	// MaxRank is the largest number of axes of a tensor.
 	MaxRank = 8
 	// MaxVars is the largest number of variables of a tensor's MLE.
 	MaxVars = 34
-	// MaxNesting is the largest number of virtual tensors upon each other: evaluating one
-	// may evaluate what it is made of within.
+	// MaxNesting is the largest depth of virtual tensors that are defined by other virtual tensors. Evaluating
+	// one may recurse to that depth.
 	MaxNesting = 1 << 10
 )
 
@@ -45,7 +45,8 @@ const (
 	Fixed
 	// Witness tensors are committed with each proof.
 	Witness
-	// Virtual tensors are sums of views, or products without sums; claims on them move to their sources.
+	// Virtual tensors are sums of views, or entrywise products of two tensors. They are not committed: a claim on one is reduced to
+	// claims on its sources.
 	Virtual
 	// ByFormula tensors are functions of the index: the verifier evaluates their MLE
 	// itself, whatever their size.
@@ -55,26 +56,26 @@ const (
 	Empty
 )
 
-// Tensor is an integer tensor. The real value it stands for is
-// integer·2^(−Frac), but for the codes of an extended one. Every entry lies in
+// Tensor is an integer tensor. An integer v stands for the real number
+// v·2^(−Frac), except where it is a code (Numbers). Every entry lies in
 // [Min, Max].
 type Tensor struct {
 	Name     string
 	Shape    []int   // empty for a scalar
-	Scales   []Scale // in a template: of the axes; nil if none scales
+	Scales   []Scale // in a template: one for each axis; nil if no axis scales
 	Kind     Kind
-	Numbers  Numbers // of an input or output: which integers are codes (Finite)
+	Numbers  Numbers // for an input or output: which integers are codes (Finite)
 	Frac     int
-	Fracs    []int // of an input: in place of Frac, one for each index of the last axis; nil if one for all
+	Fracs    []int // for an input, instead of Frac: one for each index of the last axis; nil if Frac is for all
 	Min, Max int64
 	Chunk    int      // Witness: the chunk whose commitment holds it
 	Def      []Linear // Virtual: the sum of views that defines it
 	Product  *Product // Virtual, in place of Def: the product that defines it (IsProduct)
 	Formula  *Formula // ByFormula
-	Derived  *Derived // Input of an instance: how its entries follow from others; nil if they are given
+	Derived  *Derived // Input of an instance: how its entries are computed from what the statement has; nil if the statement has them
 }
 
-// FracAt returns the Frac of the entry with a row-major index.
+// FracAt returns the Frac of the entry with row-major index i.
 func (t *Tensor) FracAt(i int) int {
 	if len(t.Fracs) > 0 {
 		return t.Fracs[i%len(t.Fracs)]
@@ -94,9 +95,10 @@ type Linear struct {
 //
 //	Coef · Σ_{contracted} A[…]·B[…]
 //
-// A[i] and B[i] carry one label an axis. A label below the rank of the output
-// is that output axis; labels from there on are contracted, and appear in both.
-// An output axis in both operands is a batch axis; one in neither broadcasts.
+// LabelsA and LabelsB have one label for each axis of A and of B. A label below the
+// rank of the output names that output axis. The other labels are contracted, and each
+// is in both operands. An output axis whose label is in both operands is a batch axis;
+// along one whose label is in neither, the product repeats.
 type Product struct {
 	Coef             int64
 	A, B             TensorID
@@ -111,7 +113,7 @@ type Acc struct {
 	Products []Product
 }
 
-// Sources yields the tensors that a virtual one is made of; none of another.
+// Sources yields the tensors by which a virtual tensor is defined. It yields none for other tensors.
 func (t *Tensor) Sources(yield func(TensorID) bool) {
 	for i := range t.Def {
 		if !yield(t.Def[i].Src) {
@@ -153,12 +155,12 @@ const (
 	StepExact
 	// StepZero constrains acc to be 0 everywhere; it computes nothing.
 	StepZero
-	// StepDivide computes Out = ⌊Acc/Den⌋ and Lo = Acc mod Den. The steps that
-	// constrain these must follow it (Division).
+	// StepDivide computes Out = ⌊Acc/Den⌋ and Lo = Acc mod Den, and constrains
+	// nothing. The steps that constrain Out and Lo must follow it (Division).
 	StepDivide
-	// StepMax computes Out, the greatest entry of every row along the last axis of Den,
-	// whose shape is the step's and that axis. Acc is empty. The steps that constrain
-	// Out must follow it (Maximum).
+	// StepMax computes Out, the greatest entry of every row of Den along its last axis, and
+	// constrains nothing. The shape of Den is that of the step and then that axis. Acc is empty. The steps
+	// that constrain Out must follow it (Maximum).
 	StepMax
 )
 
@@ -167,12 +169,12 @@ type Step struct {
 	Kind   StepKind
 	Name   string  // the model node it comes from, for messages
 	Shape  []int   // index space
-	Scales []Scale // in a template: of its axes; nil if none scales
+	Scales []Scale // in a template: one for each axis; nil if no axis scales
 	Acc    Acc
-	Shift  int
-	Lo     TensorID
-	Table  TableID
-	Out    TensorID
+	Shift  int      // StepLookup: how many low bits of Acc are cut off
+	Lo     TensorID // StepLookup: the bits that are cut off, None without a Shift; StepDivide: the remainder
+	Table  TableID  // StepLookup, otherwise None
+	Out    TensorID // the result
 	Den    TensorID // StepDivide: same shape as the step, positive; StepMax: its operand
 	Chunk  int
 }
@@ -196,19 +198,18 @@ type Table struct {
 	Kind TableKind
 	Bits int
 	Min  int64
-	// Drop > 0 makes a TablePiecewise table with Min = 0 a high-bits one: the lowest Drop
-	// bits of a key, fewer than Bits, do not enter its value.
+	// Drop > 0 makes a TablePiecewise table with Min = 0 a high-bits table: its values do not depend on the lowest Drop
+	// bits of a key. Drop is less than Bits.
 	Drop   int
-	Pieces []Piece  // TablePiecewise: consecutive, the last up to 2^(Bits−Drop)
+	Pieces []Piece  // TablePiecewise: consecutive intervals, of which the last ends at 2^(Bits−Drop)
 	Values TensorID // TableFunc: Fixed tensor of shape [2^Bits]
-	// Saturated are the rows of keys beyond the range that the table was made for:
-	// proofs state how many look-ups hit them. Increasing and apart; nil if none.
+	// Saturated are the rows of keys beyond the range that the table was made for. Proofs state how many look-ups
+	// hit them. The intervals are increasing and do not touch; nil if there are none.
 	Saturated []Rows
 }
 
-// Piece is the interval of rows up to End (exclusive) on which
-// value = Slope·key + Offset. In a high-bits table, whose keys are its rows, ⌊key/2^Drop⌋
-// stands for both.
+// Piece is the interval of rows up to End (exclusive) on which value = Slope·key + Offset. In a
+// high-bits table ⌊key/2^Drop⌋ takes the place of both the row and the key.
 type Piece struct {
 	End           int64
 	Slope, Offset int64
@@ -225,36 +226,41 @@ type Mult struct {
 // Graph is a quantised model: the circuit of one proof, or that of a template.
 type Graph struct {
 	Name    string
-	Tensors []Tensor // last the multiplicities, in the order of Mults
+	Tensors []Tensor // the last ones are the multiplicities, in the order of Mults
 	Tables  []Table
 	Steps   []Step // in execution order
 	Inputs  []TensorID
 	Outputs []TensorID
-	// Base are fixed tensors under a tree of their own, in the order in which their stack has them: those of a model
-	// that the circuit is an adapter to, whether it reads them or not. Other fixed tensors are under a second tree. Nil
-	// if all are under one.
+	// Base is set if the circuit is an adapter to another model: it lists the fixed tensors of that model, whether the circuit
+	// reads them or not, in the order of their stack. They are under a tree of their own, and all other fixed tensors are under a
+	// second tree. Without a base all fixed tensors are under one tree.
 	Base []TensorID
 
-	// The layout, which a template has not (Finish).
+	// The fields from here on are set by Template.At or Finish. A template's graph has none of them.
+
 	Instance Instance
 	Chunks   int    // number of chunks, ≥ 1
 	Mults    []Mult // ordered by chunk, then table
 
-	// Texts is how many texts the circuit is of, each along the first axis of what depends on inputs; 0 is one, without that axis.
+	// Texts is the number of texts that the circuit is of. Every tensor that depends on inputs then has a first axis with an index for
+	// each text. 0 stands for one text, without that axis.
 	Texts int
-	// What an instance states in place of outputs (Instance.Reveals).
+	// Reveals has the outputs in place of which the instance states indexes (Instance.Reveals).
 	Reveals []Revealed
-	Stated  int // of the Inputs, those that are given; with Reveals or Texts, others follow
-	// What an instance states nothing of: inputs of the template that are witness tensors, and outputs.
+	// Stated is the number of Inputs, from the first on, whose values the statement has. It is used only with Reveals or Texts: then
+	// the inputs behind these are computed from what the statement has.
+	Stated int
+	// Hidden are inputs of the template that the instance does not state; they are witness tensors. HiddenOutputs are the outputs
+	// that it does not state.
 	Hidden, HiddenOutputs []TensorID
-	// Apart are the witness tensors of an instance that have trees of their own, tree by tree.
+	// Apart has the witness tensors that are committed in trees of their own, one element for each tree.
 	Apart []Apart
 }
 
-// derives says whether some inputs follow from what a statement gives.
+// derives says whether some inputs are computed from what the statement has (Widen).
 func (g *Graph) derives() bool { return len(g.Reveals) > 0 || g.Texts > 0 }
 
-// Given returns the inputs that a statement gives.
+// Given returns the inputs whose values the statement has.
 func (g *Graph) Given() []TensorID {
 	if g.derives() {
 		return g.Inputs[:g.Stated]
@@ -262,8 +268,8 @@ func (g *Graph) Given() []TensorID {
 	return g.Inputs
 }
 
-// Weights holds the values of the fixed tensors by TensorID, in the width that they
-// need; other entries are nil. Values are dense, row-major.
+// Weights has the values of the fixed tensors by TensorID, row-major, each in the narrowest
+// type that holds them. Elements for other tensors are nil.
 type Weights []ints.Ints
 
 // Log2Ceil returns ⌈log2 d⌉ for d ≥ 1.

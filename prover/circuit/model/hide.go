@@ -10,10 +10,10 @@ import (
 // ErrHide is wrapped by the error about an input or an output that a proof cannot hide.
 var ErrHide = errors.New("it cannot be hidden")
 
-// Hides says whether proofs of the instance state less than all inputs and outputs: such proofs are masked.
+// Hides says whether the instance hides inputs or outputs. Its proofs must then be masked.
 func (in *Instance) Hides() bool { return len(in.HiddenInputs)+len(in.HiddenOutputs) > 0 }
 
-// Spread returns the inputs of a statement by their places in the template, nil for those that are hidden.
+// Spread returns the values of a statement's inputs by the inputs' places in the template, with nil for those that are hidden.
 func (in *Instance) Spread(inputs [][]int32) [][]int32 {
 	for _, i := range in.HiddenInputs {
 		inputs = slices.Insert(slices.Clone(inputs), i, nil)
@@ -21,9 +21,10 @@ func (in *Instance) Spread(inputs [][]int32) [][]int32 {
 	return inputs
 }
 
-// hide takes inputs and outputs out of the statement of a circuit that has no layout yet. A hidden input is a witness
-// tensor, the only one that no step makes: any values will do that two look-ups find in the input's range, as the reader of
-// a proof finds public ones. A hidden output is one that nothing is said of.
+// hide takes inputs and outputs out of the statement of a circuit that has no layout yet (docs/protocol.md, "Hidden inputs and outputs").
+// A hidden input becomes a witness tensor that no step computes, so the prover chooses its values. Two look-ups force them to
+// be in the input's range; the values of a public input are kept there by the reader of a proof. A hidden output is only removed from the
+// list of outputs.
 func (g *Graph) hide(in *Instance) error {
 	inputs, outputs := in.HiddenInputs, in.HiddenOutputs
 	if len(inputs)+len(outputs) == 0 {
@@ -72,18 +73,20 @@ func (g *Graph) hide(in *Instance) error {
 	return nil
 }
 
-// Committed says that a hidden input was committed to before: its values are under a root that the proof's header names, alone in rows
-// of 2^RowVars with tails of a 2^TailLog-th. They are in units of 2^(−Frac), of which those of the input are 2^k-ths, k up to
-// MaxFiner: what the model reads is what was committed to, exactly.
+// Committed says that a hidden input was committed to before. Its values are alone under a root that the proof's header names, in rows of
+// 2^RowVars values with tails of a 2^TailLog-th of that. They are in units of 2^(−Frac). The model's unit may be 2^k times smaller,
+// with k up to MaxFiner: it then reads 2^k times the committed integers, which are exactly the same real numbers.
 type Committed struct {
 	Input                  int // its place among the inputs of the template
 	Frac, RowVars, TailLog int
 }
 
-// MaxFiner is how many bits an input may have more behind the point than the commitment to it.
+// MaxFiner is the largest difference between the Frac of an input and that of the commitment to it.
 const MaxFiner = 20
 
-// Coarse returns an input as a commitment in units of 2^(−frac) has it, and k. ok is false if there is none.
+// Coarse returns the tensor that has the input's values in a commitment in units of 2^(−frac), and k: the input is 2^k times that
+// tensor. Its range has the integers whose multiple is in the input's range. ok is false if the input cannot be committed to in these
+// units.
 func (t *Tensor) Coarse(frac int) (c Tensor, k int, ok bool) {
 	k = t.Frac - frac
 	if len(t.Fracs) > 0 || k < 0 || k > MaxFiner {
@@ -93,8 +96,10 @@ func (t *Tensor) Coarse(frac int) (c Tensor, k int, ok bool) {
 	return c, k, c.Min <= c.Max
 }
 
-// committed has trees of their own for hidden inputs, of those at places in all. Of one in coarser units than the model's that is a further
-// tensor, kept to the range that the input's is with the factor 2^k, and the input is 2^k times that, as one equation says.
+// committed puts hidden inputs that were committed to into trees of their own. places has the hidden inputs' places in all, the inputs of
+// the template. If the commitment is in the model's units, its tree has the input itself. If its units are 2^k times larger, the tree has a
+// further tensor c, a zero step says that the input is 2^k·c, and look-ups keep c in a range: otherwise a c that is not small could be,
+// modulo p, the input divided by 2^k.
 func (g *Graph) committed(list []Committed, places []int, all []TensorID) error {
 	last := -1
 	for _, c := range list {
@@ -123,13 +128,14 @@ func (g *Graph) committed(list []Committed, places []int, all []TensorID) error 
 	return nil
 }
 
-// Kept says whether look-ups keep a witness tensor in its range that no step makes.
+// Kept says whether the tensor is one that no step computes and that look-ups keep in its range: a hidden input, or a tensor of a
+// committed input.
 func (g *Graph) Kept(id TensorID) bool {
 	return slices.Contains(g.Hidden, id) ||
 		len(g.Hidden) > 0 && slices.ContainsFunc(g.Apart, func(a Apart) bool { return slices.Contains(a.Tensors, id) })
 }
 
-// increasing checks a list of places.
+// increasing checks that a list of places is strictly increasing and below n.
 func increasing(what string, places []int, n int) error {
 	last := -1
 	for _, i := range places {
@@ -159,7 +165,7 @@ func (g *Graph) hideInput(id TensorID) error {
 	return g.keep(id)
 }
 
-// keep looks up that a tensor's entries are in its range.
+// keep adds the two look-ups that keep a tensor's entries in its range.
 func (g *Graph) keep(id TensorID) error {
 	t := g.Tensors[id] // a copy: tensors are added
 	table, shift, ok := g.rangeFor(bits.Len64(uint64(t.Max - t.Min)))

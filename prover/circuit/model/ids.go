@@ -16,9 +16,9 @@ func (g *Graph) IsIds(id TensorID) bool {
 }
 
 // indexed returns the length of the axes into which the entries of an input are indexes. It returns
-// 0 if something else reads the input, or if the axes have different lengths.
+// 0 if the input is also read in another way, or is an output, or if the axes have different lengths.
 func (g *Graph) indexed(id TensorID) int {
-	length := 0
+	length := 0 // 0: no axis yet; −1: no common length
 	for l := range g.terms {
 		if l.Src == id {
 			length = -1
@@ -54,7 +54,7 @@ func (g *Graph) indexed(id TensorID) int {
 	return max(length, 0)
 }
 
-// terms yields every summand, of virtual tensors and of accumulators.
+// terms yields every summand that is a view: of virtual tensors and of accumulators.
 func (g *Graph) terms(yield func(l *Linear) bool) {
 	for i := range len(g.Tensors) + len(g.Steps) {
 		var terms []Linear
@@ -71,11 +71,12 @@ func (g *Graph) terms(yield func(l *Linear) bool) {
 	}
 }
 
+// reads reports whether a group of the view is wired by the entries of the input id.
 func (v *View) reads(id TensorID) bool {
 	return slices.ContainsFunc(v.Groups, func(g Group) bool { return g.Map == MapPublic && g.Ids == id })
 }
 
-// isPublic reports whether the view has a group that public indexes wire.
+// isPublic reports whether the view, which may be nil, has a group that public indexes wire.
 func (v *View) isPublic() bool {
 	return v != nil && slices.ContainsFunc(v.Groups, func(g Group) bool { return g.Map == MapPublic })
 }
@@ -90,10 +91,9 @@ func (g *Graph) isPublic() bool {
 	return false
 }
 
-// WithIds returns the graph with the entries of index inputs filled into the views that they wire,
-// or g itself if there are none. Only in the returned graph can such views be applied and their
-// wired pairs listed. inputs are dense, in the order of g.Inputs, each within the range of its
-// tensor; the graph keeps them.
+// WithIds returns the graph with the entries of index inputs filled into the views that they wire, or g itself if there are no
+// such views. Only in the returned graph can such views be applied and their wired pairs listed. inputs has the entries of all
+// inputs, in the order of g.Inputs. Each entry must be within the range of its tensor. The graph keeps the slices.
 func (g *Graph) WithIds(inputs [][]int32) *Graph {
 	if !g.isPublic() {
 		return g
@@ -132,8 +132,7 @@ func withIds(terms []Linear, values [][]int32) []Linear {
 	return terms
 }
 
-// WithIds returns the group with the entries of the input that wires it, if there is
-// one, which values returns.
+// WithIds returns the group with Entries set, if an input wires it. values returns the entries of an input.
 func (g Group) WithIds(values func(TensorID) []int32) Group {
 	if g.Map == MapPublic {
 		g.Entries = values(g.Ids)
@@ -141,8 +140,9 @@ func (g Group) WithIds(values func(TensorID) []int32) Group {
 	return g
 }
 
-// validateIds checks that every value in the input's range is an index of the source axis. The
-// verifier checks that the entries of a statement are within that range, so they are indexes too.
+// validateIds checks that the input which wires the group has one entry for each output of the group, and that every value
+// in its range is an index of the source axis. The reader of a proof checks that stated entries are within that range. So no statement
+// can wire an entry beyond the axis.
 func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
 	if len(g.In) != 1 || g.Ids < 0 || int(g.Ids) >= len(tensors) || tensors[g.Ids].Kind != Input {
 		return fmt.Errorf("view: tensor %d, which is to wire one axis, is no input", g.Ids)
@@ -158,10 +158,10 @@ func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
 	return nil
 }
 
-// CheckIds checks, at the given sizes, that index inputs pick only entries that exist. Each index
-// must be within the range of its tensor. That range does not depend on a size, because a tensor
-// may be longer along an axis than its source, with zeros behind the source's end; CheckIds makes
-// sure that no index picks one of these zeros.
+// CheckIds checks, at the given sizes, that index inputs pick only entries that exist. Each index must be within the range of its
+// tensor, which the caller has checked. The range alone is not enough. It does not depend on a size, since indexes may read a
+// virtual tensor of fixed length that continues a source of free length with zeros. CheckIds makes sure that no index picks one of
+// these zeros.
 func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 	l := lengths{t: t, f: sizes, known: map[tensorAxis]length{}}
 	values := make(map[TensorID][]int32, len(inputs))
@@ -187,11 +187,12 @@ func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
 	return nil
 }
 
-// lengths finds, at some sizes, how many indexes of an axis of a template's tensor have entries.
+// lengths finds, at some sizes, how many indexes of an axis of a template's tensor have entries of their own, and are not
+// only zeros behind the end of a shorter source.
 type lengths struct {
 	t     *Template
-	f     factors
-	known map[tensorAxis]length
+	f     factors               // the sizes
+	known map[tensorAxis]length // results of the method of
 }
 
 type tensorAxis struct {
@@ -199,14 +200,15 @@ type tensorAxis struct {
 	axis int
 }
 
-// length is how many indexes of an axis have entries, and whether that depends on a size.
+// length is the number n of indexes of an axis that have entries. free says whether it depends on a size.
 type length struct {
 	n    int
 	free bool
 }
 
-// of returns the length of an axis. If the axis follows axes of other tensors and is longer than
-// they are, and one of those depends on a size, it is the longest of their lengths.
+// of returns the length of an axis. That is its dimension, except for an axis of fixed dimension of a virtual tensor whose summands
+// all continue an axis of their sources (longest). If one of these lengths depends on a size, the length of the axis is at
+// most the longest of them.
 func (l *lengths) of(id TensorID, axis int) length {
 	key := tensorAxis{id, axis}
 	if known, ok := l.known[key]; ok {
@@ -223,7 +225,7 @@ func (l *lengths) of(id TensorID, axis int) length {
 	return own
 }
 
-// longest returns the greatest length of the axes that an axis of a sum follows, if it follows one
+// longest returns the greatest length of the source axes that an axis of a sum follows. ok is false unless it follows one
 // in each summand.
 func (l *lengths) longest(terms []Linear, axis int) (longest length, ok bool) {
 	for i := range terms {

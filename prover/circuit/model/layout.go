@@ -13,7 +13,7 @@ import (
 // Block is a power-of-two part of a tensor in a Stack: every axis of a tensor
 // is cut by the binary expansion of its dimension, so nothing is padded.
 type Block struct {
-	*Box   // shared by tensors of one shape
+	*Box   // which part of the tensor; shared by tensors of one shape
 	Tensor TensorID
 	Offset uint64 // in the stack, a multiple of 2^Bits
 }
@@ -26,12 +26,12 @@ type Part struct{ Start, Bits int }
 // (docs/protocol.md, "Layout and commitments").
 type Stack struct {
 	Blocks  []Block
-	Size    uint64 // entries used
+	Size    uint64 // the number of entries of all blocks
 	Tensors []TensorID
-	Of      [][]int32 // by place in Tensors: indexes into Blocks
+	Of      [][]int32 // by place in Tensors: the indexes into Blocks of its blocks, increasing
 }
 
-// NewStack lays out the given tensors of g, each of which comes once. It keeps the list.
+// NewStack lays out the given tensors of g. ids must not have a tensor twice; the stack keeps the slice.
 func NewStack(g *Graph, ids []TensorID) *Stack {
 	var cuts Cuts
 	var order BySize
@@ -59,18 +59,17 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 	return s
 }
 
-// BySize assigns places to blocks by decreasing size, so that each is aligned; blocks of one
-// size keep their order. First call Count for every block, then Size, and then Next for
-// every block.
+// BySize assigns places to blocks by decreasing size, so that each begins at a multiple of its size; blocks of one
+// size keep their order. Call Count for every block first, then Size once, and then Next for every block.
 type BySize struct {
-	counts  [65]int // of the blocks of so many bits; then the index of the next one
-	offsets [65]uint64
+	counts  [65]int    // by bits: the number of blocks; after Size, the index of the next block
+	offsets [65]uint64 // by bits: after Size, the offset of the next block
 }
 
 // Count counts a block of 2^bits entries.
 func (s *BySize) Count(bits int) { s.counts[bits]++ }
 
-// Size returns the entries of all blocks, when they have been counted.
+// Size returns the number of entries of all blocks, which must have been counted.
 func (s *BySize) Size() uint64 {
 	size, first := uint64(0), 0
 	for b := len(s.counts) - 1; b >= 0; b-- {
@@ -90,9 +89,9 @@ func (s *BySize) Next(bits int) (index int, offset uint64) {
 	return index, offset
 }
 
-// Splits yields the ways to divide the axes of a shape into rows and columns. An axis that
-// is a multiple of a power of two may itself be divided between two bits; its upper bits
-// then number rows. Dividing an axis changes neither the blocks nor their order.
+// Splits yields the ways to cut the list of a shape's axes into the axes of rows and those of columns. An axis whose
+// dimension is a multiple of 2^k may itself be divided into two: one of d/2^k indexes that number rows, and one of 2^k indexes for
+// columns. Dividing an axis in this way changes neither the blocks of a tensor nor their order.
 func Splits(shape []int) iter.Seq2[[]int, []int] {
 	return func(yield func(rows, columns []int) bool) {
 		for a, d := range shape {
@@ -105,20 +104,20 @@ func Splits(shape []int) iter.Seq2[[]int, []int] {
 	}
 }
 
-// Box is a block of an index space.
+// Box is a block of an index space: the product of one part of each axis, 2^Bits entries.
 type Box struct {
-	Parts []Part // one an axis
+	Parts []Part // one for each axis
 	Bits  int    // Σ Parts[i].Bits
 }
 
 // Cuts cuts index spaces into blocks, and remembers the result for each shape. Callers share
-// the results.
+// the results and must not change them.
 type Cuts struct {
 	found map[string][]Box
 	key   []byte
 }
 
-// Of returns the blocks of a shape in the order of Cut.
+// Of returns the blocks of a shape, in the order of Cut.
 func (c *Cuts) Of(shape []int) []Box {
 	c.key = c.key[:0]
 	for _, d := range shape {
@@ -191,8 +190,8 @@ func PartBits(parts []Part) int {
 	return n
 }
 
-// Fill writes entries [offset, offset+len(dst)) of the stack, zero beyond its
-// size. data holds the tensors' dense values.
+// Fill sets dst to the entries [offset, offset+len(dst)) of the stack, with zeros beyond its
+// size. data has the dense values of the tensors by TensorID.
 func (s *Stack) Fill(g *Graph, data []ints.Ints, offset uint64, dst []int32) {
 	// The first block that ends after offset.
 	i := sort.Search(len(s.Blocks), func(i int) bool {
@@ -216,19 +215,20 @@ func (s *Stack) Fill(g *Graph, data []ints.Ints, offset uint64, dst []int32) {
 	clear(dst)
 }
 
-// The sizes, in bits, that read works with: the shortest run that is worth copying, and a
-// table of offsets that stays in the first-level cache.
+// Sizes that read works with, as log2: runBits of the shortest run that it copies as a whole, and tableBits of its table of
+// offsets, which stays in the first-level cache.
 const (
 	runBits   = 4
 	tableBits = 8
 )
 
-// read copies entries [from, from+len(dst)) of the block. The offset of entry i in the
-// tensor is the sum of a stride for every bit of i that is set.
+// read copies entries [from, from+len(dst)) of the block to dst. The offset in the tensor of the block's entry i is the sum of
+// steps[k] over the bits k that are set in i. If the low bits of i walk through memory in order, read copies whole runs. Otherwise
+// it uses a table of the offsets for the low bits.
 func read[T ints.Integer](b *Block, shape []int, src []T, from uint64, dst []int32) {
 	start, steps := b.steps(shape)
 	src = src[start:]
-	run := 0 // low bits that walk memory in order
+	run := 0 // the number of low bits of i that count consecutive entries of the tensor
 	for run < b.Bits && steps[run] == 1<<run {
 		run++
 	}
@@ -262,8 +262,8 @@ func read[T ints.Integer](b *Block, shape []int, src []T, from uint64, dst []int
 	}
 }
 
-// steps returns the offset of the block's first entry in its tensor, and the stride for
-// every bit of an index, least significant first.
+// steps returns the offset of the block's first entry in its tensor of this shape, and for every bit of an index into the block,
+// least significant first, by how much that bit moves the offset.
 func (b *Block) steps(shape []int) (start int, steps []int) {
 	stride := strides(shape)
 	for a := len(shape) - 1; a >= 0; a-- {

@@ -15,11 +15,10 @@ type Build struct {
 	Graph *Graph
 }
 
-// Lift returns the template with the given free dimensions whose circuits at the
-// sizes of the builds equal the builds. It assumes that dimensions, summed indexes
-// and bases of views are multiples of products of sizes. If anything else differs,
-// the error says what. Each size should have at least two values among the builds,
-// of which none divides the other.
+// Lift returns a template with the given free dimensions whose circuits at the sizes of the builds equal the
+// builds. It assumes that each dimension, length of a summed index and base of a view is a constant or a constant
+// times a product of sizes. If the builds differ in anything else, the error says in what. Each size should have
+// at least two values among the builds, of which none divides the other, so that the constants are unique.
 func Lift(free []FreeDim, builds ...Build) (*Template, error) {
 	if len(builds) < 2 {
 		return nil, errors.New("one circuit does not tell what scales")
@@ -44,12 +43,12 @@ func Lift(free []FreeDim, builds ...Build) (*Template, error) {
 	return t, t.check()
 }
 
+// lifter is the state of Lift.
 type lifter struct{ builds []Build }
 
-// fit returns coefficient and scale of a number from its values in the builds. The
-// scale is the smallest set of sizes such that the values are a constant times
-// their product. If there is none, it returns the first value, and comparing the
-// builds will fail.
+// fit returns a coefficient c and a scale s for a number that has these values in the builds: in each build the value is c
+// times the product of the sizes in s. s is a smallest such set. If there is none, fit returns the first value and no
+// scale, and comparing the builds will fail.
 func (l *lifter) fit(values []int) (int, Scale) {
 	sets := make([]Scale, 1<<len(l.builds[0].Sizes))
 	for s := range sets {
@@ -57,7 +56,7 @@ func (l *lifter) fit(values []int) (int, Scale) {
 	}
 	slices.SortStableFunc(sets, func(a, b Scale) int { return bits.OnesCount32(uint32(a)) - bits.OnesCount32(uint32(b)) })
 	for _, s := range sets {
-		one := factors(l.builds[0].Sizes).of(1, s)
+		one := factors(l.builds[0].Sizes).of(1, s) // the product of the first build's sizes
 		c, ok := values[0]/one, values[0]%one == 0
 		for i, b := range l.builds {
 			ok = ok && values[i] == factors(b.Sizes).of(c, s)
@@ -98,6 +97,7 @@ func (l *lifter) values(of func(g *Graph) int) []int {
 	return v
 }
 
+// shape returns the shape and the scales of axes that fit the shapes in all builds, which of returns.
 func (l *lifter) shape(of func(g *Graph) []int) (shape []int, scales []Scale) {
 	shape = slices.Clone(of(l.builds[0].Graph))
 	list := make([]Scale, len(shape))
@@ -115,6 +115,7 @@ func (l *lifter) shape(of func(g *Graph) []int) (shape []int, scales []Scale) {
 	return shape, scales
 }
 
+// terms returns summands whose views fit those in all builds, which of returns.
 func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
 	terms := slices.Clone(of(l.builds[0].Graph))
 	for i := range terms {
@@ -135,6 +136,7 @@ func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
 	return terms
 }
 
+// group sets base and summed indexes of a group, with their scales, to those that fit the groups in all builds.
 func (l *lifter) group(g *Group, of func(g *Graph) *Group) {
 	g.Base, g.BaseScale = l.fit(l.values(func(g *Graph) int { return of(g).Base }))
 	g.Sum = slices.Clone(g.Sum)
@@ -148,8 +150,8 @@ func (l *lifter) group(g *Group, of func(g *Graph) *Group) {
 	}
 }
 
-// difference names the first part in which two circuits of as many tensors and
-// steps differ, "" if they are equal.
+// difference names the first part in which two circuits with equally many tensors and
+// steps differ. It returns "" if they are equal.
 func difference(a, b *Graph) string {
 	for i := range a.Tensors {
 		if !sameTensor(&a.Tensors[i], &b.Tensors[i]) && !reflect.DeepEqual(a.Tensors[i], b.Tensors[i]) {
@@ -169,19 +171,22 @@ func difference(a, b *Graph) string {
 	return ""
 }
 
-// sameTensor says quickly that two tensors are the same; it may say no of tensors by formula or that are derived.
+// sameTensor compares two tensors without reflection. If it returns true they are equal. It may return false for equal tensors that have a
+// formula or are derived, as it compares pointers to these.
 func sameTensor(a, b *Tensor) bool {
 	return a.SameValues(b) && a.Name == b.Name && slices.Equal(a.Scales, b.Scales) && a.Frac == b.Frac && slices.Equal(a.Fracs, b.Fracs) &&
 		a.Min == b.Min && a.Max == b.Max && a.Numbers == b.Numbers && a.Chunk == b.Chunk && slices.EqualFunc(a.Def, b.Def, sameScales) &&
 		a.Formula == b.Formula && a.Derived == b.Derived
 }
 
-// sameStep says quickly that two steps are the same; it may say no of steps with views by public indexes.
+// sameStep compares two steps without reflection. If it returns true they are equal. It may return false for equal steps that have views
+// by public indexes.
 func sameStep(a, b *Step) bool {
 	return a.Same(b) && a.Name == b.Name && slices.Equal(a.Scales, b.Scales) && a.Chunk == b.Chunk && slices.EqualFunc(a.Acc.Linear, b.Acc.Linear, sameScales)
 }
 
-// sameScales says that equal terms are the same in a template too, and by no public indexes.
+// sameScales reports whether two summands, which are equal otherwise, have the same scales too. It returns false for views by public
+// indexes.
 func sameScales(a, b Linear) bool {
 	return a.View == b.View || slices.EqualFunc(a.View.Groups, b.View.Groups, func(a, b Group) bool { return a.Map != MapPublic && a.BaseScale == b.BaseScale })
 }

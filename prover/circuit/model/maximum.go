@@ -8,28 +8,29 @@ import (
 // the greatest entry m of every row of a tensor x and constrains nothing. Right after
 // it stand
 //
-//	a look-up       (Below = x − m, z) is a row of the table of 1 at 0 and 0 below
+//	a look-up       (Below = x − m, z) is a row of a table that is 1 at 0 and 0 below
 //	a range look-up 0 ≤ Found = Σ z − 1
 //
-// The first has an entry for each entry of x, the second one for each row. The
+// The first look-up has an entry for each entry of x, the second one for each row. The
 // quantiser adds these steps, and Validate demands them, with the same code.
 //
-// These steps force m. The table has no key above 0, so that no entry of the row is
-// above m: there are integers d_i in [Min, 0] with x_i − m = d_i modulo p. As z is 0 or
-// 1 and a row has fewer than p entries, some z is 1 or else Found were −1, which is in
-// no range: m is x_i for some i. If m and m' both satisfy this, m = x_i and m' = x_j,
-// then m' − m and m − m' are both in [Min, 0] modulo p; their sum is 0, and with −Min
-// below 2^20 both are. So m has one value, that of the greatest entry, and z follows.
+// These steps force m. The table has no key above 0, so for every entry x_i of the row there is an integer d_i
+// in [Min, 0], Min being the table's first key, with x_i − m = d_i modulo p. Each z is 0 or 1, and a row has
+// fewer than p entries. If no z were 1, Found would be −1, which is in no range. So some z_i is 1, which is the
+// value at key 0 alone: d_i = 0 and m = x_i for some i.
+// Suppose that m = x_i and m' = x_j both satisfy this: then m' − m and m − m' are both in [Min, 0] modulo
+// p. Their sum is 0, and as −Min is below 2^20, both are 0. So m has one value, that of the greatest entry,
+// and z follows.
 //
-// These are two steps whatever the length of a row, as a free dimension needs. A
-// tournament would have a step for each bit of the length.
+// The number of these steps does not depend on the length of a row, so that may be a free
+// dimension. A tournament would have a step for each bit of the length.
 type Maximum struct {
-	Below Acc // over the tensor's index space
-	Found Acc // over the step's
+	Below Acc // over the index space of the tensor x
+	Found Acc // over the index space of the step
 }
 
-// Maximum returns the constraints on a StepMax whose tensors are valid, with z the
-// result of the first look-up.
+// Maximum returns the accumulators of the look-ups that must follow a StepMax whose tensors are valid. z is the
+// result of the first of them.
 func (g *Graph) Maximum(s *Step, z TensorID) Maximum {
 	last := len(s.Shape)
 	repeated, summed := SameIndexes(last), SameIndexes(last)
@@ -41,8 +42,8 @@ func (g *Graph) Maximum(s *Step, z TensorID) Maximum {
 	}
 }
 
-// TopTable is the table of the first look-up that follows a StepMax: of 2^bits keys up
-// to 0, with 1 at 0 and 0 below.
+// TopTable returns the table of the first look-up that follows a StepMax. Its keys are the 2^bits integers up
+// to 0, and its value is 1 at 0 and 0 below.
 func TopTable(name string, bits int) Table {
 	rows := int64(1) << bits
 	return Table{Name: name, Kind: TablePiecewise, Bits: bits, Min: 1 - rows, Values: None, Pieces: []Piece{{End: rows - 1}, {End: rows, Offset: 1}}}

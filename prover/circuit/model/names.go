@@ -11,11 +11,11 @@ import (
 // MaxName is the largest number of bytes of a name.
 const MaxName = 256
 
-// unnamed are the ranges of characters that no name holds, first and last: controls, format
-// characters (among them those that change the direction of writing), spaces other than the ASCII
-// one, separators, surrogates, characters for private use, code points that Unicode will never
-// assign, and code points that it reserves for more such characters. The list is the format's, and not that of a version
-// of Unicode: which keys are valid must not depend on who reads them.
+// unnamed are the ranges of characters that no name holds, first and last: controls, format characters (among them those that
+// change the direction of writing), spaces other than the ASCII one, separators, surrogates, characters for private use, code
+// points that Unicode will never assign, and code points that it reserves for more such characters. The list is part of the
+// format of keys and does not change with the version of Unicode, since which keys are valid must not depend on the program
+// that reads them.
 var unnamed = [][2]rune{
 	{0x00, 0x1f}, {0x7f, 0xa0}, {0xad, 0xad}, {0x600, 0x605}, {0x61c, 0x61c}, {0x6dd, 0x6dd}, {0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2},
 	{0x1680, 0x1680}, {0x180e, 0x180e}, {0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000}, {0xd800, 0xf8ff},
@@ -23,11 +23,11 @@ var unnamed = [][2]rune{
 	{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0x1fffe, 0x1ffff}, {0x2fffe, 0x2ffff}, {0x3fffe, 0xe00ff}, {0xe01f0, 0x10ffff},
 }
 
-// printable reports whether a name may hold r: programs print names of a key,
-// whose issuer must not be able to move the cursor, to hide or reverse what
-// comes after, or to end the line.
+// printable reports whether a name may hold r. Programs print names in a key. With
+// other characters a hostile key could move the cursor, end the line, or hide or
+// reverse what is printed after the name.
 func printable(r rune) bool {
-	if r < unnamed[1][0] { // most are
+	if r < unnamed[1][0] { // ASCII, as most characters are
 		return r > unnamed[0][1]
 	}
 	_, found := slices.BinarySearchFunc(unnamed, r, func(of [2]rune, r rune) int {
@@ -76,7 +76,7 @@ func PrintableName(s string) string {
 			return utf8.RuneError
 		}
 		return r
-	}, s) // in which bytes that are not UTF-8 are U+FFFD already
+	}, s) // strings.Map has replaced bytes that are not UTF-8 by U+FFFD
 	if len(s) <= MaxName {
 		return s
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
-// Offsets describes a view that does not sum by the offsets of its entries: entry
-// (o_0, o_1, …) of the view of src is data[axes[0][o_0] + axes[1][o_1] + …]. data
-// is src, or a copy with Fill around it if windows reach beyond its edges. ok is
-// false for views that have no such form, and if the copy would be much larger than
-// src; use Gather for these. The view must be valid for the two shapes.
+// Offsets describes a view that does not sum by one list of offsets for each output axis: entry (o_0,
+// o_1, …) of the view of src is data[axes[0][o_0] + axes[1][o_1] + …]. data is src, or a copy with
+// Fill around it if windows reach beyond its edges. ok is false for views that have no such form, and if
+// the copy would have more than four times the entries of src; use Gather for these. The view must be
+// valid for the two shapes.
 func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]int, ok bool) {
 	if len(out) == 0 {
 		return nil, nil, false
@@ -27,10 +27,10 @@ func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]i
 		return nil, nil, false
 	}
 	stride := strides(dims)
-	first := 0
+	first := 0 // the offset that all entries have in common
 	for i := range v.Groups {
 		g := &v.Groups[i]
-		step := 0
+		step := 0 // by how much one index of the group's last source axis moves the offset
 		if len(g.In) > 0 {
 			last := g.In[len(g.In)-1]
 			step = stride[last]
@@ -56,8 +56,8 @@ func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]i
 			}
 		}
 	}
-	// Every offset of an axis is at least 0, so that any partial sum is a valid
-	// index.
+	// Make the least offset of each axis 0 by moving the rest to first, which is added to the offsets of axis 0. So the sum over
+	// the first few axes is a valid index by itself.
 	for _, offsets := range axes {
 		least := slices.Min(offsets)
 		for i := range offsets {
@@ -71,8 +71,8 @@ func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]i
 	return v.padded(src, in, before, dims), axes, true
 }
 
-// padding returns how many entries each source axis needs before its first, and
-// its length with them and those after its last.
+// padding returns how many entries of padding each source axis needs before its first index, and
+// its length with the padding on both sides. ok is false for views that Offsets cannot describe.
 func (v *View) padding(in, out []int) (before, dims []int, ok bool) {
 	before, dims = make([]int, len(in)), append([]int(nil), in...)
 	for i := range v.Groups {
@@ -86,7 +86,7 @@ func (v *View) padding(in, out []int) (before, dims []int, ok bool) {
 					return nil, nil, false
 				}
 			}
-		case g.Map == MapPublic: // its indexes are no sums of offsets, one an axis
+		case g.Map == MapPublic: // the offset of an entry is not a sum of one offset for each axis
 			return nil, nil, false
 		case g.Map == MapAffine:
 			lo, hi := g.Base, g.Base
@@ -108,8 +108,8 @@ func (v *View) padding(in, out []int) (before, dims []int, ok bool) {
 	return before, dims, true
 }
 
-// padded copies src into a tensor of shape dims, before away from the first entry
-// of each axis, with Fill around it.
+// padded returns a tensor of shape dims with the entries of src, of which index i on axis a is index before[a] + i, and Fill around
+// them.
 func (v *View) padded(src ints.Ints, in, before, dims []int) ints.Ints {
 	if Size(in) == Size(dims) {
 		return src
@@ -124,6 +124,7 @@ func (v *View) padded(src ints.Ints, in, before, dims []int) ints.Ints {
 	}
 }
 
+// pad is padded for entries of type T.
 func pad[T ints.Integer](src []T, in, before, dims []int, fill T) []T {
 	dst := make([]T, Size(dims))
 	if fill != 0 {

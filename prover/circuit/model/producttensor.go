@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// errProduct is the reason why a circuit has the product of a product, or a view of one: what a step multiplies
-// would have a degree above 3 in what is committed to.
+// errProduct is wrapped by the error about a circuit that uses a tensor which is defined by a product in another way than as an operand
+// of a step's product. Such a use, as in a product of two products, could have a degree above 3 in committed tensors.
 var errProduct = errors.New("it is an operand of a step's product with a tensor that is none, and nothing else")
 
 // IsProduct reports whether a tensor is a virtual one that is defined by a product.
 //
-// Such a tensor is Z[…] = A[…]·B[…], entry by entry; an operand repeats along the axes that it lacks. The only use of Z
-// is as an operand of a step's product with a third tensor (docs/protocol.md, "Products of three"). In a layer of
-// experts A says which experts a token chooses, B is what they read, and the third tensor has their weights. A run
-// skips the entries at which A is 0: its time grows with the experts that are chosen, not with all.
+// Such a tensor is Z[…] = A[…]·B[…], entry by entry; an operand repeats along the axes that it lacks. Z may only be
+// used as an operand of a step's product with a third tensor (docs/protocol.md, "Products of three"). In a layer of
+// experts A says which experts a token chooses, B is the experts' input, and the third tensor has their weights. A run
+// skips the entries at which A is 0, so its time grows with the number of chosen experts, not with that of all.
 func (g *Graph) IsProduct(id TensorID) bool { return g.Tensors[id].Product != nil }
 
-// validateProductTensor checks the product that defines a tensor: of two that come before it and are no products,
-// without a factor or a sum, and with no axis that neither has.
+// validateProductTensor checks the product that defines a tensor: its operands come before it and are no products themselves; its
+// coefficient is 1; nothing is contracted; and every axis of the tensor is one of an operand.
 func (g *Graph) validateProductTensor(id TensorID) error {
 	t := &g.Tensors[id]
 	p := t.Product
@@ -48,8 +48,9 @@ func (g *Graph) validateProductTensor(id TensorID) error {
 	return nil
 }
 
-// Terms returns how many terms a run computes of each sum of a product with an output of a shape: of one with an
-// operand that is itself a product, those of one entry by which it is chosen.
+// Terms returns how many terms a run computes for each entry of a product whose output has shape out: the product of the contracted
+// dimensions. If an operand is itself a product Z = A·B, the contracted axes of A do not count, as A is 1 at one index of these and 0 at
+// all others.
 func (g *Graph) Terms(p *Product, out []int) int {
 	n := 1
 	chosen := func(l int) bool {

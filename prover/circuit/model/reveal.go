@@ -13,8 +13,8 @@ import (
 const (
 	// MaxTop is the largest number of greatest entries that a proof states of a row.
 	MaxTop = 1 << 10
-	// MaxRevealed is the most entries of an output, rows filled up to powers of two, of which a
-	// proof states the greatest.
+	// MaxRevealed is the most entries that an output of which the greatest are revealed may have, once each row is filled up
+	// to a power of two.
 	MaxRevealed = maxListed
 )
 
@@ -22,17 +22,17 @@ const (
 // greatest.
 var ErrReveal = errors.New("which entries are the greatest cannot be proved")
 
-// A Reveal has a proof state where the greatest entries of an output are, in every row along its last
-// axis, in place of the output itself.
+// A Reveal says that a proof states, in place of an output, the indexes of the greatest entries in every row along the output's
+// last axis (docs/protocol.md, "Greatest entries in place of an output").
 type Reveal struct {
 	// Output is its place in Graph.Outputs.
 	Output int
-	// Top is how many of the greatest, in order, entries that are equal by index; 0 is the
-	// first of the greatest alone, without an axis for it.
+	// Top is how many of the greatest entries are revealed, the greatest first and equal ones by index; the indexes then have a last
+	// axis of length Top. With 0 only the first of the greatest is revealed, without such an axis.
 	Top int
 }
 
-// String is "argmax" or "top 5".
+// String returns "argmax", or "top 5" for a Top of 5.
 func (r Reveal) String() string {
 	if r.Top == 0 {
 		return "argmax"
@@ -40,17 +40,17 @@ func (r Reveal) String() string {
 	return fmt.Sprintf("top %d", r.Top)
 }
 
-// Revealed is what a circuit has for a Reveal.
+// Revealed says where a circuit has what a Reveal asks for.
 type Revealed struct {
 	Reveal
-	// Place is where the indexes stand among the outputs of the circuit. It differs from Output if outputs before it are hidden.
+	// Place is the place of the indexes among the outputs of the circuit. It differs from Output if outputs before it are hidden.
 	Place int
-	// Of is the output that is not shown, and At the tensor of indexes that is shown in its place.
+	// Of is the output that is not stated, and At the tensor of indexes that is stated in its place.
 	Of, At TensorID
-	// Issuer says that no look-up of the circuit keeps the output within the range [Least, Most],
-	// on which the comparisons rely. Whoever issued the key, or a certificate, then vouches for it.
+	// Issuer says that no look-up of the circuit keeps the output's entries in the range [Least, Most], outside of which the comparisons
+	// do not hold. The issuer of the key, or a certificate, then vouches for that.
 	Issuer bool
-	// Least and Most are that range.
+	// Least and Most are the range in which the comparisons hold.
 	Least, Most int64
 }
 
@@ -59,30 +59,32 @@ type Revealed struct {
 type DerivedKind uint8
 
 const (
-	// Flat are positions of the entries in a list of all rows, each of a power of two entries: row·2^s + index.
+	// Flat tensors have the positions of the entries at the stated indexes in one list of all rows, in which each row takes 2^s places:
+	// row·2^s + index.
 	Flat DerivedKind = iota
-	// Marks have the shape of the output. They are what is added to a comparison with the entry at the last
-	// stated index of a row: −1 for entries before that index, which must be smaller and not equal; Lift
-	// more at the other stated indexes, whose entries may be greater; 0 elsewhere.
+	// Marks tensors have the shape of the output. They are added to the difference "entry at the last stated index of the row minus this
+	// entry", which a look-up shows not to be negative. They are −1 for entries before that index, which must be smaller than the entry
+	// there, not equal. Lift is added at the other stated indexes, whose entries may be greater. They are 0 elsewhere.
 	Marks
-	// Falls are 1 where an index is followed by a smaller one, which must then be of a smaller entry.
+	// Falls tensors are 1 where a stated index is followed by a smaller one, whose entry must then be smaller; 0 elsewhere.
 	Falls
-	// RowsOfTexts are, of indexes that each of several texts has, those in one list of the rows of all: text·Length + index.
+	// RowsOfTexts tensors have, for indexes into the rows of each of several texts, the indexes of these rows in one list of the rows of all
+	// texts: text·Length + index.
 	RowsOfTexts
 )
 
-// Derived says what the entries of an Input tensor are computed from.
+// Derived says how the entries of an Input tensor are computed.
 type Derived struct {
 	Kind DerivedKind
-	At   TensorID // the indexes
+	At   TensorID // the tensor of stated indexes
 	Lift int64    // Marks
-	// Length is how many rows a text has (RowsOfTexts).
+	// Length is the number of rows of each text (RowsOfTexts).
 	Length int
 }
 
-// reveal adds to a circuit that has no layout yet what shows that the entries at stated indexes are the
-// greatest, and puts the indexes in the place of the outputs. All is done with constraints that any circuit
-// may have, but that the entries of derived tensors are computed from the indexes.
+// reveal adds constraints which show that the entries at stated indexes are the greatest, and puts the indexes in place of the
+// outputs. The circuit has no layout yet. The constraints are of the kinds that any circuit may have. Only the derived inputs are new:
+// prover and verifier compute their entries from the indexes.
 func (g *Graph) reveal(list []Reveal) error {
 	if len(list) == 0 {
 		return nil
@@ -103,6 +105,9 @@ func (g *Graph) reveal(list []Reveal) error {
 	return nil
 }
 
+// revealOne adds the constraints for one output z. With t the last stated index of a row, it looks up, for every entry v of the row,
+// z_t − z_v + mark_v in [0, 2^n), and for every pair of neighbouring stated indexes i, j, z_i − z_j − [j < i] in [0, 2^n). It
+// refuses an output whose range is so wide that a negative difference is, modulo p, congruent to a number in the table.
 func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	z := g.Outputs[r.Output]
 	t := g.Tensors[z] // a copy: tensors are added
@@ -123,7 +128,7 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	least, most, proved := known.of(g, z, 0)
 	w := most - least
 	n := bits.Len64(uint64(w))
-	if r.Top > 1 { // the others are lifted above all
+	if r.Top > 1 { // the difference is in [−w − 1, 0] at the other stated indexes, and with Lift = w + 1 in [0, w + 1]
 		n = bits.Len64(uint64(w + 1))
 	}
 	// A difference of entries is an integer in [−w − 1, w + 1] modulo p, and must be the one in [0, 2^n).
@@ -144,7 +149,8 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	at := input(indexName(r, t.Name), shape, 0, int64(d-1), nil)
 	ids := input("", shape, 0, int64(Size(lead)*row-1), &Derived{Kind: Flat, At: at})
 	marks := input("", t.Shape, -1, w+1, &Derived{Kind: Marks, At: at, Lift: w + 1})
-	// The entries at the indexes, from one list of all rows.
+	// best has the entries at the stated indexes. Public indexes wire one axis, so they read one list of all rows, each filled up to
+	// row entries: a reshape that merges such axes only renames variables.
 	padded := append(slices.Clone(lead), row)
 	pad := SameIndexes(len(padded))
 	filled := g.add(Tensor{Shape: padded, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0), Def: []Linear{{Coef: 1, Src: z, View: pad}}})
@@ -152,7 +158,7 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 		Def: []Linear{{Coef: 1, Src: filled, View: &View{Groups: []Group{{Out: []int{0}, In: Axes(len(padded)), Map: MapReshape}}}}}})
 	best := g.add(Tensor{Shape: shape, Kind: Virtual, Min: min(t.Min, 0), Max: max(t.Max, 0),
 		Def: []Linear{{Coef: 1, Src: flat, View: &View{Groups: []Group{{Out: Axes(len(shape)), In: []int{0}, Map: MapPublic, Ids: ids}}}}}})
-	// No entry is greater than the last of them, nor equal and before it, but for the others.
+	// No entry, except those at other stated indexes, is greater than the one at the last stated index, or equal to it and before it.
 	last := SameIndexes(len(lead))
 	same := Group{Out: []int{len(lead)}, Strides: []int{0}}
 	if len(shape) > len(lead) {
@@ -161,7 +167,7 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	last.Groups = append(last.Groups, same)
 	g.compare("greatest", t.Shape, Acc{Linear: []Linear{{Coef: 1, Src: best, View: last}, {Coef: -1, Src: z}, {Coef: 1, Src: marks}}}, table, shift)
 	if top > 1 {
-		// Each is greater than the next, or equal and before it.
+		// Each entry at a stated index is greater than the next one, or equal to it and before it.
 		pairs := append(slices.Clone(lead), top-1)
 		falls := input("", pairs, 0, 1, &Derived{Kind: Falls, At: at})
 		from := func(base int) *View {
@@ -176,7 +182,7 @@ func (g *Graph) revealOne(r Reveal, known *intervals) error {
 	return nil
 }
 
-// indexName names the indexes of an output's greatest entries.
+// indexName returns the name of the tensor with the indexes of an output's greatest entries.
 func indexName(r Reveal, of string) string {
 	if name := r.String() + " of " + of; len(name) <= MaxName {
 		return name
@@ -184,6 +190,7 @@ func indexName(r Reveal, of string) string {
 	return r.String()
 }
 
+// add adds a tensor. Pointers to elements of Tensors are invalid afterwards.
 func (g *Graph) add(t Tensor) TensorID {
 	g.Tensors = append(g.Tensors, t)
 	return TensorID(len(g.Tensors) - 1)
@@ -195,11 +202,12 @@ func (g *Graph) addInput(t Tensor) TensorID {
 	return id
 }
 
-// lowBits is how many of the lowest bits of a wide number are looked up by themselves.
+// lowBits is how many low bits of a number that is too wide for one table are looked up by themselves.
 const lowBits = 15
 
-// rangeFor returns a table that has the keys from 0 on, and the bits below them, for numbers of n bits: the
-// smallest of the circuit's that takes them whole, or a new one. ok is false if there is none.
+// rangeFor returns a range table with keys from 0 on, and a shift, for looking up that numbers are in [0, 2^n): the keys are the numbers
+// without their lowest shift bits. It takes the smallest suitable table of the circuit or adds one. The table may be larger than is asked
+// for: the numbers are then shown to be in [0, 2^(Bits+shift)). ok is false if no table can be had.
 func (g *Graph) rangeFor(n int) (table TableID, shift int, ok bool) {
 	if id := g.smallest(n); id != None {
 		return id, 0, true
@@ -216,7 +224,7 @@ func (g *Graph) rangeFor(n int) (table TableID, shift int, ok bool) {
 	return g.newRange(n - lowBits), lowBits, true
 }
 
-// smallest returns the smallest table of keys from 0 on, at least 2^n, None if there is none.
+// smallest returns the smallest range table whose keys are 0 up to at least 2^n − 1, or None.
 func (g *Graph) smallest(n int) TableID {
 	best := TableID(None)
 	for i := range g.Tables {
@@ -227,12 +235,14 @@ func (g *Graph) smallest(n int) TableID {
 	return best
 }
 
+// newRange adds a range table of n bits, at least 1, with keys from 0.
 func (g *Graph) newRange(n int) TableID {
 	g.Tables = append(g.Tables, Table{Name: fmt.Sprintf("range %d", n), Kind: TableRange, Bits: max(n, 1), Values: None})
 	return TableID(len(g.Tables) - 1)
 }
 
-// compare looks up that a sum is not negative.
+// compare adds a look-up of acc in a range table, with the shift that rangeFor returned with the table. So acc is forced not to be
+// negative. With a shift there is a second look-up, which keeps the bits that are cut off in [0, 2^shift).
 func (g *Graph) compare(name string, shape []int, acc Acc, table TableID, shift int) {
 	s := Step{Name: name, Shape: shape, Acc: acc, Shift: shift, Lo: None, Table: table, Out: None, Den: None}
 	if shift > 0 {
@@ -248,26 +258,30 @@ func (g *Graph) compare(name string, shape []int, acc Acc, table TableID, shift 
 	}
 }
 
-// maxReach bounds how deep intervals look.
+// maxReach bounds how deep intervals follows definitions of virtual tensors.
 const maxReach = 16
 
-// intervals finds those that tensors' entries lie in. It walks a sum of sums once for each depth that it is met at:
-// otherwise a key of a few hundred bytes could have each sum name the one before often, and a walk that never ends.
+// intervals finds intervals in which tensors' entries lie. It computes the interval of a virtual tensor once for each depth
+// at which it meets the tensor. Without that, a hostile key of a few hundred bytes, in which each sum names the one before several
+// times, would make it walk a number of paths that is exponential in the depth.
 type intervals struct {
-	lookups []int32 // by tensor: 1 + the step, of the first look-up with it as a result
+	lookups []int32 // by tensor: 1 + the first look-up step that has it as a result, or 0
 	sums    map[deepSum]interval
 }
 
+// deepSum is a virtual tensor and the depth at which it was met.
 type deepSum struct {
 	id    TensorID
 	depth int
 }
 
+// interval is a range of integers, bounds included. proved says that the circuit's constraints keep a tensor's entries there.
 type interval struct {
 	least, most int64
 	proved      bool
 }
 
+// newIntervals returns an intervals for the graph as it is; tensors that are added later have no look-ups in it.
 func (g *Graph) newIntervals() *intervals {
 	r := &intervals{lookups: make([]int32, len(g.Tensors)), sums: map[deepSum]interval{}}
 	for i := range g.Steps {
@@ -284,8 +298,8 @@ func (g *Graph) newIntervals() *intervals {
 	return r
 }
 
-// of returns an interval of a tensor's entries: that of what look-ups, public values and formulas keep it
-// to (proved), or the one that it is declared to have.
+// of returns an interval in which a tensor's entries lie. If look-ups, formulas or the reader of public values force an interval, it
+// returns that interval, and proved is set. Otherwise it returns the declared range of the tensor, which the key's issuer vouches for.
 func (r *intervals) of(g *Graph, id TensorID, depth int) (least, most int64, proved bool) {
 	t := &g.Tensors[id]
 	switch {
@@ -317,8 +331,8 @@ func (r *intervals) of(g *Graph, id TensorID, depth int) (least, most int64, pro
 	return t.Min, t.Max, false
 }
 
-// ofSum is of for a virtual tensor without sums in its views. An entry that is wired to nothing is
-// the view's fill value.
+// ofSum is of for a virtual tensor that is a sum of views. It finds no interval if a view sums. Entries of a view that are wired to
+// nothing have its fill value, 0 as well as any other, so each summand's interval includes that.
 func (r *intervals) ofSum(g *Graph, t *Tensor, depth int) (least, most int64, proved bool) {
 	for i := range t.Def {
 		l := &t.Def[i]
@@ -343,7 +357,7 @@ func (r *intervals) ofSum(g *Graph, t *Tensor, depth int) (least, most int64, pr
 	return least, most, true
 }
 
-// reach returns the least and the greatest value of a piecewise table.
+// reach returns the least and the greatest value of a piecewise table. Pieces are linear, so both are at ends of pieces.
 func (t *Table) reach() (least, most int64) {
 	from := int64(0)
 	for i, p := range t.Pieces {
@@ -359,9 +373,9 @@ func (t *Table) reach() (least, most int64) {
 	return least, most
 }
 
-// Widen returns the values of all inputs of a circuit: those that a statement gives, the indexes that it
-// states in place of revealed outputs, and what is derived from these. Without dense it leaves marks out
-// (nil): a verifier evaluates them from the indexes.
+// Widen returns the values of all inputs of a circuit. inputs and outputs are the values in the statement. Behind the inputs that the
+// statement has come the indexes that it has in place of revealed outputs, and what is derived from these. If dense is not set, tensors
+// of Marks are nil: they are large, and a verifier evaluates their MLE from the indexes.
 func (g *Graph) Widen(inputs, outputs [][]int32, dense bool) [][]int32 {
 	if !g.derives() {
 		return inputs
@@ -388,7 +402,7 @@ func (g *Graph) Widen(inputs, outputs [][]int32, dense bool) [][]int32 {
 	return inputs
 }
 
-// derived returns the entries of a derived tensor.
+// derived returns the entries of a derived tensor t; at has the indexes that they are computed from.
 func (g *Graph) derived(t *Tensor, at []int32) []int32 {
 	if t.Derived.Kind == RowsOfTexts {
 		return g.rowsOfTexts(t, at)
@@ -424,6 +438,7 @@ func (g *Graph) derived(t *Tensor, at []int32) []int32 {
 	return out
 }
 
+// revealedAt returns the element of Reveals whose tensor of indexes is at, or nil.
 func (g *Graph) revealedAt(at TensorID) *Revealed {
 	for i := range g.Reveals {
 		if g.Reveals[i].At == at {
@@ -433,13 +448,14 @@ func (g *Graph) revealedAt(at TensorID) *Revealed {
 	return nil
 }
 
-// Greatest returns the indexes that r states of an output with these entries and this last axis.
+// Greatest returns the indexes that r states in place of an output. values are the output's entries, and axis is the length of its last
+// axis.
 func (r Reveal) Greatest(values []int32, axis int) []int32 {
 	top := max(r.Top, 1)
 	var out []int32
 	for ; len(values) >= axis; values = values[axis:] {
 		row := values[:axis]
-		order := make([]int32, 0, top+1)
+		order := make([]int32, 0, top+1) // the indexes of the greatest entries so far, the greatest first
 		for v, x := range row {
 			i, _ := slices.BinarySearchFunc(order, x, func(o int32, x int32) int {
 				if row[o] >= x { // equal ones stay before
@@ -457,8 +473,8 @@ func (r Reveal) Greatest(values []int32, axis int) []int32 {
 	return out
 }
 
-// CheckStated checks the indexes that a statement gives of an output: those of a row are different. That
-// they are indexes of its last axis their tensor's range says.
+// CheckStated checks that the indexes that a statement has for a row are different. Without this check a list could name the greatest
+// entry several times. That each index is below the length of the row follows from the range of the tensor At, which the reader checks.
 func (r *Revealed) CheckStated(at []int32) error {
 	seen := map[int32]bool{}
 	for i, x := range at {

@@ -7,12 +7,12 @@ import (
 	"github.com/prove-model/prove-model/internal/parallel"
 )
 
-// RoundInputs rounds the real values of each input of the graph to integers, in the inputs'
-// order. Values outside of an input's range are clamped; clamped is their number. Values of
+// RoundInputs rounds the real values of each input that a statement has (Given) to integers, in the inputs'
+// order. Values outside an input's range are clamped; clamped is their number. Values of
 // index inputs, such as tokens, must be whole numbers within the range. If all axes that they
 // index have the same length, negative values count from the end. It is an error if an input
-// has another number of values than its tensor, or values that are not finite and that it has
-// no codes for.
+// has another number of values than its tensor, or values that are not finite and for which it has
+// no codes.
 func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, err error) {
 	if len(inputs) != len(g.Given()) {
 		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Given()))
@@ -31,11 +31,11 @@ func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, er
 	return ints, clamped, nil
 }
 
-// roundInput is RoundInputs for one input. index says that it has indexes, and length is the
-// length of all axes that they index, or 0.
+// roundInput is RoundInputs for one input. index says that its values are indexes, and length is the
+// length of all axes that they index, or 0 if these differ.
 func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []int32, clamped int, err error) {
 	ints = make([]int32, len(values))
-	failed := len(values) + 1 // the entry behind the first that cannot be had, whose error is err
+	failed := len(values) + 1 // 1 + the index of the first value that is refused, whose error is err
 	least, most := t.Finite()
 	lo, hi := float64(least), float64(most)
 	parallel.Collect(len(values), 1<<12, func(from, to int) func() {
@@ -74,7 +74,7 @@ func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []in
 	return ints, clamped, nil
 }
 
-// Clamped counts the real values, whole rows, that RoundInputs clamps.
+// Clamped counts how many of the real values RoundInputs clamps. values are whole rows of the tensor, from its first entry on.
 func (t *Tensor) Clamped(values []float64) int {
 	n := 0
 	lo, hi := t.Finite()
@@ -89,11 +89,11 @@ func (t *Tensor) Clamped(values []float64) int {
 	return n
 }
 
-// realsGrain is the number of values worth a goroutine.
+// realsGrain is the number of values that one goroutine converts.
 const realsGrain = 1 << 16
 
-// Reals returns the real values that integers of the tensor stand for, whole rows
-// from its first entry on.
+// Reals returns the real values that entries of the tensor stand for. ints are its entries from the
+// first on, in whole rows if the tensor has Fracs.
 func (t *Tensor) Reals(ints []int32) []float64 {
 	out := make([]float64, len(ints))
 	if len(t.Fracs) > 0 {
@@ -103,7 +103,7 @@ func (t *Tensor) Reals(ints []int32) []float64 {
 		t.decode(out, ints)
 		return out
 	}
-	// The scale is applied as two powers of two, each of which a float64 can hold; products
+	// 2^(−Frac) may not be a normal float64, so the scale is applied as two powers of two, each of which is. Products
 	// with powers of two are exact.
 	half := t.Frac / 2
 	a, b := math.Ldexp(1, -half), math.Ldexp(1, half-t.Frac)

@@ -12,11 +12,11 @@ const MaxSaturated = 64
 // Rows are the rows [From, To) of a table.
 type Rows struct{ From, To int64 }
 
-// validateSaturated checks that the saturated rows of a table are rows of the table, in
-// canonical form. In a piecewise table saturated rows must have a constant value, the
-// end of a range. In a function's table only the issuer knows what the function does
-// beyond its range, so any row may be marked. A range table, which has no values, and a
-// high-bits table, which splits a number that is clamped already, have none.
+// validateSaturated checks that the saturated rows are rows of the table, in increasing intervals that do not
+// touch. In a piecewise table they must be in pieces of slope 0, as the ends of a clamped range are. In a
+// function's table any row may be marked, as only the issuer knows what the function does beyond its range. A
+// range table, which has no values, and a high-bits table, which splits a number that has been clamped before,
+// must have none.
 func (t *Table) validateSaturated() error {
 	if len(t.Saturated) > MaxSaturated || (t.Kind == TableRange || t.Drop > 0) && len(t.Saturated) > 0 {
 		return fmt.Errorf("%d intervals of saturated rows", len(t.Saturated))
@@ -50,13 +50,13 @@ func Aligned(from, to uint64) []AlignedBlock {
 	return blocks
 }
 
-// AlignedBlock is [Start, Start+2^Bits), Start a multiple of 2^Bits.
+// AlignedBlock is the interval [Start, Start+2^Bits), where Start is a multiple of 2^Bits.
 type AlignedBlock struct {
 	Start uint64
 	Bits  int
 }
 
-// SaturatedBlocks are the saturated rows of a table, cut into aligned blocks.
+// SaturatedBlocks returns the saturated rows of a table, cut into aligned blocks.
 func (t *Table) SaturatedBlocks() []AlignedBlock {
 	var blocks []AlignedBlock
 	for _, r := range t.Saturated {

@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// factors has, for every scale, the product of sizes that it stands for.
+// factors has the sizes of the free dimensions. It replaces scaled numbers by the numbers that they stand for.
 type factors []int
 
 // shapeRoom is how many dimensions of shapes are allocated at a time.
@@ -18,6 +18,7 @@ func (f factors) of(n int, s Scale) int {
 	return n
 }
 
+// shape returns the shape that a shape with these scales stands for. It returns shape itself if nothing scales.
 func (f factors) shape(shape []int, scales []Scale) []int {
 	if scales == nil {
 		return shape
@@ -26,7 +27,7 @@ func (f factors) shape(shape []int, scales []Scale) []int {
 	return f.shapeIn(&room, shape, scales)
 }
 
-// shapeIn is shape with room for many results.
+// shapeIn is shape with memory for the result taken from room, which it replaces if it is too small.
 func (f factors) shapeIn(room *[]int, shape []int, scales []Scale) []int {
 	if scales == nil {
 		return shape
@@ -43,8 +44,8 @@ func (f factors) shapeIn(room *[]int, shape []int, scales []Scale) []int {
 	return out
 }
 
-// terms returns summands without scales; those that have none already are
-// shared, not copied.
+// terms returns the summands with all scales replaced. Summands without scales are
+// shared with the argument, not copied.
 func (f factors) terms(terms []Linear) []Linear {
 	if !slices.ContainsFunc(terms, func(l Linear) bool { return l.View.scales() }) {
 		return terms
@@ -87,13 +88,13 @@ func (f factors) group(g *Group) {
 
 // graph returns the template's circuit at the given sizes, without layout. It reuses
 // the memory of old, a circuit that is not used any more, if that is not nil. Parts
-// that do not scale are shared.
+// that do not scale are shared with the template.
 func (t *Template) graph(old *Graph, sizes []int) *Graph {
 	f := factors(sizes)
 	g := *t.Graph
 	var room []int
 	if old == nil {
-		// With room for the multiplicities of a few chunks.
+		// The extra room is for the multiplicities of about four chunks.
 		old = &Graph{Tensors: make([]Tensor, 0, len(g.Tensors)+4*len(g.Tables))}
 	}
 	g.Tensors = append(old.Tensors[:0], g.Tensors...)

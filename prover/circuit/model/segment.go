@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// MaxPast is the most segments before one of a text.
+// MaxPast is the most segments that a segment of a text may have before it.
 const MaxPast = 255
 
-// maxImports bounds the tensors that a segment takes from those before it.
+// maxImports bounds the number of tensors of keys and values in a segment's circuit: imported ones and its own.
 const maxImports = 1 << 16
 
-// ErrSegment is wrapped by the error about a circuit that has no segments of texts.
+// ErrSegment is wrapped by the error about a circuit that cannot be turned into that of a segment.
 var ErrSegment = errors.New("it does not prove texts in segments")
 
-// A Segment says that an instance is of a part of a text, which attends to the parts before it. The instance's first size is
-// the number of its own tokens.
+// A Segment says that an instance is of a segment of a text, whose tokens attend to the segments before it (docs/protocol.md, "Chains of
+// segments"). The instance's first size is the number of the segment's own tokens.
 type Segment struct {
 	Past []Past // the segments before, in order
 }
 
-// Past is an earlier segment: its tokens, and log2 of the length of the rows in which its keys and values are committed.
+// Past is an earlier segment: the number of its tokens, and log2 of the row length of the tree of its keys and values.
 type Past struct{ Tokens, RowVars int }
 
 // Equal says whether two segments, which may be nil, are the same.
@@ -38,8 +38,8 @@ func (s *Segment) Tokens() int {
 	return n
 }
 
-// Apart are witness tensors that are committed in a tree of their own, beside that of the others. A proof's header names
-// the tree.
+// Apart has witness tensors that are committed in a tree of their own, not in the tree of the other witness tensors. The proof's header
+// names the tree.
 type Apart struct {
 	Tensors []TensorID // in the order in which the tree's stack has them
 	// Imported says that no step computes the tensors, and that the root is known before this proof: an earlier segment's proof
@@ -47,7 +47,8 @@ type Apart struct {
 	Imported bool
 }
 
-// Unmade are the witness tensors that no step makes: hidden inputs, and what is imported. A run is given them behind the inputs.
+// Unmade returns the witness tensors that no step computes: hidden inputs, then imported tensors. A run of the circuit is given
+// their values behind those of the inputs.
 func (g *Graph) Unmade() []TensorID {
 	list := slices.Clone(g.Hidden)
 	for i := range g.Apart {
@@ -60,16 +61,17 @@ func (g *Graph) Unmade() []TensorID {
 	return list
 }
 
-// OwnTree returns the place in Apart of the tree that this proof commits to, −1 if there is none.
+// OwnTree returns the place in Apart of the tree of the segment's own keys and values, −1 if there is none.
 func (g *Graph) OwnTree() int {
 	return slices.IndexFunc(g.Apart, func(a Apart) bool { return !a.Imported })
 }
 
-// segment turns the circuit of a whole text, before its layout, into that of one segment. The new circuit computes the rows of
-// the segment's own tokens only. An axis that grows with the text has one of two roles: *rows*, with an index for each of the
-// segment's tokens, or *all*, with one for each token up to the segment's last. The first such axis of a tensor or step has rows,
-// a second one all. A step may read all rows of a tensor that has only the segment's: then the imported rows are put before
-// these. Witness tensors that are read so, the keys and values of an attention, are committed in a tree of their own.
+// segment turns the circuit of a whole text, before its layout, into that of one segment (docs/proof-format.md, "Segments of a text").
+// The new circuit computes the rows of the segment's own tokens only. An axis that grows with the text has one of two roles: *rows*,
+// with an index for each of the segment's tokens, or *all*, with an index for each token up to the segment's last. The first such axis of a
+// tensor or step has the role rows, and a second one the role all. If a step reads all rows of a tensor that has only the segment's own
+// rows, it reads a new tensor in which the imported rows of earlier segments come first. Witness tensors that are read in this way, the
+// keys and values of an attention, are committed in a tree of their own. Every circuit that does not have this form is refused.
 func (g *Graph) segment(of *Template, in *Instance) error {
 	if in.Segment == nil {
 		return nil
@@ -105,40 +107,41 @@ func (g *Graph) segment(of *Template, in *Instance) error {
 	return nil
 }
 
-// segments is a circuit that becomes one of a segment.
+// segments is the state of turning a circuit into that of a segment.
 type segments struct {
-	g         *Graph
-	of        *Template
+	g         *Graph    // the circuit that is changed
+	of        *Template // the template, which says which axes scale
 	sizes     factors
 	past      []Past
-	rows, all int                   // tokens of the segment, and with those before it
-	wholes    map[TensorID]TensorID // by tensor with rows: that with all
-	lists     map[TensorID]bool     // tensors of which public indexes read rows
-	imports   [][]TensorID          // by segment, the last of which is this one
-	steps     bool                  // tensors are done: new ones are behind them, and steps may read them
+	rows, all int                   // the number of the segment's tokens, and of all tokens up to its last
+	wholes    map[TensorID]TensorID // by tensor with rows: the new tensor that has all instead
+	lists     map[TensorID]bool     // tensors whose rows public indexes read (isList)
+	imports   [][]TensorID          // by segment, this one last: the tensors of its tree of keys and values
+	steps     bool                  // all tensors of the template are done, so new ones may be added for steps to read
 }
 
-// role is what the indexes of an axis are.
+// role says what the indexes of an axis stand for.
 type role uint8
 
 const (
-	plain   role = iota
-	rowAxis      // the segment's tokens
-	allAxis      // all tokens
+	plain   role = iota // anything but tokens
+	rowAxis             // the segment's tokens
+	allAxis             // all tokens up to the segment's last
 )
 
 // textScale is the scale of an axis of tokens: the first free dimension alone.
 const textScale Scale = 1
 
-// axes are those of a tensor or step of the template.
+// axes describes the axes of a tensor or step of the template, each with its role in the segment's circuit.
 type axes struct {
 	shape  []int
 	scales []Scale
 	roles  []role
 }
 
+// begin checks that the template is for texts, and the segment within its limits, and counts tokens.
 func (s *segments) begin(in *Instance) error {
-	// The template may be anybody's: what follows relies on one that is valid.
+	// The template may be a hostile key's. The rest relies on a valid one.
 	if err := s.of.Validate(); err != nil {
 		return err
 	}
@@ -164,7 +167,7 @@ func (s *segments) begin(in *Instance) error {
 	return nil
 }
 
-// axes finds the roles of axes: the first one of tokens is of rows, the second of all.
+// axes returns the axes with their roles: the first axis of tokens has the role rowAxis, a second one allAxis.
 func (s *segments) axes(shape []int, scales []Scale) (axes, error) {
 	x := axes{shape, scales, make([]role, len(shape))}
 	next := rowAxis
@@ -183,13 +186,13 @@ func (s *segments) axes(shape []int, scales []Scale) (axes, error) {
 	return x, nil
 }
 
-// axesOf are those of a tensor that the template has.
+// axesOf returns the axes of a tensor of the template.
 func (s *segments) axesOf(id TensorID) (axes, error) {
 	t := &s.of.Graph.Tensors[id]
 	return s.axes(t.Shape, t.Scales)
 }
 
-// sized is the shape in the circuit of the segment.
+// sized returns the shape that the axes have in the circuit of the segment.
 func (s *segments) sized(x axes) []int {
 	out := slices.Clone(s.sizes.shape(x.shape, x.scales))
 	for a, r := range x.roles {
@@ -200,7 +203,7 @@ func (s *segments) sized(x axes) []int {
 	return out
 }
 
-// whole are the axes with all tokens in place of rows.
+// whole returns the axes with the role allAxis in place of rowAxis.
 func (x axes) whole() axes {
 	x.roles = slices.Clone(x.roles)
 	for a, r := range x.roles {
@@ -211,7 +214,7 @@ func (x axes) whole() axes {
 	return x
 }
 
-// before is the number of tokens before those of an axis.
+// before returns the number of tokens of the text before the first that an axis with this role has.
 func (s *segments) before(r role) int {
 	if r == rowAxis {
 		return s.all - s.rows
@@ -219,7 +222,7 @@ func (s *segments) before(r role) int {
 	return 0
 }
 
-// tensor makes a tensor one of the segment.
+// tensor changes a tensor to that of the segment.
 func (s *segments) tensor(id TensorID) error {
 	x, err := s.axesOf(id)
 	if err != nil {
@@ -236,7 +239,8 @@ func (s *segments) tensor(id TensorID) error {
 	return s.fill(t, id, x)
 }
 
-// fill gives a tensor the shape of some axes, and what its entries are there.
+// fill sets the shape of t to that of axes x, and its formula, product or definition to those for these axes. id is the tensor of the
+// template that t comes from.
 func (s *segments) fill(t *Tensor, id TensorID, x axes) (err error) {
 	t.Shape, t.Scales = s.sized(x), nil
 	switch t.Kind {
@@ -253,7 +257,7 @@ func (s *segments) fill(t *Tensor, id TensorID, x axes) (err error) {
 	return err
 }
 
-// formula is that of the entries behind those of the tokens before.
+// formula returns the formula with its offset changed so that index 0 of a row axis stands for the segment's first token.
 func (s *segments) formula(f *Formula, roles []role) *Formula {
 	out := *f
 	if f.Kind == Progression {
@@ -264,8 +268,9 @@ func (s *segments) formula(f *Formula, roles []role) *Formula {
 	return &out
 }
 
-// isList says whether a tensor is the rows of another one along its first axis, with zeros behind them, for indexes that a
-// statement gives: these count from the segment's first token.
+// isList says whether a tensor has the rows of another one along its first axis, which is of tokens, with zeros behind them up to a fixed
+// length, and is otherwise the same. Public indexes read such tensors. In a segment it has the segment's rows, so the indexes in a
+// statement count from the segment's first token.
 func (s *segments) isList(id TensorID) bool {
 	t := &s.of.Graph.Tensors[id]
 	if len(t.Def) != 1 || len(t.Shape) == 0 || t.Def[0].Coef != 1 || t.Def[0].View == nil || t.Def[0].View.Fill != 0 {
@@ -285,7 +290,7 @@ var (
 	errMoved = errors.New("what a token reads of others is not found by their positions alone")
 )
 
-// terms are summands of the template for what has axes in the circuit of the segment.
+// terms returns the template's summands changed for a tensor or step with axes out in the circuit of the segment.
 func (s *segments) terms(terms []Linear, out axes) ([]Linear, error) {
 	made := slices.Clone(terms)
 	for i := range made {
@@ -296,7 +301,8 @@ func (s *segments) terms(terms []Linear, out axes) ([]Linear, error) {
 	return s.sizes.terms(made), nil
 }
 
-// term makes a summand one of the segment.
+// term changes a summand of the template. want collects the roles that the axes of its source must have so that the same token is read
+// as in the circuit of the whole text.
 func (s *segments) term(l *Linear, out axes) error {
 	src, err := s.axesOf(l.Src)
 	if err != nil {
@@ -320,7 +326,7 @@ func (s *segments) term(l *Linear, out axes) error {
 	return err
 }
 
-// only returns the one axis of tokens among some, −1 if there is none, −2 if there are several.
+// only returns the axis in list that is of tokens, −1 if there is none, −2 if there are several.
 func (x axes) only(list []int) int {
 	at := -1
 	for _, a := range list {
@@ -334,7 +340,8 @@ func (x axes) only(list []int) int {
 	return at
 }
 
-// group makes a group of a view one of the segment, and says what it reads of the source's axes.
+// group changes a group of a view, and sets in want which role the source's axis of tokens must have. It refuses a group that reads other
+// tokens than those at the same positions, or all.
 func (s *segments) group(g *Group, out, src axes, want []role) error {
 	to, from := out.only(g.Out), src.only(g.In)
 	sums := slices.ContainsFunc(g.Sum, func(i SumIndex) bool { return i.Scale&textScale != 0 })
@@ -358,28 +365,29 @@ func (s *segments) group(g *Group, out, src axes, want []role) error {
 	return nil
 }
 
-// affine is group for one of that kind, which has an axis of tokens on a side.
+// affine is group for a MapAffine group that has an axis of tokens among its output axes (to), its source axes (from), or both; the
+// other is −1.
 func (s *segments) affine(g *Group, out axes, to, from int, want []role) error {
 	switch {
-	case from >= 0 && to >= 0: // those of the same tokens
+	case from >= 0 && to >= 0: // index t of the output reads index t of the source
 		if len(g.Out) != 1 || g.Base != 0 || g.Strides[0] != 1 || len(g.Sum) > 0 {
 			return errMoved
 		}
 		want[from] = out.roles[to]
-	case from >= 0: // the sum over all tokens
+	case from >= 0: // a sum over all tokens
 		if g.Base != 0 || len(g.Sum) != 1 || g.Sum[0] != (SumIndex{Dim: 1, Stride: 1, Scale: textScale}) || slices.ContainsFunc(g.Strides, func(n int) bool { return n != 0 }) {
 			return errMoved
 		}
 		g.Sum = []SumIndex{{Dim: s.all, Stride: 1}}
 		want[from] = allAxis
-	default: // from a table of positions, or the same for all
+	default: // a source without tokens: a table of positions, of which the segment's are read, or the same entry for all (stride 0)
 		g.Base += g.Strides[slices.Index(g.Out, to)] * s.before(out.roles[to])
 	}
 	return nil
 }
 
-// ahead returns the product of the lengths of the axes that stand in a list before the token axis, at; −1 if the length of
-// another axis depends on the text.
+// ahead returns the product of the lengths of the axes in list that stand before at, the axis of tokens. It returns −1 if another axis
+// in list scales. Two sides of a reshape with the same product have the axis of tokens at the same place.
 func (x axes) ahead(list []int, at int) int {
 	n, before := 1, true
 	for _, a := range list {
@@ -393,7 +401,8 @@ func (x axes) ahead(list []int, at int) int {
 	return n
 }
 
-// public checks a group that indexes of a statement wire: one for each of the segment's tokens, or none for a token.
+// public checks a MapPublic group: either its indexes have an axis of tokens, at the place where the output has it with the role rowAxis,
+// or neither has one. The source axis must not be of tokens.
 func (s *segments) public(g *Group, out axes, to, from int) error {
 	ids, err := s.axesOf(g.Ids)
 	if err != nil {
@@ -416,7 +425,8 @@ func (s *segments) public(g *Group, out axes, to, from int) error {
 	return nil
 }
 
-// source returns the tensor itself if its axes have the roles that are wanted, and that with all rows if these are.
+// source returns the tensor itself if its axes have the wanted roles. If all rows are wanted of a tensor with the segment's rows, it
+// returns the tensor with all rows (wholeOf).
 func (s *segments) source(id TensorID, have axes, want []role) (TensorID, error) {
 	switch {
 	case slices.Equal(have.roles, want):
@@ -429,7 +439,7 @@ func (s *segments) source(id TensorID, have axes, want []role) (TensorID, error)
 	return s.wholeOf(id, have)
 }
 
-// wholeOf returns the tensor that has all rows of one that has rows.
+// wholeOf returns the tensor that has all rows of a tensor with the segment's rows, and adds it when it is first wanted.
 func (s *segments) wholeOf(id TensorID, x axes) (made TensorID, err error) {
 	if made, ok := s.wholes[id]; ok {
 		return made, nil
@@ -451,7 +461,8 @@ func (s *segments) wholeOf(id TensorID, x axes) (made TensorID, err error) {
 	return made, nil
 }
 
-// joined defines t as all rows of a witness tensor: those imported from each earlier segment, and then the segment's own.
+// joined defines t as all rows of the witness tensor id: those imported from each earlier segment, in new witness tensors that it adds,
+// and then the segment's own. It records all of these in imports.
 func (s *segments) joined(t *Tensor, id TensorID, x axes) error {
 	if (len(s.imports[0])+1)*len(s.imports) > maxImports {
 		return fmt.Errorf("over %d tensors of other segments", maxImports)
@@ -478,7 +489,7 @@ func (s *segments) joined(t *Tensor, id TensorID, x axes) error {
 	return nil
 }
 
-// step makes a step one of the segment. of is the template's.
+// step changes a step to that of the segment. of is the step of the template.
 func (s *segments) step(step, of *Step) error {
 	x, err := s.axes(of.Shape, of.Scales)
 	if err != nil {
@@ -507,7 +518,7 @@ func (s *segments) step(step, of *Step) error {
 	return nil
 }
 
-// factors makes the operands of a product those of the segment.
+// factors changes the operands of a product to those of the segment.
 func (s *segments) factors(p *Product, out axes) (err error) {
 	if p.A, err = s.factor(p.A, p.LabelsA, out); err == nil {
 		p.B, err = s.factor(p.B, p.LabelsB, out)
@@ -515,7 +526,8 @@ func (s *segments) factors(p *Product, out axes) (err error) {
 	return err
 }
 
-// factor returns the operand of a product whose axes have labels. What is summed over is so over all tokens.
+// factor returns the operand for tensor id, whose axes have these labels. An axis of tokens must have the role of the output axis with the
+// same label, or allAxis if it is contracted, as a sum over tokens is over all of them.
 func (s *segments) factor(id TensorID, labels []int, out axes) (TensorID, error) {
 	x, err := s.axesOf(id)
 	if err != nil {

@@ -18,15 +18,15 @@ const (
 )
 
 // A FreeDim is a dimension of a circuit, such as that of the batch, whose size
-// is not the circuit's but each proof's: from 1 to Bound.
+// each proof chooses, from 1 to Bound.
 type FreeDim struct {
 	Name  string
 	Bound int
 }
 
-// A Scale is a set of free dimensions of a template, bit f standing for
-// Template.Free[f]. A number with a scale counts as often as the product of
-// their sizes says; one without, the empty set, is what it is.
+// A Scale is a set of free dimensions of a template; bit f stands for
+// Template.Free[f]. A number with a scale stands for the number times the product of the
+// sizes of these dimensions. The empty set, 0, leaves the number as it is.
 type Scale uint32
 
 // A Template is a circuit with free dimensions: what a key holds. At gives the
@@ -42,21 +42,22 @@ type Template struct {
 	Graph *Graph
 }
 
-// An Instance is what makes the circuit of one proof of a template.
+// An Instance has everything that a proof chooses of a template's circuit: its sizes, its layout, and what is stated. Together with
+// the template it determines the circuit (At).
 type Instance struct {
 	Sizes []int // of the template's free dimensions, in order
 	// ChunkEntries is the size of a chunk in witness entries (Graph.Finish), 0
 	// for the canonical one.
 	ChunkEntries int
-	// Texts is how many texts the proof is of, of these sizes all (Graph.Texts); 0 is one.
+	// Texts is the number of texts that the proof is of, each with these sizes (Graph.Texts). 0 stands for one.
 	Texts int
-	// Reveals says what is stated of outputs in their place, by increasing output.
+	// Reveals lists the outputs in place of which indexes of their greatest entries are stated, by increasing output.
 	Reveals []Reveal
-	// HiddenInputs and HiddenOutputs are the places of those that are not stated, increasing.
+	// HiddenInputs and HiddenOutputs are the places, among the template's inputs and outputs, of those that are not stated, increasing.
 	HiddenInputs, HiddenOutputs []int
 	// Committed are hidden inputs that were committed to before, each in a tree of its own, in the order of HiddenInputs.
 	Committed []Committed
-	// Segment, if not nil, says that the proof is of a part of a text, of so many tokens as the first size.
+	// Segment, if not nil, says that the proof is of a segment of a text, whose number of tokens is Sizes[0].
 	Segment *Segment
 }
 
@@ -66,7 +67,7 @@ func (in *Instance) Equal(o *Instance) bool {
 		slices.Equal(in.HiddenInputs, o.HiddenInputs) && slices.Equal(in.HiddenOutputs, o.HiddenOutputs) && slices.Equal(in.Committed, o.Committed) && in.Segment.Equal(o.Segment)
 }
 
-// Unit is the instance of all sizes 1.
+// Unit returns the instance in which all sizes are 1 and nothing else is set.
 func (t *Template) Unit() Instance {
 	sizes := make([]int, len(t.Free))
 	for f := range sizes {
@@ -75,8 +76,8 @@ func (t *Template) Unit() Instance {
 	return Instance{Sizes: sizes}
 }
 
-// At returns the circuit of an instance, laid out and validated. The template need not
-// have been validated.
+// At returns the circuit of an instance, laid out and validated. Neither the template nor the
+// instance need be valid: both may come from a hostile key or proof, and At returns an error then.
 func (t *Template) At(in Instance) (*Graph, error) { return t.AtIn(nil, in) }
 
 // AtIn is At, but reuses the memory of old, an instance of the template that nobody
@@ -88,14 +89,14 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	return t.at(old, in)
 }
 
-// Beside is At for an instance while another one is made, which is nil if At would have an error for it.
+// Beside returns the circuits of two instances, which it makes in parallel. The second one is nil if At would return an error for it.
 func (t *Template) Beside(in, other Instance) (g, beside *Graph, err error) {
 	if err := t.check(); err != nil {
 		return nil, nil, err
 	}
 	parallel.Do(
 		func() { g, err = t.at(nil, in) },
-		func() { beside, _ = t.at(nil, other) }, // who asks for it is told what is wrong
+		func() { beside, _ = t.at(nil, other) }, // a caller that asks for it with At gets the error
 	)
 	return g, beside, err
 }
@@ -131,7 +132,7 @@ func (t *Template) at(old *Graph, in Instance) (*Graph, error) {
 	g.Instance.HiddenInputs, g.Instance.HiddenOutputs = slices.Clone(in.HiddenInputs), slices.Clone(in.HiddenOutputs)
 	g.Instance.Committed = slices.Clone(in.Committed)
 	if err := g.Validate(); err != nil {
-		return nil, err // and no circuit that somebody might take for a valid one
+		return nil, err // the invalid circuit is not returned
 	}
 	return g, nil
 }
@@ -159,8 +160,9 @@ func (g *Graph) Template() *Template {
 	return &Template{Graph: &bare}
 }
 
-// check checks the free dimensions, and that scales are where they may be and
-// keep every number within the limits of a graph at every size.
+// check checks the free dimensions, and that scales are only where they are allowed and
+// keep every number within the limits of a graph at every size up to the bounds. The circuit's own
+// validity is checked by At, for one instance.
 func (t *Template) check() error {
 	if t.Graph == nil {
 		return errors.New("no circuit")
@@ -212,7 +214,7 @@ func (t *Template) checkFree() error {
 		if slices.ContainsFunc(t.Free[:f], func(o FreeDim) bool { return o.Name == d.Name }) {
 			return fmt.Errorf("two free dimensions named %q", d.Name)
 		}
-		// Its size is then public: the shapes of the inputs say it.
+		// The size must be the length of an input's axis, so that whoever sees the statement knows it.
 		if !t.measured(1 << f) {
 			return fmt.Errorf("no axis of an input has the size of free dimension %q", d.Name)
 		}
@@ -229,7 +231,7 @@ func (t *Template) checkViews(terms []Linear) error {
 	return nil
 }
 
-// measured reports whether some axis of an input has the scale.
+// measured reports whether some axis of an input has exactly the scale s.
 func (t *Template) measured(s Scale) bool {
 	return slices.ContainsFunc(t.Graph.Tensors, func(in Tensor) bool {
 		return in.Kind == Input && slices.Contains(in.Scales, s)
@@ -248,6 +250,7 @@ func (t *Template) checkBare() error {
 	return nil
 }
 
+// checkShape checks the scales of the axes of a shape. Scales that are all 0 must be written as nil, so that a key has one encoding.
 func (t *Template) checkShape(shape []int, scales []Scale) error {
 	if scales == nil {
 		return nil
@@ -263,6 +266,7 @@ func (t *Template) checkShape(shape []int, scales []Scale) error {
 	return nil
 }
 
+// checkView checks the scales of a view's bases and summed indexes. A base of 0 must have no scale, so that a key has one encoding.
 func (t *Template) checkView(v *View) error {
 	if v == nil {
 		return nil
@@ -284,8 +288,8 @@ func (t *Template) checkView(v *View) error {
 	return nil
 }
 
-// checkScale checks that n may have the scale: it is one of the template's, and
-// |n| times the bounds is a number of at most MaxVars bits.
+// checkScale checks that n may have the scale s: the template has all of its free dimensions, and
+// |n| times their bounds is at most 2^MaxVars.
 func (t *Template) checkScale(n int, s Scale) error {
 	if s>>len(t.Free) != 0 {
 		return fmt.Errorf("scale %#x with %d free dimensions", s, len(t.Free))
@@ -303,8 +307,9 @@ func (t *Template) checkScale(n int, s Scale) error {
 	return nil
 }
 
-// InstanceOf returns the canonical instance whose inputs have these numbers of
-// entries. It is an error if there is none, or if they do not tell all sizes.
+// InstanceOf returns the instance whose inputs have these numbers of entries, with chunks of the canonical size. It is an
+// error if there is none, or if the numbers do not determine all sizes. It goes through the inputs in order: each may have
+// one free dimension whose size is not known yet.
 func (t *Template) InstanceOf(lens []int) (Instance, error) {
 	g := t.Graph
 	if len(lens) != len(g.Inputs) {

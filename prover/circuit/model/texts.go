@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// MaxTexts is the most texts of one proof.
+// MaxTexts is the most texts that one proof may be of.
 const MaxTexts = 1 << 10
 
-// ErrTexts is wrapped by the error about a circuit that is not one of several texts.
+// ErrTexts is wrapped by the error about a circuit that cannot be turned into one of several texts.
 var ErrTexts = errors.New("it does not prove several texts at once")
 
-// texts makes a circuit at some sizes, without layout, one of several texts of that length: all that depends on
-// inputs gets a first axis, of n. What an entry is computed from has the same index on that axis, so that no
-// text enters into another, and the integers of each are those of the circuit of one text. Fixed tensors and
-// those by formula are there once.
+// texts turns a circuit at some sizes, without layout, into that of n texts, which all have these sizes (docs/protocol.md, "Several
+// texts"). Every tensor that depends on inputs gets a first axis of length n. An entry is computed from entries with the same index on
+// that axis only, so no text depends on another, and the integers of each are those of the circuit of one text. Fixed tensors and those
+// by formula are not repeated.
 //
-// An input whose entries are indexes of an axis that belongs to a text wires one list of the rows of all texts. So
-// rows of text t are those from t·length on, and the indexes become a derived input (RowsOfTexts).
+// If public indexes read rows of a tensor that each text has, the circuit gets one list of the rows of all texts, in which those of text t
+// begin at t·length. The indexes into that list are a derived input (RowsOfTexts).
 func (g *Graph) texts(of *Template, in *Instance) error {
 	n := in.Texts
 	if n == 0 {
@@ -55,23 +55,23 @@ func (g *Graph) texts(of *Template, in *Instance) error {
 	return nil
 }
 
-// many is a circuit that becomes one of n texts.
+// many is the state of turning a circuit into that of n texts.
 type many struct {
 	of    *Template
 	g     *Graph
 	n     int
-	own   []bool              // by tensor: each text has its own
+	own   []bool              // by tensor: it gets an axis of texts, as each text has entries of its own
 	lines map[TensorID]bool   // tensors that become one list of the rows of all texts
-	rows  map[rowsOf]TensorID // derived indexes
+	rows  map[rowsOf]TensorID // the derived inputs of indexes into such lists
 }
 
-// rowsOf are indexes, and the length of the axis that they are of.
+// rowsOf names a derived input: the input of indexes, and the number of rows of each text that they are indexes of.
 type rowsOf struct {
 	ids    TensorID
 	length int
 }
 
-// mark finds the tensors that each text has its own of.
+// mark finds the tensors that get an axis of texts (own), and those that become one list of rows (lines).
 func (m *many) mark() error {
 	divisors := map[TensorID]bool{}
 	for i := range m.g.Steps {
@@ -108,11 +108,11 @@ func (m *many) mark() error {
 	return nil
 }
 
-// ofText says whether each text has its own of a summand, whose source is marked.
+// ofText says whether a summand depends on the text. Its source has been marked.
 func (m *many) ofText(l *Linear) bool { return m.own[l.Src] || l.View.isPublic() }
 
-// markLines finds the tensor of which a summand reads rows by public indexes. It is a tensor that continues another one
-// with zeros along its first axis, as what a text has a row of is continued up to the longest text.
+// markLines marks the source of a summand as a list of rows if public indexes read rows of it and it depends on the text. The source must
+// continue a tensor that has a row for each token, with zeros up to a fixed length (continues).
 func (m *many) markLines(l *Linear) error {
 	if !l.View.isPublic() {
 		return nil
@@ -131,8 +131,8 @@ func (m *many) markLines(l *Linear) error {
 	return nil
 }
 
-// continues says whether a tensor has the entries of another one, as many along the first axis as a size says, with zeros behind
-// them. Then the indexes of a statement are below that length (Template.CheckIds).
+// continues says whether a tensor has the entries of another one, whose first axis has a free length, and zeros behind them along that
+// axis. The indexes in a statement are then below that length (Template.CheckIds), so that none reaches into the rows of the next text.
 func (m *many) continues(t *Tensor) bool {
 	if t.Kind != Virtual || len(t.Def) != 1 || t.Def[0].Coef != 1 || t.Def[0].View == nil || t.Def[0].View.Fill != 0 {
 		return false
@@ -149,9 +149,10 @@ func (m *many) continues(t *Tensor) bool {
 	return true
 }
 
+// shape returns a shape with an axis of texts before it.
 func (m *many) shape(shape []int) []int { return append([]int{m.n}, shape...) }
 
-// tensor gives a tensor the axis of texts. Those before it have theirs.
+// tensor gives a tensor its axis of texts, if it gets one. The tensors before it have theirs already.
 func (m *many) tensor(id TensorID) error {
 	t := &m.g.Tensors[id]
 	if !m.own[id] || t.Kind == Input {
@@ -169,15 +170,15 @@ func (m *many) tensor(id TensorID) error {
 		return err
 	}
 	terms, err := m.terms(t.Def, len(t.Shape))
-	t = &m.g.Tensors[id] // tensors are added
+	t = &m.g.Tensors[id] // terms may have added tensors, so that the pointer from before is invalid
 	t.Shape, t.Def = m.shape(t.Shape), terms
 	return err
 }
 
-// line makes a tensor one list of the rows of all texts, each as many as it has entries.
+// line makes a tensor one list of the rows of all texts: its source's, without the zeros that continued them.
 func (m *many) line(t *Tensor) {
 	src := t.Def[0].Src
-	of := m.g.Tensors[src].Shape // of all texts
+	of := m.g.Tensors[src].Shape // with an axis of texts
 	v := &View{Groups: []Group{{Out: []int{0}, In: []int{0, 1}, Map: MapReshape}}}
 	for axis := 1; axis < len(t.Shape); axis++ {
 		v.Groups = append(v.Groups, Group{Out: []int{axis}, In: []int{axis + 1}, Strides: []int{1}})
@@ -186,6 +187,7 @@ func (m *many) line(t *Tensor) {
 	t.Def = []Linear{{Coef: 1, Src: src, View: v}}
 }
 
+// step gives a step the axis of texts.
 func (m *many) step(s *Step) error {
 	terms, err := m.terms(s.Acc.Linear, len(s.Shape))
 	if err != nil {
@@ -202,7 +204,7 @@ func (m *many) step(s *Step) error {
 	return nil
 }
 
-// products gives the operands that each text has its own of the label of texts.
+// products gives products the axis of texts: it has label 0 in the operands that have that axis.
 func (m *many) products(list []Product) ([]Product, error) {
 	products := slices.Clone(list)
 	for i := range products {
@@ -217,7 +219,7 @@ func (m *many) products(list []Product) ([]Product, error) {
 
 var errRows = errors.New("what indexes read the rows of is read in another way too")
 
-// labels moves those of an operand behind that of the texts, 0.
+// labels returns the labels of an operand, each greater by 1, with 0 before them if the operand has an axis of texts.
 func (m *many) labels(id TensorID, labels []int) []int {
 	var out []int
 	if m.own[id] {
@@ -229,7 +231,7 @@ func (m *many) labels(id TensorID, labels []int) []int {
 	return out
 }
 
-// terms gives summands of so many axes that of texts.
+// terms gives the axis of texts to the summands of a tensor or step that had axes axes before.
 func (m *many) terms(terms []Linear, axes int) ([]Linear, error) {
 	out := slices.Clone(terms)
 	for i := range out {
@@ -249,7 +251,8 @@ func (m *many) terms(terms []Linear, axes int) ([]Linear, error) {
 	return out, nil
 }
 
-// view has every text read its own entries, or those that are there once.
+// view returns a view with an axis of texts added: every text reads the entries with its own index on that axis of the source, if own is
+// set; otherwise all texts read the same entries.
 func (m *many) view(v *View, own bool) *View {
 	texts, in := Group{Out: []int{0}, Strides: []int{0}}, 0
 	if own {
@@ -258,7 +261,7 @@ func (m *many) view(v *View, own bool) *View {
 	return &View{Groups: append([]Group{texts}, moved(v.Groups, in)...), Fill: v.Fill}
 }
 
-// moved are groups whose output axes are behind one more, and source axes behind so many more.
+// moved returns groups with 1 added to all output axes, and in to all source axes.
 func moved(groups []Group, in int) []Group {
 	out := slices.Clone(groups)
 	for i := range out {
@@ -267,6 +270,7 @@ func moved(groups []Group, in int) []Group {
 	return out
 }
 
+// behind returns axes with n added to each.
 func behind(axes []int, n int) []int {
 	out := slices.Clone(axes)
 	for i := range out {
@@ -275,7 +279,8 @@ func behind(axes []int, n int) []int {
 	return out
 }
 
-// rowsView has every text's indexes wire its own entries: of rows that are there once, or of the list of all texts' rows.
+// rowsView adds the axis of texts to a view that public indexes wire. The indexes of each text read rows of a tensor that is not repeated,
+// or, by derived indexes, its own rows in the list of the rows of all texts.
 func (m *many) rowsView(l *Linear) *View {
 	v := &View{Groups: moved(l.View.Groups, 0), Fill: l.View.Fill}
 	for i := range v.Groups {
@@ -291,7 +296,8 @@ func (m *many) rowsView(l *Linear) *View {
 	return v
 }
 
-// rowsOf returns the derived input of indexes into a list of the rows of all texts.
+// rowsOf returns the derived input of indexes into a list that has all rows of all texts. ids is the input with the indexes into the rows
+// of each text.
 func (m *many) rowsOf(ids TensorID, all int) TensorID {
 	key := rowsOf{ids, all / m.n}
 	id, ok := m.rows[key]
@@ -303,7 +309,7 @@ func (m *many) rowsOf(ids TensorID, all int) TensorID {
 	return id
 }
 
-// rowsOfTexts returns the entries of a derived tensor of rows, from the indexes of all texts.
+// rowsOfTexts returns the entries of a derived tensor of kind RowsOfTexts. at has the indexes of all texts, one text after the other.
 func (g *Graph) rowsOfTexts(t *Tensor, at []int32) []int32 {
 	out := slices.Clone(at)
 	for i := range out {
@@ -312,7 +318,7 @@ func (g *Graph) rowsOfTexts(t *Tensor, at []int32) []int32 {
 	return out
 }
 
-// OfText returns the part of a list of all texts' entries that is of one of n.
+// OfText returns the entries of one text in a list of the entries of n texts, one text after the other.
 func OfText(list []int32, text, n int) []int32 {
 	own := len(list) / n
 	return list[text*own : (text+1)*own]

@@ -9,11 +9,17 @@ import (
 )
 
 // Validate checks every structural property that the prover, the executor and the
-// verifier rely on: identifiers in range, shapes and sizes bounded, definitions and
-// steps that only look back, views and products that fit their tensors, nothing that a
-// prover commits to left open (validateForced), nothing set that nothing reads, and
-// names that may be printed. It does not check that the integers stay within Bound:
-// that depends on the weights, and whoever issues the key has to check it.
+// verifier rely on, for a graph that may come from a hostile key:
+//
+//   - identifiers exist, and shapes, sizes and coefficients are bounded;
+//   - definitions and steps read only what comes before them;
+//   - views and products fit their tensors;
+//   - the constraints leave a prover no choice of what it commits to (validateForced);
+//   - no field is set that the kind of the tensor, table or step does not use;
+//   - names may be printed.
+//
+// It does not check that all integers stay within Bound: that depends on the weights,
+// and the issuer of the key has to check it (docs/protocol.md, "Statement").
 func (g *Graph) Validate() error {
 	if err := validateName(g.Name); err != nil {
 		return err
@@ -52,7 +58,7 @@ func (g *Graph) Validate() error {
 	return g.validateForced()
 }
 
-// validated is the number of tensors or steps that are worth a goroutine.
+// validated is the number of tensors or steps that one goroutine checks.
 const validated = 1 << 10
 
 // first returns the least i below n for which check(i) fails, and its error.
@@ -72,10 +78,10 @@ func first(n int, check func(i int) error) (int, error) {
 	return at, failure
 }
 
-// validatePublic checks that the inputs are all input tensors, each once. If a tensor
-// came twice, only one list of public values would be bound; a tensor that did not come
-// would have no values. Tensors without entries, and those with codes for numbers that
-// are not finite, must be inputs or outputs.
+// validatePublic checks that Inputs lists each input tensor once, and nothing else. If it listed a tensor
+// twice, a statement would have two lists of values for it, and the proof would be about one of them. An input
+// tensor that is not listed would have no values. Tensors without entries, and those with codes for numbers that
+// are not finite, must be inputs or outputs, and no output may be a product.
 func (g *Graph) validatePublic() error {
 	if len(g.Outputs) == 0 {
 		return errors.New("a graph needs an output")
@@ -87,7 +93,7 @@ func (g *Graph) validatePublic() error {
 		}
 		listed[id] = true
 	}
-	given := map[TensorID]bool{}
+	given := map[TensorID]bool{} // the outputs
 	for _, id := range g.Outputs {
 		if !g.has(id) {
 			return fmt.Errorf("output %d does not exist", id)
@@ -111,8 +117,11 @@ func (g *Graph) validatePublic() error {
 	return nil
 }
 
+// has reports whether there is a tensor with this identifier.
 func (g *Graph) has(id TensorID) bool { return id >= 0 && int(id) < len(g.Tensors) }
 
+// validateShape checks that a shape has at most MaxRank axes, each of at least one index, and at most MaxVars variables. So the number of
+// its entries is at most 2^MaxVars.
 func validateShape(shape []int) error {
 	if len(shape) > MaxRank {
 		return fmt.Errorf("rank %d is over %d", len(shape), MaxRank)
@@ -130,6 +139,7 @@ func validateShape(shape []int) error {
 	return nil
 }
 
+// validateTensor checks a tensor by itself, without its definition.
 func (g *Graph) validateTensor(id TensorID) error {
 	t := &g.Tensors[id]
 	if err := validateName(t.Name); err != nil {
@@ -162,7 +172,7 @@ func (g *Graph) validateTensor(id TensorID) error {
 	return t.validateFormula()
 }
 
-// validateRange checks the range of the entries, and which of them stand for numbers that are not finite.
+// validateRange checks that the range of the entries is within ±Bound, and that it has finite numbers besides the codes.
 func (t *Tensor) validateRange() error {
 	if t.Min > t.Max || t.Min <= -Bound || t.Max >= Bound {
 		return fmt.Errorf("range [%d, %d] is not within ±2^30", t.Min, t.Max)
@@ -176,8 +186,8 @@ func (t *Tensor) validateRange() error {
 	return nil
 }
 
-// validateDefinition checks the definition of a virtual tensor. The shapes of all
-// tensors are valid.
+// validateDefinition checks the definition of a virtual tensor. The shapes of all tensors have been checked
+// before. A definition may name only tensors before it, so definitions have no cycles.
 func (g *Graph) validateDefinition(id TensorID) error {
 	t := &g.Tensors[id]
 	if t.Product != nil {
@@ -194,7 +204,8 @@ func (g *Graph) validateDefinition(id TensorID) error {
 	return nil
 }
 
-// validateNesting checks how many virtual tensors are upon each other. Definitions look back.
+// validateNesting checks that the depth of definitions, which have no cycles, is at most MaxNesting. Without this bound a
+// hostile key could make the verifier recurse as deep as the key has tensors.
 func (g *Graph) validateNesting() error {
 	depth := make([]int32, len(g.Tensors))
 	for i := range g.Tensors {
@@ -208,6 +219,7 @@ func (g *Graph) validateNesting() error {
 	return nil
 }
 
+// validateLinear checks a summand of a tensor or step of shape out.
 func (g *Graph) validateLinear(l *Linear, out []int) error {
 	if !g.has(l.Src) {
 		return fmt.Errorf("source %d does not exist", l.Src)
@@ -235,6 +247,7 @@ func sameShape(a, b []int) error {
 	return nil
 }
 
+// validateTable checks a table. Its keys are 2^Bits consecutive integers, so they are distinct modulo p.
 func (g *Graph) validateTable(t *Table) error {
 	if err := validateName(t.Name); err != nil {
 		return err
@@ -257,7 +270,7 @@ func (g *Graph) validateTable(t *Table) error {
 	return g.validateValues(t)
 }
 
-// validateValues checks what the values of a table of its kind are.
+// validateValues checks the values that a table of its kind has.
 func (g *Graph) validateValues(t *Table) error {
 	switch t.Kind {
 	case TableRange:
@@ -273,7 +286,7 @@ func (g *Graph) validateValues(t *Table) error {
 	return fmt.Errorf("unknown kind %d", t.Kind)
 }
 
-// validatePieces checks that the pieces are in order and end with the table.
+// validatePieces checks that the pieces are at most 64, in order, not empty, and cover the rows exactly. Every key then has one value.
 func (t *Table) validatePieces() error {
 	if len(t.Pieces) > 64 {
 		return errors.New("too many pieces")
@@ -292,14 +305,15 @@ func (t *Table) validatePieces() error {
 }
 
 // validateMults checks that every chunk has exactly one multiplicity tensor
-// for each table that its lookups use.
+// for each table that its lookups use, and no other, ordered by chunk and then table.
+// Without one the look-up argument would have no rows of that table.
 func (g *Graph) validateMults() error {
 	type key struct {
 		chunk int
 		table TableID
 	}
 	used := map[key]bool{}
-	latest := make([]int, len(g.Tables)) // 1 + the chunk of the latest step that uses a table, which most that follow have
+	latest := make([]int, len(g.Tables)) // by table: 1 + the chunk of the latest step that uses it; saves most accesses to used
 	for i := range g.Steps {
 		if s := &g.Steps[i]; s.Kind == StepLookup && latest[s.Table] != 1+s.Chunk {
 			latest[s.Table] = 1 + s.Chunk
@@ -331,8 +345,8 @@ func (g *Graph) validateMults() error {
 	return nil
 }
 
-// validateUses checks that every table is used by a look-up. An unused table would be
-// part of the key without binding anything.
+// validateUses checks that every table is used by a look-up, as an unused table would be
+// part of the key without any effect.
 func (g *Graph) validateUses() error {
 	looked := make([]bool, len(g.Tables))
 	for i := range g.Steps {

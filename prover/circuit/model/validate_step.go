@@ -6,6 +6,7 @@ import (
 	"slices"
 )
 
+// validateStep checks a step by itself. That it reads only what is known before it is for validateForced.
 func (g *Graph) validateStep(s *Step) error {
 	if err := validateName(s.Name); err != nil {
 		return err
@@ -39,7 +40,7 @@ func (g *Graph) validateStep(s *Step) error {
 	return nil
 }
 
-// validateResult checks a tensor that a step computes, if there is one.
+// validateResult checks a tensor that a step computes, or None: it must be a witness tensor of the step's chunk and shape.
 func (g *Graph) validateResult(s *Step, id TensorID) error {
 	if id == None {
 		return nil
@@ -50,7 +51,7 @@ func (g *Graph) validateResult(s *Step, id TensorID) error {
 	return sameShape(g.Tensors[id].Shape, s.Shape)
 }
 
-// validateKind checks which tensors and what table a step of its kind has.
+// validateKind checks that a step has the tensors and the table that its kind needs, and no others.
 func (g *Graph) validateKind(s *Step) error {
 	switch s.Kind {
 	case StepLookup:
@@ -76,6 +77,7 @@ func (g *Graph) validateKind(s *Step) error {
 	return fmt.Errorf("unknown kind %d", s.Kind)
 }
 
+// validateLookup checks that a look-up's key has one value for each accumulator, and that it has a result if the table has values.
 func (g *Graph) validateLookup(s *Step) error {
 	if s.Table < 0 || int(s.Table) >= len(g.Tables) {
 		return fmt.Errorf("table %d does not exist", s.Table)
@@ -83,7 +85,8 @@ func (g *Graph) validateLookup(s *Step) error {
 	if s.Shift < 0 || s.Shift > MaxShift || (s.Lo == None) != (s.Shift == 0) {
 		return fmt.Errorf("shift %d does not go with the remainder", s.Shift)
 	}
-	// acc = 2^Shift·key + lo must have one solution modulo p.
+	// acc = 2^Shift·key + lo must have one solution modulo p: with lo in [0, 2^Shift) and 2^Bits keys in a row, the right side takes
+	// 2^(Shift+Bits) ≤ 2^30 < p different values.
 	if s.Shift > 0 && s.Shift+g.Tables[s.Table].Bits > 30 {
 		return fmt.Errorf("shift %d and table of %d bits together exceed 30 bits", s.Shift, g.Tables[s.Table].Bits)
 	}
@@ -93,6 +96,7 @@ func (g *Graph) validateLookup(s *Step) error {
 	return nil
 }
 
+// validateMax checks that a maximum step has the form that Maximum relies on.
 func (g *Graph) validateMax(s *Step) error {
 	if s.Out == None || s.Lo != None || !g.has(s.Den) {
 		return errors.New("a maximum has an operand, an output and no remainder")
@@ -107,6 +111,8 @@ func (g *Graph) validateMax(s *Step) error {
 	return sameShape(of[:len(s.Shape)], s.Shape)
 }
 
+// validateAcc checks an accumulator over an index space of this shape. A product of two tensors that are themselves products would have a
+// degree that no sumcheck here is for.
 func (g *Graph) validateAcc(a *Acc, shape []int) error {
 	if a.Const <= -Bound || a.Const >= Bound {
 		return fmt.Errorf("constant %d out of range", a.Const)
@@ -128,6 +134,8 @@ func (g *Graph) validateAcc(a *Acc, shape []int) error {
 	return nil
 }
 
+// validateProduct checks a product with an output of this shape: each operand has one label for each of its axes, none twice; equal
+// labels name axes of one dimension; and a contracted label is in both operands.
 func (g *Graph) validateProduct(p *Product, shape []int) error {
 	if p.Coef <= -Bound || p.Coef >= Bound {
 		return fmt.Errorf("coefficient %d out of range", p.Coef)
@@ -138,7 +146,7 @@ func (g *Graph) validateProduct(p *Product, shape []int) error {
 	if g.Tensors[p.A].Kind == Empty || g.Tensors[p.B].Kind == Empty {
 		return errors.New("operand has no entries")
 	}
-	var dims, uses [maxLabels]int // of labels, dimensions of at least 1
+	var dims, uses [maxLabels]int // by label: its dimension, or 0 if that is not known yet; and how many operands have it
 	copy(dims[:], shape)
 	for _, op := range []struct {
 		shape, labels []int
@@ -165,5 +173,5 @@ func (g *Graph) validateProduct(p *Product, shape []int) error {
 	return nil
 }
 
-// maxLabels bounds the labels of a product.
+// maxLabels bounds the labels of a product: those of the output and of two operands.
 const maxLabels = MaxRank * 3

@@ -9,13 +9,15 @@ import (
 
 const (
 	// maxWiring bounds the wired pairs of one group that does more than rename
-	// variables: the verifier walks them.
+	// variables, since the verifier goes through all of them.
 	maxWiring = 1 << 24
-	// maxListed bounds the entries that public indexes choose among. The verifier walks the
-	// indexes alone, the prover's table has an element of K for each.
+	// maxListed bounds the entries that public indexes choose among. The verifier goes through the
+	// indexes only, but the prover has a table with an element of K for each of the entries.
 	maxListed = 1 << 28
 )
 
+// validate checks that the groups of the view have each axis of the output shape out and of the source shape in exactly once, and that
+// each group is valid. So each output entry is wired to source entries in one way.
 func (v *View) validate(tensors []Tensor, out, in []int) error {
 	if v.Fill <= -Bound || v.Fill >= Bound {
 		return fmt.Errorf("fill %d out of range", v.Fill)
@@ -48,6 +50,7 @@ func (v *View) validate(tensors []Tensor, out, in []int) error {
 	return nil
 }
 
+// validate checks one group of a view between tensors of shapes in and out. filled says that the view has a fill value.
 func (g *Group) validate(tensors []Tensor, out, in []int, filled bool) error {
 	if len(g.Out)+len(g.In) == 0 {
 		return errors.New("view: a group without axes")
@@ -64,7 +67,7 @@ func (g *Group) validate(tensors []Tensor, out, in []int, filled bool) error {
 	if g.Trivial(out, in) {
 		return nil
 	}
-	work := 1
+	work := 1 // the number of wired pairs
 	for _, a := range g.Out {
 		if work *= out[a]; work > maxWiring {
 			return errors.New("view: wiring too large")
@@ -90,14 +93,14 @@ func (g *Group) validate(tensors []Tensor, out, in []int, filled bool) error {
 	return fmt.Errorf("view: unknown map %d", g.Map)
 }
 
-// foreign reports whether the group has parameters that its map has no use for.
+// foreign reports whether the group has parameters that its kind of map does not use.
 func (g *Group) foreign() bool {
 	affine := g.Base != 0 || len(g.Strides) != 0 || len(g.Sum) != 0
 	return affine && g.Map != MapAffine || len(g.Index) != 0 && g.Map != MapIndex || g.Ids != 0 && g.Map != MapPublic
 }
 
-// validateAffine checks the numbers of an affine group that reads work entries before its
-// sums.
+// validateAffine checks the numbers of an affine group. work is the number of its outputs; each sum multiplies the number of wired pairs
+// by its length. A filled view must not sum, as its fill value is for entries that are wired to nothing.
 func (g *Group) validateAffine(work int, filled bool) error {
 	inRange := func(v int) bool { return -maxWiring <= v && v <= maxWiring }
 	for _, s := range g.Sum {
@@ -120,6 +123,7 @@ func (g *Group) validateAffine(work int, filled bool) error {
 	return nil
 }
 
+// validateIndex checks that a MapIndex group has one index for each output, each −1 or within the source axis.
 func (g *Group) validateIndex(out, in []int) error {
 	if len(g.Out) != 1 || len(g.In) != 1 || len(g.Index) != out[g.Out[0]] {
 		return errors.New("view: malformed index group")

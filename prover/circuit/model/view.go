@@ -2,10 +2,9 @@ package model
 
 import "slices"
 
-// View is a linear map between tensors that is a product over groups of axes:
-// entry o of the output is the sum of the source entries that o is wired to,
-// or Fill where it is wired to none. Every output axis and every source axis
-// belongs to exactly one group.
+// View is a linear map between tensors that is a product over groups of axes (docs/protocol.md, "Wiring").
+// Each output entry is the sum of the source entries that it is wired to, or Fill if it is wired to none.
+// Every output axis and every source axis belongs to exactly one group.
 type View struct {
 	Groups []Group
 	// Fill is the value of output entries that are wired to nothing (padding).
@@ -19,18 +18,18 @@ type Group struct {
 	Out []int // output axes, in the order that Strides uses
 	In  []int // source axes, ascending and adjacent
 	Map MapKind
-	// Affine: In has one axis or none. Source index = Base + Σ Strides[j]·o_j
-	// + Σ s·i over the summed indices; wired only if within the axis. With no
-	// source axis the output axes broadcast.
+	// MapAffine: In has one axis or none. Output indexes o_j are wired to the source index
+	// Base + Σ_j Strides[j]·o_j + Σ_k Sum[k].Stride·i_k, for all summed indexes i_k, where that is
+	// within the source axis. With no source axis the result repeats along the output axes.
 	Base      int
-	BaseScale Scale // in a template
-	Strides   []int
+	BaseScale Scale // in a template: the scale of Base
+	Strides   []int // one for each axis in Out
 	Sum       []SumIndex
-	// Index: one output axis, at most one source axis; Index[o] is the source index or −1.
+	// MapIndex: one output axis and one source axis. Index[o] is the source index that o is wired to, or −1 for none.
 	Index []int
-	// Public: one source axis. Ids is the input whose entries are the source indexes, one
-	// for each index of the output axes in row-major order. Entries has these values after
-	// Graph.WithIds; it is nil before, as in a key.
+	// MapPublic: one source axis. Ids is the input whose entries are the source indexes, one for each
+	// combination of indexes of the output axes, row-major. Entries has the values of that input after
+	// Graph.WithIds; before that, as in a key, it is nil.
 	Ids     TensorID
 	Entries []int32
 }
@@ -50,14 +49,14 @@ const (
 	MapAffine MapKind = iota
 	// MapIndex is an arbitrary function of one axis (gather with constant indexes).
 	MapIndex
-	// MapReshape equates the row-major index over Out with that over In.
+	// MapReshape wires equal row-major indexes over the axes of Out and of In.
 	MapReshape
-	// MapPublic is an arbitrary function of several axes that the statement gives
-	// (gather with public indexes).
+	// MapPublic is an arbitrary function of several axes, which a public input of the statement
+	// lists (gather with public indexes).
 	MapPublic
 )
 
-// SameIndexes returns the identity, written as a view with a group for each of so many axes.
+// SameIndexes returns the identity on tensors with axes axes, as a view with one affine group for each axis.
 func SameIndexes(axes int) *View {
 	v := &View{}
 	for a := range axes {
@@ -66,7 +65,7 @@ func SameIndexes(axes int) *View {
 	return v
 }
 
-// Axes returns the axes of a tensor that has so many.
+// Axes returns 0, 1, …, n−1: all axes of a tensor of rank n.
 func Axes(n int) []int {
 	axes := make([]int, n)
 	for a := range axes {
@@ -75,7 +74,7 @@ func Axes(n int) []int {
 	return axes
 }
 
-// Clone returns a view whose groups can be changed, though not the lists that they have.
+// Clone returns a copy of the view with its own groups. The slices in the groups are shared.
 func (v *View) Clone() *View {
 	return &View{Groups: slices.Clone(v.Groups), Fill: v.Fill}
 }
@@ -155,6 +154,7 @@ func (g *Group) ForEachOf(out, in []int, from, to int, f func(o, i int)) {
 	}
 }
 
+// forEachAffine is ForEachOf for MapAffine.
 func (g *Group) forEachAffine(out, in []int, from, to int, f func(o, i int)) {
 	dim := 1 // of the source
 	if len(g.In) == 1 {
@@ -187,11 +187,12 @@ func (g *Group) forEachAffine(out, in []int, from, to int, f func(o, i int)) {
 // walk goes through the outputs of an affine group in row-major order.
 type walk struct {
 	g     *Group
-	out   []int
-	index []int // of the output, on its axes
-	at    int   // its source index, without summed indexes
+	out   []int // the shape of the output tensor
+	index []int // the current output's index on each axis of g.Out
+	at    int   // the source index that the current output is wired to, with all summed indexes 0
 }
 
+// walk returns a walk that begins at output number from.
 func (g *Group) walk(out []int, from int) walk {
 	w := walk{g, out, make([]int, len(g.Out)), g.Base}
 	for j := len(g.Out) - 1; j >= 0; j-- {
@@ -214,8 +215,8 @@ func (w *walk) next() {
 	}
 }
 
-// Bases sets dst[k] to the source index that output from + k is wired to, without summed
-// indexes. The group must not be a reshape. An index outside of the source axis means that
+// Bases sets dst[k] to the source index that output from + k is wired to, with all summed
+// indexes 0. The group must not be a reshape. An index outside the source axis means that
 // the output is wired to nothing.
 func (g *Group) Bases(out []int, from int, dst []int) {
 	if g.Map == MapIndex {
@@ -235,6 +236,7 @@ func (g *Group) Bases(out []int, from int, dst []int) {
 	}
 }
 
+// strides returns, for each axis, how far apart two neighbouring entries are in row-major order.
 func strides(shape []int) []int {
 	s := make([]int, len(shape))
 	n := 1
@@ -245,7 +247,8 @@ func strides(shape []int) []int {
 	return s
 }
 
-// unravel turns a row-major index over the given axes into a dense offset.
+// unravel returns the offset, in a dense tensor with these strides, of the entry that has the row-major index idx over the given axes
+// and index 0 on all others.
 func unravel(idx int, axes, shape, stride []int) int {
 	off := 0
 	for j := len(axes) - 1; j >= 0; j-- {

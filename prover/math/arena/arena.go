@@ -10,38 +10,38 @@ import (
 )
 
 const (
-	// unit is what sizes are rounded up to, and the least size that an arena serves:
-	// smaller buffers are the collector's.
+	// unit is the size that buffers are rounded up to a multiple of. Smaller buffers are not taken from
+	// an arena but from the garbage collector.
 	unit = 64 << 10
-	// mapUnit is what is asked of the system at a time: a multiple of a huge page.
+	// mapUnit is the size that requests to the system are rounded up to a multiple of; it is a multiple of a huge page.
 	mapUnit = 32 << 20
 )
 
-// Element is a type without pointers that buffers are made of.
+// Element is the set of types of buffers' elements, which have no pointers.
 type Element interface {
 	int8 | int32 | field.M31 | field.QM31
 }
 
-// Arena is memory for buffers of changing sizes. The zero value is ready, and nil
-// is the collector's memory. It is safe for concurrent use.
+// Arena is memory for buffers of varying sizes. The zero value is ready for use. A nil Arena
+// stands for garbage-collected memory. It is safe for concurrent use.
 type Arena struct {
-	parent            *Arena // whose memory this is of, or nil
+	parent            *Arena // the arena that this one takes its memory from (Sub), or nil
 	mu                sync.Mutex
 	maps              []mapping
-	region            *region        // the first mapping, if there is one that can grow
-	free              []span         // by mapping and offset; neighbours are joined
-	used              map[*byte]span // by their first byte
-	size, inUse, peak int            // bytes mapped, in use now, and at most
+	region            *region        // set if the first mapping can grow
+	free              []span         // ordered by mapping and offset; neighbours are joined
+	used              map[*byte]span // buffers in use, by their first byte
+	size, inUse, peak int            // bytes mapped; bytes in use; the most that were in use
 }
 
-// mapping is memory of the system, or of the collector where that gives none.
+// mapping is memory from the system, or from the garbage collector if the system gives none.
 type mapping struct {
 	bytes []byte
 	unmap func()
 }
 
-// region is a mapping of addresses of which the first grown bytes are memory, so that
-// buffers that were freed are neighbours of what comes later.
+// region is a mapping of reserved addresses, of which the first grown bytes are memory. As it grows in place,
+// freed buffers are neighbours of memory that is added later, and join with it.
 type region struct{ grown int }
 
 // span is a part of a mapping.
@@ -52,14 +52,14 @@ func (s span) len() int { return s.to - s.from }
 // poison says whether memory is overwritten when it is made and when it is freed.
 var poison atomic.Bool
 
-// Poison has all arenas overwrite memory when it is made and when it is freed, small
-// buffers too, until restore is called: for tests.
+// Poison makes all arenas overwrite memory when it is made and when it is freed, also that of small
+// buffers, until restore is called. It is for tests.
 func Poison() (restore func()) {
 	old := poison.Swap(true)
 	return func() { poison.Store(old) }
 }
 
-// Make returns n elements that hold anything.
+// Make returns a buffer of n elements, whose contents are undefined.
 func Make[T Element](a *Arena, n int) []T {
 	size := n * int(unsafe.Sizeof(*new(T)))
 	if a == nil || n == 0 || size < unit && !poison.Load() {
@@ -78,16 +78,16 @@ func Zeros[T Element](a *Arena, n int) []T {
 	return v
 }
 
-// Free gives a buffer back that Make returned, or a part of it that begins where it
-// does. It passes over others, as those of another arena, and over nil.
+// Free gives a buffer that Make returned back to the arena; v may also be a part that begins at the same
+// element. It ignores other slices, such as those of another arena, and nil.
 func Free[T Element](a *Arena, v []T) {
 	if a != nil && cap(v) > 0 {
 		a.give((*byte)(unsafe.Pointer(unsafe.SliceData(v))))
 	}
 }
 
-// Sub returns an arena of a's memory. What is in use when it is closed goes back to a,
-// which keeps it for others.
+// Sub returns an arena that takes its memory from a. When it is closed, buffers that are still in use go back to a,
+// which keeps the memory for others.
 func (a *Arena) Sub() *Arena { return &Arena{parent: a} }
 
 // take returns size bytes, a multiple of unit.
@@ -127,8 +127,8 @@ func (a *Arena) take(size int) []byte {
 	return b
 }
 
-// grow makes memory for a buffer of that size and returns the index of the free span
-// that it is of. As much as that of what is not in use, and not large enough, goes back first.
+// grow adds a free span of at least size bytes and returns its index. If it needs a new mapping, it first gives mappings that are
+// not in use back to the system, the largest first, until they amount to the new one's size.
 func (a *Arena) grow(size int) int {
 	if i := a.extend(size); i >= 0 {
 		return i
@@ -150,8 +150,8 @@ func (a *Arena) grow(size int) int {
 	return len(a.free) - 1
 }
 
-// extend has the region grow until the free span at its end has that size, and returns
-// the span's index; −1 if there is no region, under a bound as well, or no room in it.
+// extend grows the region until the free span at its end has at least size bytes, and returns
+// the span's index. It returns −1 if there is no region, if its addresses do not suffice, or under a bound.
 func (a *Arena) extend(size int) int {
 	if current.Load() != nil {
 		return -1
@@ -181,8 +181,8 @@ func (a *Arena) extend(size int) int {
 	return a.insert(s)
 }
 
-// drop gives the pages of free spans of the region, the largest first and not the one with
-// number except, back to the system, up to some bytes: they come back, empty, when they are used.
+// drop gives up to most bytes of pages of the region's free spans back to the system, those of the largest spans first. It leaves the span
+// with index except alone. The addresses stay usable: their pages are zero when they are used again.
 func (a *Arena) drop(most, except int) {
 	var spans []span
 	for i, s := range a.free {
@@ -201,7 +201,7 @@ func (a *Arena) drop(most, except int) {
 	}
 }
 
-// largestUnused returns the index of the largest free span that is all of a mapping, or −1.
+// largestUnused returns the index of the largest free span that is a whole mapping, or −1.
 func (a *Arena) largestUnused() int {
 	best := -1
 	for i, s := range a.free {
@@ -212,7 +212,7 @@ func (a *Arena) largestUnused() int {
 	return best
 }
 
-// unmap gives a mapping back to the system; others keep their numbers.
+// unmap gives mapping i back to the system. Other mappings keep their indexes.
 func (a *Arena) unmap(i int) {
 	m := a.maps[i]
 	if m.unmap != nil {
@@ -222,7 +222,7 @@ func (a *Arena) unmap(i int) {
 	}
 }
 
-// give frees the buffer that begins with a byte.
+// give frees the buffer that begins with the byte first, if there is one.
 func (a *Arena) give(first *byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -240,7 +240,7 @@ func (a *Arena) give(first *byte) {
 	a.insert(s)
 }
 
-// insert adds a free span and returns the index of the one that it is a part of then.
+// insert adds a free span, joins it with its neighbours, and returns the index of the span that it is then a part of.
 func (a *Arena) insert(s span) int {
 	i, _ := slices.BinarySearchFunc(a.free, s, func(x, s span) int {
 		if x.mapping != s.mapping {
@@ -256,7 +256,7 @@ func (a *Arena) insert(s span) int {
 	return i
 }
 
-// join makes one of the i-th free span and the next if they are neighbours, and says if
+// join makes one span of free span i and the next one if they are neighbours, and reports whether
 // they were.
 func (a *Arena) join(i int) bool {
 	if i+1 >= len(a.free) || a.free[i].mapping != a.free[i+1].mapping || a.free[i].to != a.free[i+1].from {
@@ -267,7 +267,7 @@ func (a *Arena) join(i int) bool {
 	return true
 }
 
-// spoil overwrites memory that nobody may read, under Poison.
+// spoil overwrites memory whose contents nobody may rely on, if Poison is in force.
 func spoil(b []byte) {
 	if poison.Load() {
 		for i := range b {
@@ -276,15 +276,15 @@ func spoil(b []byte) {
 	}
 }
 
-// Close gives all memory back, with what is still in use: to the system, or to the arena
-// that this is a Sub of. The arena may be used again, as if it were new.
+// Close gives all memory back, that of buffers in use included: to the system, or to the arena
+// that this is a Sub of. The arena may then be used again, like a new one.
 func (a *Arena) Close() {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.region != nil { // of which not all was memory
+	if a.region != nil { // unmap counts the whole mapping, but only grown bytes of a region are in size
 		a.maps[0].unmap()
 		a.size -= a.region.grown
 		a.maps[0], a.region = mapping{}, nil

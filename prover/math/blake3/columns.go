@@ -9,32 +9,32 @@ import (
 // RowsAtOnce is how many rows of a matrix one compression takes of each column.
 const RowsAtOnce = blockWords
 
-// columnsGrain is the least number of blocks of columns worth a goroutine.
+// columnsGrain is the least number of blocks of sixteen columns that one goroutine hashes.
 const columnsGrain = 8
 
-// ColumnHasher hashes every column of a matrix that comes row by row: column j's message are the words rows[0][j],
-// rows[1][j] and so on, each as four little-endian bytes. It keeps 32 bytes a column, and as many again for each
+// ColumnHasher hashes every column of a matrix that comes row by row. The message of column j is the words rows[0][j],
+// rows[1][j] and so on, each as four little-endian bytes. It keeps 32 bytes for each column, and as many again for each
 // doubling of the rows beyond MaxRows. It works on all cores.
 type ColumnHasher struct {
 	columns int
 	tree
 }
 
-// MaxRows is how many words of a column make one chunk.
+// MaxRows is the number of words of a column in one chunk.
 const MaxRows = ChunkBytes / 4
 
-// NewColumnHasher returns a hasher for so many columns and rows, neither negative.
+// NewColumnHasher returns a hasher for the given numbers of columns and rows, neither negative.
 func NewColumnHasher(key *Key, columns, rows int) *ColumnHasher {
 	h := &ColumnHasher{columns: columns, tree: newTree(key, columns)}
 	h.Reset(rows)
 	return h
 }
 
-// Reset makes the hasher what NewColumnHasher returns for as many columns and that number of rows, in the same memory.
+// Reset starts again with the same number of columns, and the given number of rows.
 func (h *ColumnHasher) Reset(rows int) { h.begin(4 * rows) }
 
-// AbsorbRows takes the next rows, each with a word for every column: RowsAtOnce of them or a multiple, but for the last.
-// Another number, or more than were announced, is a programmer's error and panics.
+// AbsorbRows takes the next rows, each with a word for every column. Their number must be a multiple of RowsAtOnce, except in the last
+// call. Another number, or more rows than were announced, is a programmer's error and panics.
 func (h *ColumnHasher) AbsorbRows(rows [][]uint32) {
 	for _, row := range rows {
 		if len(row) != h.columns {
@@ -56,9 +56,9 @@ func (h *ColumnHasher) AbsorbRows(rows [][]uint32) {
 	})
 }
 
-// Next announces the next n rows, as many as AbsorbRows may take, and returns what absorbs them: a range of columns a call,
-// from a multiple of 16 to another or to the last column. The calls together have every column once. They may be at the
-// same time. Of no rows there is one call, for all columns.
+// Next announces the next n rows, as many as AbsorbRows may take. It returns a function that absorbs them for a range of columns, which
+// begins with column from, a multiple of 16, and ends at another multiple or at the last column. The calls together must have every column
+// once. They may run in parallel. For 0 rows there must be one call, for all columns.
 func (h *ColumnHasher) Next(n int) (absorb func(from int, rows [][]uint32)) {
 	first := h.blocks
 	h.take(4 * n)
@@ -74,9 +74,9 @@ func (h *ColumnHasher) Next(n int) (absorb func(from int, rows [][]uint32)) {
 	}
 }
 
-// absorb takes blocks from number first on of a range of columns.
+// absorb compresses the blocks of a range of columns. first is the number of the first block, and from that of the first column.
 func (h *ColumnHasher) absorb(first, from, columns int, rows [][]uint32) {
-	var padded [blockWords][]uint32 // the rows of a block that is not full, in columns or in rows
+	var padded [blockWords][]uint32 // the rows of a block with fewer than 16 columns or rows, filled up with zeros
 	var zeros [lanes]uint32
 	var tail [blockWords][lanes]uint32
 	for at := 0; at < columns; at += lanes {
@@ -107,7 +107,7 @@ func (h *ColumnHasher) Sum(dst []Digest) {
 	h.store(dst)
 }
 
-// end ends the messages.
+// end checks that all rows have been absorbed. If there are none it compresses the one block of an empty message.
 func (h *ColumnHasher) end() {
 	if h.length == 0 && h.blocks == 0 {
 		h.AbsorbRows(nil) // the one block of an empty message
@@ -115,17 +115,17 @@ func (h *ColumnHasher) end() {
 	h.finish()
 }
 
-// DigestHasher hashes lists of digests, one list a column, which come one digest of each list at a time. It keeps 64 bytes
-// a column, and 32 more for each doubling of the lists beyond 32 digests. It works on all cores.
+// DigestHasher hashes lists of digests, one list for each column. It is given one digest of every list at a time. It keeps 64 bytes
+// for each column, and 32 more for each doubling of the lists beyond 32 digests. It works on all cores.
 type DigestHasher struct {
 	columns int
 	tree
-	waiting  []states // the first half of a block, if absorbed is odd
-	absorbed int
-	digests  int // in all
+	waiting  []states // the first digest of a block, which has two, if absorbed is odd
+	absorbed int      // how many digests of each list have been absorbed
+	digests  int      // the length of the lists
 }
 
-// NewDigestHasher returns a hasher for so many lists of so many digests, neither negative.
+// NewDigestHasher returns a hasher for columns lists of digests digests each, neither negative.
 func NewDigestHasher(key *Key, columns, digests int) *DigestHasher {
 	h := &DigestHasher{columns: columns, digests: digests, tree: newTree(key, columns)}
 	h.waiting = make([]states, len(h.states))
@@ -141,8 +141,8 @@ func (h *DigestHasher) Absorb(next []Digest) {
 	h.absorb(func(g int, dst *states) { dst.load(next[g*lanes : min((g+1)*lanes, h.columns)]) })
 }
 
-// AbsorbColumns is Absorb of the digests of as many columns, once all their rows have been absorbed. These are not digests in
-// between.
+// AbsorbColumns does what Absorb does with the digests of the columns of next, of which all rows must have been absorbed. It takes their
+// states as they are, without storing them as digests.
 func (h *DigestHasher) AbsorbColumns(next *ColumnHasher) {
 	if next.columns != h.columns {
 		panic("blake3: one column for each list")
@@ -151,7 +151,7 @@ func (h *DigestHasher) AbsorbColumns(next *ColumnHasher) {
 	h.absorb(func(g int, dst *states) { *dst = next.states[g] })
 }
 
-// absorb takes the digests that load sets the states of sixteen lists to.
+// absorb takes the next digest of every list. load sets dst to the digests of the sixteen lists with number g.
 func (h *DigestHasher) absorb(load func(g int, dst *states)) {
 	if h.absorbed == h.digests {
 		panic("blake3: more digests than announced")
@@ -177,7 +177,7 @@ func (h *DigestHasher) absorb(load func(g int, dst *states)) {
 			if first && !last {
 				continue
 			}
-			if first { // nothing comes behind it
+			if first { // the last block has one digest only
 				second = states{}
 			}
 			for i := range second {
@@ -188,7 +188,7 @@ func (h *DigestHasher) absorb(load func(g int, dst *states)) {
 	})
 }
 
-// Sum sets dst to the digests of the lists, once all of these have been absorbed.
+// Sum sets dst to the digests of the lists, once all their digests have been absorbed.
 func (h *DigestHasher) Sum(dst []Digest) {
 	if len(dst) != h.columns {
 		panic("blake3: one digest for each list")
@@ -224,9 +224,9 @@ func Parents(dst []Digest, key *Key, children []Digest) {
 	}
 }
 
-// LeadingZeros returns the least of n ≤ 2^32 numbers from first on, as eight little-endian bytes behind 32 bytes of state,
-// whose keyed hash begins with so many zero bits, 0 to 32; a bit is the more significant the sooner it comes. ok is false if
-// none does.
+// LeadingZeros returns the least of the n ≤ 2^32 numbers from first on whose keyed hash begins with at least zeros zero bits, 0 to 32.
+// What is hashed is the 32 bytes of state and then the number in eight little-endian bytes. The order of bits is that of leadingZeros. ok
+// is false if there is no such number.
 func LeadingZeros(key *Key, state *Digest, first uint64, n, zeros int) (least uint64, ok bool) {
 	const flags = keyedHash | chunkStart | chunkEnd | root
 	var words [blockWords][lanes]uint32

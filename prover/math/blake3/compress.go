@@ -3,9 +3,9 @@ package blake3
 import "math/bits"
 
 const (
-	// BlockBytes is what one compression reads of a message.
+	// BlockBytes is the number of bytes of a message that one compression takes.
 	BlockBytes = 64
-	// ChunkBytes is the length of a leaf of the tree that a long message is hashed with.
+	// ChunkBytes is the length of a chunk, a leaf of the tree over a message.
 	ChunkBytes = 1024
 	// DigestBytes is the length of a digest.
 	DigestBytes = 32
@@ -24,7 +24,7 @@ const (
 	deriveKeyMaterial
 )
 
-// A Digest is 32 bytes as little-endian words. A Key is one as well.
+// A Digest and a Key are 32 bytes each, as eight little-endian words.
 type (
 	Digest [8]uint32
 	Key    [8]uint32

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Sum fills dst with output of the keyed hash of a message: its first 32 bytes are the digest, further ones the
+// Sum fills dst with output of the keyed hash of a message: the first 32 bytes are the digest, and further bytes are
 // extended output (specification, sections 2.3 and 2.6).
 func Sum(dst []byte, key *Key, message []byte) {
 	top((*[8]uint32)(key), keyedHash, message, 0).fill(dst)
@@ -32,7 +32,7 @@ func (n *node) value(flags uint32) [8]uint32 {
 	return [8]uint32(out[:8])
 }
 
-// fill writes output of the root.
+// fill fills dst with the output of the node as the root.
 func (n *node) fill(dst []byte) {
 	for counter := uint64(0); len(dst) > 0; counter++ {
 		var bytes [BlockBytes]byte
@@ -43,8 +43,8 @@ func (n *node) fill(dst []byte) {
 	}
 }
 
-// top returns the top of the tree over a message whose first chunk has the given number. The left part has the
-// most chunks that are a power of two and leave something for the right one.
+// top returns the top node of the tree over a message, whose first chunk has number chunk. The left subtree has
+// the greatest number of chunks that is a power of two and leaves at least one byte for the right subtree.
 func top(key *[8]uint32, flags uint32, message []byte, chunk uint64) *node {
 	if len(message) <= ChunkBytes {
 		return leaf(key, flags, message, chunk)
@@ -73,7 +73,7 @@ func leaf(key *[8]uint32, flags uint32, chunk []byte, counter uint64) *node {
 	return n
 }
 
-// load sets the block to these bytes and zeros.
+// load sets the block to b, at most BlockBytes, followed by zeros.
 func (n *node) load(b []byte) {
 	var bytes [BlockBytes]byte
 	n.length = uint32(copy(bytes[:], b))

@@ -7,13 +7,13 @@ import (
 	"github.com/prove-model/prove-model/internal/simd"
 )
 
-// lanes is how many messages a block of states has.
+// lanes is the number of messages that are hashed together.
 const lanes = 16
 
-// states are the chaining values of sixteen messages, word by word.
+// states are the chaining values of sixteen messages: states[i][l] is word i of message l.
 type states [8][lanes]uint32
 
-// beginning returns the states in which messages begin.
+// beginning returns the states at the beginning of sixteen messages: the key.
 func beginning(key *Key) (s states) {
 	for i, w := range key {
 		for l := range s[i] {
@@ -23,7 +23,7 @@ func beginning(key *Key) (s states) {
 	return s
 }
 
-// load sets the first states to digests, and the others to zeros.
+// load sets the states of the first messages to digests, at most sixteen, and those of the other messages to zeros.
 func (s *states) load(src []Digest) {
 	var rows [lanes][blockWords]uint32
 	var columns [blockWords][lanes]uint32
@@ -34,7 +34,7 @@ func (s *states) load(src []Digest) {
 	*s = states(columns[:len(s)])
 }
 
-// store writes the first states as digests.
+// store sets dst to the states of the first messages, at most sixteen.
 func (s *states) store(dst []Digest) {
 	var rows [lanes][blockWords]uint32
 	var columns [blockWords][lanes]uint32
@@ -88,33 +88,34 @@ func transpose(dst *[blockWords][lanes]uint32, src *[lanes][blockWords]uint32) {
 	}
 }
 
-// leadingZeros returns how many bits are zero before the first of a digest's first word that is not: the most significant
-// one of the first byte comes first.
+// leadingZeros returns the number of leading zero bits of a digest whose first word is word. Bits are in the order of the bytes, the most
+// significant bit of a byte first.
 func leadingZeros(word uint32) int { return bits.LeadingZeros32(bits.ReverseBytes32(word)) }
 
-// tree hashes many messages of one length side by side, block after block. A message longer than a chunk is the tree of its
-// chunks: once a chunk has ended, its chaining value is merged with those of whole subtrees to the left of it, which wait on a
+// tree hashes many messages of one length in parallel, block after block. A message longer than a chunk is hashed as a tree of its
+// chunks. When a chunk ends, its chaining value is merged with those of complete subtrees to the left of it, which wait on a
 // stack (specification, section 5.1.2).
 type tree struct {
 	begun  states     // at the beginning of a message
-	states []states   // of the chunk in hand, by sixteen messages
-	stack  [][]states // of the subtrees, by height of the stack
-	length int        // bytes of a message
-	taken  int        // of these
-	blocks int        // compressed
+	states []states   // by sixteen messages: the states in the current chunk
+	stack  [][]states // by place on the stack, then by sixteen messages: the chaining values of subtrees
+	length int        // the bytes of a message
+	taken  int        // how many of these have been announced (take)
+	blocks int        // how many blocks these are
 }
 
+// newTree returns a tree for this number of messages. begin must be called next.
 func newTree(key *Key, messages int) tree {
 	return tree{begun: beginning(key), states: make([]states, (messages+lanes-1)/lanes)}
 }
 
-// begin begins messages of a length.
+// begin starts messages of this length.
 func (t *tree) begin(length int) {
 	if length < 0 || length>>32 > 0 {
 		panic("blake3: messages of a length out of range")
 	}
 	t.length, t.taken, t.blocks = length, 0, 0
-	// Before chunk c as many subtrees wait as c has bits.
+	// Before chunk c, the stack has as many subtrees as bits are set in c.
 	for most := bits.Len(uint(t.chunks() - 1)); len(t.stack) < most; {
 		t.stack = append(t.stack, make([]states, len(t.states)))
 	}
@@ -123,7 +124,7 @@ func (t *tree) begin(length int) {
 // chunks returns the number of chunks of a message.
 func (t *tree) chunks() int { return max(1, (t.length+ChunkBytes-1)/ChunkBytes) }
 
-// take accounts for bytes of every message that come next: whole blocks, or all that is left.
+// take announces that the next n bytes of every message follow: whole blocks, or all that is left.
 func (t *tree) take(n int) {
 	if t.taken += n; t.taken > t.length {
 		panic("blake3: longer messages than announced")
@@ -137,7 +138,7 @@ func (t *tree) take(n int) {
 	}
 }
 
-// finish panics unless all has been taken.
+// finish panics unless all bytes of the messages have been taken.
 func (t *tree) finish() {
 	if t.taken != t.length {
 		panic("blake3: shorter messages than announced")
@@ -153,8 +154,8 @@ func (t *tree) store(dst []Digest) {
 	})
 }
 
-// compress takes a block of the messages with number g, word i of which is in rows[i] from offset on. Words beyond the length
-// are zero.
+// compress compresses block number block of the sixteen messages with number g. Word i of that block is in rows[i], for the sixteen
+// messages from offset on. Words beyond the end of a message must be zero. At the end of a chunk it merges subtrees.
 func (t *tree) compress(g, block int, rows *[blockWords][]uint32, offset int) {
 	const perChunk = ChunkBytes / BlockBytes
 	s, chunk, chunks := &t.states[g], block/perChunk, t.chunks()

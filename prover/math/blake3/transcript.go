@@ -6,17 +6,18 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// A Transcript turns messages into challenges (docs/proof-format.md, "Hash suites"). It is 32 bytes of state, a hash of all
-// that has been moved over, and the messages since, each as an item with its type and length before it. What is drawn is the
-// extended output of a keyed hash of both, of which the first 32 bytes are the next state.
+// A Transcript turns messages into challenges (docs/proof-format.md, "Hash suites"). It has a state of 32 bytes and the messages
+// since that state was computed, each as an item with its type and length before it. A draw is the extended output of a keyed hash
+// of state and items. The first 32 bytes of that output are the next state, and there are no items then. Moving the state on
+// without a draw does the same with another key.
 //
-// It is not safe for concurrent use, but that several goroutines may fork it.
+// It is not safe for concurrent use, except that several goroutines may fork it at once.
 type Transcript struct {
 	pending []byte // the state, then the items
-	open    int    // where the last item begins if it can get longer, else 0
+	open    int    // where the last item begins in pending, if more contents of its type may be added to it; else 0
 }
 
-// Types of items. Elements, digests and numbers that follow others of their type are one item with these.
+// Types of items. Successive elements, digests or numbers are one item.
 const (
 	itemElements byte = 1 + iota // of F, in 4 bytes each
 	itemDigests
@@ -36,14 +37,15 @@ var (
 	KeyWork = DeriveKey("prove-model blake3 v1: transcript, work", nil)
 )
 
-// NewTranscript returns a transcript of which the label is the first message.
+// NewTranscript returns a transcript whose first message is label.
 func NewTranscript(label string) *Transcript {
 	t := &Transcript{pending: make([]byte, DigestBytes, 8*BlockBytes)}
 	t.AbsorbBytes([]byte(label))
 	return t
 }
 
-// item makes room for n more of the contents of a type, of a size each, in the item in hand if that has their type.
+// item adds n contents of a type, of size bytes each, and returns their bytes, which the caller sets. They become part of the last item
+// if that is open and has the same type, otherwise a new item.
 func (t *Transcript) item(kind byte, n, size int) []byte {
 	if t.open > 0 && t.pending[t.open] == kind {
 		count := t.pending[t.open+1:][:8]
@@ -72,6 +74,7 @@ func (t *Transcript) AbsorbElements(v []field.M31) {
 // AbsorbDigests absorbs digests.
 func (t *Transcript) AbsorbDigests(d []Digest) { t.digests(itemDigests, d) }
 
+// digests absorbs digests in an item of the given type.
 func (t *Transcript) digests(kind byte, d []Digest) {
 	if len(d) == 0 {
 		return
@@ -91,12 +94,12 @@ func (t *Transcript) AbsorbUint64(v uint64) {
 
 // AbsorbBytes absorbs a string of bytes.
 func (t *Transcript) AbsorbBytes(b []byte) {
-	t.open = 0 // two strings are not one
+	t.open = 0 // each string is an item of its own
 	copy(t.item(itemBytes, len(b), 1), b)
 	t.open = 0
 }
 
-// setState begins anew with a state.
+// setState sets the state, without items behind it.
 func (t *Transcript) setState(state []byte) {
 	t.pending = append(t.pending[:0], state...)
 	t.open = 0
@@ -123,15 +126,15 @@ func (o *output) next(n int) []byte {
 	return o.block[o.at-n : o.at]
 }
 
-// draw moves the state on over everything pending and returns the output behind the next state.
+// draw hashes everything pending. It sets the next state to the first 32 bytes of output, and returns the output behind these.
 func (t *Transcript) draw() output {
 	o := output{n: top((*[8]uint32)(&keyDraw), keyedHash, t.pending, 0), at: BlockBytes}
 	t.setState(o.next(DigestBytes))
 	return o
 }
 
-// Draw sets dst to elements that depend on everything absorbed so far, each uniform in F: 31 bits, drawn again if they are p. It
-// is one draw, whatever their number; none is no draw.
+// Draw sets dst to elements that depend on everything absorbed so far, each uniform in F: 31 bits, and the next ones if they are p. All
+// of dst is one draw. If dst is empty there is no draw, and the state does not change.
 func (t *Transcript) Draw(dst []field.M31) {
 	if len(dst) == 0 {
 		return
@@ -144,7 +147,7 @@ func (t *Transcript) Draw(dst []field.M31) {
 	}
 }
 
-// DrawIndices is Draw for numbers of so many bits, 0 to 64: the lowest of eight bytes each.
+// DrawIndices is Draw for uniform numbers in [0, 2^bits): each is the lowest bits of the next eight bytes, with 0 to 64 bits.
 func (t *Transcript) DrawIndices(dst []uint64, bits int) {
 	if len(dst) == 0 {
 		return
@@ -155,7 +158,7 @@ func (t *Transcript) DrawIndices(dst []uint64, bits int) {
 	}
 }
 
-// moved returns the state after moving on over everything pending.
+// moved returns the state that move sets: a hash of everything pending, or the state itself if there are no items.
 func (t *Transcript) moved() (state [DigestBytes]byte) {
 	if len(t.pending) == DigestBytes {
 		return [DigestBytes]byte(t.pending)
@@ -164,6 +167,8 @@ func (t *Transcript) moved() (state [DigestBytes]byte) {
 	return state
 }
 
+// move moves the state on over everything pending. Without it before a proof of work, a fork or a join, messages since the last draw would
+// not count there (docs/protocol.md, "Hash and transcript").
 func (t *Transcript) move() {
 	state := t.moved()
 	t.setState(state[:])
@@ -177,7 +182,7 @@ func (t *Transcript) Fork(index uint64) *Transcript {
 	return child
 }
 
-// Join absorbs what children have come to, in the order given. They do not change.
+// Join absorbs the final states of children, in the order given. The children do not change.
 func (t *Transcript) Join(children []*Transcript) {
 	if len(children) == 0 {
 		return
@@ -191,12 +196,13 @@ func (t *Transcript) Join(children []*Transcript) {
 	t.digests(itemEnds, ends)
 }
 
-// Work moves the state on over everything pending and returns what a nonce is tried with.
+// Work moves the state on over everything pending and returns it: the state that SearchNonce hashes with each nonce.
 func (t *Transcript) Work() Digest {
 	t.move()
 	return t.state()
 }
 
+// state returns the state, without the items behind it.
 func (t *Transcript) state() (d Digest) {
 	for i := range d {
 		d[i] = binary.LittleEndian.Uint32(t.pending[4*i:])
@@ -204,7 +210,7 @@ func (t *Transcript) state() (d Digest) {
 	return d
 }
 
-// EndWork checks a nonce and absorbs it.
+// EndWork absorbs a nonce and reports whether its hash with the state begins with this number of zero bits.
 func (t *Transcript) EndWork(nonce uint64, zeros int) bool {
 	t.move()
 	state := t.state()
@@ -215,13 +221,13 @@ func (t *Transcript) EndWork(nonce uint64, zeros int) bool {
 	return ok && found == nonce
 }
 
-// SearchNonce returns the least of n nonces from first on that does the work: the hash of the state that Work returned and
-// the nonce begins with so many zero bits.
+// SearchNonce returns the least of the n nonces from first on whose hash, with the state that Work returned, begins with
+// at least zeros zero bits. ok is false if there is none.
 func SearchNonce(state *Digest, first uint64, n, zeros int) (least uint64, ok bool) {
 	return LeadingZeros(&KeyWork, state, first, n, zeros)
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns an independent copy.
 func (t *Transcript) Clone() *Transcript {
 	return &Transcript{append(make([]byte, 0, cap(t.pending)), t.pending...), t.open}
 }

@@ -7,14 +7,15 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// fast says whether the kernels are used; tests change it. They need instructions beyond
-// those that level AVX512 stands for.
+// fast says whether the kernels are used; tests change it. They need instructions that
+// simd.AVX512 does not include.
 var fast = simd.Best() == simd.AVX512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512VBMI
 
-// Fast says whether the processor multiplies bytes so quickly that sums of bytes pay.
+// Fast says whether the processor has instructions with which sums of bytes are faster than other ways to compute the same.
 func Fast() bool { return fast }
 
-// prefix returns how many of n numbers the kernels take, which take whole units, and one at least.
+// prefix returns how many of n numbers the kernels handle: a multiple of unit, a power of two, which may be 0. Kernels must not be called
+// with 0 numbers.
 func prefix(n, unit int) int {
 	if !fast {
 		return 0
@@ -23,22 +24,23 @@ func prefix(n, unit int) int {
 }
 
 const (
-	// group is how many columns lie side by side in a table: the bytes of one place of their
-	// weights make a word of 32 bits.
+	// group is the number of columns that are interleaved in a table: byte k of the weights of four neighbouring columns
+	// make a word of 32 bits.
 	group = 4
 	// pieces is the number of bytes of an element of K.
 	pieces = 16
-	// MaxRows is how many rows are summed at once.
+	// MaxRows is the most rows that Sums handles at once.
 	MaxRows = 16
-	// MaxColumns is the most columns of a table.
-	MaxColumns = 1 << 16 // times 255·128 is below 2^31
+	// MaxColumns is the most columns of a table. A sum of that many products of a byte, at most 255, and a signed byte, at most 128 in
+	// magnitude, is below 2^31.
+	MaxColumns = 1 << 16
 )
 
 // TableBytes returns the size of a table of n columns, a multiple of 4.
 func TableBytes(n int) int { return pieces * n }
 
-// Pack sets a table of [TableBytes](len(weights)) bytes to the weights, as many as a multiple
-// of 4: byte k of weight 4i+j at 64i+4k+j.
+// Pack fills a table of [TableBytes](len(weights)) bytes with the weights, whose number must be a multiple
+// of 4: byte k of weight 4i+j is at 64i+4k+j.
 func Pack(table []byte, weights []field.QM31) {
 	if len(weights)%group != 0 || len(table) != TableBytes(len(weights)) {
 		panic("bytedot: a table of another size")
@@ -57,8 +59,8 @@ func Pack(table []byte, weights []field.QM31) {
 	}
 }
 
-// PackRows sets dst, of [TableBytes](n) bytes, to at most MaxRows rows of n bytes, n a
-// multiple of 4: byte 4i+j of row r at 64i+4r+j. Rows that are not there are zero.
+// PackRows fills dst, of [TableBytes](n) bytes, with at most MaxRows rows of n bytes each, where n is a
+// multiple of 4: byte 4i+j of row r is at 64i+4r+j. If there are fewer than MaxRows rows, the others are zero.
 func PackRows(dst []byte, rows [][]int8) {
 	if len(rows) > MaxRows {
 		panic("bytedot: too many rows")
@@ -80,8 +82,8 @@ func PackRows(dst []byte, rows [][]int8) {
 	}
 }
 
-// Sums sets sums[r] = Σ_c (byte c of row r)·(weight c of the table), for the first len(sums) of
-// packed rows with as many columns as the table, MaxColumns at most.
+// Sums sets sums[r] = Σ_c (byte c of row r)·(weight c), for the first len(sums) rows. rows is what PackRows and table what Pack has
+// filled. Both must have the same number of columns, at most MaxColumns.
 func Sums(sums []field.QM31, rows, table []byte) {
 	columns := len(table) / pieces
 	if len(rows) != len(table) || len(sums) > MaxRows {
@@ -98,13 +100,13 @@ func Sums(sums []field.QM31, rows, table []byte) {
 	}
 }
 
-// dotsFast sums the first n rows, and returns how many bytes of each table it has done.
+// dotsFast adds up the sums of the first n rows in out with the kernels, and returns how many bytes of rows and of table it has handled.
 func dotsFast(out *[MaxRows][pieces]int32, n int, rows, table []byte) int {
 	const step = 2 * group * pieces
 	if !fast || len(table) == 0 {
 		return 0
 	}
-	if len(table) < step { // one group, as tables of single elements of K are: with zeros behind
+	if len(table) < step { // one group, as for a single element of K: it is filled up with zeros
 		var padded [2][step]byte
 		copy(padded[0][:], rows)
 		copy(padded[1][:], table)
@@ -116,6 +118,7 @@ func dotsFast(out *[MaxRows][pieces]int32, n int, rows, table []byte) int {
 	return done
 }
 
+// dots calls the kernel for n rows.
 func dots(out *[MaxRows][pieces]int32, n int, rows, table *byte, groups uint64) {
 	if n <= MaxRows/2 {
 		dots8AVX512(&out[0][0], rows, table, groups)
@@ -137,7 +140,7 @@ func dotsGeneric(out *[MaxRows][pieces]int32, n int, rows, table []byte) {
 	}
 }
 
-// element returns the element whose bytes have these sums.
+// element returns Σ_k 256^k·sums[4l+k], for k < 4, modulo p as limb l of an element of K.
 func element(sums *[pieces]int32) field.QM31 {
 	var l [4]field.M31
 	for i := range l {

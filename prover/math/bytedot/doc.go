@@ -1,7 +1,7 @@
-// Package bytedot sums products of small integers and elements of K as sums of products of
-// bytes. Integers are cut into planes of signed bytes ([Split]), elements of K are 16 bytes
-// each, limb after limb, so that one instruction multiplies 64 pairs and adds them up. Sums
-// of 32 bits hold [MaxColumns] products; they are put together modulo p once for all of them.
+// Package bytedot computes sums of products of small integers and elements of K from sums of products of bytes. Integers are cut
+// into planes of signed bytes ([Split]), and elements of K into 16 bytes each, limb after limb, so that one instruction multiplies
+// 64 pairs of bytes and adds the products up. Up to [MaxColumns] products are summed in 32 bits. Only then are the sums for the 16
+// bytes combined modulo p.
 //
 // Results are exact, whatever the instructions in use.
 package bytedot

@@ -2,13 +2,13 @@ package bytedot
 
 import "github.com/prove-model/prove-model/prover/math/field"
 
-// MaxPlanes is the most planes that an integer of 32 bits has: the digits are signed, so
-// that some of those of 32 bits have a fifth.
+// MaxPlanes is the most planes that 32-bit integers are cut into. As digits are signed, some
+// of these integers have five digits.
 const MaxPlanes = 5
 
 // Split cuts integers into planes of signed bytes, values[i] = Σ_k 256^k·planes[k][i] with
-// digits in [−128, 128), and returns as many as there are digits other than 0: none if all
-// values are. It overwrites the values; alloc makes a plane.
+// digits in [−128, 128). It returns only as many planes as are needed, none if all
+// values are 0. It overwrites values. alloc returns memory for a plane, at least as long as values.
 func Split(values []int32, alloc func() []int8) [][]int8 {
 	rest := int32(0)
 	for _, v := range values {
@@ -25,7 +25,7 @@ func Split(values []int32, alloc func() []int8) [][]int8 {
 	return planes
 }
 
-// lowest takes the lowest digits off the values and returns the OR of what is left.
+// lowest sets plane to the lowest digits of the values, replaces each value by (value − digit)/256, and returns the bitwise or of these.
 func lowest(plane []int8, values []int32) (rest int32) {
 	n := prefix(len(values), 16)
 	if n > 0 {
@@ -45,7 +45,7 @@ func lowest(plane []int8, values []int32) (rest int32) {
 	return rest
 }
 
-// Join sets dst[i] = Σ_k 256^k·planes[k][from+i], of which 32 bits are kept.
+// Join sets dst[i] = Σ_k 256^k·planes[k][from+i], modulo 2^32. It is the inverse of Split for a part of the entries.
 func Join(dst []int32, planes [][]int8, from int) {
 	clear(dst)
 	for k := len(planes) - 1; k >= 0; k-- {
@@ -60,7 +60,7 @@ func Join(dst []int32, planes [][]int8, from int) {
 	}
 }
 
-// places are the powers of 256 in the field, by plane.
+// places has 256^k modulo p for each plane k.
 var places = func() (p [MaxPlanes]field.M31) {
 	p[0] = 1
 	for k := 1; k < MaxPlanes; k++ {
@@ -69,5 +69,5 @@ var places = func() (p [MaxPlanes]field.M31) {
 	return p
 }()
 
-// Place returns 256^k, by which the sums of plane k count, k < MaxPlanes.
+// Place returns 256^k modulo p, the factor of the sums of plane k, for k < MaxPlanes.
 func Place(k int) field.M31 { return places[k] }

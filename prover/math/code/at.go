@@ -6,12 +6,11 @@ import "github.com/prove-model/prove-model/prover/math/field"
 // even if only one of its positions is wanted.
 const wholeBlock = 256
 
-// EncodeAt sets dst[i] to element positions[i] of the codeword of coeffs, perhaps with a tail, on
-// X_log, what [EncodeTail] gives there. It follows only the nodes of the transform
-// that have one of the positions, so that for few positions most layers cost
-// almost nothing. positions must be strictly increasing and below 2^log, dst as
-// long, scratch as long as coeffs and apart from it; it panics on other lengths.
-// It works on the calling goroutine.
+// EncodeAt sets dst[i] to element positions[i] of the codeword of coeffs with a tail, which may be empty, on
+// X_log, as [EncodeTail] computes it. It follows only the nodes of the transform that contain one of the
+// positions, so for few positions most layers cost almost nothing. positions must be strictly increasing and
+// below 2^log, and dst as long as positions. scratch must be as long as coeffs and must not overlap it. EncodeAt
+// panics on other lengths. It works on the calling goroutine.
 func EncodeAt(dst, coeffs, tail []field.M31, log int, positions []uint64, scratch []field.M31) {
 	n, _ := lens(coeffs, tail, log)
 	if len(scratch) != len(coeffs) || len(dst) != len(positions) {
@@ -35,8 +34,8 @@ func EncodeAt(dst, coeffs, tail []field.M31, log int, positions []uint64, scratc
 	}
 }
 
-// nodeAt evaluates node v, whose positions begin at from, at some of them. src
-// is its table; block has its length and may be src.
+// nodeAt evaluates node v at some of its positions, the first of which is from. src
+// is the node's table. block is scratch memory as long as src, and may be src.
 func (t transform) nodeAt(dst, block, src []field.M31, v int, from uint64, positions []uint64) {
 	switch {
 	case len(positions) == 0:

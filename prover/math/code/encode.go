@@ -28,11 +28,11 @@ func logLen(n int) int {
 // splits over the cores.
 const parallelLen = 1 << 16
 
-// transform is what the nodes of the FFT share: the twiddles.
+// transform is the table of twiddles, which all nodes of the FFT share.
 type transform []field.M31
 
-// nodes evaluates the nodes first … 2·first−1, which cover dst in equal blocks.
-// input(k) is the table of node first + k, which may be the block itself.
+// nodes evaluates the nodes first, …, 2·first−1, which cover dst in equal blocks.
+// input(k) returns the table of node first + k, which may be that node's block of dst.
 func (t transform) nodes(dst []field.M31, first int, input func(k int) []field.M31) {
 	block := len(dst) / first
 	if len(dst) < parallelLen {
@@ -58,8 +58,8 @@ func (t transform) nodes(dst []field.M31, first int, input func(k int) []field.M
 	})
 }
 
-// leafLen is the number of base-field elements, 32 KB, below which a node's
-// layers are done one after the other: they stay in the first-level cache.
+// leafLen is the number of base-field elements, 32 KB, up to which a node's
+// layers are computed one after the other, as its block stays in the first-level cache.
 const leafLen = 1 << 13
 
 // node evaluates node v: dst becomes the evaluation of the table src, of equal

@@ -46,7 +46,7 @@ func WeightTable(w []field.QM31) []field.QM31 {
 	return t
 }
 
-// evalGrain is the least number of rows of an evaluation worth a goroutine.
+// evalGrain is the least number of rows of an evaluation that one goroutine handles.
 const evalGrain = 16
 
 // EvalAt returns f(z) for the table coeffs, whose length must be a power of

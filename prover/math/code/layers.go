@@ -5,10 +5,10 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// The loops of the transform. Twiddles are indexed by node, see twiddles; the
-// nodes of a call cover dst, and src where there is one, in equal blocks of at
-// least 2·lanes (radix2) or 4·lanes (radix4) elements. Plain Go is the reference
-// for the assembly.
+// This file has the loops of the transform. Twiddles are indexed by node (twiddles). The
+// nodes of a call cover dst, and src if there is one, in equal blocks of at
+// least 2·lanes (radix2) or 4·lanes (radix4) elements. Tests compare the assembly with
+// the plain Go code.
 
 // level is the instruction set in use; tests lower it.
 var level = simd.Best()
@@ -17,14 +17,14 @@ var level = simd.Best()
 // register of base-field elements.
 const lanes = 16
 
-// twiddlesOf returns the address of the twiddles of count nodes from v on,
-// after checking that they are there: assembly does not.
+// twiddlesOf returns the address of the twiddles of count nodes from v on. It
+// panics if there are fewer, as assembly checks no bounds.
 func twiddlesOf(t []field.M31, v, count int) *uint32 {
 	return (*uint32)(&t[v:][:count][0])
 }
 
-// blockLen returns the length of count equal blocks, which the assembly takes
-// in vectors of 16 elements and in a loop that runs at least once.
+// blockLen returns the length of a part if dst consists of count blocks of `parts` equal parts. It panics unless that is a positive
+// multiple of 16: the assembly handles vectors of 16 elements, in a loop that runs at least once.
 func blockLen(dst []field.M31, count int, parts int) int {
 	part := len(dst) / count / parts
 	if part == 0 || part%lanes != 0 || part*parts*count != len(dst) {
@@ -33,9 +33,9 @@ func blockLen(dst []field.M31, count int, parts int) int {
 	return part
 }
 
-// radix2 does the layer of count nodes from v on: (a, b) becomes
-// (a + t·b, a − t·b), a from the first half of a block and b from the
-// second. src may be dst.
+// radix2 computes one layer, of count nodes from v on: (a, b) becomes
+// (a + t·b, a − t·b), where a is from the first half of a block, b from the
+// second, and t is the node's twiddle. src may be dst.
 func radix2(dst, src []field.M31, v, count int, t []field.M31) {
 	if level == simd.None {
 		radix2Generic(dst, src, v, count, t)
@@ -64,7 +64,7 @@ func butterflies(x, y, a, b []field.M31, t field.M31) {
 	}
 }
 
-// radix4 does two layers at once, those of count nodes from v on and of
+// radix4 computes two layers in one pass over memory: that of count nodes from v on, and that of
 // their children. src may be dst.
 func radix4(dst, src []field.M31, v, count int, t []field.M31) {
 	if level != simd.None {
@@ -91,8 +91,8 @@ func radix4(dst, src []field.M31, v, count int, t []field.M31) {
 	}
 }
 
-// lastLayers does all four layers of nodes of 16 elements, of which there is an
-// even number and the first is v.
+// lastLayers computes the last four layers: all those of nodes of 16 elements, of which
+// dst has an even number and the first is v.
 func lastLayers(dst []field.M31, v int, t []field.M31) {
 	count := len(dst) / lanes
 	if level == simd.None {
@@ -106,7 +106,7 @@ func lastLayers(dst []field.M31, v int, t []field.M31) {
 		twiddlesOf(t, v, count), twiddlesOf(t, 2*v, 2*count), twiddlesOf(t, 4*v, 4*count), twiddlesOf(t, 8*v, 8*count))
 }
 
-// layersGeneric does all layers of count nodes from v on.
+// layersGeneric computes all layers of count nodes from v on.
 func layersGeneric(dst []field.M31, v, count int, t []field.M31) {
 	for ; len(dst) > count; v, count = 2*v, 2*count {
 		radix2Generic(dst, dst, v, count, t)

@@ -2,17 +2,17 @@ package code
 
 import "github.com/prove-model/prove-model/prover/math/field"
 
-// A row of 2^n values with a tail of as many or fewer is the table (row, tail, 0, …) of n + 1
-// variables: its codeword at x is the row's plus t_n(x) times the tail's. t_n is a constant other
-// than 0 on each of the 2^(m−n) blocks of X_m that the transform begins with copies of the row
-// for. So the tail changes what these begin with, and nothing else.
+// A row of 2^n values with a tail of up to 2^n values is the table (row, tail, 0, …) of n + 1 variables. Its codeword at x is
+// that of the row plus t_n(x) times that of the tail. For each of the 2^(m−n) blocks of X_m the transform starts from a copy of
+// the row. On such a block t_n is a constant other than 0. So with a tail each block starts from row + t_n·tail, and nothing
+// else changes.
 
-// EncodeTail is [Encode] for a row with a tail, without values for the zeros behind it. It panics
-// unless len(tail) ≤ len(coeffs) < len(dst), or there is no tail.
+// EncodeTail is [Encode] for a row coeffs with a tail, which may be empty. If there is a tail, it panics
+// unless len(tail) ≤ len(coeffs) < len(dst).
 func EncodeTail(dst, coeffs, tail []field.M31) {
 	n, m := lens(coeffs, tail, logLen(len(dst)))
-	// The first m − n layers have nothing but zeros on their odd side: each
-	// node at level m − n starts from a copy of the table.
+	// In the first m − n layers b is zero in all butterflies, so they only copy a. Each
+	// node at level m − n therefore starts from a copy of the table.
 	input := func(int) []field.M31 { return coeffs }
 	if len(tail) > 0 {
 		domain := NewDomain(m - n)

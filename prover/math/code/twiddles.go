@@ -19,7 +19,7 @@ var (
 	twiddleMu    sync.Mutex // held to grow the table
 )
 
-// twiddleGrain is the least number of twiddles worth a goroutine.
+// twiddleGrain is the least number of twiddles that one goroutine computes.
 const twiddleGrain = 1 << 12
 
 // twiddles returns a table t of at least 2^n elements in which t[v] is the
@@ -45,7 +45,7 @@ func newTwiddles(n int) []field.M31 {
 	if n == 0 {
 		return t
 	}
-	// The deepest level: even positions of X_n, natural indexes below 2^(n−1).
+	// The deepest level has the points at the even positions of X_n, whose natural indexes are those below 2^(n−1).
 	last := n - 1
 	deepest := t[1<<last:]
 	step := circlePower(n+2, 2)
@@ -56,7 +56,7 @@ func newTwiddles(n int) []field.M31 {
 			point = point.Mul(step)
 		}
 	})
-	// The twiddle of child 2v is a preimage of the twiddle of v.
+	// The twiddle of v is the image, under doubling, of the twiddle of its child 2v.
 	for level := last - 1; level >= 0; level-- {
 		parallel.For(1<<level, twiddleGrain, func(lo, hi int) {
 			for v := 1<<level + lo; v < 1<<level+hi; v++ {

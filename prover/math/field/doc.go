@@ -3,8 +3,8 @@
 // K = QM31 = CM31(u), u² = 2 + i, from which all challenges are drawn
 // (docs/protocol.md, "Field and code").
 //
-// Elements are always canonical: a limb is an integer in [0, p). Functions
-// that take limbs from outside check this; everything else relies on it.
+// Elements are always canonical: a limb is an integer in [0, p). Readers of
+// proofs check this (transcript.Reader); everything here relies on it.
 //
 // Vectors of M31 and tables of QM31 (an array of structures, 16 bytes an
 // element) have the operations in vec.go and rounds.go, with AVX2 and AVX-512

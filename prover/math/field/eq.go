@@ -2,8 +2,8 @@ package field
 
 import "github.com/prove-model/prove-model/internal/parallel"
 
-// eqGrain is the number of entries below which an eq table's step is not
-// worth sharing between cores.
+// eqGrain is the least number of entries of a step of an eq table that one
+// goroutine computes.
 const eqGrain = 1 << 13
 
 // EqTableInto sets dst[i] = scale·eq(r, i) = scale·Π_j (r_j if bit j of i is
@@ -12,8 +12,8 @@ const eqGrain = 1 << 13
 func EqTableInto(dst []QM31, r []QM31, scale QM31) {
 	mustMatch(len(dst), 1<<len(r))
 	dst[0] = scale
-	// From the last variable to the first, so that each step copies the table
-	// of the variables so far into the half above it.
+	// From the last variable to the first. Each step doubles the table: entries
+	// with the new bit set go to the half above the table so far.
 	size := 1
 	for j := len(r) - 1; j >= 0; j-- {
 		lo, hi := dst[:size], dst[size:2*size]

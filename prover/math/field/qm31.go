@@ -42,7 +42,8 @@ func (a QM31) Mul(b QM31) QM31 {
 	a0, a1, a2, a3 := uint64(a.C0.A0), uint64(a.C0.A1), uint64(a.C1.A0), uint64(a.C1.A1)
 	b0, b1, b2, b3 := uint64(b.C0.A0), uint64(b.C0.A1), uint64(b.C1.A0), uint64(b.C1.A1)
 	n1, n3 := P-b1, P-b3
-	// (a2 + a3·i)·(b2 + b3·i), each at most 2p² and then below 3·2^31.
+	// The parts of (a2 + a3·i)·(b2 + b3·i). Each is at most 2p², and below 3·2^31 after the partial reduction. Below, 4p is added so
+	// that subtracting im does not go below zero.
 	re, im := a2*b2+a3*n3, a2*b3+a3*b2
 	re, im = re&P+re>>31, im&P+im>>31
 	return QM31{
@@ -90,8 +91,8 @@ func (m *multiplier) mul(a QM31) QM31 {
 	}
 }
 
-// table lays out the factors as kernels load them: pairs for the even and the odd
-// limbs, see scripts/asm/field/qm31.go.
+// table returns the factors as the kernels load them: each pair has the factor for the even
+// and that for the odd limbs of the result (scripts/asm/field/qm31.go).
 func (m *multiplier) table() *[6][2]uint64 {
 	return &[6][2]uint64{{m.b0, m.b0}, {m.b1, m.b1}, {m.n1, m.n1}, {m.e, m.b2}, {m.f, m.b3}, {m.nf, m.n3}}
 }

@@ -1,11 +1,12 @@
 package field
 
-// What the rounds of sumchecks need of tables over K. As in vec.go, lengths
-// that do not match are a programmer's error and panic, a prefix is done by
-// assembly where there is any, and nothing here starts goroutines.
+// This file has operations on tables over K for the rounds of sumchecks. As in
+// vec.go, lengths that do not match are a programmer's error and panic, assembly
+// handles a prefix of each slice where there is any, and nothing here starts
+// goroutines.
 
-// Halves is a table over K with its first variable left free, or a range of
-// one: entry i is Lo[i] + X·(Hi[i] − Lo[i]). Both have one length.
+// Halves is a table over K, or a range of one, as a function of its first
+// variable X: entry i is Lo[i] + X·(Hi[i] − Lo[i]). Lo and Hi have the same length.
 type Halves struct{ Lo, Hi []QM31 }
 
 // slope returns Hi[i] − Lo[i].
@@ -45,13 +46,13 @@ func FoldM31Halves(dst []QM31, lo, hi []M31, r QM31) {
 	}
 }
 
-// RoundSums returns what a sumcheck round needs of the quadratic polynomial
+// RoundSums returns, for a sumcheck round, two of the three numbers that determine the quadratic polynomial
 // q(X) = Σ_i a_i(X)·b_i(X): its value at 0 and its leading coefficient,
 //
 //	zero = Σ a.Lo[i]·b.Lo[i]
 //	top  = Σ (a.Hi[i] − a.Lo[i])·(b.Hi[i] − b.Lo[i])
 //
-// The value at 1 follows from the claim. All four slices have one length.
+// The third is its value at 1, which follows from the claim q(0) + q(1). All four slices have the same length.
 func RoundSums(a, b Halves) (zero, top QM31) {
 	mustHave(len(a.Lo), a, b)
 	n := blocks(len(a.Lo), blockQM31)
@@ -67,8 +68,8 @@ func RoundSums(a, b Halves) (zero, top QM31) {
 	return zero, top
 }
 
-// RoundValue returns what the polynomial of such a round is at r: zero + m·r + top·r², with the m that makes the values
-// at 0 and 1 add up to the claim.
+// RoundValue returns the value at r of a round's polynomial zero + m·X + top·X² (RoundSums). The values at 0 and 1 must add up to claim,
+// which gives m = claim − 2·zero − top.
 func RoundValue(zero, top, claim, r QM31) QM31 {
 	m := claim.Sub(zero.Double()).Sub(top)
 	return zero.Add(r.Mul(m.Add(r.Mul(top))))

@@ -7,9 +7,9 @@ import "github.com/prove-model/prove-model/internal/simd"
 // same slice as a source unless said otherwise, but must not overlap one
 // partially. None of them starts goroutines, except EqTableInto.
 //
-// Where the processor has AVX2 or AVX-512, assembly does as long a prefix of each
-// slice as it can, whole blocks. The loop behind it does the rest, and is the
-// reference: without assembly it does all.
+// Where the processor has AVX2 or AVX-512, assembly handles the longest prefix of each
+// slice that consists of whole blocks. The loop behind the call handles the rest. Without
+// assembly it handles everything, and tests compare assembly with it.
 
 // Block sizes of the kernels, in elements.
 const (
@@ -17,15 +17,15 @@ const (
 	blockQM31 = 4
 )
 
-// sumLimit bounds the products one call of a kernel may add up, so that the
-// accumulators of 64 bits cannot overflow. It is a multiple of the blocks.
+// sumLimit is the most products that one call of a kernel adds up, so that its
+// accumulators of 64 bits cannot overflow. It is a multiple of the block sizes.
 const sumLimit = 1 << 27
 
 // level is the instruction set in use; tests lower it.
 var level = simd.Best()
 
-// blocks returns how many of n elements a kernel takes, which takes blocks of that
-// size, and one at least: none where there is no assembly.
+// blocks returns how many of n elements a kernel handles: as many whole blocks of that size, a power of two, as there
+// are. It returns 0 without assembly. A kernel must not be called for 0 elements.
 func blocks(n, size int) int {
 	if level == simd.None {
 		return 0
@@ -187,12 +187,12 @@ func SubInt32Vec(dst []QM31, a []int32, s QM31) {
 	}
 }
 
-// An accumulator sums products of limbs with a partial reduction after each:
-// 64-bit words that stay below 2^34 between additions, so that a product of
-// two limbs, or three, always fits on top.
+// An accumulator sums products of limbs, with a partial reduction after each
+// addition. Its words stay below 2^34 between additions, so that adding up to
+// three products of two limbs, each below 2^62, does not overflow 64 bits.
 type accumulator [4]uint64
 
-// fold reduces a word v < 2^64 to less than 2^34, keeping it mod p.
+// fold returns a number below 2^34 that is congruent to v modulo p.
 func fold(v uint64) uint64 { return v&P + v>>31 }
 
 // addScaled adds a·w.

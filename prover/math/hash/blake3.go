@@ -7,8 +7,8 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// blake3Suite is BLAKE3. Its groups are of at most 256 rows: a column of one is a chunk, and so nothing but a chaining value
-// has to be kept while its rows come.
+// blake3Suite is BLAKE3. A group has at most 256 rows, so that its part of a column is one chunk of BLAKE3. So only a chaining value
+// has to be kept for each column while the group's rows come.
 type blake3Suite struct{}
 
 func (blake3Suite) rowsAtOnce() int   { return blake3.RowsAtOnce }
@@ -40,11 +40,11 @@ func (blake3Suite) newPublicColumns(columns, rows int) Columns {
 	return blake3Columns{blake3.NewColumnHasher(&blake3.KeyPublicColumn, columns, rows)}
 }
 
-// blake3Leaves are of several groups.
+// blake3Leaves are leaves of several groups, or of groups and a salt.
 type blake3Leaves struct {
 	h    *blake3.DigestHasher
 	n    int
-	last []Digest // given to Absorb, if any were: the leaves, in the end
+	last []Digest // the slice that Absorb was called with last, or nil; Sum writes the leaves into it
 }
 
 func (l *blake3Leaves) Absorb(digests []Digest) {

@@ -1,6 +1,6 @@
 // Package hash is the interface to hash suites, with which commitments and transcripts are hashed. A suite hashes columns of
 // groups of rows, the digests of several groups, nodes of trees, and columns of public tensors. It turns messages into challenges,
-// and defines the proof of work. There are two, from packages poseidon2 and blake3 (docs/proof-format.md, "Hash suites").
+// and defines the proof of work. There are two suites, from packages poseidon2 and blake3 (docs/proof-format.md, "Hash suites").
 package hash
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// Suite is a hash suite. Its methods panic unless it is one of those below.
+// Suite is a hash suite. Its methods, except String and Valid, panic unless it is one of the suites below.
 type Suite uint8
 
 const (
@@ -48,21 +48,21 @@ func Parse(name string) (Suite, error) {
 	return 0, fmt.Errorf("unknown hash suite %q: want blake3 or poseidon2", name)
 }
 
-// Digest is a digest of any suite: 32 bytes as little-endian words. Those of poseidon2 are elements of F.
+// Digest is a digest of any suite: 32 bytes as eight little-endian words. With poseidon2 each word is an element of F.
 type Digest = blake3.Digest
 
 // DigestBytes is the length of a digest.
 const DigestBytes = 32
 
-// Work is a proof of work that is asked for: a number whose hash behind a state has so many zero bits. Of the state suites use
-// as many words as they need.
+// Work is a proof of work to be done: to find a nonce for which the hash of State and the nonce has Bits zero bits. A suite uses as many
+// words of State as it needs.
 type Work struct {
 	Suite Suite
 	State [16]uint32
 	Bits  int
 }
 
-// A suite's own part.
+// suite is the implementation of a hash suite.
 type suite interface {
 	rowsAtOnce() int
 	groupRows() int
@@ -79,14 +79,15 @@ type suite interface {
 
 var all = [suites]suite{blake3Suite{}, poseidon2Suite{}}
 
-// RowsAtOnce is how many rows of a matrix one step of hashing takes: Columns come in multiples of it.
+// RowsAtOnce returns how many rows of a matrix one step of hashing takes. Columns absorb rows in multiples of it.
 func (s Suite) RowsAtOnce() int { return all[s].rowsAtOnce() }
 
-// GroupRows is the number of rows of all groups of a single stack but its last.
+// GroupRows returns the number of rows of each group, except the last, into which a single stack, such as that of the fixed tensors, is
+// cut.
 func (s Suite) GroupRows() int { return all[s].groupRows() }
 
-// Groups returns how many rows the groups have that n rows are cut into, if nothing else says where a group ends: all in one
-// where a suite has groups of any length.
+// Groups returns the numbers of rows of the groups into which n rows are cut where a group may be as long as the suite allows. With
+// poseidon2 all rows are in one group.
 func (s Suite) Groups(n int) []int {
 	longest := all[s].longestGroup()
 	groups := make([]int, 0, (n-1)/longest+1)
@@ -96,20 +97,22 @@ func (s Suite) Groups(n int) []int {
 	return append(groups, n)
 }
 
-// ElementDigests says that the words of digests are elements of F: others are refused.
+// ElementDigests says whether the words of digests are elements of F. Readers of keys and proofs then refuse words that are not below
+// p.
 func (s Suite) ElementDigests() bool { return all[s].elements() }
 
 // Columns hashes every column of a matrix that comes row by row, on all cores.
 type Columns interface {
-	// Reset begins anew with as many columns and a number of rows.
+	// Reset starts again with the same number of columns, and the given number of rows.
 	Reset(rows int)
-	// AbsorbRows takes the next rows, each with an element for every column: RowsAtOnce of them or a multiple, but for the last.
+	// AbsorbRows takes the next rows, each with an element for every column. Their number must be a multiple of RowsAtOnce, except in
+	// the last call.
 	AbsorbRows(rows [][]field.M31)
-	// Next announces the next n rows, as many as AbsorbRows may take, and returns what absorbs them: a range of columns a call,
-	// from a multiple of 16 to another or to the last column. The calls together have every column once. They may be at the
-	// same time, each on its own goroutine.
+	// Next announces the next n rows, as many as AbsorbRows may take. It returns a function that absorbs them for a range of columns:
+	// the range begins with column from, a multiple of 16, and ends at another multiple or at the last column, and rows has only these
+	// columns. The calls together must have every column once. They may run in parallel.
 	Next(n int) (absorb func(from int, rows [][]field.M31))
-	// Sum sets dst to the digests once all rows have been absorbed. It is called once.
+	// Sum sets dst to the digests once all rows have been absorbed. It must be called once only.
 	Sum(dst []Digest)
 }
 
@@ -121,55 +124,56 @@ func (s Suite) NewPublicColumns(columns, rows int) Columns {
 	return all[s].newPublicColumns(columns, rows)
 }
 
-// Leaves makes leaves from the digests of their groups, one group after the other.
+// Leaves computes the leaves of a tree from the digests of their groups, one group after the other.
 type Leaves interface {
-	// Absorb takes the digests of the next group, one a leaf. It may keep and overwrite those of the last group.
+	// Absorb takes the digests of the next group, one for each leaf. It may keep the slice of the last group and overwrite it.
 	Absorb(digests []Digest)
-	// AbsorbColumns is Absorb of the digests of columns of the suite, one a leaf, once their rows have been absorbed. It takes the
-	// place of their Sum.
+	// AbsorbColumns does what Absorb does with the digests that c.Sum would return, one column for each leaf. It is called in place
+	// of c.Sum, once all rows of c have been absorbed.
 	AbsorbColumns(c Columns)
 	// Sum returns the leaves, once all groups have been absorbed.
 	Sum() []Digest
 }
 
-// NewLeaves returns what makes so many leaves of so many groups, at least one. With one group its digests are the leaves.
+// NewLeaves returns a Leaves for this number of leaves, and of groups of each, at least one. With one group its digests are the leaves.
 func (s Suite) NewLeaves(leaves, groups int) Leaves { return all[s].newLeaves(leaves, groups) }
 
-// NewSaltedLeaves is NewLeaves for leaves with a salt each. The salts come first, as a group, and no leaf is a digest of its
-// groups. A salt of 248 uniform bits makes a digest say nothing of what is under it to somebody who guesses that.
+// NewSaltedLeaves is NewLeaves for leaves that each have a salt. The salts are absorbed first, as a group. Even with one other group a
+// leaf is not that group's digest. As a salt has 248 uniform bits, somebody who guesses the values under a leaf cannot confirm
+// the guess by the leaf's digest.
 func (s Suite) NewSaltedLeaves(leaves, groups int) Leaves {
 	return all[s].newSaltedLeaves(leaves, groups)
 }
 
-// Parents sets dst[i] to the node over children[2i] and children[2i+1], of which there are twice as many. They must not
-// overlap.
+// Parents sets dst[i] to the hash of the two nodes children[2i] and children[2i+1]. len(children) must be 2·len(dst), and the slices must
+// not overlap.
 func (s Suite) Parents(dst, children []Digest) { all[s].parents(dst, children) }
 
-// Transcript turns messages into challenges. It is not safe for concurrent use, but that several goroutines may fork it.
+// Transcript turns messages into challenges. It is not safe for concurrent use, except that several goroutines may fork it at once.
 type Transcript interface {
 	AbsorbElements(v []field.M31)
 	AbsorbDigests(d []Digest)
 	AbsorbUint64(v uint64)
 	AbsorbBytes(b []byte)
-	// Draw sets dst to uniform elements of F that depend on everything absorbed so far. They are one draw: two draws of one
-	// element may be others.
+	// Draw sets dst to uniform elements of F that depend on everything absorbed so far. All of dst is one draw: drawing the same number
+	// of elements in several calls may give others.
 	Draw(dst []field.M31)
-	// DrawIndices is Draw for numbers of 0 to 48 bits.
+	// DrawIndices is Draw for uniform integers in [0, 2^bits), with 0 to 48 bits.
 	DrawIndices(dst []uint64, bits int)
-	// Fork returns a child bound to everything absorbed so far and to an index, and leaves the parent alone.
+	// Fork returns a child that depends on everything absorbed so far and on index. The parent does not change.
 	Fork(index uint64) Transcript
-	// Join absorbs what children of the same suite have come to, in the order given, and leaves them alone.
+	// Join absorbs the states of children of the same suite, in the order given. The children do not change.
 	Join(children []Transcript)
-	// Work returns what a nonce that does work of so many bits, 0 to 24, is looked for with. The nonce comes next.
+	// Work returns the task of finding a nonce that does a proof of work of 0 to 24 bits. EndWork with the nonce must be the next call.
 	Work(bits int) Work
-	// EndWork absorbs a nonce and reports whether it does the work.
+	// EndWork absorbs a nonce and reports whether it does the proof of work.
 	EndWork(nonce field.M31, bits int) bool
-	// Clone returns a copy that shares nothing.
+	// Clone returns an independent copy.
 	Clone() Transcript
 }
 
-// NewTranscript returns a transcript of which the label is the first message.
+// NewTranscript returns a transcript whose first message is label.
 func (s Suite) NewTranscript(label string) Transcript { return all[s].newTranscript(label) }
 
-// Try returns the least of n nonces from first on that does the work; ok is false if none does.
+// Try returns the least of the n nonces from first on that does the proof of work. ok is false if none does.
 func (w *Work) Try(first uint64, n int) (nonce uint64, ok bool) { return all[w.Suite].try(w, first, n) }

@@ -20,7 +20,7 @@ func ofPoseidon2(d []Digest) []poseidon2.Digest {
 	return unsafe.Slice((*poseidon2.Digest)(unsafe.Pointer(unsafe.SliceData(d))), len(d))
 }
 
-// toDigests is the other way round.
+// toDigests views digests of package poseidon2 as Digests.
 func toDigests(d []poseidon2.Digest) []Digest {
 	return unsafe.Slice((*Digest)(unsafe.Pointer(unsafe.SliceData(d))), len(d))
 }

@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// littleEndian says whether lists lie in memory as their bytes are written.
+// littleEndian says whether the machine has integers in memory in the order of bytes that Bytes returns.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Bytes returns the entries as little-endian bytes, as many each as the width: the
-// memory of the list where the machine has them so, which must not be changed.
+// Bytes returns the entries as little-endian integers of Width bytes each. On a little-endian
+// machine that is the memory of the list, which must not be changed.
 func Bytes(v Ints) []byte {
 	if littleEndian || v.Width() == 1 {
 		return v.memory()
@@ -17,7 +17,7 @@ func Bytes(v Ints) []byte {
 	return encoded(All(v), v.Width())
 }
 
-// Shortest returns what Bytes does of a list of the same entries in the narrowest type that holds them.
+// Shortest returns what Bytes returns for a list of the same entries in the narrowest type that holds them all.
 func Shortest(v Ints) []byte {
 	if v.Width() == 1 {
 		return Bytes(v)
@@ -29,9 +29,9 @@ func Shortest(v Ints) []byte {
 	return Bytes(v)
 }
 
-// FromBytes is the inverse of Bytes for a width of 1, 2 or 4 bytes: the list has b's
-// memory where the machine allows, so that b must not be changed any more. It returns
-// nil if there is no such list.
+// FromBytes is the inverse of Bytes. The list may use the memory of b, which must not be
+// changed any more. It returns nil if width is not 1, 2 or 4, or if len(b) is not a
+// multiple of it.
 func FromBytes(b []byte, width int) Ints {
 	if len(b)%max(width, 1) != 0 {
 		return nil
@@ -47,7 +47,8 @@ func FromBytes(b []byte, width int) Ints {
 	return nil
 }
 
-// decoded is FromBytes for entries of a type, which take as many bytes as the width.
+// decoded is FromBytes for entries of type T, which has width bytes. It copies if the machine is not little-endian or b is not
+// aligned.
 func decoded[T Integer](b []byte, width int) Ints {
 	if (littleEndian || width == 1) && uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(width) == 0 {
 		return List[T](view[T](b))
@@ -61,14 +62,14 @@ func decoded[T Integer](b []byte, width int) Ints {
 	return v
 }
 
-// view is the memory of a list as one of another type.
+// view returns the memory of v as a slice of another type.
 func view[To, From any](v []From) []To {
 	var to To
 	var from From
 	return unsafe.Slice((*To)(unsafe.Pointer(unsafe.SliceData(v))), uintptr(len(v))*unsafe.Sizeof(from)/unsafe.Sizeof(to))
 }
 
-// encoded returns so many of the lowest bytes of values.
+// encoded returns the lowest width bytes of each value, little-endian.
 func encoded(values []int32, width int) []byte {
 	var b []byte
 	for _, x := range values {

@@ -9,8 +9,8 @@ import (
 // level is the instruction set in use; tests lower it.
 var level = simd.Best()
 
-// prefix returns how many of n entries the assembly takes, which takes whole sixteens, and one at least:
-// none where there is no assembly.
+// prefix returns how many of n entries the assembly handles: a multiple of 16, which may be 0. It returns 0 if there is no assembly. The
+// assembly must not be called with 0 entries.
 func prefix(n int) int {
 	if level == simd.None {
 		return 0
@@ -18,12 +18,12 @@ func prefix(n int) int {
 	return n &^ 15
 }
 
-// Integer are the types that lists are of.
+// Integer is the set of types of entries.
 type Integer interface{ int8 | int16 | int32 }
 
-// Ints is a list of integers: an [Int8s], an [Int16s] or an [Int32s], which may be
-// the pages of a mapped file. It is read and never changed, by any number of
-// goroutines at once.
+// Ints is a list of integers: an [Int8s], an [Int16s] or an [Int32s]. Its memory may be
+// that of a mapped file. It must not be changed, so any number of
+// goroutines may read it at once.
 type Ints interface {
 	// Len returns the number of entries.
 	Len() int
@@ -31,7 +31,7 @@ type Ints interface {
 	Width() int
 	// Read sets dst to the entries from the given one on.
 	Read(dst []int32, from int)
-	// Slice returns the entries [from, to), which share the memory.
+	// Slice returns the list of the entries [from, to), which shares the memory.
 	Slice(from, to int) Ints
 
 	memory() []byte
@@ -40,7 +40,7 @@ type Ints interface {
 // List implements Ints.
 type List[T Integer] []T
 
-// The lists that there are.
+// The types of lists.
 type (
 	Int8s  = List[int8]
 	Int16s = List[int16]
@@ -61,8 +61,8 @@ func (v List[T]) Slice(from, to int) Ints { return v[from:to:to] }
 
 func (v List[T]) memory() []byte { return view[byte](v) }
 
-// All returns all entries in 32 bits: the list itself if it has them, else a copy.
-// It is for small lists.
+// All returns all entries as 32-bit integers: the list's own memory if it is an Int32s, else a copy.
+// As it may copy everything it is for small lists.
 func All(v Ints) []int32 {
 	if w, ok := v.(Int32s); ok {
 		return w
@@ -72,7 +72,7 @@ func All(v Ints) []int32 {
 	return dst
 }
 
-// Widen sets dst to the entries of src, which are as many.
+// Widen sets dst to the entries of src. dst must not be shorter than src.
 func Widen[T Integer](dst []int32, src []T) {
 	dst = dst[:len(src)]
 	n := prefix(len(src))
@@ -91,8 +91,8 @@ func Widen[T Integer](dst []int32, src []T) {
 	}
 }
 
-// Part returns the entries [from, to) in 32 bits: those of the list itself if it
-// has them, else a copy in *buf, which is made longer if need be.
+// Part returns the entries [from, to) as 32-bit integers: the list's own memory if it is an Int32s, else a copy
+// in *buf, which it replaces if it is too short.
 func Part(v Ints, from, to int, buf *[]int32) []int32 {
 	if w, ok := v.(Int32s); ok {
 		return w[from:to]

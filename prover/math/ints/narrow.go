@@ -8,10 +8,10 @@ import (
 	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
-// grain is the number of entries that are worth a goroutine.
+// grain is the number of entries that one goroutine handles.
 const grain = 1 << 16
 
-// block is how many entries are narrowed at a time: they stay in the first-level
+// block is how many entries are narrowed at a time, so that they stay in the first-level
 // cache.
 const block = 1 << 12
 
@@ -19,7 +19,7 @@ const block = 1 << 12
 func WidthOf(values []int32) int {
 	var all int32
 	parallel.Collect(len(values), grain, func(lo, hi int) func() {
-		var any int32 // the bits of any value, negative ones inverted
+		var any int32 // the bitwise or of all values, negative ones inverted
 		for _, v := range values[lo:hi] {
 			any |= v ^ v>>31
 		}
@@ -40,8 +40,8 @@ func WidthFor(most int64) int {
 	return 4
 }
 
-// Of returns the values in the narrowest type that holds them: the slice itself if
-// that is 32 bits, else a copy.
+// Of returns the values in the narrowest type that holds them. If that has 32 bits, it keeps
+// the slice; else it copies.
 func Of(values []int32) Ints {
 	width := WidthOf(values)
 	if width == 4 {
@@ -51,9 +51,9 @@ func Of(values []int32) Ints {
 	return v
 }
 
-// Make returns n values of the given width. fill sets a part of them, from the
-// given entry on; parts are asked for in parallel, each once. ok is false if some
-// value does not fit. The memory is arena.Lasting's.
+// Make returns a list of n entries of the given width in bytes, in memory of arena.Lasting. fill sets dst to the entries from number from
+// on. It is called by several goroutines at once, for each entry once. ok is false if some value does not fit in the width; the list is
+// then useless.
 func Make(n, width int, fill func(dst []int32, from int)) (v Ints, ok bool) {
 	switch width {
 	case 1:
@@ -68,6 +68,7 @@ func Make(n, width int, fill func(dst []int32, from int)) (v Ints, ok bool) {
 	return w, true
 }
 
+// narrow is Make for entries in dst.
 func narrow[T int8 | int16](dst []T, fill func(dst []int32, from int)) bool {
 	var wide atomic.Bool
 	parallel.For(len(dst), grain, func(lo, hi int) {
@@ -83,8 +84,8 @@ func narrow[T int8 | int16](dst []T, fill func(dst []int32, from int)) bool {
 	return !wide.Load()
 }
 
-// narrowed sets dst to the values of src, which are as many, and reports whether they all
-// fit.
+// narrowed sets dst to the values of src, and reports whether they all
+// fit. dst must not be shorter than src.
 func narrowed[T int8 | int16](dst []T, src []int32) bool {
 	dst = dst[:len(src)]
 	n, lost := prefix(len(src)), uint64(0)

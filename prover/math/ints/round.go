@@ -2,11 +2,12 @@ package ints
 
 import "math"
 
-// Round sets dst[i] to src[i]·2^exponent, rounded to the nearest whole number, of two to
-// the even one, times 2^shift. The result must fit. dst and src are of one length.
+// Round sets dst[i] to 2^shift times the whole number nearest to src[i]·2^exponent, the even one of two that
+// are equally near. The result must fit in 32 bits. dst and src must have the same length.
 func Round(dst []int32, src []float32, exponent, shift int) {
 	n := 0
-	// Where 2^exponent is a normal number, so is the product, or too small for any but 0.
+	// The assembly multiplies by 2^exponent in float32. If that is a normal number, the product is exact, or so small that it is rounded to
+	// 0.
 	if exponent >= -126 && exponent <= 127 {
 		n = prefix(len(src))
 	}

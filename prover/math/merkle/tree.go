@@ -12,17 +12,17 @@ import (
 	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
-// Tree is a complete binary tree of digests. Every node above the leaves is
-// that of its suite over its two children.
+// Tree is a complete binary tree of digests. Every digest above the leaves is
+// the hash, of the tree's suite, of its two children.
 type Tree struct {
 	layers [][]hash.Digest // leaves first, root last; each half as long as the one before
 }
 
-// nodesGrain is the least number of nodes worth a goroutine.
+// nodesGrain is the least number of nodes that one goroutine hashes.
 const nodesGrain = 256
 
 // New builds the tree of a suite over leaves, whose number must be a power of two; it
-// panics otherwise. It keeps leaves and takes as much memory again.
+// panics otherwise. It keeps the slice leaves, and allocates about as much memory again.
 func New(suite hash.Suite, leaves []hash.Digest) *Tree {
 	if bits.OnesCount(uint(len(leaves))) != 1 {
 		panic("merkle: the number of leaves is not a power of two")
@@ -75,10 +75,10 @@ func Distinct(indices []uint64) []uint64 {
 	return slices.Compact(d)
 }
 
-// Siblings returns the digests that [Verify] needs beside the leaves at
-// indices: layer by layer from the leaves up and from left to right, the
-// siblings that cannot be computed from what is known already. indices must be
-// strictly increasing and below the number of leaves; it panics otherwise.
+// Siblings returns the digests that [Verify] needs besides the leaves at indices, layer by layer from
+// the leaves up and from left to right: the siblings of nodes that are known or computed, unless they
+// are known or computed too. indices must be strictly increasing and below the number of leaves; it
+// panics otherwise.
 func (t *Tree) Siblings(indices []uint64) []hash.Digest {
 	path := Path(t.Depth(), indices)
 	digests := make([]hash.Digest, len(path))
@@ -95,8 +95,8 @@ type Node struct {
 	Index uint64
 }
 
-// Path returns the places of the digests that [Tree.Siblings] returns for a tree
-// of 2^depth leaves, in its order. indices are as there.
+// Path returns the places of the digests that [Tree.Siblings] returns for these indices in a tree
+// of 2^depth leaves, in the same order.
 func Path(depth int, indices []uint64) []Node {
 	if err := checkIndices(indices, depth); err != nil {
 		panic("merkle: " + err.Error())
@@ -109,8 +109,8 @@ func Path(depth int, indices []uint64) []Node {
 	return path
 }
 
-// parents returns the parents of the strictly increasing nodes, in place, and
-// calls missing for every sibling that is not among them, in increasing order.
+// parents returns the parents of the strictly increasing nodes, in the memory of nodes, and
+// calls missing for every sibling that is not among the nodes, in increasing order.
 func parents(nodes []uint64, missing func(sibling uint64)) []uint64 {
 	up := nodes[:0]
 	for i := 0; i < len(nodes); i++ {
@@ -125,7 +125,7 @@ func parents(nodes []uint64, missing func(sibling uint64)) []uint64 {
 	return up
 }
 
-// checkIndices says what is wrong with a list of leaves to open.
+// checkIndices returns an error unless indices are strictly increasing and below 2^depth.
 func checkIndices(indices []uint64, depth int) error {
 	for i, index := range indices {
 		if index>>depth != 0 {

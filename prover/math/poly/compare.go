@@ -7,8 +7,8 @@ import (
 )
 
 // AtMostEval returns Σ eq(r, i)·eq(s, j) over i < n and j < m with i ≤ j + d: the
-// evaluation at (r, s) of the matrix that is 1 there and 0 elsewhere, the padding
-// included; for n ≤ 2^len(r), m ≤ 2^len(s) and any d, in O(len(r) + len(s) + log |d|).
+// evaluation at (r, s) of the MLE of the n×m matrix that is 1 for these i and j and 0 elsewhere. It takes
+// n ≤ 2^len(r), m ≤ 2^len(s) and any d, and O(len(r) + len(s) + log |d|) operations.
 func AtMostEval(r, s []field.QM31, n, m uint64, d int64) field.QM31 {
 	return compareEval(r, s, n, m, d, false)
 }
@@ -18,15 +18,15 @@ func EqualEval(r, s []field.QM31, n, m uint64, d int64) field.QM31 {
 	return compareEval(r, s, n, m, d, true)
 }
 
-// compared is what the lower bits of i, j and of the sum with |d| say: whether the
-// comparison holds for them, whether they are below those of n and of m, and the carry
-// of the sum.
+// compared is the state after the lowest bits of i and j, each 0 or 1: holds, whether the comparison holds for
+// these bits; inN and inM, whether they are below those of n and of m; and carry, the carry of the sum with |d|.
 type compared struct{ holds, inN, inM, carry uint64 }
 
+// index returns the number of a state, 0 to 15.
 func (c compared) index() uint64 { return c.holds | c.inN<<1 | c.inM<<2 | c.carry<<3 }
 
-// below returns 1 if a number with this bit is below another one's, where last says
-// it for the bits under it.
+// below returns 1 if a number is below another one, judged by its bit, the other's bit, and last, which says whether it is
+// below by the lower bits of both.
 func below(bit, other, last uint64) uint64 {
 	if bit == other {
 		return last
@@ -34,8 +34,8 @@ func below(bit, other, last uint64) uint64 {
 	return other
 }
 
-// compareEval adds the weights of pairs bit by bit, from the lowest on, by what their
-// bits so far come down to.
+// compareEval goes through the bits of i and j, from the lowest on. For each state it keeps the sum of the weights of
+// all pairs of low bits that lead to the state.
 func compareEval(r, s []field.QM31, n, m uint64, d int64, equal bool) field.QM31 {
 	// |d| is added to the smaller side: i + |d| ≤ j, or i ≤ j + d.
 	abs := uint64(d)

@@ -42,18 +42,18 @@ func EqIndex(r []field.QM31, i uint64) field.QM31 {
 	return e
 }
 
-// Prefixes are the values of eq(r[:n], ·) for all n at a point r, by tables of a few
-// coordinates each: for many blocks of different sizes.
+// Prefixes gives the values of eq(r[:n], ·) at a point r for all n, from tables for a few
+// coordinates each. It is for evaluating many blocks of different sizes.
 type Prefixes struct {
 	r []field.QM31
-	// tables[l][n] is the table of the n coordinates from l·prefixVars on.
+	// tables[l][n] is the eq table of n coordinates, from coordinate l·prefixVars on.
 	tables [][prefixVars + 1][]field.QM31
 }
 
-// prefixVars is how many coordinates the tables have.
+// prefixVars is the most coordinates that a table is for.
 const prefixVars = 7
 
-// NewPrefixes makes the tables, of up to 2^8 entries for every seven coordinates.
+// NewPrefixes makes the tables, which have fewer than 2^8 entries together for every seven coordinates.
 func NewPrefixes(r []field.QM31) *Prefixes {
 	p := &Prefixes{r: r, tables: make([][prefixVars + 1][]field.QM31, 0, len(r)/prefixVars+1)}
 	for rest := r; ; rest = rest[prefixVars:] {
@@ -88,7 +88,7 @@ func (p *Prefixes) At(n int, i uint64) field.QM31 {
 	return first.Mul(rest)
 }
 
-// Split returns At(n, i) as a product, for those who multiply many at a time.
+// Split returns two factors of At(n, i), for callers that multiply many such factors at a time.
 func (p *Prefixes) Split(n int, i uint64) (first, rest field.QM31) {
 	if n <= prefixVars {
 		return p.tables[0][n][i], field.One
@@ -129,8 +129,8 @@ func EqShift(h, r []field.QM31, offset uint64) field.QM31 {
 	if len(h) > len(r) || offset > 1<<len(r)-1<<len(h) {
 		panic(fmt.Sprintf("poly: 2^%d entries from %d on of 2^%d", len(h), offset, len(r)))
 	}
-	// The bits of offset + y, the lowest first, with the sums of the weights so far
-	// of the y that leave no carry, and of those that leave one.
+	// Go through the bits of offset + y, the lowest first. none and carry are the sums of the weights eq(h, y)·eq(r, offset + y) over the
+	// low bits of y so far: of those whose sum with offset has no carry, and of those whose sum has one.
 	none, carry := field.One, field.Zero
 	for i := range r {
 		p := r[len(r)-1-i]
@@ -138,7 +138,7 @@ func EqShift(h, r []field.QM31, offset uint64) field.QM31 {
 		if i < len(h) {
 			y = h[len(h)-1-i]
 		}
-		// Weights by the bits of y and of the sum.
+		// wab is the weight of bit a in y and bit b in the sum.
 		w11 := y.Mul(p)
 		w10, w01 := y.Sub(w11), p.Sub(w11)
 		w00 := field.One.Sub(y).Sub(w01)

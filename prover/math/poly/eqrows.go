@@ -6,25 +6,25 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// EqRows are the weights Π_j eq(parts[j], i_j) of the entries of a shape, row-major
-// as OuterEq lists them, but in rows: an entry's weight is its row's weight times
-// one of a short table. It takes the memory of that table, however large the shape
+// EqRows gives the weights Π_j eq(parts[j], i_j) of the entries of a shape, row-major
+// as OuterEq lists them, but by rows: the weight of an entry is the weight of its row times
+// an entry of a table that all rows share. Only that table is in memory, however large the shape
 // is.
 type EqRows struct {
 	shape []int
 	parts [][]field.QM31
-	// The last axes are in the table with the low variables of the axis before
-	// them, if there is one: index i of that axis is in row i >> low.
+	// The table covers the last axes, those behind axis, and the lowest low variables of axis itself, so that index i of axis is
+	// in row i >> low. axis is −1 if the table covers all axes.
 	axis, low int
-	unit      int // entries of the last axes
+	unit      int // the number of entries of the axes behind axis
 	table     []field.QM31
 }
 
-// rowEntries bounds the table: about the root of what it takes to make verifying slow,
-// since a weight that is in no table takes a few multiplications.
+// rowEntries bounds the entries of the table. A row's weight is computed anew for each row, with a few multiplications for each
+// variable, so rows must not be short.
 const rowEntries = 1 << 9
 
-// NewEqRows returns the weights of a shape at a point in parts, one an axis.
+// NewEqRows returns the weights of a shape at a point, given in one part for each axis (SplitAxes).
 func NewEqRows(shape []int, parts [][]field.QM31) *EqRows {
 	e := &EqRows{shape: shape, parts: parts, axis: len(shape), unit: 1}
 	for e.axis > 0 && e.unit*shape[e.axis-1] <= rowEntries {
@@ -44,7 +44,7 @@ func NewEqRows(shape []int, parts [][]field.QM31) *EqRows {
 }
 
 // Rows calls f for every piece of [lo, hi) that lies in one row, with the row's
-// weight and the weights inside it, one for each entry of the piece.
+// weight and the table's weights for the piece, one for each entry.
 func (e *EqRows) Rows(lo, hi int, f func(from, to int, weight field.QM31, inner []field.QM31)) {
 	if e.axis < 0 {
 		if lo < hi {

@@ -17,7 +17,7 @@ func EvalM31(t []field.M31, r []field.QM31) field.QM31 { return eval(t, r, field
 // len(t) ≤ 2^len(r).
 func EvalInt32(t []int32, r []field.QM31) field.QM31 { return eval(t, r, field.DotInt32) }
 
-// entriesPerTask bounds the work of one parallel task from below, so that small
+// entriesPerTask is the least number of entries that one goroutine handles, so that small
 // tables are evaluated on the calling goroutine.
 const entriesPerTask = 1 << 13
 
@@ -28,7 +28,7 @@ func eval[T any](t []T, r []field.QM31, dot func([]T, []field.QM31) field.QM31) 
 	if len(r) < 63 && len(t) > 1<<len(r) {
 		panic(fmt.Sprintf("poly: a table of %d entries at a point of %d coordinates", len(t), len(r)))
 	}
-	// Leading variables over which the table is zero at 1 are mere factors.
+	// If the table is zero wherever a leading variable is 1, that variable only contributes the factor 1 − r_0.
 	scale := field.One
 	for len(r) > 0 && len(t) <= 1<<(len(r)-1) {
 		scale = scale.Mul(field.One.Sub(r[0]))

@@ -2,8 +2,8 @@ package poly
 
 import "github.com/prove-model/prove-model/prover/math/field"
 
-// A Quadratic is the polynomial q[0] + q[1]·X + q[2]·X² in one variable: what
-// a sumcheck round over a product of two tables comes down to.
+// A Quadratic is the polynomial q[0] + q[1]·X + q[2]·X² in one variable, such as
+// that of a sumcheck round over a product of two tables.
 type Quadratic [3]field.QM31
 
 // At returns q(x).

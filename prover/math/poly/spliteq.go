@@ -8,17 +8,17 @@ import "github.com/prove-model/prove-model/prover/math/field"
 //
 //	w(x) = Outer[x >> InnerVars] · Inner[x mod 2^InnerVars]
 //
-// Inner is nil where it would be all ones. A sumcheck that binds the variables
-// in order drops them one by one and never builds a table of 2^m entries.
+// Inner is nil if it would be all ones. A sumcheck that binds the variables
+// in order drops them one by one (DropFirst) and never builds a table of 2^m entries.
 type SplitEq struct {
 	Outer, Inner []field.QM31
 	InnerVars    int
-	innerEq      int // eq variables inside Inner; they come before its free ones
+	innerEq      int // how many variables of Inner are variables of eq; the free ones come behind these
 }
 
-// minUnweightedVars is the number of free variables from which rows of them
-// are summed without weights, and weighted as a whole. Shorter rows would pay
-// more for the calls than the products with repeated weights cost.
+// minUnweightedVars is the least number of free variables with which Inner is nil: each row of
+// the free variables is then summed without weights, and the sum is weighted. For shorter rows the calls would
+// cost more than products with repeated weights.
 const minUnweightedVars = 5
 
 // NewSplitEq returns the weights eq(r, ·) on len(r) variables followed by
@@ -43,9 +43,9 @@ func NewSplitEq(r []field.QM31, free int) SplitEq {
 	return s
 }
 
-// DropFirst forgets variable 0 of the weight: the table of eq(r, ·) becomes
-// that of eq(r[1:], ·), and a free variable just goes. Since
-// eq(r_0, 0) + eq(r_0, 1) = 1, the halves of a table add up to the next one.
+// DropFirst removes variable 0 of the weight: eq(r, ·) becomes eq(r[1:], ·), or there is one free variable
+// less. Since eq(r_0, 0) + eq(r_0, 1) = 1, the sum of the two halves of a table is the table without its
+// first variable.
 func (s *SplitEq) DropFirst() {
 	switch {
 	case len(s.Outer) > 1:
@@ -62,6 +62,7 @@ func (s *SplitEq) DropFirst() {
 	}
 }
 
+// foldHalves returns the sum of the two halves of t, in the memory of the first.
 func foldHalves(t []field.QM31) []field.QM31 {
 	h := len(t) / 2
 	for i := range h {
@@ -71,8 +72,8 @@ func foldHalves(t []field.QM31) []field.QM31 {
 }
 
 // Rows calls f for every piece of [lo, hi) that lies in one row, with the
-// row's weight and the weights inside it (nil for ones), one for each entry
-// of the piece:
+// row's weight and the inner weights of the piece, one for each entry (nil if
+// all are one):
 //
 //	Σ_{lo≤x<hi} w(x)·g(x) = Σ_pieces weight · Σ_k inner[k]·g(from+k)
 func (s *SplitEq) Rows(lo, hi int, f func(from, to int, weight field.QM31, inner []field.QM31)) {

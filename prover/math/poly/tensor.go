@@ -83,19 +83,19 @@ func Outer(a, b []field.QM31) []field.QM31 {
 	return out
 }
 
-// scale sets dst[i] = a[i]·s. What dst has is not read: of memory that is new that would take a
-// second fault a page.
+// scale sets dst[i] = a[i]·s. It writes dst before it reads it, as reading pages of new memory first would cost a
+// second page fault for each.
 func scale(dst, a []field.QM31, s field.QM31) {
 	copy(dst, a)
 	field.MulAccQM31Vec(dst, a, s.Sub(field.One))
 }
 
-// shortRow is the length from which on a vector operation takes less than single
+// shortRow is the least length of a row for which a vector operation is faster than single
 // products.
 const shortRow = 16
 
-// PadTable spreads a dense table to the cube in which every axis is padded to
-// a power of two. It returns t itself if nothing needs to move.
+// PadTable copies a dense table to a table in which every axis is padded with zeros to
+// a power of two. It returns t itself if all dimensions are powers of two.
 func PadTable(t []field.QM31, shape []int) []field.QM31 {
 	vars := 0
 	for _, d := range shape {
@@ -109,8 +109,7 @@ func PadTable(t []field.QM31, shape []int) []field.QM31 {
 	return out
 }
 
-// PadInto sets the entries of the table out that PadTable would give those of t; out
-// is zero elsewhere.
+// PadInto copies the entries of t to their places in the padded table out (PadTable). The rest of out must be zero.
 func PadInto(out, t []field.QM31, shape []int) {
 	contiguous := true
 	for j, d := range shape {
@@ -132,12 +131,12 @@ func PadInto(out, t []field.QM31, shape []int) {
 }
 
 // EvalTensor returns the MLE of a dense tensor at a point. len(v) is the
-// product of the dimensions. It takes little memory beside v.
+// product of the dimensions. It needs little memory besides v.
 func EvalTensor(shape []int, v []int32, point []field.QM31) field.QM31 {
 	return EvalInts(shape, ints.Int32s(v), point)
 }
 
-// EvalInts is EvalTensor for a list of any width.
+// EvalInts is EvalTensor for integers of any width.
 func EvalInts(shape []int, v ints.Ints, point []field.QM31) field.QM31 {
 	weights := NewEqRows(shape, SplitAxes(shape, point))
 	var total field.QM31

@@ -54,8 +54,8 @@ func (b *block) permute() {
 	}
 }
 
-// worthBlock is the least number of states for which permuting a whole block
-// is quicker than one at a time: without assembly there is none.
+// worthBlock returns the least number of states for which permuting a whole block is faster than permuting
+// them one at a time. Without assembly it never is, and the result is above lanes.
 func worthBlock() int { return [...]int{simd.None: lanes + 1, simd.AVX2: 4, simd.AVX512: 5}[level] }
 
 // word returns an element's address for assembly.

@@ -2,8 +2,8 @@ package poseidon2
 
 import "github.com/prove-model/prove-model/prover/math/field"
 
-// Round constants, from the Grain LFSR of the Poseidon paper (2019/458,
-// appendix F) seeded with (prime field, x^α, 31 bits, width 16, 8 external and
+// The round constants are from the Grain LFSR of the Poseidon paper (2019/458,
+// appendix F), seeded with (prime field, x^α, 31 bits, width 16, 8 external and
 // 14 internal rounds). TestConstantsFromGrain generates them again.
 
 // externalInitial are the constants of the external rounds before the internal ones.
@@ -26,7 +26,7 @@ var externalInitial = [externalRounds / 2][Width]field.M31{
 	},
 }
 
-// internalConstants are those of the internal rounds, added to word 0.
+// internalConstants are the constants of the internal rounds, which are added to word 0.
 var internalConstants = [internalRounds]field.M31{
 	2139014335, 69309039, 1368974953, 886780232, 1130937085, 1718115455, 2027103386,
 	1612216449, 1994053242, 110146615, 514413329, 1088763546, 955319292, 488794657,

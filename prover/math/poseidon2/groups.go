@@ -5,24 +5,26 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// The group sponge: a leaf of several groups of rows is the digest of the
-// groups' digests in order, one block of the rate each. Groups can be hashed
-// anywhere and in any order; between them, a column's sponge is its capacity,
-// since a digest overwrites all of the rate.
+// The group sponge: a leaf of several groups of rows is the digest of the groups' digests in order,
+// of which each fills one block of the rate. Groups can be hashed anywhere and in any order.
+// Between two groups only the capacity of a column's sponge is kept, since the next digest
+// overwrites all of the rate.
 
 // groupsTag stands beside the number of groups in the initial capacity, so that
 // no state here is one of the leaf sponge: "grps" in ASCII.
 const groupsTag field.M31 = 0x67727073
 
-// saltTag stands there in a leaf with a salt, "salt" in ASCII: a leaf of n groups and one of n − 1
-// with a salt are not alike.
+// saltTag takes the place of groupsTag in a leaf with a salt: "salt" in ASCII. So a leaf of n groups is not the
+// same as a leaf of n − 1 groups and a salt.
 const saltTag field.M31 = 0x73616c74
 
+// groupsStart returns the initial state of a group sponge for this number of digests.
 func groupsStart(groups int, tag field.M31) (s State) {
 	s[lengthWord], s[tagWord] = field.M31(groups), tag
 	return s
 }
 
+// checkGroups panics unless n is a possible number of groups.
 func checkGroups(n int) {
 	if n < 1 {
 		panic("poseidon2: a leaf without groups")
@@ -30,18 +32,18 @@ func checkGroups(n int) {
 	checkLength(n)
 }
 
-// LeafHasher makes the leaves of many columns from the digests of their groups,
-// one group after the other: with one group its digest, with more the sponge of all. It keeps 32 bytes a
-// column, or with one group nothing, and works on all cores.
+// LeafHasher computes the leaves of many columns from the digests of their groups, one group after the other. With one group a
+// leaf is its digest, with more it is the group sponge's. It keeps 32 bytes for each column, or nothing with one group, and
+// works on all cores.
 type LeafHasher struct {
 	columns    int
-	groups     int // in all
-	absorbed   int // so far
-	capacities []capacity
-	last       []Digest // given to Absorb: the leaves, in the end
+	groups     int        // how many groups will come in all
+	absorbed   int        // how many have come
+	capacities []capacity // by sixteen columns; nil with one group
+	last       []Digest   // the slice that Absorb was called with last, into which it writes the leaves at the end
 }
 
-// capacity is what comes after the rate in the states of a block.
+// capacity has the lanes behind the rate of the states of a block.
 type capacity [Width - Rate][lanes]field.M31
 
 // NewLeafHasher returns a hasher for columns of that many groups, at least one.
@@ -54,8 +56,8 @@ func NewLeafHasher(columns, groups int) *LeafHasher {
 	return h
 }
 
-// NewSaltedLeafHasher returns a hasher for columns of that many groups, at least one, and a salt:
-// the sponge of both, with a tag of its own. The salts come first, as a group.
+// NewSaltedLeafHasher returns a hasher for columns of that many groups, at least one, and a salt.
+// A leaf is the sponge of both, with the tag saltTag. The salts are absorbed first, as a group.
 func NewSaltedLeafHasher(columns, groups int) *LeafHasher {
 	checkGroups(groups)
 	h := &LeafHasher{columns: columns, groups: groups + 1}
@@ -63,7 +65,7 @@ func NewSaltedLeafHasher(columns, groups int) *LeafHasher {
 	return h
 }
 
-// begin sets the capacities.
+// begin sets the capacities to the initial ones, with a tag.
 func (h *LeafHasher) begin(tag field.M31) {
 	h.capacities = make([]capacity, (h.columns+lanes-1)/lanes)
 	start := groupsStart(h.groups, tag)
@@ -76,8 +78,8 @@ func (h *LeafHasher) begin(tag field.M31) {
 	}
 }
 
-// Absorb takes the digests of the next group, one a column. It keeps those of
-// the last group and overwrites them.
+// Absorb takes the digests of the next group, one for each column. It keeps the slice of
+// the last group and overwrites it with the leaves.
 func (h *LeafHasher) Absorb(digests []Digest) {
 	if len(digests) != h.columns {
 		panic("poseidon2: one digest for each column")

@@ -32,17 +32,17 @@ func checkLength(n int) {
 	}
 }
 
-// absorbGrain is the number of groups of columns a core takes at least.
+// absorbGrain is the least number of groups of sixteen columns that one goroutine hashes.
 const absorbGrain = 8
 
-// ColumnHasher hashes every column of a matrix that is streamed in rows: the
+// ColumnHasher hashes every column of a matrix that comes row by row: the
 // leaves of a tree over an interleaved code, where a leaf is one position of
-// all codewords. It keeps 64 bytes a column and works on all cores.
+// all codewords. It keeps 64 bytes for each column and works on all cores.
 type ColumnHasher struct {
 	columns  int
-	rows     int // in all
-	absorbed int // so far
-	groups   []block
+	rows     int     // the number of rows that will come in all
+	absorbed int     // how many have come
+	groups   []block // by sixteen columns: their sponges
 }
 
 // NewColumnHasher returns a hasher for a matrix of totalRows rows and the
@@ -53,14 +53,13 @@ func NewColumnHasher(columns, totalRows int) *ColumnHasher {
 	return h
 }
 
-// Reset makes the hasher what NewColumnHasher returns for as many columns and that
-// number of rows, in the same memory.
+// Reset starts again with the same number of columns, and the given number of rows.
 func (h *ColumnHasher) Reset(totalRows int) {
 	clear(h.groups)
 	h.start(totalRows)
 }
 
-// start begins with states that are zero.
+// start sets the initial capacities and the number of rows. The states must be zero.
 func (h *ColumnHasher) start(totalRows int) {
 	checkLength(totalRows)
 	h.rows, h.absorbed = totalRows, 0
@@ -92,9 +91,9 @@ func (h *ColumnHasher) AbsorbRows(rows [][]field.M31) {
 	})
 }
 
-// Next announces the next n rows and returns what absorbs them: a range of
-// columns a call, from a multiple of 16 to another or to the last column. The
-// calls together have every column once. They may be at the same time.
+// Next announces the next n rows. It returns a function that absorbs them for a range of columns, which begins with
+// column from, a multiple of 16, and ends at another multiple or at the last column. The calls together must have
+// every column once. They may run in parallel.
 func (h *ColumnHasher) Next(n int) (absorb func(from int, rows [][]field.M31)) {
 	if n > h.rows-h.absorbed {
 		panic("poseidon2: more rows than announced")
@@ -113,7 +112,7 @@ func (h *ColumnHasher) Next(n int) (absorb func(from int, rows [][]field.M31)) {
 	}
 }
 
-// absorb takes rows from number start on of a range of columns.
+// absorb absorbs rows of a range of columns. start is the number of the first row, and from that of the first column.
 func (h *ColumnHasher) absorb(start, from, columns int, rows [][]field.M31) {
 	for at := 0; at < columns; at += lanes {
 		b := &h.groups[(from+at)/lanes]

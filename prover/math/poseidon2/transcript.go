@@ -6,19 +6,19 @@ import "github.com/prove-model/prove-model/prover/math/field"
 // (Bertoni et al., "Duplexing the sponge", 2011) with a rate of 8 and a capacity of
 // 8 lanes.
 //
-// Every permutation first adds to the last capacity lane a tag of how many
-// rate lanes were overwritten and why the permutation happens. So no two
-// different sequences of operations lead to the same input of a permutation:
+// Before every permutation a tag is added to the last capacity lane. It says how many
+// rate lanes were overwritten and why the permutation happens. So different
+// sequences of operations do not lead to the same input of a permutation:
 // absorbing [a] and absorbing [a, 0] differ, and so do a fork and its parent.
 //
-// It is not safe for concurrent use, but that several goroutines may fork it.
+// It is not safe for concurrent use, except that several goroutines may fork it at once.
 type Transcript struct {
 	state State
 	in    int // rate lanes overwritten since the last permutation
-	out   int // first rate lane not yet given as a challenge; Rate when none is left
+	out   int // the first rate lane that was not returned as a challenge yet; Rate if none is left
 }
 
-// cause is the reason of a permutation, part of its tag.
+// cause is the reason for a permutation, a part of its tag.
 type cause field.M31
 
 const (
@@ -32,7 +32,7 @@ const (
 // tagLane is the capacity lane that takes the tags.
 const tagLane = Width - 1
 
-// NewTranscript returns a transcript of which the label is the first message.
+// NewTranscript returns a transcript whose first message is label.
 func NewTranscript(label string) *Transcript {
 	t := &Transcript{out: Rate}
 	t.AbsorbBytes([]byte(label))
@@ -43,7 +43,7 @@ func NewTranscript(label string) *Transcript {
 // overwritten lanes (0 … 8).
 func tag(c cause, lanes int) field.M31 { return field.M31(c)*16 + field.M31(lanes) }
 
-// permute ends the current block.
+// permute permutes the state, with a tag for cause c, and begins a new block.
 func (t *Transcript) permute(c cause) {
 	t.state[tagLane] = t.state[tagLane].Add(tag(c, t.in))
 	Permute(&t.state)
@@ -131,7 +131,7 @@ func (t *Transcript) uniformBits(bits int) uint64 {
 	}
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns an independent copy.
 func (t *Transcript) Clone() *Transcript {
 	c := *t
 	return &c
@@ -154,14 +154,14 @@ func (t *Transcript) Join(children []*Transcript) {
 	}
 }
 
-// end returns eight lanes that bind everything absorbed so far.
+// end returns a digest of eight lanes that depends on everything absorbed so far. The transcript does not change.
 func (t *Transcript) end() []field.M31 {
 	c := t.Clone()
 	c.permute(causeJoin)
 	return c.state[:DigestLen]
 }
 
-// Work ends the block in hand, so that a nonce can be tried with one
+// Work ends the current block, so that a nonce can be tried with one
 // permutation, and returns the state that each try starts from.
 func (t *Transcript) Work() State {
 	if t.in > 0 {
@@ -172,8 +172,8 @@ func (t *Transcript) Work() State {
 	return start
 }
 
-// EndWork moves past the nonce and reports whether the low bits of
-// the first lane are zero. That lane is not a challenge any more.
+// EndWork absorbs a nonce and reports whether the lowest bits of the first lane
+// are then zero. That lane is not used as a challenge.
 func (t *Transcript) EndWork(nonce field.M31, bits int) bool {
 	t.Work()
 	t.AbsorbElements([]field.M31{nonce})
@@ -181,9 +181,9 @@ func (t *Transcript) EndWork(nonce field.M31, bits int) bool {
 	return t.squeeze()&(1<<bits-1) == 0
 }
 
-// SearchNonce returns the least of n nonces from first on that, put into the first lane of
-// what Work returned, makes the low bits of the first lane of the permuted state zero. Only
-// nonces below p count.
+// SearchNonce returns the least of the n nonces from first on that does the proof of work: with the nonce in the first lane of
+// the state that Work returned, the lowest bits of the first lane are zero after a permutation. Only nonces below p count. ok
+// is false if there is none.
 func SearchNonce(start *State, first uint64, n, bits int) (least uint64, ok bool) {
 	var states [lanes]State
 	for from := uint64(0); from < uint64(n); from += lanes {

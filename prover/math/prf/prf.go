@@ -1,11 +1,11 @@
-// Package prf makes random-looking elements of F from a secret key of 32 bytes: the masks of proofs that hide something.
-// What it gives for a use, a row and an index is a function of these and the key, so masks can be made anywhere and in any
-// order, and again in place of being kept.
+// Package prf makes pseudorandom elements of F from a secret key of 32 bytes: the masks of proofs that hide something.
+// An element is a function of the key, a use, a row and an index. So masks can be computed anywhere and in any
+// order, and computed again instead of being stored.
 //
 // The stream of a use and a row is the extended output of BLAKE3, keyed with the secret key, for a message of the use and
-// the row, as little-endian words of 32 bits. Element i is the lowest 31 bits of word i, unless these are all ones, which is
-// no element: then it is the first element in the stream of the same use and row and of i besides. So elements are uniform,
-// not nearly so, if the stream's words are. That BLAKE3 with a secret key is a pseudorandom function is all that is assumed.
+// the row, as little-endian words of 32 bits. Element i is the lowest 31 bits of word i. If these are all ones, that is p and no
+// element: element i is then the first one in the stream for the message of use, row and i. So elements are exactly uniform
+// if the stream's words are. The only assumption is that keyed BLAKE3 is a pseudorandom function.
 package prf
 
 import (
@@ -21,8 +21,8 @@ import (
 // Key is a secret key.
 type Key [32]byte
 
-// Derive returns a key for the use that a context names, from a secret and whatever it is to depend on besides. The context is
-// a constant of the program. Parts are told apart: the same bytes in other parts give another key.
+// Derive returns a key that depends on a context, on a secret and on parts. The context names the key's use, and must be a constant of
+// the program. Each part enters with its length: the same bytes divided into other parts give another key.
 func Derive(context string, secret []byte, parts ...[]byte) (k Key) {
 	var material []byte
 	for _, p := range append([][]byte{secret}, parts...) {
@@ -33,23 +33,23 @@ func Derive(context string, secret []byte, parts ...[]byte) (k Key) {
 	return k
 }
 
-// Use is what elements are for. Those of different uses have nothing to do with each other.
+// Use says what elements are for. Elements of different uses are independent.
 type Use uint8
 
 // The uses.
 const (
-	Tail      Use = iota + 1 // behind the values of a row
-	Salt                     // of a leaf
-	Mask                     // of a row of masks
-	Auxiliary                // of the auxiliary row
-	Pad                      // of a message
-	Dummy                    // of a triple that is used nowhere
+	Tail      Use = iota + 1 // the tail behind the values of a row
+	Salt                     // the salt of a leaf
+	Mask                     // a row of masks
+	Auxiliary                // the auxiliary row
+	Pad                      // the pad of a message
+	Dummy                    // a dummy triple
 )
 
-// block is how many words of a stream are made at a time: a vector of blocks of BLAKE3.
+// block is how many words of a stream are computed at a time: MaxSIMD output blocks of BLAKE3.
 const block = guts.MaxSIMD * guts.BlockSize / 4
 
-// Elements sets dst to the elements of a row from number `from` on.
+// Elements sets dst to the elements of a use and a row, from element number from on.
 func (k *Key) Elements(use Use, row, from uint64, dst []field.M31) {
 	words := k.stream(use, row)
 	words.node.Counter = from / block * guts.MaxSIMD
@@ -67,7 +67,7 @@ func (k *Key) Elements(use Use, row, from uint64, dst []field.M31) {
 	}
 }
 
-// instead returns the element in the place of a word that is none.
+// instead returns element index of a row if the lowest 31 bits of its word are all ones.
 func (k *Key) instead(use Use, row, index uint64) uint32 {
 	words := k.stream(use, row, index)
 	for {
@@ -80,13 +80,13 @@ func (k *Key) instead(use Use, row, index uint64) uint32 {
 	}
 }
 
-// stream is the output for a message, of one block: copies of the message's node with a counter.
+// stream is the extended output for a message of one block: the message's node, compressed with increasing counters.
 type stream struct {
 	node  guts.Node
 	bytes [4 * block]byte
 }
 
-// stream returns the stream of a use and numbers, at most seven.
+// stream returns the stream for the message of a use and numbers, at most seven.
 func (k *Key) stream(use Use, numbers ...uint64) *stream {
 	var message [guts.BlockSize]byte
 	message[0] = byte(use)
@@ -104,23 +104,23 @@ func (k *Key) stream(use Use, numbers ...uint64) *stream {
 	return s
 }
 
-// next returns the bytes of the next block of words.
+// next returns the bytes of the next block words.
 func (s *stream) next() []byte {
 	guts.CompressBlocks(&s.bytes, s.node)
 	s.node.Counter += guts.MaxSIMD
 	return s.bytes[:]
 }
 
-// Ints sets dst to Elements as integers of the least absolute value, below 2^30 in all cases.
+// Ints is Elements, with each element as its representative of least absolute value, which is below 2^30.
 func (k *Key) Ints(use Use, row, from uint64, dst []int32) {
-	elements := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)) // as many bytes each
+	elements := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)) // both types have 4 bytes
 	k.Elements(use, row, from, elements)
 	for i, v := range elements {
 		dst[i] = int32(v.Int64())
 	}
 }
 
-// Salts sets dst to the salts of leaves from a position on: eight elements each, so that they are digests of any suite.
+// Salts sets dst to the salts of the leaves from position from on. A salt is eight elements of F, so that it is a digest in any suite.
 func (k *Key) Salts(from uint64, dst []hash.Digest) {
 	const each = len(hash.Digest{})
 	words := unsafe.Slice((*field.M31)(unsafe.Pointer(unsafe.SliceData(dst))), each*len(dst))

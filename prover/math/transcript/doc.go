@@ -4,10 +4,11 @@
 //
 // A [Sponge] absorbs field elements and yields challenges. A [Writer] is the
 // prover's side: what it sends is absorbed and appended to the proof. A
-// [Reader] is the verifier's: what it receives is parsed from the proof,
-// checked to be canonical, and absorbed. Hints — openings whose correctness a
-// digest that was sent before already fixes — are written and read without
-// being absorbed.
+// [Reader] is the verifier's side: what it receives is parsed from the proof,
+// checked to be canonical, and absorbed. So every challenge depends on
+// everything that was sent before it, and a prover cannot change a message after
+// it has seen the challenge. Only hints are written and read without being
+// absorbed: leaves and Merkle paths, which a root that was absorbed before binds.
 //
 // Independent parts of a proof fork the transcript with their index and are
 // joined again in index order, so that they may be computed in any order and

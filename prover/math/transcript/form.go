@@ -6,36 +6,39 @@ import (
 	"github.com/prove-model/prove-model/prover/math/field"
 )
 
-// Form is a value of K as a verifier sees it. In a plain transcript it knows the value. In a masked one
-// (Reader.Mask) elements are sent less pads that it does not know, and what it computes of them is a known
-// part and a linear form in the pads. A Form cannot be compared: that one is zero is an equation
-// (Reader.Zero), which is checked at once in a plain transcript and recorded on the tape in a masked one.
+// Form is a value of K as a verifier sees it (docs/protocol.md, "Masked sub-transcripts"). In a plain transcript the verifier knows the
+// value. In a masked one (Reader.Mask) elements are sent minus pads that it does not know. A value that it computes is then
+// a known part plus a linear form in the pads. So a Form cannot be compared with another: the condition that one is zero
+// (Reader.Zero) is checked at once in a plain transcript, and recorded on the tape as an equation in a masked one.
 //
 // The zero Form is zero. A prover's forms are its true values, without pads.
 type Form struct {
 	known field.QM31
-	scale field.QM31 // of the entry, so that multiplying records nothing
-	tape  *Tape      // nil: without pads
-	at    ref
+	scale field.QM31 // the factor of at, so that multiplying a form by a constant needs no entry on the tape
+	tape  *Tape      // nil if the form has no pads
+	at    ref        // the linear form in the pads, but for scale
 }
 
-// ref is what a form is in the pads: the tape's entry of that number or, if it is negative, a pad or a product of two. So what
-// is received takes no entry.
+// ref names a linear form in the pads. A ref that is not negative is the number of an entry on the tape. A negative one is a single pad or
+// product of two pads, so that an element that is received needs no entry.
 type ref int32
 
-func padRef(i int) ref     { return ^ref(2 * i) }
+// padRef returns the ref of pad i.
+func padRef(i int) ref { return ^ref(2 * i) }
+
+// productRef returns the ref of product i.
 func productRef(i int) ref { return ^ref(2*i + 1) }
 
-// element returns the number of the pad or of the product that a negative ref is.
+// element returns the number of the pad or, if product is set, of the product that a negative ref names.
 func (r ref) element() (i int, product bool) { return int(^r) >> 1, ^r&1 == 1 }
 
-// Known returns a value that is known.
+// Known returns the Form of a value that the verifier knows.
 func Known(v field.QM31) Form { return Form{known: v} }
 
-// Known returns the known part.
+// Known returns the known part of a form.
 func (a Form) Known() field.QM31 { return a.known }
 
-// Plain returns the value of a form without pads. It panics on another.
+// Plain returns the value of a form without pads. It panics if the form has pads.
 func (a Form) Plain() field.QM31 {
 	if a.tape != nil {
 		panic("transcript: the value of a form with pads")
@@ -89,8 +92,9 @@ func (a Form) AddKnown(c field.QM31) Form {
 	return a
 }
 
-// Product returns a·b. Of two forms with pads both must be elements as they were received, X = X^ + x and Y = Y^ +
-// y: then it is X^·Y^ + X^·y + Y^·x + z, with a further pad z = x·y of which the tape takes note.
+// Product returns a·b. If both have pads, both must be elements as they were received, X = X^ + x and Y = Y^ +
+// y. The product is then X^·Y^ + X^·y + Y^·x + z, where z = x·y is a further pad, which the tape records (Triples). The
+// proof must show that each z is the product of its x and y.
 func (a Form) Product(b Form) Form {
 	switch {
 	case a.tape == nil:
@@ -109,7 +113,7 @@ func (a Form) Product(b Form) Form {
 	return a.Mul(b.known).Add(Form{scale: a.known, tape: t, at: b.at}).Add(z)
 }
 
-// received says whether a form with pads is an element as it was received.
+// received says whether a form with pads is an element as it was received: a known part plus one pad.
 func (a Form) received() bool {
 	if a.at >= 0 || a.scale != field.One {
 		return false
@@ -118,31 +122,31 @@ func (a Form) received() bool {
 	return !product
 }
 
-// Tape records what a verifier computes of the elements of a masked transcript.
+// Tape records what a verifier computes from the elements of a masked transcript, so that Back can find the coefficients of the pads.
 type Tape struct {
-	blocks    [][]entry // of entriesAtOnce, but for the last
-	pads      int
-	triples   [][2]int
-	equations []Form
+	blocks    [][]entry // each but the last has entriesAtOnce entries
+	pads      int       // the number of pads so far
+	triples   [][2]int  // by product: the numbers of the pads x and y
+	equations []Form    // the forms that must be zero
 }
 
-// entriesAtOnce is how many entries there is room made for at a time. Nothing is moved when there are more.
+// entriesAtOnce is how many entries are allocated at a time. They are never moved.
 const entriesAtOnce = 1 << logEntriesAtOnce
 
 const logEntriesAtOnce = 8
 
-// NewTape returns a tape with room for so many products and equations.
+// NewTape returns an empty tape. It allocates memory for the given numbers of products and equations.
 func NewTape(products, equations int) *Tape {
 	return &Tape{triples: make([][2]int, 0, products), equations: make([]Form, 0, equations)}
 }
 
-// entry is ca·a + cb·b.
+// entry is the linear form ca·a + cb·b.
 type entry struct {
 	ca, cb field.QM31
 	a, b   ref
 }
 
-// sum records an entry, and returns it with a known part.
+// sum records an entry, and returns the form of it plus a known part.
 func (t *Tape) sum(known field.QM31, e entry) Form {
 	last := len(t.blocks) - 1
 	if last < 0 || len(t.blocks[last]) == entriesAtOnce {
@@ -153,7 +157,7 @@ func (t *Tape) sum(known field.QM31, e entry) Form {
 	return Form{known, field.One, t, ref(last<<logEntriesAtOnce + len(t.blocks[last]) - 1)}
 }
 
-// receive returns the form of an element that was sent less the next pad.
+// receive returns the form of an element that was sent minus the next pad: sent plus that pad.
 func (t *Tape) receive(sent field.QM31) Form {
 	t.pads++
 	return Form{sent, field.One, t, padRef(t.pads - 1)}
@@ -168,8 +172,9 @@ func (t *Tape) Triples() [][2]int { return t.triples }
 // Equations returns the forms that must be zero, in order.
 func (t *Tape) Equations() []Form { return t.equations }
 
-// Back returns Σ weight·form, over forms with their weights, as a known part and the coefficients of all pads and of all
-// products of pads. Forms without pads may be among them.
+// Back returns the sum of forms times their weights, as a known part and the coefficients of all pads and of all
+// products of pads. Forms without pads may be among them. It goes through the tape once, from the last entry to the first: an entry
+// refers only to entries before it, so its coefficient is complete when it is reached.
 func (t *Tape) Back(forms iter.Seq2[Form, field.QM31]) (known field.QM31, pads, products []field.QM31) {
 	entries := 0
 	if n := len(t.blocks); n > 0 {

@@ -15,12 +15,12 @@ import (
 // e^(−128).
 const MaxGrindBits = 24
 
-// grindBatch is how many nonces are tried between two looks at the results.
+// grindBatch is how many nonces a goroutine tries before it checks whether another one has found a smaller one.
 const grindBatch = 256
 
-// SearchNonce is a [NonceSearch] that cannot fail. The search is parallel; its
-// result does not depend on the number of threads, since blocks are handed out in increasing
-// order and all below the best one are finished.
+// SearchNonce is a [NonceSearch] that cannot fail, on all cores. Its
+// result does not depend on the number of threads: batches are handed out in increasing
+// order, and all batches below the best nonce are finished.
 func SearchNonce(work hash.Work) uint64 {
 	var (
 		next atomic.Uint64 // first nonce that nobody has taken

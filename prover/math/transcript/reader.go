@@ -9,7 +9,7 @@ import (
 	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
-// What can be wrong with the bytes of a proof. Errors of a [Reader] wrap one
+// The reasons why a [Reader] refuses the bytes of a proof. Its errors wrap one
 // of these.
 var (
 	ErrTruncated    = errors.New("proof is truncated")
@@ -18,18 +18,19 @@ var (
 	ErrTrailing     = errors.New("proof has bytes left over")
 )
 
-// Reader is the verifier's transcript: a sponge and what is left of the proof.
+// Reader is the verifier's transcript: a sponge and the bytes of the proof.
 //
-// Its error is sticky. After the first one every read gives zeros of the
-// length asked for, so that a verifier may run on to a convenient place before
-// it looks at [Reader.Err]; nothing it computes is worth anything then.
+// Its error is sticky. After the first error every read gives zeros of the
+// length asked for, so that a verifier may go on to a convenient place before
+// it looks at [Reader.Err]. It must not accept anything that it computes from these.
 type Reader struct {
 	*Sponge
 	proof []byte
 	pos   int
 	err   error
-	tape  *Tape // of a masked transcript
-	// Leaves, if set, is told of leaves that have been read, and belong to a root: what a proof gives away of what is under it.
+	tape  *Tape // nil unless elements are masked
+	// Leaves, if set, is called with the leaves that have been read for each root: they are what the proof shows of the values under
+	// it.
 	Leaves func(root hash.Digest, positions []uint64, leaves [][]field.M31)
 }
 
@@ -51,7 +52,7 @@ func (r *Reader) Fail(err error) {
 // Remaining returns the number of bytes not read yet.
 func (r *Reader) Remaining() int { return len(r.proof) - r.pos }
 
-// Done returns the first error, or an error if bytes are left over.
+// Done returns the first error, or an error if bytes are left over: bytes that nothing has read would make several proofs of one.
 func (r *Reader) Done() error {
 	if r.err == nil && r.Remaining() > 0 {
 		r.err = fmt.Errorf("%w: %d at byte %d", ErrTrailing, r.Remaining(), r.pos)
@@ -59,7 +60,7 @@ func (r *Reader) Done() error {
 	return r.err
 }
 
-// require reports whether the next limbs are there, and fails if not.
+// require reports whether that many limbs are left to read, and fails if not.
 func (r *Reader) require(limbs int) bool {
 	if r.err == nil && limbs > r.Remaining()/LimbBytes {
 		r.err = fmt.Errorf("%w: %d bytes wanted at byte %d, %d left", ErrTruncated, int64(limbs)*LimbBytes, r.pos, r.Remaining())
@@ -67,7 +68,7 @@ func (r *Reader) require(limbs int) bool {
 	return r.err == nil
 }
 
-// limb parses one limb.
+// limb parses one limb. It refuses a limb that is not below p, which would be a second encoding of an element.
 func (r *Reader) limb() field.M31 {
 	if !r.require(1) {
 		return 0
@@ -88,7 +89,7 @@ func (r *Reader) HintM31s(n int) []field.M31 {
 	return v
 }
 
-// hint reads the elements of v, which are zeros, up to the first that is none.
+// hint reads the elements of v. If one is not below p, it fails there and leaves the rest of v as it is, zero.
 func (r *Reader) hint(v []field.M31) {
 	if !r.require(len(v)) {
 		return
@@ -119,7 +120,7 @@ func (r *Reader) HintQM31s(n int) []field.QM31 {
 	return v
 }
 
-// HintDigest reads a digest without absorbing it.
+// HintDigest reads a digest without absorbing it. It refuses words that are not below p if the suite's digests are elements of F.
 func (r *Reader) HintDigest() (d hash.Digest) {
 	if !r.require(len(d)) {
 		return d
@@ -149,17 +150,17 @@ func (r *Reader) M31s(n int) []field.M31 {
 	return v
 }
 
-// Mask begins to record elements on a tape: from here on to the end of Unmask they are sent less pads, and read by
-// Form alone.
+// Mask makes the transcript masked until Unmask: elements of K are sent minus pads, which tape t records, and Form is the only method that
+// reads them.
 func (r *Reader) Mask(t *Tape) { r.tape = t }
 
 // Unmask ends what Mask began.
 func (r *Reader) Unmask() { r.tape = nil }
 
-// Masked says whether elements are sent less pads.
+// Masked says whether elements are sent minus pads.
 func (r *Reader) Masked() bool { return r.tape != nil }
 
-// Form reads and absorbs one element of K, which is sent less a pad if the transcript is masked.
+// Form reads and absorbs one element of K. In a masked transcript it is sent minus a pad, and the result has that pad.
 func (r *Reader) Form() Form {
 	v := r.qm31()
 	if r.tape != nil {
@@ -168,7 +169,8 @@ func (r *Reader) Form() Form {
 	return Known(v)
 }
 
-// Zero fails with err unless the form is zero. In a masked transcript it is an equation, which is checked later.
+// Zero demands that a form is zero. In a plain transcript it fails with err if it is not. In a masked one it records an equation, which
+// the opening of the proof checks.
 func (r *Reader) Zero(f Form, err error) {
 	switch {
 	case r.tape != nil:
@@ -178,7 +180,7 @@ func (r *Reader) Zero(f Form, err error) {
 	}
 }
 
-// clear panics in a masked transcript, where an element would be read as if it had no pad.
+// clear panics if the transcript is masked. It is called by methods that read elements without pads, which would be wrong there.
 func (r *Reader) clear() {
 	if r.tape != nil {
 		panic("transcript: an element without a pad in a masked transcript")
@@ -199,6 +201,7 @@ func (r *Reader) QM31() field.QM31 {
 	return r.qm31()
 }
 
+// qm31 reads and absorbs one element of K as it is in the proof.
 func (r *Reader) qm31() field.QM31 {
 	var l [4]field.M31
 	r.hint(l[:])
@@ -214,8 +217,9 @@ func (r *Reader) Digest() hash.Digest {
 	return d
 }
 
-// CheckGrind reads and absorbs the nonce that [Writer.Grind] wrote for as many
-// bits, and fails if it does not do the work.
+// CheckGrind reads and absorbs the nonce of a proof of work of this number of bits ([Writer.Grind]), and
+// fails if the nonce does not do the work. Without the check a prover could try as many messages as it
+// likes for a lucky challenge.
 func (r *Reader) CheckGrind(bits int) {
 	checkGrindBits(bits)
 	if bits == 0 {

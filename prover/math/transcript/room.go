@@ -2,8 +2,8 @@ package transcript
 
 import "github.com/prove-model/prove-model/internal/parallel"
 
-// Room is memory for a proof that is to be written: to have pages for the first time takes
-// longer than to fill them, and can be done beforehand.
+// Room is memory for a proof that will be written later. Touching pages for the first time takes
+// longer than filling them, so it is done in the background beforehand.
 type Room struct {
 	there chan struct{}
 	bytes []byte
@@ -12,8 +12,8 @@ type Room struct {
 // pageBytes is at most the size of a page.
 const pageBytes = 1 << 12
 
-// NewRoom has room for so many bytes made, and returns at once. It is nil, which is none, where that
-// is not worth it.
+// NewRoom starts to allocate memory for this number of bytes, and returns at once. It returns nil, which MoveTo ignores, for less than 1
+// MB.
 func NewRoom(bytes int) *Room {
 	const worth = 1 << 20
 	if bytes < worth {
@@ -33,7 +33,7 @@ func NewRoom(bytes int) *Room {
 	return r
 }
 
-// MoveTo has the proof go on in room, if there is more than it has. The room is used up.
+// MoveTo moves the proof to the memory of r, if that is larger than its own. It waits until r is ready. r must not be used again.
 func (w *Writer) MoveTo(r *Room) {
 	if r == nil {
 		return

@@ -5,13 +5,13 @@ import (
 	"github.com/prove-model/prove-model/prover/math/hash"
 )
 
-// Sponge absorbs messages and gives challenges, as its hash suite does.
+// Sponge absorbs messages and gives challenges, with the transcript of a hash suite.
 //
-// A Sponge is not safe for concurrent use, but that several goroutines may fork it.
+// A Sponge is not safe for concurrent use, except that several goroutines may fork it at once.
 type Sponge struct {
 	suite hash.Suite
 	of    hash.Transcript
-	limbs [4]field.M31 // of the element in hand
+	limbs [4]field.M31 // memory for the limbs of one element
 }
 
 // New returns a sponge of a suite bound to label, which names the protocol and version.
@@ -49,7 +49,7 @@ func (s *Sponge) Challenge() field.QM31 {
 	return field.NewQM31(s.limbs[0], s.limbs[1], s.limbs[2], s.limbs[3])
 }
 
-// Challenges returns n challenges, which are one draw: n times Challenge may give others.
+// Challenges returns n challenges in one draw. n calls of Challenge may give others.
 func (s *Sponge) Challenges(n int) []field.QM31 {
 	limbs := make([]field.M31, 4*n)
 	s.of.Draw(limbs)
@@ -63,8 +63,8 @@ func (s *Sponge) Challenges(n int) []field.QM31 {
 // maxIndexBits bounds what Indices can draw.
 const maxIndexBits = 48
 
-// Indices returns n independent indexes, each exactly uniform in [0, 2^bits);
-// they may repeat. They are one draw. It panics unless 0 ≤ bits ≤ 48.
+// Indices returns n independent indexes, each exactly uniform in [0, 2^bits),
+// in one draw; they may repeat. It panics unless 0 ≤ bits ≤ 48.
 func (s *Sponge) Indices(n, bits int) []uint64 {
 	if bits < 0 || bits > maxIndexBits {
 		panic("transcript: Indices takes 0 to 48 bits")
@@ -74,7 +74,7 @@ func (s *Sponge) Indices(n, bits int) []uint64 {
 	return idx
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns an independent copy.
 func (s *Sponge) Clone() *Sponge { return &Sponge{suite: s.suite, of: s.of.Clone()} }
 
 // Fork returns a child bound to all that s has absorbed and to index. s itself
@@ -82,7 +82,7 @@ func (s *Sponge) Clone() *Sponge { return &Sponge{suite: s.suite, of: s.of.Clone
 func (s *Sponge) Fork(index uint64) *Sponge { return &Sponge{suite: s.suite, of: s.of.Fork(index)} }
 
 // Join absorbs a digest of each child's state, in the order given. The
-// children do not change. All that are joined at a time come in one call.
+// children do not change. Joining the same children in several calls gives another state.
 func (s *Sponge) Join(children ...*Sponge) {
 	of := make([]hash.Transcript, len(children))
 	for i, c := range children {
@@ -91,5 +91,5 @@ func (s *Sponge) Join(children ...*Sponge) {
 	s.of.Join(of)
 }
 
-// Over returns a sponge over another transcript of the suite's kind. Tests fix challenges with it.
+// Over returns a sponge over the given transcript, which must be of the suite's kind. Tests use it to fix challenges.
 func Over(suite hash.Suite, of hash.Transcript) *Sponge { return &Sponge{suite: suite, of: of} }

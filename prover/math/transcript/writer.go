@@ -18,7 +18,7 @@ type Writer struct {
 	*Sponge
 	proof  []byte
 	masked bool
-	pads   []field.QM31 // to come
+	pads   []field.QM31 // the pads that are not used yet
 }
 
 // NonceSearch returns the smallest nonce that does the work, or a number
@@ -31,7 +31,7 @@ func NewWriter(s *Sponge) *Writer { return &Writer{Sponge: s} }
 // Bytes returns the proof so far. The slice is valid until the next write.
 func (w *Writer) Bytes() []byte { return w.proof }
 
-// Mask begins to send every element of K less the next of these pads. Each pad is used once.
+// Mask makes the transcript masked until Unmask: every element of K is sent minus the next of these pads. Each pad is used once.
 func (w *Writer) Mask(pads []field.QM31) { w.masked, w.pads = true, pads }
 
 // Unmask ends what Mask began. It panics if pads are left.
@@ -42,7 +42,7 @@ func (w *Writer) Unmask() {
 	w.masked = false
 }
 
-// Masked says whether elements are sent less pads.
+// Masked says whether elements are sent minus pads.
 func (w *Writer) Masked() bool { return w.masked }
 
 // SendM31 absorbs base-field elements and appends them to the proof. It panics in a masked transcript, whose
@@ -55,7 +55,7 @@ func (w *Writer) SendM31(v ...field.M31) {
 	w.HintM31(v...)
 }
 
-// SendQM31 absorbs elements of K and appends them to the proof, in a masked transcript less pads.
+// SendQM31 absorbs elements of K and appends them to the proof. In a masked transcript it sends them minus pads.
 func (w *Writer) SendQM31(v ...field.QM31) {
 	if w.masked {
 		v = w.pad(v)
@@ -64,7 +64,7 @@ func (w *Writer) SendQM31(v ...field.QM31) {
 	w.HintQM31(v...)
 }
 
-// pad returns elements less the next pads.
+// pad returns the elements minus the next pads.
 func (w *Writer) pad(v []field.QM31) []field.QM31 {
 	if len(v) > len(w.pads) {
 		panic("transcript: an element without a pad")
@@ -101,17 +101,17 @@ func (w *Writer) HintLeaves(leaves [][]field.M31) {
 	})
 }
 
-// leavesPerTask is how many elements of leaves are worth a goroutine.
+// leavesPerTask is the least number of elements that one goroutine writes.
 const leavesPerTask = 1 << 14
 
-// room appends room for n limbs to the proof, and returns it.
+// room extends the proof by n limbs, and returns the new bytes.
 func (w *Writer) room(n int) []byte {
 	from := len(w.proof)
 	w.proof = slices.Grow(w.proof, LimbBytes*n)[:from+LimbBytes*n]
 	return w.proof[from:]
 }
 
-// putLimbs writes elements to memory of their size.
+// putLimbs writes elements to dst, LimbBytes each.
 func putLimbs(dst []byte, v []field.M31) {
 	for _, e := range v {
 		binary.LittleEndian.PutUint32(dst[:LimbBytes], uint32(e))
@@ -139,16 +139,16 @@ func (w *Writer) HintDigest(d ...hash.Digest) {
 	}
 }
 
-// Grind finds the smallest nonce that does work of so many bits, absorbs it and appends
-// it: about 2^bits hashes that whoever looks for a lucky challenge must repeat for every try. With no bits
-// it does nothing. It panics unless 0 ≤ bits ≤ MaxGrindBits.
+// Grind finds the smallest nonce that does a proof of work of this number of bits, absorbs it and appends it to the proof. That takes
+// about 2^bits hashes. A prover that looks for a lucky challenge must repeat them for every try. With 0 bits Grind does nothing. It
+// panics unless 0 ≤ bits ≤ MaxGrindBits.
 func (w *Writer) Grind(bits int) {
 	// A search on the cores of this machine has no errors.
 	_ = w.GrindWith(bits, func(work hash.Work) (uint64, error) { return SearchNonce(work), nil })
 }
 
-// GrindWith is [Writer.Grind] with another search. Where that fails, nothing is
-// written or absorbed.
+// GrindWith is [Writer.Grind] with another search. If the search fails, the nonce
+// is neither written nor absorbed.
 func (w *Writer) GrindWith(bits int, search NonceSearch) error {
 	checkGrindBits(bits)
 	if bits == 0 {

@@ -6,18 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// decoder is what decoding a message and those in it remembers. Several may decode parts of one.
+// decoder is the state of decoding a message and the messages in it. Several decoders may decode parts of one message in
+// parallel (decodeBeside).
 type decoder struct {
-	counts [maxCounters]int
-	budget *budget
-	own    budget // what budget is of the decoder that Decode makes
-	used   int    // messages that budget has not been told of
+	counts [maxCounters]int // by Counter, the length of the list
+	budget *budget          // shared by all decoders of a message
+	own    budget           // the budget itself, in the decoder that Decode makes
+	used   int              // the number of messages that are not counted in budget yet
 
-	err  error  // the first
-	path string // from the message that is being decoded to what err is about
+	err  error  // the first error
+	path string // the field that err is about, seen from the message that is being decoded, such as ".steps[3].name"
 
-	room []int           // for short lists
-	text strings.Builder // for strings
+	room []int           // memory for short lists
+	text strings.Builder // memory for strings
 }
 
 // budget counts messages.
@@ -26,11 +27,11 @@ type budget struct {
 	most int64
 }
 
-// settleAt is how many messages are decoded before the budget is told.
+// settleAt is how many messages a decoder counts by itself before it adds them to the shared budget.
 const settleAt = 1 << 8
 
-// take counts n messages, before there is memory for them, and reports whether there may be so
-// many. It may find out a few hundred too late, but before Decode returns.
+// take counts n messages, before memory for them is allocated, and reports whether the budget allows
+// them. Each decoder may find out up to settleAt messages too late, but before Decode returns.
 func (d *decoder) take(n int) bool {
 	if d.used += n; d.used < settleAt {
 		return true
@@ -38,14 +39,14 @@ func (d *decoder) take(n int) bool {
 	return d.settle()
 }
 
-// settle tells the budget.
+// settle adds the messages that this decoder has counted to the budget, and fails if that is exceeded.
 func (d *decoder) settle() bool {
 	total := d.budget.used.Add(int64(d.used))
 	d.used = 0
 	return total <= d.budget.most || d.fail(ErrTooMany)
 }
 
-// fail remembers what is wrong with the message that is being decoded, and returns false.
+// fail remembers err, unless there was an error before, and returns false.
 func (d *decoder) fail(err error) bool {
 	if d.err == nil {
 		d.err = err
@@ -53,15 +54,15 @@ func (d *decoder) fail(err error) bool {
 	return false
 }
 
-// check is fail where err is one.
+// check calls fail if err is not nil.
 func (d *decoder) check(err error) {
 	if err != nil {
 		d.fail(err)
 	}
 }
 
-// failAt is fail for one of its fields. The error may be one that decoding the field's value has
-// remembered already.
+// failAt is fail for an error in a field of the message that is being decoded: it puts the field's name before the path. err may be
+// the error that decoding the field's value has remembered already.
 func (d *decoder) failAt(field string, err error) bool {
 	d.path = "." + field + d.path
 	return d.fail(err)
@@ -72,7 +73,7 @@ func index(i int) string { return fmt.Sprintf("[%d]", i) }
 // pieceOfText is how many bytes of strings are allocated at once.
 const pieceOfText = 1 << 12
 
-// string returns a body as a string, many of one piece of memory.
+// string returns body as a string. Strings share larger allocations.
 func (d *decoder) string(body []byte) string {
 	if len(body) > d.text.Cap()-d.text.Len() {
 		d.text = strings.Builder{}
@@ -83,7 +84,7 @@ func (d *decoder) string(body []byte) string {
 	return d.text.String()[from:]
 }
 
-// ints returns n integers, many lists of one piece of memory.
+// ints returns memory for n integers. Lists share larger allocations.
 func (d *decoder) ints(n int) []int {
 	if n > len(d.room) {
 		d.room = make([]int, max(n, 256))

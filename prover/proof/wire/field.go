@@ -13,21 +13,21 @@ type Field[T any] struct{ field }
 // field is a Field without its type parameter: t is a *T in each of its functions.
 type field struct {
 	FieldSpec
-	tag    uint64
-	rivals uint64 // a bit for the number of each member of its oneof that comes before this one
+	tag    uint64 // number and wire type, as they stand before the value
+	rivals uint64 // a bit for the number of each member of the same oneof with a smaller number
 	// append appends the field, or nothing for a default value.
 	append func(b []byte, t any) []byte
-	// read stores the value of a field that is present: v is the number if it is one, and otherwise
+	// read stores the value of a field that is present. If the field is a number, v is the number; otherwise
 	// body is the content and v its length. A field has either read or list.
 	read func(d *decoder, t any, v uint64, body []byte)
 	// list stores a list of messages, whose elements follow each other from the beginning of b, and
 	// returns the bytes after the last.
 	list func(d *decoder, t any, b []byte) []byte
-	// absent is called where the field is not there; nil if there is nothing to do.
+	// absent is called if the message does not have the field; nil if there is nothing to do.
 	absent func(d *decoder, t any)
 }
 
-// The wire types of protobuf that our fields use.
+// The wire types of protobuf that fields here use.
 const (
 	wireVarint = 0
 	wireBytes  = 2
@@ -41,7 +41,7 @@ func newField(spec FieldSpec) *field {
 	return &field{FieldSpec: spec, tag: uint64(spec.Number)<<3 | typ}
 }
 
-// AppendHead appends the tag and the length of a field whose content is n bytes. The caller appends those.
+// AppendHead appends the tag and the length of a field whose content is n bytes. The caller appends the content.
 func (f *field) AppendHead(b []byte, n int) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, f.tag), uint64(n))
 }
@@ -49,16 +49,16 @@ func (f *field) AppendHead(b []byte, n int) []byte {
 // ErrReserved is wrapped by Decode's error for a field that is [Reserved].
 var ErrReserved = errors.New("is a field that this release of prove-model does not read, and a later one may")
 
-// Reserved is a field of a later version of the program: a message that has it cannot be understood without it, and is refused.
-// The number is not free for another field.
+// Reserved declares a field that a later release may have. Decode refuses a message with it (ErrReserved), since the field may
+// change what the rest of the message means. No other field may have its number.
 func Reserved[T any](number int, name string) Field[T] {
 	f := newField(FieldSpec{Number: number, Name: name, Reserved: true})
 	f.append = func(b []byte, _ any) []byte { return b }
 	return Field[T]{*f}
 }
 
-// Needed returns the field with a check where it is absent. An absent message is then an error, and an
-// absent number or absent bytes are stored and checked as if 0 or no bytes were there.
+// Needed returns the field with a check for messages that do not have it. If it is a message, its absence is an error.
+// If it is a number or bytes, its absence stands for 0 or no bytes, which are then stored and checked like other values.
 func (f Field[T]) Needed() Field[T] {
 	f.need()
 	return f
@@ -73,8 +73,8 @@ func (f *field) need() {
 	}
 }
 
-// OneOf returns the fields as members of a oneof, of which a message has one at most. Those of
-// them that are not messages are made by [Member].
+// OneOf returns the fields as members of a oneof: a message has at most one of them. Members that are
+// not messages must be made by [Member].
 func OneOf[T any](name string, fields ...Field[T]) []Field[T] {
 	var before uint64
 	for i := range fields {
@@ -85,12 +85,12 @@ func OneOf[T any](name string, fields ...Field[T]) []Field[T] {
 	return fields
 }
 
-// Num is a field that holds a number, the one that at points to.
+// Num is a field that holds a number, stored where at points. of is the number's type and range.
 func Num[T any, V integer](number int, name string, of Number, at func(*T) *V) Field[T] {
 	f, n := numField(number, name, of)
 	f.append = func(b []byte, t any) []byte { return n.append(b, int64(*at(t.(*T)))) }
 	f.read = func(d *decoder, t any, v uint64, _ []byte) { *at(t.(*T)) = V(n.decode(d, v)) }
-	if of.Below != 0 && of.Plus == 0 { // there must be something that 0 stands for
+	if of.Below != 0 && of.Plus == 0 { // absent, the number is position 0, which must exist in the list
 		f.need()
 	}
 	return Field[T]{*f}
@@ -101,8 +101,7 @@ func numField(num int, name string, of Number) (*field, *number) {
 	return f, of.prepared(f.tag)
 }
 
-// Value is a number for which get and set stand: what get returns is written, and set refuses what
-// is not right.
+// Value is a number that get returns for writing, and that set stores after reading. set returns an error for a wrong number.
 func Value[T any](number int, name string, of Number, get func(*T) int64, set func(*T, int64) error) Field[T] {
 	f, n := numField(number, name, of)
 	f.append = func(b []byte, t any) []byte { return n.append(b, get(t.(*T))) }
@@ -114,7 +113,7 @@ func Value[T any](number int, name string, of Number, get func(*T) int64, set fu
 	return Field[T]{*f}
 }
 
-// Flag is an enumeration of two values, false and true.
+// Flag is an enumeration of two values: 0 for false and 1 for true.
 func Flag[T any](number int, name string, at func(*T) *bool) Field[T] {
 	f, n := numField(number, name, EnumOf(2))
 	f.append = func(b []byte, t any) []byte {
@@ -127,7 +126,7 @@ func Flag[T any](number int, name string, at func(*T) *bool) Field[T] {
 	return Field[T]{*f}
 }
 
-// Bits64 is a number of which all 64 bits may be set.
+// Bits64 is an unsigned number of 64 bits without a range.
 func Bits64[T any](number int, name string, get func(*T) uint64, set func(*T, uint64)) Field[T] {
 	f, n := numField(number, name, Number{Kind: Uint64})
 	f.append = func(b []byte, t any) []byte { return n.append(b, int64(get(t.(*T)))) }
@@ -135,16 +134,17 @@ func Bits64[T any](number int, name string, get func(*T) uint64, set func(*T, ui
 	return Field[T]{*f}
 }
 
-// Nums is a packed list of numbers. An absent one leaves the list as it is.
+// Nums is a packed list of numbers. If the field is absent, the list stays as it is.
 func Nums[T any, V integer](number int, name string, of Number, at func(*T) *[]V) Field[T] {
 	return packed(number, name, of, at, func(_ *decoder, n int) []V { return make([]V, n) })
 }
 
-// Ints is Nums for many short lists of ints, which share pieces of memory.
+// Ints is Nums for fields that occur often with few ints each: the lists share larger allocations.
 func Ints[T any](number int, name string, of Number, at func(*T) *[]int) Field[T] {
 	return packed(number, name, of, at, (*decoder).ints)
 }
 
+// packed is Nums with room, which returns memory for n elements.
 func packed[T any, V integer](number int, name string, of Number, at func(*T) *[]V, room func(*decoder, int) []V) Field[T] {
 	f := newField(FieldSpec{Number: number, Name: name, Kind: of.Kind, Repeated: true, Values: of.values()})
 	n := of.prepared(f.tag)
@@ -182,7 +182,7 @@ func packed[T any, V integer](number int, name string, of Number, at func(*T) *[
 	return Field[T]{*f}
 }
 
-// numbers returns how many numbers a packed list has.
+// numbers returns how many numbers a packed list has: the last byte of each varint, and no other, is below 0x80.
 func numbers(b []byte) int {
 	n := 0
 	for _, c := range b {
@@ -193,7 +193,8 @@ func numbers(b []byte) int {
 	return n
 }
 
-// Pairs is a packed list of two numbers an element. An absent one leaves the list as it is.
+// Pairs is a packed list in which two successive numbers make an element, whose parts are those that parts points to. If the
+// field is absent, the list stays as it is.
 func Pairs[T, E any, V integer](number int, name string, of Number, at func(*T) *[]E, parts func(*E) (first, second *V)) Field[T] {
 	numbers := Nums(number, name, of, func(list *[]V) *[]V { return list })
 	f := newField(numbers.FieldSpec)
@@ -221,7 +222,7 @@ func Pairs[T, E any, V integer](number int, name string, of Number, at func(*T) 
 	return Field[T]{*f}
 }
 
-// Text is a string, of UTF-8.
+// Text is a string. Decoding refuses bytes that are not UTF-8.
 func Text[T any](number int, name string, at func(*T) *string) Field[T] {
 	f := newField(FieldSpec{Number: number, Name: name, Kind: String})
 	f.append = func(b []byte, t any) []byte {
@@ -239,8 +240,8 @@ func Text[T any](number int, name string, at func(*T) *string) Field[T] {
 	return Field[T]{*f}
 }
 
-// Data is bytes for which get and set stand: get returns none where the field is absent, and set
-// refuses what is not right.
+// Data is bytes that get returns for writing, and that set stores after reading. If get returns no bytes the field is absent. set
+// returns an error for wrong bytes.
 func Data[T any](number int, name string, get func(*T) []byte, set func(*T, []byte) error) Field[T] {
 	f := newField(FieldSpec{Number: number, Name: name, Kind: Bytes})
 	f.append = func(b []byte, t any) []byte {
@@ -255,12 +256,12 @@ func Data[T any](number int, name string, get func(*T) []byte, set func(*T, []by
 
 func (f *field) appendBytes(b, s []byte) []byte { return append(f.AppendHead(b, len(s)), s...) }
 
-// Raw is bytes of any number, parts of what is decoded.
+// Raw is bytes of any length. After decoding they are a part of the decoded bytes, not a copy.
 func Raw[T any](number int, name string, at func(*T) *[]byte) Field[T] {
 	return Data(number, name, func(t *T) []byte { return *at(t) }, func(t *T, b []byte) error { *at(t) = b; return nil })
 }
 
-// Member is Raw in a oneof: the field is there, if with no bytes, unless *at is nil.
+// Member is Raw for a member of a oneof: the field is absent if *at is nil, and present, with no bytes, if *at is empty.
 func Member[T any](number int, name string, at func(*T) *[]byte) Field[T] {
 	f := Raw(number, name, at)
 	f.Presence = true
@@ -273,7 +274,7 @@ func Member[T any](number int, name string, at func(*T) *[]byte) Field[T] {
 	return f
 }
 
-// Part is a message that is always written. If it is absent, T's stays as it is.
+// Part is a message that is always written. If it is absent in what is decoded, the part of T stays as it is.
 func Part[T, E any](number int, name string, of *Message[E], at func(*T) *E) Field[T] {
 	f := messageField(number, name, &of.table)
 	f.append = func(b []byte, t any) []byte { return of.appendField(b, f.tag, at(t.(*T))) }
@@ -308,13 +309,13 @@ func Optional[T, E any](number int, name string, of *Message[E], at func(*T) **E
 	return Field[T]{*f}
 }
 
-// List is a list of messages. An absent one leaves the list as it is.
+// List is a list of messages. If the field is absent, the list stays as it is.
 func List[T, E any](number int, name string, of *Message[E], at func(*T) *[]E) Field[T] {
 	return Counted(number, name, of, at, 0)
 }
 
-// Counted is List for one that numbers of the rest of the message, and of the list's own elements,
-// may be positions in (Number.Below).
+// Counted is List for a list in which other numbers are positions: with Number.Below set to the Counter as, numbers in the list's
+// own elements and in later fields of the message must be below the length of the list.
 func Counted[T, E any](number int, name string, of *Message[E], at func(*T) *[]E, as Counter) Field[T] {
 	f := messageField(number, name, &of.table)
 	f.Repeated = true
@@ -325,6 +326,7 @@ func Counted[T, E any](number int, name string, of *Message[E], at func(*T) *[]E
 		return b
 	}
 	f.list = func(d *decoder, t any, b []byte) []byte {
+		// The number of messages is checked before memory for them is allocated.
 		n, starts, end := d.run(b, f.tag)
 		if !d.take(n) || d.err != nil {
 			return nil

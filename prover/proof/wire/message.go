@@ -2,9 +2,9 @@
 // each type of message.
 //
 // A table ([Message]) lists the fields of a type: number, name, how the value is written, and
-// which part of a Go structure it is. Encoding, decoding and the check that bytes are canonical
-// all follow it, so that they cannot disagree, and a new field is one line. What it says is what
-// a schema in a .proto file says; a test of package proof compares the two.
+// which part of a Go structure holds it. Encoding, decoding and the check that bytes are canonical
+// are all driven by the table, so they cannot disagree, and a new field is one line. A schema in a
+// .proto file says the same; a test of package proof compares the two.
 //
 // The canonical form is one that any protobuf library writes and reads (docs/proof-format.md,
 // "Canonical protobuf"): fields by increasing number, each once, except that the elements of a
@@ -12,8 +12,8 @@
 // without needless bytes; no unknown fields. Every value has one encoding, and Decode refuses
 // all others.
 //
-// Decode takes hostile bytes. It allocates in proportion to their number, and the caller says
-// how many messages there may be: one of two bytes may take hundreds in memory.
+// Decode accepts hostile bytes. It allocates in proportion to their number and to that of the
+// messages in them, which the caller bounds: a message of two bytes may take hundreds in memory.
 package wire
 
 import (
@@ -28,18 +28,18 @@ import (
 // A Message is the table of a type of messages, which are values of T in Go.
 type Message[T any] struct{ table }
 
-// table is a Message without its type. Whatever does not need the type is its, so that there is
-// little code for each type: a T goes through it as a *T in an any.
+// table is a Message without its type parameter. All code that does not need the type is in methods of table, so that little
+// code is generated for each T. Methods take a *T as an any.
 type table struct {
 	name   string
-	init   func(t any) // sets what a message without fields is, where that is not T's zero value; may be nil
-	fields []field     // by number; those that there are not have no name
-	needed uint64      // numbers of fields that have something to say where they are absent
+	init   func(t any) // sets t to a message without fields, where that is not T's zero value; may be nil
+	fields []field     // by number; an element without a name is a number that no field has
+	needed uint64      // a bit for the number of each field whose absent function must be called
 }
 
-// New returns the table of messages of the schema's type of this name. Decoding begins with
-// init, nil if a message without fields is T's zero value. Fields are by increasing number, below 64.
-// New panics if the table is not one.
+// New returns the table of the message type of this name in the schema. Decoding a message begins with a call of
+// init, which may be nil if a message without fields is T's zero value. The fields must be given by increasing number, from 1
+// to 63; New panics otherwise.
 func New[T any](name string, init func(*T), fields ...Field[T]) *Message[T] {
 	m := &Message[T]{table{name: name}}
 	if init != nil {
@@ -54,6 +54,7 @@ func New[T any](name string, init func(*T), fields ...Field[T]) *Message[T] {
 	return m
 }
 
+// add adds a field to the table, at the index of its number.
 func (m *table) add(f field) {
 	if f.Number < max(1, len(m.fields)) || f.Number >= 64 || f.Name == "" {
 		panic(fmt.Sprintf("wire: %s: field %d (%s) is out of order or of range", m.name, f.Number, f.Name))
@@ -78,17 +79,18 @@ func (m *table) append(b []byte, t any) []byte {
 	return b
 }
 
-// ErrTooMany is what Decode's error wraps if there are more messages than there may be.
+// ErrTooMany is wrapped by Decode's error if there are more messages than the caller allows.
 var ErrTooMany = errors.New("too many messages")
 
-// Decode sets t, which is a zero value, to the message that b encodes. There may be so many
-// messages in all, b itself and those in it. Fields of bytes are parts of b, which must not
+// Decode sets t, which must be a zero value, to the message that b encodes. messages bounds the number
+// of messages, counting b itself and all that are nested in it. Fields of bytes are parts of b, which must not
 // change as long as they are used; strings are copied. The error says which field of which
 // message is wrong.
 func (m *Message[T]) Decode(b []byte, t *T, messages int) error {
 	return m.whole(b, t, messages)
 }
 
+// whole is Decode for a *T in t.
 func (m *table) whole(b []byte, t any, messages int) error {
 	d := &decoder{}
 	d.budget = &d.own
@@ -102,13 +104,15 @@ func (m *table) whole(b []byte, t any, messages int) error {
 	return nil
 }
 
-// decode decodes the fields of b into t and reports whether they are in order: d.err says what
-// is wrong.
+// decode decodes the fields of b into t and reports whether b is a canonical encoding. If it is not, d.err says why.
+//
+// It refuses whatever would be a second encoding of a message: unknown fields, another wire type, fields twice or not by increasing
+// number, two members of a oneof, default values, and varints with needless bytes.
 func (m *table) decode(d *decoder, b []byte, t any) bool {
 	if m.init != nil {
 		m.init(t)
 	}
-	var seen uint64 // numbers of fields
+	var seen uint64 // a bit for the number of each field that has been decoded
 	for len(b) > 0 {
 		tag, n := uvarint(b)
 		if n <= 0 {
@@ -124,7 +128,7 @@ func (m *table) decode(d *decoder, b []byte, t any) bool {
 		if tag != f.tag {
 			return d.failAt(f.Name, fmt.Errorf("wire type %d", tag&7))
 		}
-		if seen>>f.Number != 0 || f.rivals&seen != 0 {
+		if seen>>f.Number != 0 || f.rivals&seen != 0 { // this number, a greater one, or a member of the same oneof came before
 			return d.fail(f.outOfOrder(seen))
 		}
 		seen |= 1 << f.Number
@@ -162,7 +166,7 @@ func (m *table) decode(d *decoder, b []byte, t any) bool {
 	return true
 }
 
-// outOfOrder says why a field may not follow those seen.
+// outOfOrder returns the error for a field that may not follow the fields in seen.
 func (f *field) outOfOrder(seen uint64) error {
 	last := bits.Len64(seen) - 1
 	switch {
@@ -175,17 +179,17 @@ func (f *field) outOfOrder(seen uint64) error {
 	}
 }
 
-// grain is how many messages of a list are worth a goroutine.
+// grain is how many messages of a list one goroutine decodes.
 const grain = 1 << 9
 
-// run returns how many elements of a list follow each other at the beginning of b, where every
-// grain-th of them begins but the first, and where the last one ends. It fails at one that b does
-// not have all of.
+// run scans the elements of a list, which have this tag and follow each other from the beginning of b. It returns
+// their number n, the offsets at which elements grain, 2·grain, … begin, and the offset behind the last one. It looks at tags and
+// lengths only. If b ends within an element, d fails.
 func (d *decoder) run(b []byte, tag uint64) (n int, starts []int, end int) {
 	for end < len(b) {
 		got, k := uvarint(b[end:])
 		if k <= 0 || got != tag {
-			break // another field, or none, which is for decode to say
+			break // another field follows, or bytes that are no tag, which decode will refuse
 		}
 		size, l := uvarint(b[end+k:])
 		if l <= 0 || size > uint64(len(b)-end-k-l) {
@@ -201,8 +205,8 @@ func (d *decoder) run(b []byte, tag uint64) (n int, starts []int, end int) {
 	return n, starts, end
 }
 
-// decodeList decodes elements from to to−1 of a list, which at returns, from fields that run has
-// looked at.
+// decodeList decodes elements from, …, to−1 of a list into what at returns for each index. b begins with element
+// from, and run has checked the lengths of the elements.
 func (m *table) decodeList(d *decoder, b []byte, from, to int, at func(int) any) bool {
 	for i := from; i < to; i++ {
 		_, k := uvarint(b)
@@ -217,8 +221,8 @@ func (m *table) decodeList(d *decoder, b []byte, from, to int, at func(int) any)
 	return true
 }
 
-// decodeBeside is decodeList for all n on all cores. The error is that of the first element that
-// has one.
+// decodeBeside decodes all n elements of a list on all cores, in pieces of grain elements that begin at 0 and at starts (run). The
+// error is that of the first element that has one.
 func (m *table) decodeBeside(d *decoder, b []byte, n int, starts []int, at func(int) any) {
 	starts = append([]int{0}, starts...)
 	errs, paths := make([]error, len(starts)), make([]string, len(starts))
@@ -237,11 +241,12 @@ func (m *table) decodeBeside(d *decoder, b []byte, n int, starts []int, at func(
 	}
 }
 
-// appendField appends a field that is a message.
+// appendField appends a field that is a message: its tag, length and content. It leaves one byte for the length, encodes the content
+// behind it, and moves the content if the length takes more bytes.
 func (m *table) appendField(b []byte, tag uint64, t any) []byte {
 	b = binary.AppendUvarint(b, tag)
 	start := len(b)
-	b = m.append(append(b, 0), t) // of fewer than 128 bytes, as most are
+	b = m.append(append(b, 0), t) // one byte is enough for a length below 128, as most are
 	n := len(b) - start - 1
 	if n < 0x80 {
 		b[start] = byte(n)

@@ -8,13 +8,13 @@ import (
 	"math/bits"
 )
 
-// Kind is how the values of a field are written: the types of the schema.
+// Kind is the type of a field's values in the schema.
 type Kind uint8
 
 const (
 	Uint32 Kind = iota
 	Uint64
-	Sint32 // zigzag, as Sint64
+	Sint32 // zigzag-encoded, like Sint64
 	Sint64
 	Enum // values from 0 on without gaps
 	String
@@ -22,30 +22,31 @@ const (
 	Submessage
 )
 
-// number says whether a value is a varint.
+// number says whether values of the kind are varints.
 func (k Kind) number() bool { return k <= Enum }
 
 func (k Kind) signed() bool { return k == Sint32 || k == Sint64 }
 
-// A Counter names a list whose elements numbers are positions in. 0 is none.
+// A Counter names a list in which numbers of other fields are positions ([Counted]). 0 names none.
 type Counter uint8
 
-// maxCounters is the number of Counters with 0.
+// maxCounters is the number of Counters, counting 0.
 const maxCounters = 4
 
-// A Number says which numbers a field may have, beside what its kind allows.
+// A Number says how a number is written and in which range it must be.
 type Number struct {
 	Kind Kind
-	// Least and Most bound the value if not both are 0. Numbers without a sign are at least 0.
+	// Least and Most are the bounds of the value, inclusive. If both are 0 only the kind bounds it. For
+	// an unsigned kind, a value below 0 is written only with a Plus.
 	Least, Most int64
-	// Plus is added to the value before it is written, so that −1 may be the default.
+	// Plus is added to the value before it is written. With a Plus of 1 the value −1 is written as 0, the default.
 	Plus int64
-	// Below says that the value is a position in that list, which comes before. With a Plus
-	// of 1 it is −1 for none.
+	// Below, if not 0, says that the value must be a position in that list, which must come earlier in the file. With a Plus
+	// of 1 it may also be −1, for none.
 	Below Counter
 }
 
-// EnumOf is an enumeration of so many values, from 0 on.
+// EnumOf returns the Number of an enumeration with the values 0 to values−1.
 func EnumOf(values int) Number { return Number{Kind: Enum, Most: int64(values) - 1} }
 
 // values returns the number of values of an enumeration, 0 for other kinds.
@@ -56,20 +57,21 @@ func (n Number) values() int {
 	return 0
 }
 
-// integer is what numbers are in Go.
+// integer is the set of Go types that numbers may have.
 type integer interface {
 	~int | ~int32 | ~int64 | ~uint8 | ~uint32
 }
 
-// number is a Number with what follows from it.
+// number is a Number prepared for encoding and decoding.
 type number struct {
 	Number
 	tag    uint64 // of its field
-	wire   uint64 // the greatest that the kind allows
+	wire   uint64 // the greatest varint that the kind allows
 	signed bool
-	small  bool // what is written in one byte is any value from 0 to 127
+	small  bool // every varint of one byte is a valid value, equal to the byte: decoding may skip the checks
 }
 
+// prepared returns the number of a field with this tag. Bounds that are not given become those of int64.
 func (n Number) prepared(tag uint64) *number {
 	p := &number{Number: n, tag: tag, wire: math.MaxUint64, signed: n.Kind.signed()}
 	if n.Kind == Uint32 || n.Kind == Sint32 {
@@ -85,7 +87,7 @@ func (n Number) prepared(tag uint64) *number {
 	return p
 }
 
-// encode returns what is written for a value.
+// encode returns the varint that is written for a value.
 func (n *number) encode(x int64) uint64 {
 	x += n.Plus
 	if n.signed {
@@ -107,12 +109,12 @@ func (n *number) next(d *decoder, b []byte) (int64, []byte) {
 	v, k := uvarint(b)
 	if k <= 0 {
 		d.fail(varintError(k))
-		k = min(len(b), 1) // whatever comes
+		k = min(len(b), 1) // d has failed; any progress will do, as the result is not used
 	}
 	return n.decode(d, v), b[k:]
 }
 
-// decode returns the value for which v is written.
+// decode returns the value for which the varint v is written. It fails d if the value is out of range.
 func (n *number) decode(d *decoder, v uint64) int64 {
 	x := int64(v)
 	if n.signed {
@@ -136,8 +138,8 @@ func (n *number) decode(d *decoder, v uint64) int64 {
 	return x
 }
 
-// uvarint returns the number at the beginning of b and how many bytes it takes; if that is not
-// above 0, varintError says why.
+// uvarint returns the varint at the beginning of b and how many bytes it takes. If n is not
+// above 0 there is none, and varintError(n) says why. It refuses a varint with needless bytes.
 func uvarint(b []byte) (v uint64, n int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1
@@ -145,6 +147,7 @@ func uvarint(b []byte) (v uint64, n int) {
 	return longUvarint(b)
 }
 
+// longUvarint is uvarint for more than one byte. A last byte of 0 adds nothing to the value, so it is needless.
 func longUvarint(b []byte) (v uint64, n int) {
 	v, n = binary.Uvarint(b)
 	if n > 1 && b[n-1] == 0 {
@@ -153,8 +156,9 @@ func longUvarint(b []byte) (v uint64, n int) {
 	return v, n
 }
 
-const notMinimal = -1 // binary.Uvarint returns this for no number
+const notMinimal = -1 // n of longUvarint for a varint with needless bytes; binary.Uvarint never returns −1 as n
 
+// varintError returns the error for an n ≤ 0 that uvarint has returned.
 func varintError(n int) error {
 	switch n {
 	case 0:

@@ -1,27 +1,27 @@
 package wire
 
-// A FieldSpec is what a schema says of a field, too.
+// A FieldSpec is the part of a field's description that a schema has too.
 type FieldSpec struct {
 	Number   int
 	Name     string
 	Kind     Kind
-	Repeated bool // numbers are packed
-	// Presence says that a field with the default value is not the same as none.
+	Repeated bool // a list; of numbers, it is packed
+	// Presence says that a field that is present with the default value differs from an absent one.
 	Presence bool
-	Oneof    string              // of which it is a member; "" for none
-	Values   int                 // of an enumeration
-	Message  func() *MessageSpec // nil unless it is one
-	// Reserved says that the number and the name are kept for a field that a message cannot have yet: the rest is unset.
+	Oneof    string              // the oneof that the field is a member of; "" for none
+	Values   int                 // the number of values of an enumeration, otherwise 0
+	Message  func() *MessageSpec // the type of the message; nil if the field is no message
+	// Reserved says that number and name are kept for a field of a later release. All other fields of the FieldSpec are then unset.
 	Reserved bool
 }
 
-// A MessageSpec is what a schema says of a type of messages.
+// A MessageSpec is the part of a message type's description that a schema has too.
 type MessageSpec struct {
 	Name   string
 	Fields []FieldSpec
 }
 
-// Spec returns what the table says that a schema says, too.
+// Spec returns the part of the table that a schema has too, for comparing them.
 func (m *table) Spec() *MessageSpec {
 	s := &MessageSpec{Name: m.name}
 	for i := range m.fields {
