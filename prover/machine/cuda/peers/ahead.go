@@ -183,10 +183,6 @@ func groupsOf[T comparable](owners []T, owner T) []int {
 	return own
 }
 
-// aheadQueue is the number of the queue that hashes, counted from Context.Streams. The two queues before it are that of run.Rows and
-// arrivals.up, and arrivals.across.
-const aheadQueue = 2
-
 // errElsewhere is the error of a group that cannot be hashed on its home, since another machine has some of its values.
 var errElsewhere = errors.New("a value of a group of rows is on another device")
 

@@ -93,15 +93,23 @@ func transferTo(ctx context.Context, c *backend.Commitment, machines []*run.Stre
 	return s
 }
 
+// Numbers of queues, counted from Context.Streams. Number 0 is that of run.Rows, which others must not use: it may be recording
+// (kernels.Recorder), and does not do then what is enqueued. aheadQueue is the queue that hashes while a run goes on (Ahead).
+const (
+	upQueue = 1 + iota
+	acrossQueue
+	aheadQueue
+)
+
 // newArrivals returns the arrivals of a machine, empty so far. Their queues are nil if the machine has no queues beside those of its
 // streams.
 func newArrivals(b *run.Stream) *arrivals {
 	a := &arrivals{b: b, of: map[model.TensorID]*arrival{}, pieces: map[int][]chan struct{}{}}
-	up, err := kernels.StreamOf(b.Context.Dev, b.Context.Streams)
+	up, err := kernels.StreamOf(b.Context.Dev, b.Context.Streams+upQueue)
 	if err != nil || kernels.Base(up) == kernels.Base(b.Context.Dev) {
 		return a
 	}
-	if across, err := kernels.StreamOf(b.Context.Dev, b.Context.Streams+1); err == nil {
+	if across, err := kernels.StreamOf(b.Context.Dev, b.Context.Streams+acrossQueue); err == nil {
 		a.up, a.across = up, across
 	}
 	return a

@@ -200,6 +200,39 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
+// askedStreams is a device that notes which of its queues are asked for.
+type askedStreams struct {
+	*devicetest.Streams
+	mu    sync.Mutex
+	asked []int
+}
+
+func (s *askedStreams) Stream(n int) (kernels.Device, error) {
+	s.mu.Lock()
+	s.asked = append(s.asked, n)
+	s.mu.Unlock()
+	return s.Streams.Stream(n)
+}
+
+// TestQueueOfRows: tensors do not come through the queue that computes rows of a text. Work of others there would become part of a
+// recording (kernels.Recorder), and not be done.
+func TestQueueOfRows(t *testing.T) {
+	fixed, c := shippedTensors()
+	for _, streams := range []int{1, 4} {
+		on := &askedStreams{Streams: devicetest.NewStreams(devicetest.Open(t), 1<<20, nil)}
+		m := device.New(on)
+		m.Streams = streams
+		b := run.NewStream(m, fixed.Graph, fixed)
+		s := transferTo(t.Context(), c, []*run.Stream{b}, make([]int, len(c.Groups)), 40)
+		s.end(false)
+		if len(s.all[0].list) == 0 || slices.Contains(on.asked, streams) {
+			t.Errorf("%d streams: %d tensors came through queues %d", streams, len(s.all[0].list), on.asked)
+		}
+		b.Close()
+		m.Close()
+	}
+}
+
 // bytesOf reads the first entries of a tensor through the device's own queue.
 func bytesOf(t *testing.T, s *devicetest.Streams, x *device.Tensor, entries int) []byte {
 	t.Helper()
