@@ -23,13 +23,14 @@ type mantissa struct {
 	copied, shifts kernels.Ptr
 }
 
-// want adds a matrix that is multiplied with rows, if it is of 16 bits, and returns its entry, which make will complete; else nil.
+// want adds a matrix that is multiplied with rows, if it is of 16 bits, and returns its entry, which make will complete; else nil. A tensor
+// that products divide into rows of different lengths has an entry for each length.
 func (x *mantissas) want(id model.TensorID, mm *kernels.MatMul, at kernels.Ptr) *mantissa {
 	if mm.B.Width != 2 || at>>61 != 0 { // from 2^61 on, addresses are in memory of the run: the matrix does not stay on the device
 		return nil
 	}
 	for _, y := range *x {
-		if y.of == id {
+		if y.of == id && y.n == mm.N && y.k == mm.K {
 			return y
 		}
 	}

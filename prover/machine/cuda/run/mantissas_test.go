@@ -105,3 +105,60 @@ func TestMantissas(t *testing.T) {
 		}
 	}
 }
+
+// A matrix that one product takes as rows of k entries, and another one as longer rows, is copied for each of them: a shift is of a row.
+func TestMantissasOfTwoShapes(t *testing.T) {
+	const rows, outer, inner, k = 2, 8, 16, 128
+	rng := rand.New(rand.NewPCG(3, 4))
+	w := make(ints.Int16s, outer*inner*k)
+	for j := range w {
+		if w[j] = int16(2*rng.IntN(40) - 39); j/k%2 == 0 { // every second row of k entries is bytes times 2^6
+			w[j] = 64 * int16(rng.IntN(2))
+		}
+	}
+	g := &model.Graph{
+		Tensors: []model.Tensor{
+			{Name: "x", Shape: []int{rows, k}, Kind: model.Input, Min: -99, Max: 99},
+			{Name: "z", Shape: []int{rows, inner, k}, Kind: model.Input, Min: -99, Max: 99},
+			{Name: "w", Shape: []int{outer, inner, k}, Kind: model.Fixed, Min: -1 << 15, Max: 1<<15 - 1},
+			{Name: "short", Shape: []int{rows, outer, inner}, Kind: model.Witness, Min: -1 << 29, Max: 1 << 29},
+			{Name: "long", Shape: []int{rows, outer}, Kind: model.Witness, Min: -1 << 29, Max: 1 << 29},
+		},
+		Inputs: []model.TensorID{0, 1}, Outputs: []model.TensorID{3, 4}, Chunks: 1,
+	}
+	for i, p := range []model.Product{
+		{Coef: 1, A: 0, B: 2, LabelsA: []int{0, 3}, LabelsB: []int{1, 2, 3}},
+		{Coef: 1, A: 1, B: 2, LabelsA: []int{0, 2, 3}, LabelsB: []int{1, 2, 3}},
+	} {
+		y := &g.Tensors[3+i]
+		g.Steps = append(g.Steps, model.Step{Kind: model.StepExact, Name: y.Name, Shape: y.Shape, Out: model.TensorID(3 + i),
+			Acc: model.Acc{Products: []model.Product{p}}, Lo: model.None, Den: model.None, Table: model.None})
+	}
+	c, err := forward.NewRowCircuit(g, model.Weights{nil, nil, w, nil, nil}, []int{0, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := make([]int32, inner*k)
+	for j := range z {
+		z[j] = int32(rng.IntN(199) - 99)
+	}
+	m := device.New(devicetest.Open(t))
+	defer m.Close()
+	r, err := NewRows(m, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Set(t.Context(), c.Values([]int{0, 0}, [][]int32{z[:k], z})); err != nil {
+		t.Fatal(err)
+	}
+	for i, by := range [][]int32{z[:k], z} {
+		want := make([]int32, len(w)/len(by))
+		for j, v := range w {
+			want[j/len(by)] += int32(v) * by[j%len(by)]
+		}
+		if got, err := r.Output(i); err != nil || !slices.Equal(got, want) {
+			t.Errorf("product %d: %v, %v; want %v", i, got[:min(8, len(got))], err, want[:8])
+		}
+	}
+}
