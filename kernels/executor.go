@@ -100,6 +100,9 @@ func newExecutor(device int) (*Executor, error) {
 	if device < 0 || device >= len(devices) {
 		return nil, fmt.Errorf("no device %d: this machine has %d", device, len(devices))
 	}
+	if err := checkDevice(devices[device]); err != nil {
+		return nil, err
+	}
 	e := &Executor{card: &card{info: devices[device], sizes: map[Ptr]allocation{}}}
 	e.streams = []*Executor{e}
 	dev, err := cu.GetDevice(device)

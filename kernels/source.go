@@ -45,3 +45,12 @@ func Source(group string) (nvrtc.Source, error) {
 	}
 	return nvrtc.Source{Name: group + ".cu", Text: string(text), Headers: Headers()}, nil
 }
+
+// checkDevice refuses a device for which the kernels cannot be compiled: their products of bytes and their copies to shared memory take
+// compute capability 8.0. The compiler would say so at each of these instructions.
+func checkDevice(info nvrtc.DeviceInfo) error {
+	if info.Major < 8 {
+		return fmt.Errorf("%s has compute capability %d.%d, and 8.0 or later is needed", info.Name, info.Major, info.Minor)
+	}
+	return nil
+}

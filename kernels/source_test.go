@@ -51,3 +51,21 @@ func TestParameters(t *testing.T) {
 		t.Error("a source that is not there")
 	}
 }
+
+// The kernels are not compiled for devices that lack their instructions: an error says what is needed.
+func TestCheckDevice(t *testing.T) {
+	for _, c := range []struct {
+		major, minor int
+		want         string
+	}{
+		{7, 5, "T4 has compute capability 7.5, and 8.0 or later is needed"}, {8, 0, ""}, {8, 9, ""}, {12, 0, ""},
+	} {
+		got := ""
+		if err := checkDevice(nvrtc.DeviceInfo{Name: "T4", Major: c.major, Minor: c.minor}); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%d.%d: %q, want %q", c.major, c.minor, got, c.want)
+		}
+	}
+}
