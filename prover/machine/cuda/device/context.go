@@ -96,10 +96,16 @@ func (m *Context) FreeBytes() int {
 }
 
 // Trim waits for all queues and returns the pool's unused memory to the device, which can make blocks of other sizes from it. It
-// returns false if the device has no pool, or if that failed.
+// returns false if the device has no pool, or if that failed. A queue that is recording (kernels.Recorder) cannot be waited for, so Trim
+// holds the lock of the only one that ever is, that of rows.
 func (m *Context) Trim() bool {
 	d, ok := m.Dev.Device.(interface{ Trim() error })
-	return ok && d.Trim() == nil
+	if !ok {
+		return false
+	}
+	m.Rows.Lock()
+	defer m.Rows.Unlock()
+	return d.Trim() == nil
 }
 
 // Drain waits for all work that was enqueued on stream number `stream`.

@@ -32,3 +32,31 @@ func TestExtents(t *testing.T) {
 	}
 	m.Dev.Free(b)
 }
+
+// trimmed is a device with a pool.
+type trimmed struct {
+	kernels.Device
+	trim func()
+}
+
+func (d *trimmed) Trim() error {
+	d.trim()
+	return nil
+}
+
+// TestTrim: the queue of rows does not record while all queues are waited for, which would spoil the recording and fail.
+func TestTrim(t *testing.T) {
+	var m *Context
+	free := true
+	m = New(&trimmed{kernels.NewDry(1), func() {
+		if free = m.Rows.TryLock(); free {
+			m.Rows.Unlock()
+		}
+	}})
+	if !m.Trim() || free {
+		t.Errorf("rows may be recorded: %v", free)
+	}
+	if New(kernels.NewDry(1)).Trim() {
+		t.Error("a device without a pool")
+	}
+}
