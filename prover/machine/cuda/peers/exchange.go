@@ -90,7 +90,7 @@ func (r *sharedRows) exchange(ctx context.Context, n int) bool {
 		if size > 0 {
 			at, err := x.Packed.Alloc(size)
 			if errors.Is(err, kernels.ErrMemory) {
-				short.Store(true) // what other machines have allocated is freed with the opening
+				short.Store(true)
 				return
 			}
 			device.Check(err)
@@ -98,6 +98,9 @@ func (r *sharedRows) exchange(ctx context.Context, n int) bool {
 		}
 	})
 	if short.Load() {
+		for i, x := range r.all { // nothing is enqueued there yet
+			x.Packed.Free(to[i])
+		}
 		return false
 	}
 	for i, x := range r.all {
