@@ -856,6 +856,14 @@ for name, by in (("number", np.array(30000, np.int16)), ("each", np.array([-3276
 for name, by in (("below", np.triu(np.full((4, 4), 1000, F), 1)), ("above", np.diag(np.full(4, -1000, F)))):
     case("softmax_of_difference_" + name, 13, [node("Sub", ["x", "m"], ["a"]), node("Softmax", ["a"], ["y"])], {"x": rand(4, 4)}, {"m": by})
 
+# Scales whose products and quotients are whole numbers in float32, and a little less in exact numbers.
+forty = np.arange(40, dtype=F).reshape(1, 1, 40)
+for name, scale, mode, nearest in [("product", 0.7, "half_pixel", "round_prefer_floor"), ("quotient", 0.6, "asymmetric", "floor"),
+                                   ("quotient_half", 0.6, "half_pixel", "floor"), ("quotient_centre", 0.6, "half_pixel_symmetric", "floor")]:
+    case("resize_whole_" + name, 13 if name != "quotient_centre" else 19, node("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode=mode,
+         nearest_mode=nearest), {"x": forty}, {"s": np.array([1, 1, scale], F)})
+case("resize_whole_linear", 13, node("Resize", ["x", "", "s"], ["y"], mode="linear"), {"x": forty}, {"s": np.array([1, 1, 1.4], F)})
+
 
 def main(folder, *names):
     os.makedirs(folder, exist_ok=True)
