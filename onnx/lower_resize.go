@@ -36,7 +36,7 @@ func lowerResize(o *op) {
 	beyond := o.floatAttr("extrapolation_value", 0)
 	scaleInput, sizeInput, roiInput := 2, 3, 1
 	if o.opset < 11 { // Upsample, or Resize 10
-		r.coordinates, r.nearest = "asymmetric", "floor"
+		r.coordinates, r.nearest = "asymmetric", "simple"
 		scaleInput, sizeInput, roiInput = 1, -1, -1
 	}
 	if r.mode == "bilinear" || r.mode == "trilinear" {
@@ -186,7 +186,13 @@ func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []
 		at := place(a, float64(j))
 		outside[j] = r.coordinates == "tf_crop_and_resize" && (at < 0 || at > float64(a.in-1))
 		if r.mode == "nearest" {
-			entry := choice(o, "nearest_mode", r.nearest, nearest)(at)
+			mode := r.nearest
+			if mode == "simple" { // before operator set 11, which has modes
+				if mode = "floor"; a.scale < 1 {
+					mode = "ceil"
+				}
+			}
+			entry := choice(o, "nearest_mode", mode, nearest)(at)
 			rows[j][min(max(int(entry), 0), a.in-1)] = 1
 		} else {
 			o.interpolate(r, rows[j], at, a.scale)

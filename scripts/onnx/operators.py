@@ -863,6 +863,7 @@ for name, scale, mode, nearest in [("product", 0.7, "half_pixel", "round_prefer_
     case("resize_whole_" + name, 13 if name != "quotient_centre" else 19, node("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode=mode,
          nearest_mode=nearest), {"x": forty}, {"s": np.array([1, 1, scale], F)})
 case("resize_whole_linear", 13, node("Resize", ["x", "", "s"], ["y"], mode="linear"), {"x": forty}, {"s": np.array([1, 1, 1.4], F)})
+case("resize_set10", 10, node("Resize", ["x", "s"], ["y"], mode="nearest"), {"x": forty}, {"s": np.array([1, 1, 0.6], F)})
 
 
 def main(folder, *names):
