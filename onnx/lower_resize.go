@@ -139,8 +139,8 @@ func coordinates[T float32 | float64]() map[string]func(a resizedAxis, y T) T {
 			return T(float64(moved) + (float64(y)+0.5)/float64(T(a.scale)) - 0.5) // rounded once
 		},
 		"pytorch_half_pixel": func(a resizedAxis, y T) T {
-			if a.size == 1 {
-				return -0.5
+			if a.out == 1 {
+				return 0
 			}
 			return (y+0.5)/T(a.scale) - 0.5
 		},

@@ -864,6 +864,8 @@ for name, scale, mode, nearest in [("product", 0.7, "half_pixel", "round_prefer_
          nearest_mode=nearest), {"x": forty}, {"s": np.array([1, 1, scale], F)})
 case("resize_whole_linear", 13, node("Resize", ["x", "", "s"], ["y"], mode="linear"), {"x": forty}, {"s": np.array([1, 1, 1.4], F)})
 case("resize_set10", 10, node("Resize", ["x", "s"], ["y"], mode="nearest"), {"x": forty}, {"s": np.array([1, 1, 0.6], F)})
+case("resize_to_one", 13, node("Resize", ["x", "", "s"], ["y"], mode="cubic", coordinate_transformation_mode="pytorch_half_pixel"),
+     {"x": np.array([[[[1, -2, 0.5, 3, -1.5]]]], F)}, {"s": np.array([1, 1, 1, 0.3], F)})
 
 
 def main(folder, *names):
