@@ -866,6 +866,7 @@ case("resize_whole_linear", 13, node("Resize", ["x", "", "s"], ["y"], mode="line
 case("resize_set10", 10, node("Resize", ["x", "s"], ["y"], mode="nearest"), {"x": forty}, {"s": np.array([1, 1, 0.6], F)})
 case("resize_to_one", 13, node("Resize", ["x", "", "s"], ["y"], mode="cubic", coordinate_transformation_mode="pytorch_half_pixel"),
      {"x": np.array([[[[1, -2, 0.5, 3, -1.5]]]], F)}, {"s": np.array([1, 1, 1, 0.3], F)})
+case("pad_wrap_cut", 19, node("Pad", ["x", "p"], ["y"], mode="wrap"), {"x": np.array([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]], F)}, {"p": np.array([2, -1, -1, 2], I)})
 
 
 def main(folder, *names):
