@@ -867,6 +867,11 @@ case("resize_set10", 10, node("Resize", ["x", "s"], ["y"], mode="nearest"), {"x"
 case("resize_to_one", 13, node("Resize", ["x", "", "s"], ["y"], mode="cubic", coordinate_transformation_mode="pytorch_half_pixel"),
      {"x": np.array([[[[1, -2, 0.5, 3, -1.5]]]], F)}, {"s": np.array([1, 1, 1, 0.3], F)})
 case("pad_wrap_cut", 19, node("Pad", ["x", "p"], ["y"], mode="wrap"), {"x": np.array([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]], F)}, {"p": np.array([2, -1, -1, 2], I)})
+# Lists without an element.
+case("nonzero_none", 13, [node("NonZero", ["c"], ["i"]), node("Cast", ["i"], ["f"], to=1), node("Concat", ["f", "x"], ["y"], axis=1)],
+     {"x": np.array([[1, 2], [3, 4]], F)}, {"c": np.zeros((2, 3), F)})
+case("suppression_none", 13, [node("NonMaxSuppression", ["b", "s"], ["i"]), node("Cast", ["i"], ["f"], to=1), node("Concat", ["f", "x"], ["y"], axis=0)],
+     {"x": np.array([[1, 2, 3]], F)}, {"b": boxes, "s": box_scores})
 
 
 def main(folder, *names):
