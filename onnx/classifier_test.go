@@ -1,0 +1,39 @@
+package onnx
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// classifier is a model of one classifier of ai.onnx.ml, whose outputs are labels l and scores y. Of these the
+// model gives those that are named.
+func classifier(op string, outputs []string, attrs ...any) *onnxpb.ModelProto {
+	m := testModel(17, domainNode("ai.onnx.ml", op, []string{"x"}, []string{"l", "y"}, attrs...))
+	m.Graph.Output = nil
+	for _, name := range outputs {
+		m.Graph.Output = append(m.Graph.Output, &onnxpb.ValueInfoProto{Name: name})
+	}
+	return m
+}
+
+// refusedAsUnclear fails unless a model is refused exactly if want says so, because ONNX Runtime and the reference differ.
+func refusedAsUnclear(t *testing.T, what string, m *onnxpb.ModelProto, want bool) {
+	t.Helper()
+	_, err := Parse(marshal(t, m), Options{})
+	if got := err != nil && strings.Contains(err.Error(), "ONNX Runtime and the ONNX reference differ"); got != want || err != nil && !got {
+		t.Errorf("%s: refused is %v, want %v: %v", what, got, want, err)
+	}
+}
+
+// For one score of two classes ONNX Runtime gives 1 − s and s, without the transform, and the reference −s and s.
+// The labels are the same, and so is what LOGISTIC makes of the scores.
+func TestOneScoreOfTwoClasses(t *testing.T) {
+	linear := []any{"coefficients", []float32{1, 2, 3}, "intercepts", []float32{0.5}, "classlabels_ints", []int64{0, 1}}
+	for transform, want := range map[string]bool{"NONE": true, "SOFTMAX": true, "LOGISTIC": false} {
+		attrs := append(linear, "post_transform", transform)
+		refusedAsUnclear(t, transform+" of scores", classifier("LinearClassifier", []string{"l", "y"}, attrs...), want)
+		refusedAsUnclear(t, transform+" of labels", classifier("LinearClassifier", []string{"l"}, attrs...), false)
+	}
+}
