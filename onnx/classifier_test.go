@@ -37,3 +37,16 @@ func TestOneScoreOfTwoClasses(t *testing.T) {
 		refusedAsUnclear(t, transform+" of labels", classifier("LinearClassifier", []string{"l"}, attrs...), false)
 	}
 }
+
+// So it is for the score of an SVM, but that both leave it as it is without a transform.
+func TestOneScoreOfVectors(t *testing.T) {
+	svm := []any{"coefficients", []float32{1, -1}, "rho", []float32{0.5}, "classlabels_ints", []int64{0, 1}, "kernel_type", "LINEAR",
+		"support_vectors", []float32{1, 2, 3, 3, 2, 1}, "vectors_per_class", []int64{1, 1}}
+	for transform, want := range map[string]bool{"NONE": false, "SOFTMAX": true, "LOGISTIC": false} {
+		attrs := append(svm, "post_transform", transform)
+		refusedAsUnclear(t, transform+" of scores", classifier("SVMClassifier", []string{"l", "y"}, attrs...), want)
+		refusedAsUnclear(t, transform+" of labels", classifier("SVMClassifier", []string{"l"}, attrs...), false)
+		attrs = append(attrs, "prob_a", []float32{-1}, "prob_b", []float32{0})
+		refusedAsUnclear(t, transform+" of probabilities", classifier("SVMClassifier", []string{"l", "y"}, attrs...), false)
+	}
+}
