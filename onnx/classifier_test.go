@@ -50,3 +50,30 @@ func TestOneScoreOfVectors(t *testing.T) {
 		refusedAsUnclear(t, transform+" of probabilities", classifier("SVMClassifier", []string{"l", "y"}, attrs...), false)
 	}
 }
+
+// A class for which no leaf that a row ends in has a weight is the best of negative scores for the reference, and never for
+// ONNX Runtime.
+func TestClassWithoutScore(t *testing.T) {
+	for name, c := range map[string]struct {
+		classes []int64   // for each of the four leaves, two of a tree
+		weights []float32 // the same
+		base    []float32
+		want    bool
+	}{
+		"of three, one always":      {[]int64{0, 1, 2, 2}, []float32{-1, -2, -3, -4}, nil, true},
+		"not above 0":               {[]int64{0, 1, 2, 1}, []float32{0, 0, 0, 1}, nil, true},
+		"above 0 in the first":      {[]int64{0, 1, 2, 1}, []float32{1, 2, 0, 0}, nil, false},
+		"above 0, and one below":    {[]int64{0, 1, 2, 1}, []float32{1, 2, 0, -3}, nil, true},
+		"negative with base values": {[]int64{0, 1, 2, 2}, []float32{-1, -2, -3, -4}, []float32{1, 2, 3}, false},
+	} {
+		attrs := []any{"nodes_treeids", []int64{0, 0, 0, 1, 1, 1}, "nodes_nodeids", []int64{0, 1, 2, 0, 1, 2}, "nodes_featureids", []int64{0, 0, 0, 1, 0, 0},
+			"nodes_modes", []string{"BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"}, "nodes_values", []float32{1, 0, 0, 2, 0, 0},
+			"nodes_truenodeids", []int64{1, 0, 0, 1, 0, 0}, "nodes_falsenodeids", []int64{2, 0, 0, 2, 0, 0}, "classlabels_int64s", []int64{0, 1, 2},
+			"class_treeids", []int64{0, 0, 1, 1}, "class_nodeids", []int64{1, 2, 1, 2}, "class_ids", c.classes, "class_weights", c.weights}
+		if c.base != nil {
+			attrs = append(attrs, "base_values", c.base)
+		}
+		refusedAsUnclear(t, name, classifier("TreeEnsembleClassifier", []string{"l", "y"}, attrs...), c.want)
+		refusedAsUnclear(t, name+", scores", classifier("TreeEnsembleClassifier", []string{"y"}, attrs...), false)
+	}
+}
