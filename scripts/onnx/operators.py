@@ -873,6 +873,10 @@ case("nonzero_none", 13, [node("NonZero", ["c"], ["i"]), node("Cast", ["i"], ["f
 case("suppression_none", 13, [node("NonMaxSuppression", ["b", "s"], ["i"]), node("Cast", ["i"], ["f"], to=1), node("Concat", ["f", "x"], ["y"], axis=0)],
      {"x": np.array([[1, 2, 3]], F)}, {"b": boxes, "s": box_scores})
 
+# Quantised numbers that are too large for their type, which become NaN without saturation.
+case("quantise_beyond", 21, [node("QuantizeLinear", ["x", "s"], ["q"], saturate=0, output_dtype=TensorProto.FLOAT8E4M3FN), node("Cast", ["q"], ["f"], to=1),
+     node("IsNaN", ["f"], ["n"]), node("Cast", ["n"], ["y"], to=1)], {"x": np.array([-1000, -200, 0, 3, 230, 250], F)}, {"s": np.array(0.5, F)})
+
 
 def main(folder, *names):
     os.makedirs(folder, exist_ok=True)
