@@ -90,6 +90,7 @@ func lowerQuantizeLinear(o *op) {
 	saturate := o.flagAttr("saturate", true)
 	o.ignore("precision")
 	dt := graph.DType(o.intAttr("output_dtype", 0))
+	o.failIf(dt != 0 && !dt.Known(), "output_dtype is %v", dt)
 	// With a computed scale the integers may be off by one. That is acceptable for other nodes
 	// that read them, but not for an output of the model.
 	constant := func(i int, what string) graph.Value {
