@@ -471,7 +471,7 @@ const (
 	Wrap
 )
 
-// PadWithin pads one axis of x with elements of x; negative amounts cut.
+// PadWithin pads one axis of x with elements of x; negative amounts cut first.
 func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) (made Value) {
 	defer b.refused(&made)
 	b.needAxes(x, axis)
@@ -479,7 +479,10 @@ func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) (made V
 	n := begin + d + end
 	refuse.If(d == 0 || max(begin, end) > MaxActivations || n < 0 || n > MaxActivations,
 		"pads of %d and %d to an axis of %d", begin, end, d)
-	refuse.If(mode == Reflect && max(begin, end) >= d, "reflects %d and %d of an axis of %d", begin, end, d)
+	first := max(-begin, 0)
+	kept := d - first - max(-end, 0)
+	refuse.If(kept <= 0 && n > 0, "pads of %d and %d to an axis of %d, of which nothing is kept", begin, end, d)
+	refuse.If(mode == Reflect && max(begin, end) >= max(kept, 1), "reflects %d and %d of an axis of %d", begin, end, kept)
 	b.needRoom(n)
 	indices := make([]int, n)
 	for i := range indices {
@@ -488,7 +491,7 @@ func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) (made V
 		case Edge:
 			j = min(max(j, 0), d-1)
 		case Wrap:
-			j = ((j % d) + d) % d
+			j = first + ((j-first)%kept+kept)%kept
 		case Reflect:
 			if j < 0 {
 				j = -j

@@ -32,12 +32,13 @@ func parseTable(data []byte) Inputs {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	header, _, _ := bytes.Cut(data, []byte("\n"))
 	r := csv.NewReader(bytes.NewReader(data))
-	r.ReuseRecord, r.TrimLeadingSpace = true, true
+	r.ReuseRecord = true
 	for _, c := range ";\t" {
 		if !bytes.ContainsRune(header, ',') && bytes.ContainsRune(header, c) {
 			r.Comma = c
 		}
 	}
+	r.TrimLeadingSpace = r.Comma != '\t' // a tab is space, and after another one it would be trimmed
 	first, err := r.Read()
 	refuse.If(errors.Is(err, io.EOF),
 		"is empty: the first line names the columns, and each further one is a row of numbers")

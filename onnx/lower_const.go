@@ -82,7 +82,7 @@ func lowerNonZero(o *op) {
 			rest /= shape[axis]
 		}
 	}
-	all := slices.Concat(rows...)
+	all := append([]int64{}, slices.Concat(rows...)...) // not nil, even if it has no elements
 	o.result(0, o.Integers([]int{len(shape), len(all) / max(len(shape), 1)}, all))
 }
 

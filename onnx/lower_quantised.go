@@ -49,8 +49,9 @@ func (o *op) fewBits(dt graph.DType) {
 	o.failIf(dt.IsFloat() || dt.Bits() > 16, "quantised values of type %v are not supported", dt)
 }
 
-// quantised is round(x/scale) + zero point, clamped to type dt.
-func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType) graph.Value {
+// quantised is round(x/scale) + zero point, clamped to type dt. Without saturate, what is too large for a float8
+// is infinite or NaN.
+func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType, saturate bool) graph.Value {
 	y := o.Div(x, scale)
 	if !dt.Small() {
 		o.fewBits(dt)
@@ -60,7 +61,7 @@ func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType) graph.Value {
 		y = o.Add(y, o.Cast(zero, graph.Float))
 	}
 	if dt.Small() {
-		return o.Cast(y, dt)
+		return o.CastTo(y, dt, saturate)
 	}
 	return o.clampedTo(y, dt)
 }
@@ -86,8 +87,10 @@ func (o *op) dequantised(x, zero graph.Value) graph.Value {
 func lowerQuantizeLinear(o *op) {
 	x, in := o.tensor(0)
 	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))
-	o.ignore("saturate", "precision")
+	saturate := o.flagAttr("saturate", true)
+	o.ignore("precision")
 	dt := graph.DType(o.intAttr("output_dtype", 0))
+	o.failIf(dt != 0 && !dt.Known(), "output_dtype is %v", dt)
 	// With a computed scale the integers may be off by one. That is acceptable for other nodes
 	// that read them, but not for an output of the model.
 	constant := func(i int, what string) graph.Value {
@@ -112,7 +115,7 @@ func lowerQuantizeLinear(o *op) {
 	if o.Valid(zero) {
 		zero = o.scaled(zero, in, axis, block)
 	}
-	o.result(0, o.quantised(o.Cast(x, graph.Float), scale, zero, dt))
+	o.result(0, o.quantised(o.Cast(x, graph.Float), scale, zero, dt, saturate))
 }
 
 func lowerDequantizeLinear(o *op) {
@@ -176,7 +179,7 @@ func (o *op) requantised(sum graph.Value, scales []graph.Value, to, zero graph.V
 		o.fewBits(dt)
 		return o.clampedTo(o.Add(o.Rescale(sum, t.At(0)), o.Cast(zero, graph.Float)), dt)
 	}
-	return o.quantised(o.Mul(sum, factor), o.Number(1), zero, dt)
+	return o.quantised(o.Mul(sum, factor), o.Number(1), zero, dt, true)
 }
 
 func lowerQLinearMatMul(o *op) {

@@ -36,7 +36,7 @@ func lowerResize(o *op) {
 	beyond := o.floatAttr("extrapolation_value", 0)
 	scaleInput, sizeInput, roiInput := 2, 3, 1
 	if o.opset < 11 { // Upsample, or Resize 10
-		r.coordinates, r.nearest = "asymmetric", "floor"
+		r.coordinates, r.nearest = "asymmetric", "simple"
 		scaleInput, sizeInput, roiInput = 1, -1, -1
 	}
 	if r.mode == "bilinear" || r.mode == "trilinear" {
@@ -90,14 +90,16 @@ func (o *op) resizedAxes(in []int, scaleInput, sizeInput int) []resizedAxis {
 	return axes
 }
 
-// resizeBy sets the axes' new sizes from scales.
+// resizeBy sets the axes' new sizes from scales. Whole ones are those of products in float32, in
+// which 40·0.7 is 28, and not a little less.
 func (o *op) resizeBy(axes []resizedAxis, scales []float64) {
 	o.failIf(len(scales) != len(axes), "%d scales for %d axes", len(scales), len(axes))
 	for k := range axes {
 		a := &axes[k]
 		a.scale, a.size = scales[k], scales[k]*float64(a.in)
 		o.failIf(!(a.scale > 0) || a.size > graph.MaxActivations, "scales %v", scales)
-		a.out = int(math.Floor(a.size))
+		a.out = int(float32(a.size))
+		a.size = max(a.size, float64(a.out))
 	}
 }
 
@@ -128,40 +130,55 @@ func (o *op) resizeTo(axes []resizedAxis, sizes []int64, policy string) {
 }
 
 // coordinates has a function for each coordinate_transformation_mode. It returns the place
-// of output y along an axis, in units of the input's entries.
-var coordinates = map[string]func(a resizedAxis, y float64) float64{
-	"half_pixel": func(a resizedAxis, y float64) float64 { return (y+0.5)/a.scale - 0.5 },
-	"half_pixel_symmetric": func(a resizedAxis, y float64) float64 {
-		return float64(float64(a.in)/2*(1-float64(a.out)/a.size)) + (y+0.5)/a.scale - 0.5
-	},
-	"pytorch_half_pixel": func(a resizedAxis, y float64) float64 {
-		if a.size == 1 {
-			return -0.5
-		}
-		return (y+0.5)/a.scale - 0.5
-	},
-	"align_corners": func(a resizedAxis, y float64) float64 {
-		if a.size == 1 {
-			return 0
-		}
-		return y * float64(a.in-1) / (a.size - 1)
-	},
-	"asymmetric": func(a resizedAxis, y float64) float64 { return y / a.scale },
-	"tf_crop_and_resize": func(a resizedAxis, y float64) float64 {
-		last := float64(a.in - 1)
-		at := (a.to - a.from) * last / 2
-		if a.size != 1 {
-			at = y * (a.to - a.from) * last / (a.size - 1)
-		}
-		return at + float64(a.from*last)
-	},
+// of output y along an axis, in units of the input's entries, computed in numbers of type T.
+func coordinates[T float32 | float64]() map[string]func(a resizedAxis, y T) T {
+	return map[string]func(a resizedAxis, y T) T{
+		"half_pixel": func(a resizedAxis, y T) T { return (y+0.5)/T(a.scale) - 0.5 },
+		"half_pixel_symmetric": func(a resizedAxis, y T) T {
+			moved := T(a.in) / 2 * (1 - T(a.out)/T(a.size))
+			return T(float64(moved) + (float64(y)+0.5)/float64(T(a.scale)) - 0.5) // rounded once
+		},
+		"pytorch_half_pixel": func(a resizedAxis, y T) T {
+			if a.out == 1 {
+				return 0
+			}
+			return (y+0.5)/T(a.scale) - 0.5
+		},
+		"align_corners": func(a resizedAxis, y T) T {
+			if a.size == 1 {
+				return 0
+			}
+			return y * T(a.in-1) / (T(a.size) - 1)
+		},
+		"asymmetric": func(a resizedAxis, y T) T { return y / T(a.scale) },
+		"tf_crop_and_resize": func(a resizedAxis, y T) T {
+			from, to, last := T(a.from), T(a.to), T(a.in-1)
+			at := (to - from) * last / 2
+			if a.size != 1 {
+				at = y * (to - from) * last / (T(a.size) - 1)
+			}
+			return at + T(from*last)
+		},
+	}
+}
+
+// place returns the function that says where an output lies along an axis. The nearest entry is
+// that of places in float32, in which other runtimes compute: which one it is may depend on their
+// rounding, as of output 3 for a scale of 0.6.
+func (r resize) place(o *op) func(a resizedAxis, y float64) float64 {
+	const name = "coordinate_transformation_mode"
+	if r.mode != "nearest" {
+		return choice(o, name, r.coordinates, coordinates[float64]())
+	}
+	place := choice(o, name, r.coordinates, coordinates[float32]())
+	return func(a resizedAxis, y float64) float64 { return float64(place(a, float32(y))) }
 }
 
 // coefficients returns, for each output along an axis, its weights of the inputs, and
 // whether its place is outside of the inputs, which only tf_crop_and_resize
 // distinguishes.
 func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []bool) {
-	place := choice(o, "coordinate_transformation_mode", r.coordinates, coordinates)
+	place := r.place(o)
 	o.room(a.out, a.in+4)
 	rows, outside = make([][]float64, a.out), make([]bool, a.out)
 	for j := range rows {
@@ -169,7 +186,13 @@ func (o *op) coefficients(r resize, a resizedAxis) (rows [][]float64, outside []
 		at := place(a, float64(j))
 		outside[j] = r.coordinates == "tf_crop_and_resize" && (at < 0 || at > float64(a.in-1))
 		if r.mode == "nearest" {
-			entry := choice(o, "nearest_mode", r.nearest, nearest)(at)
+			mode := r.nearest
+			if mode == "simple" { // before operator set 11, which has modes
+				if mode = "floor"; a.scale < 1 {
+					mode = "ceil"
+				}
+			}
+			entry := choice(o, "nearest_mode", mode, nearest)(at)
 			rows[j][min(max(int(entry), 0), a.in-1)] = 1
 		} else {
 			o.interpolate(r, rows[j], at, a.scale)

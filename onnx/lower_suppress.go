@@ -29,7 +29,7 @@ func lowerSuppression(o *op) {
 		}
 		list[i] = [4]float32{min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])}
 	}
-	var out []int64
+	out := []int64{}
 	for batch := range s[0] {
 		for class := range s[1] {
 			row := scores.Floats()[(batch*s[1]+class)*s[2]:][:s[2]]

@@ -45,6 +45,9 @@ func lowerLinearClassifier(o *op) {
 	scores := o.linear(x, targets)
 	if targets == 1 {
 		o.failIf(len(labels) != 2, "one score for %d classes", len(labels))
+		o.failIf(o.wanted(1) && transform != "LOGISTIC",
+			"post_transform %s of one score for two classes is not well defined: ONNX Runtime and the ONNX reference differ; remove output %s from the model",
+			graph.Quote(transform), graph.Quote(o.proto.Output[1]))
 		scores = o.Concat(1, o.Negative(scores), scores)
 	}
 	if o.wanted(0) {
@@ -194,6 +197,9 @@ func lowerSVMClassifier(o *op) {
 	case len(a) > 0:
 		o.failf("probabilities of %d classes, which an iteration finds, are not supported: remove output %s, or export without probabilities", s.n, graph.Quote(o.proto.Output[1]))
 	case s.n == 2:
+		o.failIf(transform == "SOFTMAX",
+			"post_transform SOFTMAX of one score for two classes is not well defined: ONNX Runtime and the ONNX reference differ; remove output %s from the model",
+			graph.Quote(o.proto.Output[1]))
 		scores = o.Concat(1, o.Negative(scores), scores)
 	}
 	o.scores(scores, transform)

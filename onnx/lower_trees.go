@@ -428,9 +428,49 @@ func lowerTreeClassifier(o *op) {
 	}
 	scores := o.forestSum(x, f, n, base, false)
 	if o.wanted(0) {
+		o.failIf(base == nil && !f.bestHasScore(n),
+			"what class a row is of that has no score for some class is not well defined: ONNX Runtime and the ONNX reference differ; remove output %s from the model",
+			graph.Quote(o.proto.Output[0]))
 		o.result(0, o.best(scores, labels))
 	}
 	o.scores(scores, transform)
+}
+
+// bestHasScore says whether the best of n classes is one for which a leaf has a weight, whatever leaves a row ends in. A
+// class without a weight counts as 0 for the ONNX reference, and not at all for ONNX Runtime. The trees have no cycles.
+func (f *forest) bestHasScore(n int) bool {
+	scored, positive, negative := map[int]bool{}, false, false
+	for _, root := range f.roots {
+		leaves, best := 0, true // best: each leaf has a weight above 0
+		given := map[int]int{}  // number of leaves with a weight for a class
+		for below := []int{root}; len(below) > 0; {
+			node := &f.nodes[below[0]]
+			below = below[1:]
+			if node.mode != leafMode {
+				below = append(below, node.yes, node.no)
+				continue
+			}
+			leaves++
+			some, met := false, map[int]bool{}
+			for _, w := range node.weights {
+				some, negative = some || w.weight > 0, negative || w.weight < 0
+				met[w.target] = true
+			}
+			for class := range met {
+				given[class]++
+			}
+			best = best && some
+		}
+		for class, count := range given {
+			scored[class] = scored[class] || count == leaves
+		}
+		positive = positive || best
+	}
+	all := 0
+	for _, always := range scored {
+		all += int(truth(always))
+	}
+	return all == n || positive && !negative
 }
 
 // binaryClassifier reads a classifier of two classes with one score. It is the score of

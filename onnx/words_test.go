@@ -28,6 +28,8 @@ func TestStringsRead(t *testing.T) {
 		{"a.csv", "x\n1\n2\n", []string{"1", "2"}, []float64{1, 2}, ""},
 		{"a.csv", "x\n3\nred\n", []string{"3", "red"}, nil, `line 3, column "x": "red" is not a number`},
 		{"a.csv", "x\n3\n\"\"\n", []string{"3", ""}, nil, `line 3, column "x": is empty`},
+		{"a.tsv", "x\ty\n\tred\n1\t\n", []string{"", "1"}, nil, `line 2, column "x": is empty`},
+		{"a.tsv", "y\tx\tz\n1\t\t3\n 2\tb\t 4\n", []string{"", "b"}, nil, `line 2, column "x": is empty`},
 		{"a.csv", "x\nnan\n", []string{"nan"}, nil, "missing values"},
 		{"a.csv", "x;y\nno;1\n", []string{"no"}, nil, `"no" is not a number`},
 		{"a.npy", string(npy("<U2", false, "(2,)", []byte(wide))), []string{"aä", "b"}, nil, "where numbers"},

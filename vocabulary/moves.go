@@ -232,6 +232,9 @@ func stridesOf(shape []int) []int {
 
 // places returns Σ index·stride for every index of a shape, in row-major order.
 func places(shape, strides []int) []int {
+	if slices.Contains(shape, 0) {
+		return nil
+	}
 	list := []int{0}
 	for axis, n := range shape {
 		next := make([]int, 0, len(list)*n)
@@ -271,6 +274,9 @@ func (o *Gather) run(in []Array, shape []int, b *budget) []Array {
 	out, from := b.ofStrings(shape), in[0]
 	axis := axisOf(o.Axis, len(from.Shape))
 	n, behind, at := from.Shape[axis], size(from.Shape[axis+1:]), 0
+	if len(out.Strings) == 0 { // of however many entries before the axis
+		return []Array{out}
+	}
 	for x := range size(from.Shape[:axis]) {
 		for _, i := range o.Index {
 			at += copy(out.Strings[at:], from.Strings[(x*n+(i+n)%n)*behind:][:behind])
@@ -306,6 +312,11 @@ func (o *Concat) shapes(in [][]Dim) [][]Dim {
 
 func (o *Concat) run(in []Array, shape []int, b *budget) []Array {
 	out, axis, at := b.ofStrings(shape), axisOf(o.Axis, len(shape)), 0
+	// Each copy has a string, so there are no more of them than strings in the result.
+	in = slices.DeleteFunc(slices.Clone(in), func(a Array) bool { return len(a.Strings) == 0 })
+	if len(in) == 0 {
+		return []Array{out}
+	}
 	for x := range size(shape[:axis]) {
 		for _, a := range in {
 			n := size(a.Shape[axis:])

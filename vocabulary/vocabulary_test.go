@@ -156,6 +156,24 @@ func FuzzVocabulary(f *testing.F) {
 
 // TestDecode: a picture is what the decoder that is given makes of a file; one of another size, several files, no decoder, and
 // shapes that are no picture's are refused.
+// TestNothingOfMany: what moves no strings takes no time, however long the axes are beside one of length 0.
+func TestNothingOfMany(t *testing.T) {
+	shape := []int{maxNumbers, 0}
+	nothing := Step{In: []string{}, Out: []string{"x"}, Constant: &Constant{Shape: shape, Strings: []string{}}}
+	equal := Step{In: []string{"y", "y"}, Out: []string{"z"}, Equal: &Equal{}}
+	for name, move := range map[string]Step{
+		"Concat":    {In: slices.Repeat([]string{"x"}, 1<<18), Concat: &Concat{Axis: 1}},
+		"Gather":    {In: []string{"x"}, Gather: &Gather{Axis: 0, Index: make([]int, 1<<18), Shape: []int{1 << 18}}},
+		"Transpose": {In: []string{"x"}, Transpose: &Transpose{Order: []int{0, 1}}},
+	} {
+		move.Out = []string{"y"}
+		v := &Vocabulary{Steps: []Step{nothing, move, equal}, Results: []string{"z"}}
+		if out, err := v.Map(nil, nil); err != nil || len(out) != 1 || len(out[0].Numbers) != 0 {
+			t.Errorf("%s: %v, %v", name, out, err)
+		}
+	}
+}
+
 func TestDecode(t *testing.T) {
 	with := func(o Decode) *Vocabulary {
 		return &Vocabulary{Inputs: []Input{{Name: "file", File: true, Shape: []int{}}}, Steps: []Step{{In: []string{"file"}, Out: []string{"pixels"}, Decode: &o}}, Results: []string{"pixels"}}

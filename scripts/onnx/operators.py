@@ -856,6 +856,27 @@ for name, by in (("number", np.array(30000, np.int16)), ("each", np.array([-3276
 for name, by in (("below", np.triu(np.full((4, 4), 1000, F), 1)), ("above", np.diag(np.full(4, -1000, F)))):
     case("softmax_of_difference_" + name, 13, [node("Sub", ["x", "m"], ["a"]), node("Softmax", ["a"], ["y"])], {"x": rand(4, 4)}, {"m": by})
 
+# Scales whose products and quotients are whole numbers in float32, and a little less in exact numbers.
+forty = np.arange(40, dtype=F).reshape(1, 1, 40)
+for name, scale, mode, nearest in [("product", 0.7, "half_pixel", "round_prefer_floor"), ("quotient", 0.6, "asymmetric", "floor"),
+                                   ("quotient_half", 0.6, "half_pixel", "floor"), ("quotient_centre", 0.6, "half_pixel_symmetric", "floor")]:
+    case("resize_whole_" + name, 13 if name != "quotient_centre" else 19, node("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode=mode,
+         nearest_mode=nearest), {"x": forty}, {"s": np.array([1, 1, scale], F)})
+case("resize_whole_linear", 13, node("Resize", ["x", "", "s"], ["y"], mode="linear"), {"x": forty}, {"s": np.array([1, 1, 1.4], F)})
+case("resize_set10", 10, node("Resize", ["x", "s"], ["y"], mode="nearest"), {"x": forty}, {"s": np.array([1, 1, 0.6], F)})
+case("resize_to_one", 13, node("Resize", ["x", "", "s"], ["y"], mode="cubic", coordinate_transformation_mode="pytorch_half_pixel"),
+     {"x": np.array([[[[1, -2, 0.5, 3, -1.5]]]], F)}, {"s": np.array([1, 1, 1, 0.3], F)})
+case("pad_wrap_cut", 19, node("Pad", ["x", "p"], ["y"], mode="wrap"), {"x": np.array([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]], F)}, {"p": np.array([2, -1, -1, 2], I)})
+# Lists without an element.
+case("nonzero_none", 13, [node("NonZero", ["c"], ["i"]), node("Cast", ["i"], ["f"], to=1), node("Concat", ["f", "x"], ["y"], axis=1)],
+     {"x": np.array([[1, 2], [3, 4]], F)}, {"c": np.zeros((2, 3), F)})
+case("suppression_none", 13, [node("NonMaxSuppression", ["b", "s"], ["i"]), node("Cast", ["i"], ["f"], to=1), node("Concat", ["f", "x"], ["y"], axis=0)],
+     {"x": np.array([[1, 2, 3]], F)}, {"b": boxes, "s": box_scores})
+
+# Quantised numbers that are too large for their type, which become NaN without saturation.
+case("quantise_beyond", 21, [node("QuantizeLinear", ["x", "s"], ["q"], saturate=0, output_dtype=TensorProto.FLOAT8E4M3FN), node("Cast", ["q"], ["f"], to=1),
+     node("IsNaN", ["f"], ["n"]), node("Cast", ["n"], ["y"], to=1)], {"x": np.array([-1000, -200, 0, 3, 230, 250], F)}, {"s": np.array(0.5, F)})
+
 
 def main(folder, *names):
     os.makedirs(folder, exist_ok=True)
