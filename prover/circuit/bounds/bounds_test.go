@@ -398,6 +398,36 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// What 0 or 1 chooses may be a product of two tensors: it is that or 0, and an accumulator of it wraps if the product is too large.
+func TestChosenProduct(t *testing.T) {
+	const x, y, c, product, out = 0, 1, 2, 3, 4
+	shape, each := []int{5}, []int{0}
+	g := &model.Graph{
+		Tensors: []model.Tensor{
+			x:       {Name: "x", Shape: shape, Min: -300, Max: 200},
+			y:       {Name: "y", Shape: shape, Min: 0, Max: 10},
+			c:       {Name: "c", Shape: shape, Min: 0, Max: 1},
+			product: {Name: "x·y", Shape: shape, Kind: model.Virtual, Product: &model.Product{Coef: 1, A: y, B: x, LabelsA: each, LabelsB: each}},
+			out:     {Name: "out", Shape: shape, Kind: model.Witness, Min: -3000, Max: 2000},
+		},
+		Steps: []model.Step{{Kind: model.StepExact, Name: "choose", Shape: shape, Lo: model.None, Table: model.None, Out: out, Den: model.None,
+			Acc: model.Acc{Products: []model.Product{{Coef: 1, A: product, B: c, LabelsA: each, LabelsB: each}}}}},
+		Inputs: []model.TensorID{x, y, c}, Outputs: []model.TensorID{out},
+	}
+	g.Finish(0)
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := bounds.Intervals(g, &bounds.Certified{})
+	if want := (bounds.Interval{Min: -3000, Max: 2000}); err != nil || all[out] != want {
+		t.Errorf("%v, %v, want %v", all[out], err, want)
+	}
+	g.Tensors[x].Max, g.Tensors[y].Max = 1<<20, 1<<20
+	if bounds.Check(g, &bounds.Certified{}) == nil {
+		t.Error("products of up to 2^40 are shown not to wrap")
+	}
+}
+
 // Sums of weights are what they are.
 func TestMeasure(t *testing.T) {
 	w := ints.Of([]int32{1, -2, 3, -4, 5, -6, 7, -8, -9, 10, 11, -12})
