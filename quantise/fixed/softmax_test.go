@@ -1,0 +1,39 @@
+package fixed
+
+import (
+	"math"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Shares of scores in limbs are right where a score is as far below the maximum as the range of scores allows, whatever the number of
+// their high limbs is beside the rows of a table.
+func TestFineSharesAtTheEnds(t *testing.T) {
+	const frac, cut, bits = 20, 10, 18
+	for _, spread := range []int64{256, 509, 510, 511, 512, 1022, 1023, 1<<15 - 2} {
+		l := newIntegers()
+		top := (spread+1)<<cut - 1
+		x := l.Add(model.Tensor{Name: "x", Shape: []int{3, 4}, Kind: model.Input, Frac: frac, Min: 0, Max: top})
+		l.Circuit.Inputs = append(l.Circuit.Inputs, x)
+		m := l.Scores(&Block{Kind: SoftmaxBlock, Of: x, Mask: model.None})
+		if c, ok := l.FineCut(m); c != cut || !ok {
+			t.Fatalf("a spread of %d: a low limb of %d bits, %v", spread, c, ok)
+		}
+		id := l.SharesOf(m, "shares", bits, bits)
+		in := []int32{0, int32(top), int32(top), int32(top), 0, 1 << cut, int32(top), int32(top) / 2, 0, 0, 0, 0}
+		got := l.run(t, []model.TensorID{id}, in).Tensor(id)
+		for row := 0; row < len(in); row += 4 {
+			sum := 0.0
+			for _, v := range in[row:][:4] {
+				sum += math.Exp(float64(v) * Pow2(-frac))
+			}
+			for i, v := range in[row:][:4] {
+				want := math.Exp(float64(v)*Pow2(-frac)) / sum
+				if have := float64(got[row+i]) * Pow2(-bits); math.Abs(have-want) > 1e-3*want+2*Pow2(-bits) {
+					t.Errorf("a spread of %d: a share of %v is %g, not %g", spread, in[row:][:4], have, want)
+				}
+			}
+		}
+	}
+}
