@@ -17,8 +17,10 @@ func (b *Builder) SplitMoved(id model.TensorID) Split {
 		return b.SplitOf(id)
 	}
 	p := b.SplitMoved(t.Def[0].Src)
+	finer := t.Frac - b.Circuit.Tensors[t.Def[0].Src].Frac // not 0 where the same integers stand for other values (Int.On)
 	for _, limb := range []*model.TensorID{&p.High, &p.Low} {
 		e := b.View(*limb, t.Def[0].View, t.Shape)
+		e.Frac += finer
 		*limb = b.VirtualOf(b.Circuit.Tensors[*limb].Name, e.Within(min(e.Min, 0), max(e.Max, 0)))
 	}
 	b.Splits[id] = p
