@@ -272,6 +272,25 @@ func TestClampBehindLimbs(t *testing.T) {
 	}
 }
 
+// A norm of entries that are next to nothing beside its epsilon is one of small numbers, on the finest scale that there is room for.
+func TestNormBesideEpsilon(t *testing.T) {
+	for _, frac := range []int{10, 21, 29, 60} {
+		l := newIntegers()
+		shape := []int{3, 4}
+		id := l.Add(model.Tensor{Name: "x", Shape: shape, Kind: model.Input, Frac: frac, Min: -2, Max: 1})
+		l.Circuit.Inputs = append(l.Circuit.Inputs, id)
+		e := l.Normalised(RowsOf(shape, []int{1}), id, true, 20, 1)
+		out := l.Exact("norm", e)
+		in := []int32{1, -2, 0, 1, 0, 0, 0, 0, -2, -2, -2, -2}
+		for i, y := range l.run(t, []model.TensorID{out}, in).Tensor(out) {
+			want := float64(in[i]) * Pow2(-frac) / math.Sqrt(20) * Pow2(e.Frac)
+			if math.Abs(float64(y)-want) > 1e-3*math.Abs(want)+1<<17 {
+				t.Errorf("2^-%d times %d becomes %d, not %g", frac, in[i], y, want)
+			}
+		}
+	}
+}
+
 // A table of rests pays if it has as many uses as rows in all chunks.
 func TestPaysRest(t *testing.T) {
 	table := ownTable{bits: 14, drop: 10}
