@@ -323,7 +323,10 @@ func (b *Builder) FineCut(m Scores) (c int, ok bool) {
 	spread := model.Log2Ceil(int(t.Max-t.Min) + 1)
 	c = max(spread-fineRows, t.Frac-mostFineUnit)
 	c = min(c, t.Frac-leastFineUnit)
-	return c, c > 0 && c <= mostLow && spread-c <= fineRows+1
+	if c < 1 || c > mostLow || spread-c > fineRows+1 {
+		return c, false
+	}
+	return c, TableBits(t.Min>>c, t.Max>>c) <= model.MaxTableBits // more than spread − c if all scores are far from 0
 }
 
 // fineShares is SharesOf for scores that are taken in limbs, with c bits for the low one.

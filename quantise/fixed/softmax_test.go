@@ -37,3 +37,26 @@ func TestFineSharesAtTheEnds(t *testing.T) {
 		}
 	}
 }
+
+// Scores far from 0 are not taken in limbs where the high one has too many bits for a table, however little they differ.
+func TestFineCutFarFromZero(t *testing.T) {
+	for at, want := range map[int64]bool{0: true, -1 << 23: true, 1<<24 - 1<<20: true, 1 << 25: false, -1 << 26: false} {
+		l := newIntegers()
+		id := l.Add(model.Tensor{Name: "x", Shape: []int{2, 4}, Kind: model.Input, Frac: 12, Min: at, Max: at + 1<<19})
+		l.Circuit.Inputs = append(l.Circuit.Inputs, id)
+		m := l.Scores(&Block{Kind: SoftmaxBlock, Of: id, Mask: model.None})
+		if _, ok := l.FineCut(m); ok != want {
+			t.Errorf("from %d on: %v", at, ok)
+		} else if ok {
+			in := make([]int32, 8)
+			for i := range in {
+				in[i] = int32(at) + int32(i)<<16
+			}
+			l.run(t, []model.TensorID{l.SharesOf(m, "shares", 18, 18)}, in)
+		}
+		l.Circuit.Tensors[id].Frac = 0 // so coarse that there is no low limb
+		if _, ok := l.FineCut(m); ok {
+			t.Errorf("from %d on: whole numbers are taken in limbs", at)
+		}
+	}
+}
