@@ -4,7 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
 // Shares of scores in limbs are right where a score is as far below the maximum as the range of scores allows, whatever the number of
@@ -57,6 +59,39 @@ func TestFineCutFarFromZero(t *testing.T) {
 		l.Circuit.Tensors[id].Frac = 0 // so coarse that there is no low limb
 		if _, ok := l.FineCut(m); ok {
 			t.Errorf("from %d on: whole numbers are taken in limbs", at)
+		}
+	}
+}
+
+// A Softmax whose mask is its scores has bounds for scores of 0 and 1 in the range that the circuit states, and for no others: an
+// accumulator of what it computes is not shown to stay within that range if the scores need not.
+func TestMaskOfItself(t *testing.T) {
+	for _, stated := range [][2]int64{{0, 1}, {1 << 20, 1 << 20}} {
+		l := newIntegers()
+		x := l.NotNegative("x", l.Of(l.input([]int{2, 4}, -8, 7)))
+		of := &l.Circuit.Tensors[x]
+		of.Min, of.Max = stated[0], stated[1]
+		l.Begin(Block{Kind: SoftmaxBlock, Of: x, Mask: x, Labels: []int{0, 1}, Summed: 12, Bits: 12})
+		m := l.Scores(&l.Blocks[0])
+		id := l.SharesOf(m, "shares", 12, 12)
+		out := l.Exact("out", l.Of(m.ID).Times(1<<12))
+		l.Circuit.Outputs = []model.TensorID{id, out}
+		g, err := (&model.Template{Graph: l.Circuit}).At(model.Instance{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, weights := map[model.TensorID][]int32{}, make(model.Weights, len(g.Tensors))
+		for _, f := range l.FixedTensors {
+			weights[f.ID] = f.Values(&g.Tensors[f.ID])
+			columns[f.ID] = ints.All(weights[f.ID])
+		}
+		a, _, err := l.Blocks[0].Replay(g, 1, NewColumns(columns))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = bounds.Check(g, bounds.Measure(g, weights), a)
+		if shown := err == nil; shown != (stated[0] == 0) {
+			t.Errorf("scores stated to be in %v: %v", stated, err)
 		}
 	}
 }
