@@ -79,3 +79,25 @@ func TestFinePadding(t *testing.T) {
 		t.Errorf("error %.6f %% of the range", 100*a.Relative)
 	}
 }
+
+// What is a power of two times another value has the same integers on another scale, also in limbs.
+func TestFinePowersOfTwo(t *testing.T) {
+	const width = 16
+	for _, c := range []float64{0.25, 0.5, 4} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		n := networks.New([]int{width, width}, []int{width, width})
+		w := n.Filled([]int{width, width}, func(int) float64 { return rng.NormFloat64() / 4 })
+		x, y := n.Relu(n.MatMul(n.In[0], w)), n.Apply(graph.Tanh, n.In[1])
+		z := n.Mul(x, n.Number(c))
+		g := n.WithOutput(t, n.Concat(0, n.Mul(y, z), n.MatMul(y, z), n.Apply(graph.Sin, x)))
+		formats := Formats{"in0": {Bits: 20}, "in1": {Bits: 20}}
+		for _, node := range g.Nodes {
+			formats[node.Output] = Format{Bits: 20, Weights: 15}
+		}
+		in := [][]float64{networks.Normal(width*width, rng), networks.Normal(width*width, rng)}
+		_, _, got, want := run(t, g, in, Options{Formats: formats})
+		if a := Compare(got[0], want[0]); a.Relative > 1e-4 {
+			t.Errorf("times %g: error %.6f %% of the range", c, 100*a.Relative)
+		}
+	}
+}

@@ -111,3 +111,36 @@ func flooredQuotient(a, b int64) int64 {
 	}
 	return q
 }
+
+// TestDividendsWithoutZero: where no dividend is 0, as in a constant divided by a computed number, the quotient nearest to 0 is that by the
+// greatest divisor.
+func TestDividendsWithoutZero(t *testing.T) {
+	const n = 300
+	rng := rand.New(rand.NewPCG(8, 9))
+	x, y := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i], y[i] = float64(rng.IntN(256)), float64(1+rng.IntN(200))
+	}
+	for _, add := range []float64{1000, -1000, 2_000_000, -2_000_000} {
+		b := graph.NewBuilder("division")
+		vx, vy := b.Input("x", graph.Int32, []int{n}), b.Input("y", graph.Uint8, []int{n})
+		wide := b.Cast(vy, graph.Int32)
+		c := b.Constant("c", &graph.Tensor{DType: graph.Int32, Shape: []int{1}, I64: []int64{int64(add)}})
+		b.Output("sum", b.Div(b.Add(vx, c), wide))
+		b.Output("constant", b.Div(c, wide))
+		b.Output("mod", b.Mod(b.Add(vx, c), wide, false))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, got, _ := run(t, g, [][]float64{x, y}, Options{})
+		for i := range x {
+			a, d := int64(x[i]+add), int64(y[i])
+			for k, want := range []int64{a / d, int64(add) / d, (a%d + d) % d} {
+				if got[k][i] != float64(want) {
+					t.Fatalf("output %d of %d and %d is %g instead of %d", k, a, d, got[k][i], want)
+				}
+			}
+		}
+	}
+}

@@ -92,7 +92,8 @@ func (b *Builder) LongDivision(name string, num *Int, den model.TensorID) (quoti
 		b.InRange(rest, step)
 		low[0], e = rest, b.Of(top)
 	}
-	first, last := FloorDiv(e.Min, least), FloorDiv(e.Max, least)
+	// Of a dividend that is never 0 the greatest divisor makes the quotient that is nearest to 0.
+	first, last := min(FloorDiv(e.Min, least), FloorDiv(e.Min, most)), max(FloorDiv(e.Max, least), FloorDiv(e.Max, most))
 	q := b.Witness(name, shape, 0, first, last)
 	rest = b.Division(e.Acc, den, q, most-1)
 	quotient = b.View(q, nil, shape)

@@ -236,6 +236,61 @@ func TestRectified(t *testing.T) {
 	}
 }
 
+// A clamp within the bits of a value is exact for all entries, also where the value is first rounded to limbs, of which a clamp of the
+// high one leaves the low one as it is.
+func TestClampBehindLimbs(t *testing.T) {
+	const n, drop = 400, 4
+	for _, bits := range []int{6, 10, 12, 14} {
+		for _, clamp := range []int64{1<<(bits-1) - 1, 1 << (bits - 1), 7 << (bits - 3), 1<<bits - 2} {
+			for _, f := range []Piecewise{{Keep, 0, float64(clamp)}, {Keep, -float64(clamp), float64(clamp)}, {Keep, -float64(clamp), math.Inf(1)}} {
+				l := newIntegers()
+				id := l.Add(model.Tensor{Name: "x", Shape: []int{n}, Kind: model.Input, Frac: drop, Min: -1 << 22, Max: 1 << 22})
+				l.Circuit.Inputs = append(l.Circuit.Inputs, id)
+				out := l.RoundOn("y", l.Of(id), 0, bits, f)
+				if len(l.Splits) == 0 {
+					t.Fatalf("%d bits: the value is not rounded to limbs", bits)
+				}
+				x := make([]int32, n)
+				for i := range x {
+					x[i] = int32((i - n/2) * (1 << 22) / (n / 2))
+					if i%4 == 0 {
+						x[i] = int32((int64(i/4)-n/8)*clamp) << drop / (n / 16)
+					}
+				}
+				w := l.run(t, []model.TensorID{out}, x)
+				for i, y := range w.Tensor(out) {
+					key := (int64(x[i]) + 1<<(drop-1)) >> drop
+					if f.Hi > float64(clamp) && key >= 1<<bits {
+						continue // beyond the bits, where a low limb stays as it is
+					}
+					if want := int64(math.Max(f.Lo, math.Min(f.Hi, float64(key)))); int64(y) != want {
+						t.Fatalf("%d bits, clamped to [%g, %g]: %d becomes %d, not %d", bits, f.Lo, f.Hi, key, y, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A norm of entries that are next to nothing beside its epsilon is one of small numbers, on the finest scale that there is room for.
+func TestNormBesideEpsilon(t *testing.T) {
+	for _, frac := range []int{10, 21, 29, 60} {
+		l := newIntegers()
+		shape := []int{3, 4}
+		id := l.Add(model.Tensor{Name: "x", Shape: shape, Kind: model.Input, Frac: frac, Min: -2, Max: 1})
+		l.Circuit.Inputs = append(l.Circuit.Inputs, id)
+		e := l.Normalised(RowsOf(shape, []int{1}), id, true, 20, 1)
+		out := l.Exact("norm", e)
+		in := []int32{1, -2, 0, 1, 0, 0, 0, 0, -2, -2, -2, -2}
+		for i, y := range l.run(t, []model.TensorID{out}, in).Tensor(out) {
+			want := float64(in[i]) * Pow2(-frac) / math.Sqrt(20) * Pow2(e.Frac)
+			if math.Abs(float64(y)-want) > 1e-3*math.Abs(want)+1<<17 {
+				t.Errorf("2^-%d times %d becomes %d, not %g", frac, in[i], y, want)
+			}
+		}
+	}
+}
+
 // A table of rests pays if it has as many uses as rows in all chunks.
 func TestPaysRest(t *testing.T) {
 	table := ownTable{bits: 14, drop: 10}

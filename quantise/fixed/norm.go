@@ -144,7 +144,8 @@ func (b *Builder) sumOfLimbs(
 	add := func(x model.TensorID, i int, holds func(from int) bool) {
 		e := &Int{Shape: r.Shape}
 		for digit, is := range first {
-			if t := shift(i, digit); holds(from(digit)) && t < normStep*len(factor) { // with more, the shifted factor is 0
+			// With a larger shift the shifted factor is 0. With one below −29 the digit is never the first: C_i is below 2^30.
+			if t := shift(i, digit); holds(from(digit)) && t < normStep*len(factor) && t > -30 {
 				p := b.rowProduct(r.Shape, b.suffix("factor", factor, max(0, t/normStep), normStep), is, 0)
 				e = e.Plus(p.Times(1 << max(0, -t)))
 			}

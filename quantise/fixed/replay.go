@@ -182,7 +182,11 @@ func (b *Block) lower(l *Builder, a *static.Argument) error {
 			return ErrOtherSteps
 		}
 		if b.Mask != model.None {
-			a.Given[b.Mask] = static.Interval{Max: 1}
+			given := static.Interval{Max: 1}
+			if b.Mask == b.Of { // then it has to be in both ranges
+				given = static.Interval{Min: max(0, a.Given[b.Of].Min), Max: min(1, a.Given[b.Of].Max)}
+			}
+			a.Given[b.Mask] = given
 		}
 		m := l.Scores(b)
 		if b.Bits == 0 {

@@ -174,6 +174,9 @@ func (b *Builder) nearMaximum(m Scores, top model.TensorID) (Scores, model.Tenso
 	of := &b.Circuit.Tensors[m.ID]
 	frac, bits := of.Frac, model.Log2Ceil(int(of.Max-of.Min)+2)
 	least := -int64(math.Ceil(FarBelow * Pow2(frac)))
+	if rows := int64(1) << bits; rows+least < 2 && of.Max-of.Min == rows-2 {
+		bits++ // the second row would be for a score that is not as far below as least
+	}
 	first := -int64(1) << bits
 	rows := int64(1) << bits
 	t := model.Table{Name: fmt.Sprintf("near the maximum, from %d, %d", least, bits), Kind: model.TablePiecewise, Bits: bits, Min: first + 1,
@@ -320,7 +323,10 @@ func (b *Builder) FineCut(m Scores) (c int, ok bool) {
 	spread := model.Log2Ceil(int(t.Max-t.Min) + 1)
 	c = max(spread-fineRows, t.Frac-mostFineUnit)
 	c = min(c, t.Frac-leastFineUnit)
-	return c, c > 0 && c <= mostLow && spread-c <= fineRows+1
+	if c < 1 || c > mostLow || spread-c > fineRows+1 {
+		return c, false
+	}
+	return c, TableBits(t.Min>>c, t.Max>>c) <= model.MaxTableBits // more than spread − c if all scores are far from 0
 }
 
 // fineShares is SharesOf for scores that are taken in limbs, with c bits for the low one.

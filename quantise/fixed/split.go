@@ -17,8 +17,10 @@ func (b *Builder) SplitMoved(id model.TensorID) Split {
 		return b.SplitOf(id)
 	}
 	p := b.SplitMoved(t.Def[0].Src)
+	finer := t.Frac - b.Circuit.Tensors[t.Def[0].Src].Frac // not 0 where the same integers stand for other values (Int.On)
 	for _, limb := range []*model.TensorID{&p.High, &p.Low} {
 		e := b.View(*limb, t.Def[0].View, t.Shape)
+		e.Frac += finer
 		*limb = b.VirtualOf(b.Circuit.Tensors[*limb].Name, e.Within(min(e.Min, 0), max(e.Max, 0)))
 	}
 	b.Splits[id] = p
@@ -102,7 +104,7 @@ type Split struct {
 //
 // The high limb alone is clamped to the given bits; the low limb of a clamped entry is that of
 // the entry itself. f is the function that the value goes into: a clamped entry counts as
-// saturated unless f is flat there.
+// saturated unless f is flat there, for any low limb.
 func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise) model.TensorID {
 	shift := e.Frac - frac
 	one := shift > 0 && b.pays(ownTable{bits: shift + k, drop: shift}, e.Shape)
@@ -123,6 +125,14 @@ func (b *Builder) RoundSplit(name string, e *Int, frac, bits, k int, f Piecewise
 	kmin, kmax := (e.Min+half)>>(shift+k), (e.Max+half)>>(shift+k)
 	top := int64(1) << max(bits-k, 0)
 	lo, hi := max(kmin, -top), min(kmax, top-1)
+	if flo, fhi := f.At(frac); f.Kind == Keep { // where f's own clamp is within those of the high limb, clamped entries must all be beyond it
+		if lo > kmin && flo >= lo<<k && flo < (lo+1)<<k-1 {
+			lo--
+		}
+		if hi < kmax && fhi <= (hi+1)<<k-1 && fhi > hi<<k {
+			hi++
+		}
+	}
 	high := b.Witness(name+", high", e.Shape, frac-k, lo, hi)
 	table := TableBits(kmin, kmax)
 	if table > model.MaxTableBits || e.Abs()+half >= model.Bound || shift+k+table > 30 || shift+k > model.MaxShift {

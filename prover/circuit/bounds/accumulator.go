@@ -93,7 +93,7 @@ func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 		}
 		without := a.sum(s.Shape, s.Acc.Const, s.Acc.Linear)
 		with := a.sum(s.Shape, s.Acc.Const, s.Acc.Linear)
-		if d.Kind == model.Virtual {
+		if len(d.Def) > 0 {
 			for _, t := range d.Def {
 				with.plus(p.Coef, t)
 			}

@@ -28,6 +28,7 @@ const maxErrors = 8
 //     in known intervals. If any two numbers in these differ by less than p, the sides are the same
 //     integer. The look-up's result is the table's value as an integer, if no value is beyond ±half;
 //   - the result of an exact step is its accumulator, if that is not beyond ±half;
+//   - a maximum is an entry of its row, if none of these is beyond ±half;
 //   - an output is the integer that is stated, if the interval of the tensor and the
 //     declared range, which the reader keeps the stated value in, are less than p apart;
 //   - a zero step forces an accumulator to be 0, if it lies in (−p, p).
@@ -209,8 +210,12 @@ func (a *analysis) step(s *model.Step) error {
 		a.set(s.Out, Interval{-half, half})
 		a.set(s.Lo, Interval{-half, half})
 	case model.StepMax:
-		// The steps that must follow force the result to be an entry of its row.
-		a.set(s.Out, a.tensor(s.Den))
+		// The steps that must follow force the result to be an entry of its row, as elements of F.
+		of := a.tensor(s.Den)
+		a.set(s.Out, of)
+		if !of.within(Interval{-half, half}) {
+			return wide(of)
+		}
 	}
 	return nil
 }

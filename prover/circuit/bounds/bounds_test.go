@@ -398,6 +398,84 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// What 0 or 1 chooses may be a product of two tensors: it is that or 0, and an accumulator of it wraps if the product is too large.
+func TestChosenProduct(t *testing.T) {
+	const x, y, c, product, out = 0, 1, 2, 3, 4
+	shape, each := []int{5}, []int{0}
+	g := &model.Graph{
+		Tensors: []model.Tensor{
+			x:       {Name: "x", Shape: shape, Min: -300, Max: 200},
+			y:       {Name: "y", Shape: shape, Min: 0, Max: 10},
+			c:       {Name: "c", Shape: shape, Min: 0, Max: 1},
+			product: {Name: "x·y", Shape: shape, Kind: model.Virtual, Product: &model.Product{Coef: 1, A: y, B: x, LabelsA: each, LabelsB: each}},
+			out:     {Name: "out", Shape: shape, Kind: model.Witness, Min: -3000, Max: 2000},
+		},
+		Steps: []model.Step{{Kind: model.StepExact, Name: "choose", Shape: shape, Lo: model.None, Table: model.None, Out: out, Den: model.None,
+			Acc: model.Acc{Products: []model.Product{{Coef: 1, A: product, B: c, LabelsA: each, LabelsB: each}}}}},
+		Inputs: []model.TensorID{x, y, c}, Outputs: []model.TensorID{out},
+	}
+	g.Finish(0)
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := bounds.Intervals(g, &bounds.Certified{})
+	if want := (bounds.Interval{Min: -3000, Max: 2000}); err != nil || all[out] != want {
+		t.Errorf("%v, %v, want %v", all[out], err, want)
+	}
+	g.Tensors[x].Max, g.Tensors[y].Max = 1<<20, 1<<20
+	if bounds.Check(g, &bounds.Certified{}) == nil {
+		t.Error("products of up to 2^40 are shown not to wrap")
+	}
+}
+
+// The greatest of numbers that are not known to be within p/2 stands for another integer than the one that it equals modulo p: of
+// x·(p − 12) for an x of 1 it is −12, so that nothing below 0 may be left out of what it may be.
+func TestGreatestOfLarge(t *testing.T) {
+	const x, v, top, is, out = 0, 1, 2, 3, 4
+	row, rows := []int{1, 2}, []int{1}
+	for _, c := range []struct {
+		more  int64 // v is x times 2^30 and this
+		shown bool
+	}{{-1, true}, {1<<30 - 13, false}} {
+		g := &model.Graph{
+			Tensors: []model.Tensor{
+				x:   {Name: "x", Shape: row, Max: 1},
+				v:   {Name: "v", Shape: row, Kind: model.Virtual, Def: []model.Linear{{Coef: 1<<30 - 1, Src: x}, {Coef: c.more + 1, Src: x}}},
+				top: {Name: "top", Shape: rows, Kind: model.Witness, Max: 1},
+				is:  {Name: "is the top", Shape: row, Kind: model.Witness, Max: 1},
+				out: {Name: "out", Shape: rows, Kind: model.Witness, Min: 1 - 1<<30, Max: 0},
+			},
+			Tables: []model.Table{
+				model.TopTable("top", 1), {Name: "range 1", Kind: model.TableRange, Bits: 1}, {Name: "range 5", Kind: model.TableRange, Bits: 5},
+			},
+			Inputs: []model.TensorID{x}, Outputs: []model.TensorID{out},
+		}
+		for i := range g.Tables {
+			g.Tables[i].Values = model.None
+		}
+		greatest := model.Step{Kind: model.StepMax, Name: "max", Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: v}
+		follow := g.Maximum(&greatest, is)
+		look := func(shape []int, acc model.Acc, table model.TableID, to model.TensorID) model.Step {
+			return model.Step{Kind: model.StepLookup, Name: "max", Shape: shape, Acc: acc, Lo: model.None, Table: table, Out: to, Den: model.None}
+		}
+		of := func(c, number int64) model.Acc {
+			return model.Acc{Const: number, Linear: []model.Linear{{Coef: c, Src: top}}}
+		}
+		g.Steps = []model.Step{
+			greatest, look(row, follow.Below, 0, is), look(rows, follow.Found, 1, model.None), look(rows, of(1, 16), 2, model.None),
+			{Kind: model.StepExact, Name: "out", Shape: rows, Acc: of(1<<26, -15<<26), Lo: model.None, Table: model.None, Out: out, Den: model.None},
+		}
+		g.Finish(0)
+		if err := g.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		all, err := bounds.Intervals(g, &bounds.Certified{})
+		if shown := err == nil; shown != c.shown {
+			t.Errorf("the greatest of numbers in %v: %v, in %v", all[v], err, all[top])
+		}
+	}
+}
+
 // Sums of weights are what they are.
 func TestMeasure(t *testing.T) {
 	w := ints.Of([]int32{1, -2, 3, -4, 5, -6, 7, -8, -9, 10, 11, -12})
