@@ -56,3 +56,57 @@ func TestIsBeginning(t *testing.T) {
 		}
 	}
 }
+
+// An answer that other readers may take for another one than its receipt is about is refused.
+func TestOtherAnswer(t *testing.T) {
+	proved := &provemodel.Statement{Generated: &verifier.Written{Prompt: []int{1}, Tokens: []int{2}}}
+	signed := &receipt.Signed{Receipt: receipt.Receipt{Commitment: proved.Commitment.String(), Text: &receipt.Text{AnswerSHA256: receipt.TextDigest("right"), PromptTokens: []int{1}, Tokens: []int{2}}}}
+	vector := []float64{0.1, 0.5}
+	encoded := &provemodel.Statement{Outputs: []provemodel.Tensor{{Name: "v", Values: vector}}}
+	ofVector := &receipt.Signed{Receipt: receipt.Receipt{Commitment: encoded.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(vector)}}}
+	for name, c := range map[string]struct {
+		answer string
+		holds  bool
+	}{
+		"a text":                   {`{"receipt":{},"choices":[{"text":"right"}]}`, true},
+		"a conversation":           {`{"receipt":{},"choices":[{"message":{"role":"assistant","content":"right"}}]}`, true},
+		"names of tokens":          {`{"receipt":{},"choices":[{"text":"right","logprobs":null,"x":[{"a":1}]}]}`, true},
+		"another text":             {`{"receipt":{},"choices":[{"text":"wrong"}]}`, false},
+		"a text and a message":     {`{"receipt":{},"choices":[{"text":"wrong","message":{"content":"right"}}]}`, false},
+		"a message and a text":     {`{"receipt":{},"choices":[{"text":"right","message":{"content":"wrong"}}]}`, false},
+		"two choices":              {`{"receipt":{},"choices":[{"text":"wrong"},{"text":"right"}]}`, false},
+		"another case":             {`{"receipt":{},"choices":[{"text":"wrong","Text":"right"}]}`, false},
+		"another case of a letter": {`{"receipt":{},"choices":[{"text":"wrong"}],"choice\u017f":[{"text":"right"}]}`, false},
+		"twice":                    {`{"receipt":{},"choices":[{"text":"wrong","text":"right"}]}`, false},
+		"a vector":                 {`{"receipt":{},"data":[{"embedding":[0.1,0.5]}]}`, true},
+		"a vector in base64":       {`{"receipt":{},"data":[{"embedding":"zczMPQAAAD8="}]}`, true},
+		"a vector out of base64":   {`{"receipt":{},"data":[{"embedding":[0.10000000149011612,0.5]}]}`, true},
+		"another vector":           {`{"receipt":{},"data":[{"embedding":[0.2,0.5]}]}`, false},
+		"another one in base64":    {`{"receipt":{},"data":[{"embedding":"zczMPQAAAAA="}]}`, false},
+		"two vectors":              {`{"receipt":{},"data":[{"embedding":[0.2,0.5]},{"embedding":[0.1,0.5]}]}`, false},
+		"no vector":                {`{"receipt":{},"data":[{"embedding":null}]}`, false},
+		"an output twice":          {`{"receipt":{},"outputs":[{"name":"v","data":[1]},{"name":"v","data":[0.1,0.5]}]}`, false},
+		"data of another case":     {`{"receipt":{},"outputs":[{"name":"v","data":[1],"Data":[0.1,0.5]}]}`, false},
+		"an output":                {`{"receipt":{},"outputs":[{"name":"v","data":[0.1,0.5]}]}`, true},
+	} {
+		a, _, err := parseAnswer([]byte(c.answer))
+		if err == nil {
+			s := proved
+			if a.receipt = signed; strings.Contains(c.answer, "embedding") || strings.Contains(c.answer, "outputs") {
+				a.receipt, s = ofVector, encoded
+			}
+			_, err = a.hold(&config.Config{}, s, nil)
+		}
+		if (err == nil) != c.holds {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Names of tokens and outputs may differ in case alone.
+	for _, answer := range []string{
+		`{"receipt":{"outputs":{"a":"","A":""}},"choices":[{"text":"","logprobs":{"top_logprobs":[{"Text":-1,"text":-2}]}}]}`, `{"version":1,"outputs":{"a":"","A":""},"inputs":{"a":"","A":""}}`,
+	} {
+		if _, _, err := parseAnswer([]byte(answer)); err != nil {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
