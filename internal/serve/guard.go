@@ -178,6 +178,17 @@ func (s *Server) local(next http.Handler) http.Handler {
 	})
 }
 
+// patient limits the time that a client may take to send the body of a request. Most handlers do not read it, and package http reads
+// what is left of it before it sends an answer.
+func (s *Server) patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.Patience))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // body reads the JSON body of a request, within the limits of time and size.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	// An HTML form of another site cannot send this type, so no such form can make a browser send a request.
