@@ -48,6 +48,10 @@ func (e *events) raw(name string, data []byte) {
 	if e.err == nil {
 		e.err = c.Flush()
 	}
+	if e.err == nil {
+		// In HTTP/2 a deadline ends a stream even if nothing is to be written. observed sets one again for the stream's end.
+		_ = c.SetWriteDeadline(time.Time{})
+	}
 	if e.err == nil && first {
 		_ = c.SetReadDeadline(time.Time{}) // the request has been read, also one whose body the handler has not read
 	}
