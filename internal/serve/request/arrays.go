@@ -19,6 +19,9 @@ type Array struct {
 	Parameters map[string]any  `json:"parameters"`
 }
 
+// exact is the greatest of the integers that only one float64 stands for: 2^53 is also what 2^53 + 1 is read as.
+const exact = 1<<53 - 1
+
 // types has the datatypes of numbers that inputs may have: whether they are whole numbers, and their range. 64-bit
 // integers are limited to those that a float64 holds exactly.
 var types = map[string]struct {
@@ -28,7 +31,7 @@ var types = map[string]struct {
 	"FP64": {false, -math.MaxFloat64, math.MaxFloat64}, "FP32": {false, -math.MaxFloat32, math.MaxFloat32},
 	"BOOL": {true, 0, 1}, "UINT8": {true, 0, math.MaxUint8}, "INT8": {true, math.MinInt8, math.MaxInt8}, "UINT16": {true, 0, math.MaxUint16},
 	"INT16": {true, math.MinInt16, math.MaxInt16}, "INT32": {true, math.MinInt32, math.MaxInt32}, "UINT32": {true, 0, math.MaxUint32},
-	"INT64": {true, -(1 << 53), 1 << 53}, "UINT64": {true, 0, 1 << 53},
+	"INT64": {true, -exact, exact}, "UINT64": {true, 0, exact},
 }
 
 // ReadAll reads the arrays of a request. It also returns the digest of each, by name, in the form that receipts have.
