@@ -52,6 +52,7 @@ func TestRefusals(t *testing.T) {
 		{400, "max_tokens_exceeded", `,"max_tokens":0`, ""},
 		{400, "max_tokens_exceeded", `,"max_tokens":-5`, ""},
 		{400, "max_tokens_exceeded", `,"max_tokens":33`, ""},
+		{400, "invalid_value", `,"max_tokens":1,"max_completion_tokens":2`, ""},
 		{400, "invalid_type", `,"max_tokens":1e40`, ""},
 		{400, "invalid_type", `,"seed":1.5`, ""},
 		{400, "invalid_type", `,"alone":"yes"`, ""},
