@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -108,5 +110,38 @@ func TestOtherAnswer(t *testing.T) {
 		if _, _, err := parseAnswer([]byte(answer)); err != nil {
 			t.Errorf("%s: %v", answer, err)
 		}
+	}
+}
+
+// What the input is, is said once: the arrays of a request are compared with the proof, or those of --input.
+func TestRequestAndInput(t *testing.T) {
+	dir := t.TempDir()
+	key, err := receipt.OpenKey(filepath.Join(dir, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const request = `{"inputs":[{"name":"x","shape":[1],"datatype":"FP64","data":[1]}]}`
+	signed, err := receipt.Sign(&receipt.Receipt{Request: receipt.TextDigest(request), Inputs: map[string]string{"x": receipt.Digest([]float64{1})}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Receipt, cfg.Request = filepath.Join(dir, "receipt.json"), filepath.Join(dir, "request.json")
+	input := filepath.Join(dir, "x.json")
+	for path, text := range map[string]string{cfg.Receipt: string(data), cfg.Request: request, input: `{"x":[2]}`} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, opts, err := asked(&cfg); err != nil || len(opts.Input) != 1 || opts.Input[0].Values[0] != 1 {
+		t.Errorf("%+v, %v", opts, err)
+	}
+	cfg.Input = []string{input}
+	if _, opts, err := asked(&cfg); err == nil || !strings.Contains(err.Error(), "--input and --request") {
+		t.Errorf("%+v, %v", opts, err)
 	}
 }

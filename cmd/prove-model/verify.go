@@ -244,6 +244,9 @@ func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err er
 		opts.ExpectCommitment = &c
 	}
 	must.OK(expectBase(cfg, opts))
+	if len(cfg.Input) > 0 && opts.Input != nil {
+		return nil, nil, job.WithHint(errors.New("--input and --request both say what the input is"), "leave out --input: the arrays of the request are compared")
+	}
 	if len(cfg.Input) > 0 {
 		opts.Input = must.GetAs(job.Read(cfg, cfg.Input))("input")
 	}
