@@ -73,13 +73,14 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 	defer q.Close()
 	s := serve.New(q, signing, opts)
 	group, ctx := errgroup.WithContext(ctx)
+	release := func() {}
 	group.Go(func() error { return s.Listen(ctx, listener, cfg.TLSCert, cfg.TLSKey) })
 	group.Go(func() error { return s.Check(ctx) })
 	group.Go(func() (err error) {
 		defer must.Catch(&err)
 		list, end, err := openModels(ctx, cmd, cfg, sources)
 		must.OK(err)
-		defer end()
+		release = end
 		for _, m := range list {
 			must.OK(s.Add(ctx, m))
 			log.Info("committed", "model", m.Name, "commitment", m.Commitment)
@@ -91,6 +92,7 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 		return nil
 	})
 	err = group.Wait()
+	release() // not before: Listen lets answers end that need the models, the device and the memory
 	if cmd.Context().Err() == nil {
 		return err
 	}
