@@ -123,8 +123,8 @@ func parseAnswer(data []byte) (_ *answered, _ []byte, err error) {
 		return a, whole.Receipt, nil
 	}
 	var list []struct {
-		Name string    `json:"name"`
-		Data []float64 `json:"data"`
+		Name string          `json:"name"`
+		Data request.Numbers `json:"data"`
 	}
 	must.OKAs(json.Unmarshal(whole.Outputs, &list), "the outputs of the answer")
 	a.outputs = map[string][]float64{}

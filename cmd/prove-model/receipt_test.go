@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,15 @@ func TestOtherAnswer(t *testing.T) {
 	proved := &provemodel.Statement{Generated: &verifier.Written{Prompt: []int{1}, Tokens: []int{2}}}
 	signed := &receipt.Signed{Receipt: receipt.Receipt{Commitment: proved.Commitment.String(), Text: &receipt.Text{AnswerSHA256: receipt.TextDigest("right"), PromptTokens: []int{1}, Tokens: []int{2}}}}
 	vector := []float64{0.1, 0.5}
+	infinite := &provemodel.Statement{Outputs: []provemodel.Tensor{{Name: "v", Values: []float64{math.Inf(-1), math.NaN()}}}}
+	a, _, err := parseAnswer([]byte(`{"receipt":{},"outputs":[{"name":"v","data":["-Infinity","NaN"]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.receipt = &receipt.Signed{Receipt: receipt.Receipt{Commitment: infinite.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(infinite.Outputs[0].Values)}}}
+	if _, err := a.hold(&config.Config{}, infinite, nil); err != nil {
+		t.Error(err)
+	}
 	encoded := &provemodel.Statement{Outputs: []provemodel.Tensor{{Name: "v", Values: vector}}}
 	ofVector := &receipt.Signed{Receipt: receipt.Receipt{Commitment: encoded.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(vector)}}}
 	for name, c := range map[string]struct {

@@ -3,6 +3,7 @@ package request
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -141,4 +142,33 @@ func number(token json.Token) (v float64, ok bool) {
 		return x, true
 	}
 	return 0, false
+}
+
+// Numbers are the numbers of an answer. NaN and infinities are texts.
+type Numbers []float64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Numbers) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, (*[]float64)(n)) == nil {
+		return nil
+	}
+	var list []any
+	if err := json.Unmarshal(data, &list); err != nil {
+		return errors.New("want a list of numbers")
+	}
+	texts := map[any]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
+	*n = make(Numbers, len(list))
+	for i, x := range list {
+		v, ok := x.(float64)
+		if !ok {
+			if _, is := x.(string); is {
+				v, ok = texts[x]
+			}
+		}
+		if !ok {
+			return errors.New("want a list of numbers")
+		}
+		(*n)[i] = v
+	}
+	return nil
 }

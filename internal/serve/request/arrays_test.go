@@ -2,6 +2,7 @@ package request
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 )
 
@@ -20,6 +21,18 @@ func TestIntegers(t *testing.T) {
 		got, err := a.Read()
 		if (err == nil) != c.ok || c.ok && got[0] != c.want {
 			t.Errorf("%s %s: %v, %v", c.datatype, c.data, got, err)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	var n Numbers
+	if err := json.Unmarshal([]byte(`[1.5, "NaN", "Infinity", "-Infinity"]`), &n); err != nil || len(n) != 4 || n[0] != 1.5 || !math.IsNaN(n[1]) || !math.IsInf(n[2], 1) || !math.IsInf(n[3], -1) {
+		t.Error(n, err)
+	}
+	for _, bad := range []string{`["1"]`, `[{}]`, `[null, "NaN"]`, `"NaN"`, `{}`} {
+		if err := json.Unmarshal([]byte(bad), &n); err == nil {
+			t.Errorf("%s: %v", bad, n)
 		}
 	}
 }
