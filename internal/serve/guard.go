@@ -42,7 +42,11 @@ func ReadKeys(path string) (_ *Keys, err error) {
 			return nil, fmt.Errorf("%s, line %d: the name %s is given twice", path, n, fields[0])
 		}
 		names[fields[0]] = true
-		k.owners[sha256.Sum256([]byte(fields[1]))] = fields[0]
+		digest := sha256.Sum256([]byte(fields[1]))
+		if other, twice := k.owners[digest]; twice {
+			return nil, fmt.Errorf("%s, line %d: %s has the key of %s", path, n, fields[0], other)
+		}
+		k.owners[digest] = fields[0]
 	}
 	must.OKAs(lines.Err(), "%s", path)
 	if len(names) == 0 {
