@@ -154,7 +154,14 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
 		sort.Strings(unknown)
 		return fmt.Errorf("settings file %s: unknown %s", path, strings.Join(unknown, ", "))
 	}
-	return v.MergeConfigMap(file.AllSettings())
+	var wrong []error
+	for i := range settings {
+		s := &settings[i]
+		if value := file.Get(s.name); !s.holds(value) {
+			wrong = append(wrong, s.wrong(fmt.Sprintf("settings file %s: %s", path, s.name), fmt.Sprint(value)))
+		}
+	}
+	return errors.Join(append(wrong, v.MergeConfigMap(file.AllSettings()))...)
 }
 
 // nearest returns the name of the setting that is closest to key by edit distance.
