@@ -194,6 +194,8 @@ func TestRefusals(t *testing.T) {
 		"share of none":   {args: []string{"--share=1/0"}, want: "want K/N"},
 		"share beyond":    {args: []string{"--share=5/4"}, want: "want K/N"},
 		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},
+		"an empty list":   {args: []string{"--input=", "--dim=n=1"}, want: "--input is empty"},
+		"an empty entry":  {args: []string{"--stop=x", "--stop="}, want: "--stop is empty"},
 		"stdin twice":     {args: []string{"--input=-", "--calibration=x=-"}, want: "standard input can be read once, and --input and --calibration want it"},
 		"model on stdin":  {args: []string{"--model=-"}, want: "--model -: it takes a file"},
 		"report on -":     {args: []string{"--report=-"}, want: "--report -: it takes a file"},
