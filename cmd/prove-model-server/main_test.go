@@ -64,6 +64,8 @@ func TestRefused(t *testing.T) {
 		return path
 	}
 	nobody, exact := file("nokeys", "# nobody\n"), file("x.yaml", "mode: exact\n")
+	whole := "model: " + digits + "\ncalibration: ../../testdata/digits/calibration.json\n"
+	hides, reveals := file("hides.yaml", whole+"hide: weights\n"), file("reveals.yaml", whole+"reveal: logits=argmax\n")
 	for _, c := range []struct {
 		line, want, hint string
 	}{
@@ -84,6 +86,8 @@ func TestRefused(t *testing.T) {
 		{"serve --model x.onnx --webhook nowhere", "want a URL", ""},
 		{"serve --model x.onnx --listen nowhere", "--listen: ", ""},
 		{"serve --model " + exact, "x.yaml: it names no model", ""},
+		{"serve --model " + hides + " --listen 127.0.0.1:0", "servers make no proofs that hide", "without hide"},
+		{"serve --model " + reveals + " --listen 127.0.0.1:0", "servers prove whole outputs", "leave out reveal"},
 		{"serve x.onnx", `unexpected argument "x.onnx"`, "files are named by flags"},
 		{"serve --modle x.onnx", "unknown flag: --modle", "see prove-model serve --help"},
 		{"worker --model x.onnx", "no cluster", "name its NATS servers"},
