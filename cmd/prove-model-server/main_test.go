@@ -80,6 +80,7 @@ func TestRefused(t *testing.T) {
 		{"serve --model x.onnx --prove 1.5", "want all, requested, or a number from 0 to 1", "see prove-model serve --help"},
 		{"serve --model x.onnx --tls-cert c.pem", "--tls-cert and --tls-key go together", "see prove-model serve --help"},
 		{"serve --model x.onnx --workers 0", "nothing would be proved", "leave it out"},
+		{"serve --model x.onnx --cluster-creds c", "--cluster-creds without a cluster", "name its NATS servers"},
 		{"serve --model x.onnx --keys " + nobody, "nokeys: no keys", ""},
 		{"serve --model x.onnx --batch-across-keys", "each answer is proved by itself", "--batch N says"},
 		{"serve --model x.onnx --batch 1025", "batch", "see prove-model serve --help"},

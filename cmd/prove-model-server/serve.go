@@ -45,6 +45,9 @@ func newServe() *cobra.Command {
 		if cfg.Workers == 0 && cfg.Cluster == "" {
 			return job.WithHint(errors.New("--workers 0: nothing would be proved"), "leave it out, or name the --cluster that others prove in")
 		}
+		if flag := cfg.FirstOf("cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert"); flag != "" && cfg.Cluster == "" {
+			return job.WithHint(fmt.Errorf("--%s without a cluster", flag), "name its NATS servers with --cluster nats://HOST:4222")
+		}
 		return job.MemoryHint(serveUntil(cmd, cfg))
 	}
 	return cmd
