@@ -297,8 +297,10 @@ func TestHidden(t *testing.T) {
 // A number of the settings file that is not whole is refused where a whole one is wanted, and so are truths that are numbers.
 func TestWholeNumbers(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"min-bits: 99.9\n": `min-bits "99.9": want a whole number`, "seed: 1.5\n": `seed "1.5": want a whole number`, "threads: .nan\n": "threads", "seed: 1e30\n": "seed",
-		"threads: true\n": `threads "true": want a whole number`, "quiet: 3\n": "quiet", "seed: 18446744073709551615\n": "seed", "proofs: 1e3\n": "", "quiet: 1\n": "",
+		"min-bits: 99.9\n": `min-bits "99.9": want a whole number`,
+		"seed: 1.5\n":      `seed "1.5": want a whole number`, "threads: .nan\n": "threads", "seed: 1e30\n": "seed",
+		"threads: true\n": `threads "true": want a whole number`, "quiet: 3\n": "quiet",
+		"seed: 18446744073709551615\n": "seed", "proofs: 1e3\n": "", "quiet: 1\n": "",
 		"headroom: true\n": "headroom", "share: 1\n": "", "prove: 0.5\n": "", "keep-hours: 2\n": "",
 	} {
 		c, err := load(t, yaml)

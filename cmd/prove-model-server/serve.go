@@ -306,7 +306,8 @@ func settingsOf(path string) (_ *config.Config, err error) {
 func ofModel(all config.Config, m *config.Config) config.Config {
 	all.Adapter, all.Base = m.Adapter, m.Base
 	// Of these what either says is refused.
-	all.Hide, all.Reveal, all.InputCommitment = cmp.Or(m.Hide, all.Hide), slices.Concat(all.Reveal, m.Reveal), cmp.Or(m.InputCommitment, all.InputCommitment)
+	all.Hide, all.Reveal = cmp.Or(m.Hide, all.Hide), slices.Concat(all.Reveal, m.Reveal)
+	all.InputCommitment = cmp.Or(m.InputCommitment, all.InputCommitment)
 	all.Model, all.Calibration, all.Ranges, all.Image, all.Output, all.Dim, all.Fix, all.Tokens, all.MaxTokens = m.Model, m.Calibration, m.Ranges, m.Image, m.Output, m.Dim, m.Fix, m.Tokens, m.MaxTokens
 	all.Mode, all.TargetError, all.Headroom, all.Soundness, all.Hash, all.SecurityBits, all.GrindBits = m.Mode, m.TargetError, m.Headroom, m.Soundness, m.Hash, m.SecurityBits, m.GrindBits
 	return all

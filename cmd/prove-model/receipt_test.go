@@ -63,19 +63,26 @@ func TestIsBeginning(t *testing.T) {
 // An answer that other readers may take for another one than its receipt is about is refused.
 func TestOtherAnswer(t *testing.T) {
 	proved := &provemodel.Statement{Generated: &verifier.Written{Prompt: []int{1}, Tokens: []int{2}}}
-	signed := &receipt.Signed{Receipt: receipt.Receipt{Commitment: proved.Commitment.String(), Text: &receipt.Text{AnswerSHA256: receipt.TextDigest("right"), PromptTokens: []int{1}, Tokens: []int{2}}}}
+	signed := &receipt.Signed{Receipt: receipt.Receipt{
+		Commitment: proved.Commitment.String(),
+		Text:       &receipt.Text{AnswerSHA256: receipt.TextDigest("right"), PromptTokens: []int{1}, Tokens: []int{2}},
+	}}
 	vector := []float64{0.1, 0.5}
 	infinite := &provemodel.Statement{Outputs: []provemodel.Tensor{{Name: "v", Values: []float64{math.Inf(-1), math.NaN()}}}}
 	a, _, err := parseAnswer([]byte(`{"receipt":{},"outputs":[{"name":"v","data":["-Infinity","NaN"]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.receipt = &receipt.Signed{Receipt: receipt.Receipt{Commitment: infinite.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(infinite.Outputs[0].Values)}}}
+	a.receipt = &receipt.Signed{Receipt: receipt.Receipt{
+		Commitment: infinite.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(infinite.Outputs[0].Values)},
+	}}
 	if _, err := a.hold(&config.Config{}, infinite, nil); err != nil {
 		t.Error(err)
 	}
 	encoded := &provemodel.Statement{Outputs: []provemodel.Tensor{{Name: "v", Values: vector}}}
-	ofVector := &receipt.Signed{Receipt: receipt.Receipt{Commitment: encoded.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(vector)}}}
+	ofVector := &receipt.Signed{Receipt: receipt.Receipt{
+		Commitment: encoded.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(vector)},
+	}}
 	for name, c := range map[string]struct {
 		answer string
 		holds  bool
@@ -115,7 +122,8 @@ func TestOtherAnswer(t *testing.T) {
 	}
 	// Names of tokens and outputs may differ in case alone.
 	for _, answer := range []string{
-		`{"receipt":{"outputs":{"a":"","A":""}},"choices":[{"text":"","logprobs":{"top_logprobs":[{"Text":-1,"text":-2}]}}]}`, `{"version":1,"outputs":{"a":"","A":""},"inputs":{"a":"","A":""}}`,
+		`{"receipt":{"outputs":{"a":"","A":""}},"choices":[{"text":"","logprobs":{"top_logprobs":[{"Text":-1,"text":-2}]}}]}`,
+		`{"version":1,"outputs":{"a":"","A":""},"inputs":{"a":"","A":""}}`,
 	} {
 		if _, _, err := parseAnswer([]byte(answer)); err != nil {
 			t.Errorf("%s: %v", answer, err)
@@ -131,7 +139,8 @@ func TestRequestAndInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	const request = `{"inputs":[{"name":"x","shape":[1],"datatype":"FP64","data":[1]}]}`
-	signed, err := receipt.Sign(&receipt.Receipt{Request: receipt.TextDigest(request), Inputs: map[string]string{"x": receipt.Digest([]float64{1})}}, key)
+	of := &receipt.Receipt{Request: receipt.TextDigest(request), Inputs: map[string]string{"x": receipt.Digest([]float64{1})}}
+	signed, err := receipt.Sign(of, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,10 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags that say what the proof must be about and are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "input-commitment", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "audio", "text", "prompts", "tokenizer", "vocabulary", "chain", "from"} {
+	for _, name := range []string{
+		"input", "input-commitment", "cert", "receipt", "request", "receipt-key", "commitment", "base",
+		"prompt", "audio", "text", "prompts", "tokenizer", "vocabulary", "chain", "from",
+	} {
 		f := flags.Lookup(name)
 		value := f.Value.String()
 		if name == "input-commitment" { // which may name an input
@@ -250,7 +253,8 @@ func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err er
 	}
 	must.OK(expectBase(cfg, opts))
 	if len(cfg.Input) > 0 && opts.Input != nil {
-		return nil, nil, job.WithHint(errors.New("--input and --request both say what the input is"), "leave out --input: the arrays of the request are compared")
+		err := errors.New("--input and --request both say what the input is")
+		return nil, nil, job.WithHint(err, "leave out --input: the arrays of the request are compared")
 	}
 	if len(cfg.Input) > 0 {
 		opts.Input = must.GetAs(job.Read(cfg, cfg.Input))("input")

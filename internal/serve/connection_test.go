@@ -92,7 +92,8 @@ func TestConnections(t *testing.T) {
 	}
 	// Bodies that do not come, and that nobody reads.
 	for _, sent := range []string{
-		"POST /v1/proofs/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n", "POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"POST /v1/proofs/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n",
+		"POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
 		"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n",
 	} {
 		begin := time.Now()
