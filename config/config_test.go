@@ -194,6 +194,8 @@ func TestRefusals(t *testing.T) {
 		"share of none":   {args: []string{"--share=1/0"}, want: "want K/N"},
 		"share beyond":    {args: []string{"--share=5/4"}, want: "want K/N"},
 		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},
+		"an empty list":   {args: []string{"--input=", "--dim=n=1"}, want: "--input is empty"},
+		"an empty entry":  {args: []string{"--stop=x", "--stop="}, want: "--stop is empty"},
 		"stdin twice":     {args: []string{"--input=-", "--calibration=x=-"}, want: "standard input can be read once, and --input and --calibration want it"},
 		"model on stdin":  {args: []string{"--model=-"}, want: "--model -: it takes a file"},
 		"report on -":     {args: []string{"--report=-"}, want: "--report -: it takes a file"},
@@ -288,6 +290,22 @@ func TestHidden(t *testing.T) {
 	for _, bad := range []string{"none", "input:", "weights:x", ",", "input, output"} {
 		if got, err := (&Config{Hide: bad}).HiddenOf(); err == nil {
 			t.Errorf("%q: %+v", bad, got)
+		}
+	}
+}
+
+// A number of the settings file that is not whole is refused where a whole one is wanted, and so are truths that are numbers.
+func TestWholeNumbers(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"min-bits: 99.9\n": `min-bits "99.9": want a whole number`,
+		"seed: 1.5\n":      `seed "1.5": want a whole number`, "threads: .nan\n": "threads", "seed: 1e30\n": "seed",
+		"threads: true\n": `threads "true": want a whole number`, "quiet: 3\n": "quiet",
+		"seed: 18446744073709551615\n": "seed", "proofs: 1e3\n": "", "quiet: 1\n": "",
+		"headroom: true\n": "headroom", "share: 1\n": "", "prove: 0.5\n": "", "keep-hours: 2\n": "",
+	} {
+		c, err := load(t, yaml)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %+v, %v", yaml, c, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -47,12 +48,23 @@ func Load(flags *pflag.FlagSet) (_ *Config, err error) {
 			must.OK(v.BindPFlag(name, f))
 		}
 	}
-	errs := []error{checkEnvironment(os.Environ()), readFile(v, flags)}
+	errs := []error{checkEnvironment(os.Environ()), readFile(v, flags), checkLists(flags)}
 	var c Config
 	if err := v.Unmarshal(&c); err != nil {
 		return nil, errors.Join(append(errs, wrongValues(v, flags, err))...)
 	}
 	return &c, errors.Join(append(errs, c.validate())...)
+}
+
+// checkLists refuses flags of lists that are given without a value, as by a script whose variable is empty: it would be as if they were
+// not given.
+func checkLists(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if list, ok := f.Value.(pflag.SliceValue); ok && f.Annotations[ours] != nil && slices.Contains(list.GetSlice(), "") {
+			err = errors.Join(err, fmt.Errorf("--%s is empty: leave it out if that is what is meant", f.Name))
+		}
+	})
+	return err
 }
 
 // wrongValues names the environment variables, or the keys of the settings file, whose values are not of their
@@ -154,7 +166,14 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
 		sort.Strings(unknown)
 		return fmt.Errorf("settings file %s: unknown %s", path, strings.Join(unknown, ", "))
 	}
-	return v.MergeConfigMap(file.AllSettings())
+	var wrong []error
+	for i := range settings {
+		s := &settings[i]
+		if value := file.Get(s.name); !s.holds(value) {
+			wrong = append(wrong, s.wrong(fmt.Sprintf("settings file %s: %s", path, s.name), fmt.Sprint(value)))
+		}
+	}
+	return errors.Join(append(wrong, v.MergeConfigMap(file.AllSettings()))...)
 }
 
 // nearest returns the name of the setting that is closest to key by edit distance.

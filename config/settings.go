@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -93,6 +94,23 @@ func (s *setting) wrong(from, value string) error {
 		want += fmt.Sprintf(" from %v to %v", s.min, s.max)
 	}
 	return fmt.Errorf("%s %q: want %s", from, value, want)
+}
+
+// holds says whether a setting can have a value of the settings file as it is. Decoding makes 99 of 99.9, 1 of true, and any number of
+// one that is too large. Texts are checked when they are decoded.
+func (s *setting) holds(value any) bool {
+	switch x := value.(type) {
+	case bool:
+		return s.typ.Kind() == reflect.Bool || s.typ.Kind() == reflect.String
+	case float64:
+		whole := x == math.Trunc(x) && math.Abs(x) <= 1<<53
+		return s.typ.Kind() != reflect.Bool && (whole || s.typ.Kind() != reflect.Int && s.typ.Kind() != reflect.Int64)
+	case uint64: // more than an int64 has
+		return s.typ.Kind() == reflect.String || s.typ.Kind() == reflect.Float64
+	case int:
+		return s.typ.Kind() != reflect.Bool || x == 0 || x == 1
+	}
+	return true
 }
 
 // validate refuses a value that is out of the setting's range.

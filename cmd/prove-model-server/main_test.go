@@ -64,6 +64,8 @@ func TestRefused(t *testing.T) {
 		return path
 	}
 	nobody, exact := file("nokeys", "# nobody\n"), file("x.yaml", "mode: exact\n")
+	whole := "model: " + digits + "\ncalibration: ../../testdata/digits/calibration.json\n"
+	hides, reveals := file("hides.yaml", whole+"hide: weights\n"), file("reveals.yaml", whole+"reveal: logits=argmax\n")
 	for _, c := range []struct {
 		line, want, hint string
 	}{
@@ -78,12 +80,15 @@ func TestRefused(t *testing.T) {
 		{"serve --model x.onnx --prove 1.5", "want all, requested, or a number from 0 to 1", "see prove-model serve --help"},
 		{"serve --model x.onnx --tls-cert c.pem", "--tls-cert and --tls-key go together", "see prove-model serve --help"},
 		{"serve --model x.onnx --workers 0", "nothing would be proved", "leave it out"},
+		{"serve --model x.onnx --cluster-creds c", "--cluster-creds without a cluster", "name its NATS servers"},
 		{"serve --model x.onnx --keys " + nobody, "nokeys: no keys", ""},
 		{"serve --model x.onnx --batch-across-keys", "each answer is proved by itself", "--batch N says"},
 		{"serve --model x.onnx --batch 1025", "batch", "see prove-model serve --help"},
 		{"serve --model x.onnx --webhook nowhere", "want a URL", ""},
 		{"serve --model x.onnx --listen nowhere", "--listen: ", ""},
 		{"serve --model " + exact, "x.yaml: it names no model", ""},
+		{"serve --model " + hides + " --listen 127.0.0.1:0", "servers make no proofs that hide", "without hide"},
+		{"serve --model " + reveals + " --listen 127.0.0.1:0", "servers prove whole outputs", "leave out reveal"},
 		{"serve x.onnx", `unexpected argument "x.onnx"`, "files are named by flags"},
 		{"serve --modle x.onnx", "unknown flag: --modle", "see prove-model serve --help"},
 		{"worker --model x.onnx", "no cluster", "name its NATS servers"},

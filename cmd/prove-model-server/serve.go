@@ -45,6 +45,9 @@ func newServe() *cobra.Command {
 		if cfg.Workers == 0 && cfg.Cluster == "" {
 			return job.WithHint(errors.New("--workers 0: nothing would be proved"), "leave it out, or name the --cluster that others prove in")
 		}
+		if flag := cfg.FirstOf("cluster-creds", "cluster-nkey", "cluster-ca", "cluster-cert"); flag != "" && cfg.Cluster == "" {
+			return job.WithHint(fmt.Errorf("--%s without a cluster", flag), "name its NATS servers with --cluster nats://HOST:4222")
+		}
 		return job.MemoryHint(serveUntil(cmd, cfg))
 	}
 	return cmd
@@ -73,13 +76,14 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 	defer q.Close()
 	s := serve.New(q, signing, opts)
 	group, ctx := errgroup.WithContext(ctx)
+	release := func() {}
 	group.Go(func() error { return s.Listen(ctx, listener, cfg.TLSCert, cfg.TLSKey) })
 	group.Go(func() error { return s.Check(ctx) })
 	group.Go(func() (err error) {
 		defer must.Catch(&err)
 		list, end, err := openModels(ctx, cmd, cfg, sources)
 		must.OK(err)
-		defer end()
+		release = end
 		for _, m := range list {
 			must.OK(s.Add(ctx, m))
 			log.Info("committed", "model", m.Name, "commitment", m.Commitment)
@@ -91,6 +95,7 @@ func serveUntil(cmd *cobra.Command, cfg *config.Config) (err error) {
 		return nil
 	})
 	err = group.Wait()
+	release() // not before: Listen lets answers end that need the models, the device and the memory
 	if cmd.Context().Err() == nil {
 		return err
 	}
@@ -300,6 +305,9 @@ func settingsOf(path string) (_ *config.Config, err error) {
 // those of a model's settings file.
 func ofModel(all config.Config, m *config.Config) config.Config {
 	all.Adapter, all.Base = m.Adapter, m.Base
+	// Of these what either says is refused.
+	all.Hide, all.Reveal = cmp.Or(m.Hide, all.Hide), slices.Concat(all.Reveal, m.Reveal)
+	all.InputCommitment = cmp.Or(m.InputCommitment, all.InputCommitment)
 	all.Model, all.Calibration, all.Ranges, all.Image, all.Output, all.Dim, all.Fix, all.Tokens, all.MaxTokens = m.Model, m.Calibration, m.Ranges, m.Image, m.Output, m.Dim, m.Fix, m.Tokens, m.MaxTokens
 	all.Mode, all.TargetError, all.Headroom, all.Soundness, all.Hash, all.SecurityBits, all.GrindBits = m.Mode, m.TargetError, m.Headroom, m.Soundness, m.Hash, m.SecurityBits, m.GrindBits
 	return all

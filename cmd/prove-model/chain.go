@@ -266,14 +266,16 @@ type verifiedChain struct {
 // be proved.
 func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 	defer must.Catch(&err)
-	if flag := cfg.FirstOf("proof", "input", "cert", "receipt", "prompt", "prompts", "audio", "text", "text-id"); flag != "" {
+	flag := cfg.FirstOf("proof", "input", "input-commitment", "cert", "receipt", "prompt", "prompts", "audio", "text", "text-id")
+	if flag != "" {
 		return nil, fmt.Errorf("--%s is about one proof, and --chain has several", flag)
 	}
 	_, opts, err := asked(cfg)
 	must.OK(err)
 	var from [sha256.Size]byte
 	if cfg.From != "" {
-		if n, err := hex.Decode(from[:], []byte(strings.TrimSpace(cfg.From))); err != nil || n != len(from) || len(cfg.From) != 2*len(from) {
+		digest, err := hex.DecodeString(cfg.From)
+		if err != nil || copy(from[:], digest) != len(digest) || len(digest) != len(from) {
 			return nil, errors.New("--from is a statement's digest, of 64 hexadecimal digits")
 		}
 		opts.From = (*provemodel.Commitment)(&from)
@@ -302,7 +304,12 @@ func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 	}
 	must.OK(err)
 	v := &verifiedChain{Valid: true, Commitment: list[0].Commitment.String(), From: cfg.From, Sampling: opts.Sampling, Seconds: time.Since(began).Seconds()}
-	return v, v.add(cfg, list, len(proofs)-len(list), tokens)
+	err = v.add(cfg, list, len(proofs)-len(list), tokens)
+	if errors.Is(err, provemodel.ErrInvalid) {
+		return &verifiedChain{Reason: plain(err)}, err
+	}
+	must.OK(err)
+	return v, nil
 }
 
 // readersOf returns a reader for each proof.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
@@ -49,9 +48,7 @@ func (p *chatPrinter) event(e *chatEvent, text func()) {
 		text()
 		return
 	}
-	if line, err := json.Marshal(e); err == nil {
-		fmt.Fprintf(p.out, "%s\n", line)
-	}
+	_ = ui.JSONLine(p.out, e) // standard output remembers errors (program.Run)
 }
 
 // ask prints the prompt sign, if a person types.

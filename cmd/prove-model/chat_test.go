@@ -172,3 +172,13 @@ func TestAnswersWithoutSegments(t *testing.T) {
 		t.Errorf("said: %s", said)
 	}
 }
+
+// What a model writes does not reach a terminal as it is, as JSON neither.
+func TestChatJSON(t *testing.T) {
+	var out bytes.Buffer
+	p := &chatPrinter{out: &out, json: true}
+	p.part(1, "a\u009b2J\u202e\x7f\x1b")
+	if want := `{"event":"part","number":1,"text":"a\u009b2J\u202e\u007f\u001b"}` + "\n"; out.String() != want {
+		t.Errorf("%q", out.String())
+	}
+}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -29,9 +32,10 @@ const maxAnswer = 1 << 30
 // answered is the answer of a server: its receipt and, if the file has the whole answer, what the answer says.
 type answered struct {
 	receipt *receipt.Signed
-	text    *string              // text of the answer; nil if only the receipt is given
+	texts   []string             // texts that the answer has for readers, which are one text; none if only the receipt is given
 	weighed *weighed             // logprobs of the answer; nil if it has none
 	outputs map[string][]float64 // arrays of the answer, by name; nil if it has none
+	vectors []json.RawMessage    // vectors of the answer of a sentence encoder
 	request []byte               // body of the request; nil without --request
 }
 
@@ -86,35 +90,85 @@ func parseAnswer(data []byte) (_ *answered, _ []byte, err error) {
 			Weighed *weighed `json:"logprobs"`
 		} `json:"choices"`
 		Outputs json.RawMessage `json:"outputs"`
-		Error   json.RawMessage `json:"error"`
+		Data    []struct {
+			Vector json.RawMessage `json:"embedding"`
+		} `json:"data"`
+		Error json.RawMessage `json:"error"`
 	}
 	must.OKAs(json.Unmarshal(data, &whole), "it is no JSON")
+	must.OK(unambiguous(json.NewDecoder(bytes.NewReader(data)), ""))
 	switch {
 	case whole.Receipt == nil && whole.Error != nil:
 		return nil, nil, errors.New("the server has answered with an error, and signed nothing")
 	case whole.Receipt == nil:
 		return &answered{}, data, nil
+	case len(whole.Choices) > 1:
+		return nil, nil, fmt.Errorf("the answer has %d texts, and a receipt is of one", len(whole.Choices))
 	}
-	a := &answered{}
-	if len(whole.Choices) == 1 {
-		a.weighed = whole.Choices[0].Weighed
-		if a.text = whole.Choices[0].Text; whole.Choices[0].Message != nil {
-			a.text = whole.Choices[0].Message.Content
+	a := &answered{vectors: seq.Map(whole.Data, func(d struct {
+		Vector json.RawMessage `json:"embedding"`
+	}) json.RawMessage {
+		return d.Vector
+	})}
+	for _, c := range whole.Choices {
+		a.weighed = c.Weighed
+		if c.Text != nil {
+			a.texts = append(a.texts, *c.Text)
+		}
+		if c.Message != nil && c.Message.Content != nil {
+			a.texts = append(a.texts, *c.Message.Content)
 		}
 	}
 	if whole.Outputs == nil {
 		return a, whole.Receipt, nil
 	}
 	var list []struct {
-		Name string    `json:"name"`
-		Data []float64 `json:"data"`
+		Name string          `json:"name"`
+		Data request.Numbers `json:"data"`
 	}
 	must.OKAs(json.Unmarshal(whole.Outputs, &list), "the outputs of the answer")
 	a.outputs = map[string][]float64{}
 	for _, o := range list {
+		if _, twice := a.outputs[o.Name]; twice {
+			return nil, nil, fmt.Errorf("the answer has the output %s twice", ui.Printable(o.Name))
+		}
 		a.outputs[o.Name] = o.Data
 	}
 	return a, whole.Receipt, nil
+}
+
+// named has the places of an answer, and of a receipt alone, where the names of members are those of tokens, inputs and outputs.
+var named = map[string]bool{
+	"/choices[]/logprobs/top_logprobs[]": true, "/receipt/outputs": true, "/receipt/inputs": true, "/outputs": true, "/inputs": true,
+}
+
+// unambiguous returns an error if an object of an answer has two members whose names differ in the case of letters alone, or not at
+// all. This program takes the last of them, and whoever reads the answer may take the other one. path is the place of what d reads next.
+func unambiguous(d *json.Decoder, path string) (err error) {
+	defer must.Catch(&err)
+	switch must.Get(d.Token()) {
+	case json.Delim('['):
+		for d.More() {
+			must.OK(unambiguous(d, path+"[]"))
+		}
+		must.Get(d.Token())
+	case json.Delim('{'):
+		seen := map[string]bool{}
+		for d.More() {
+			name, _ := must.Get(d.Token()).(string)
+			same := name
+			if !named[path] {
+				same = strings.ToLower(strings.ToUpper(name)) // as names are compared when they are read
+			}
+			if seen[same] {
+				return fmt.Errorf("it has %s twice, so that it can be read in two ways", request.Short(name))
+			}
+			seen[same] = true
+			must.OK(unambiguous(d, path+"/"+name))
+		}
+		must.Get(d.Token())
+	}
+	return nil
 }
 
 // readSmall reads a file of at most maxAnswer bytes.
@@ -213,8 +267,10 @@ func (a *answered) hold(cfg *config.Config, s *provemodel.Statement, t *tokenize
 	if !slices.Equal(r.PromptTokens, s.Generated.Prompt) || !slices.Equal(r.Tokens, s.Generated.Tokens) {
 		return nil, notWhat("the receipt is about another text: its tokens are not those of the proof")
 	}
-	if a.text != nil && receipt.TextDigest(*a.text) != r.AnswerSHA256 {
-		return nil, notWhat("the answer has another text than its receipt says")
+	for _, text := range a.texts {
+		if receipt.TextDigest(text) != r.AnswerSHA256 {
+			return nil, notWhat("the answer has another text than its receipt says")
+		}
 	}
 	if a.weighed != nil {
 		must.OK(a.weighed.hold(s))
@@ -267,6 +323,7 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 			return notWhat("the answer has another output %s than its receipt says", ui.Printable(name))
 		}
 	}
+	must.OK(a.holdVectors(s))
 	said.Compared = append(said.Compared, "outputs")
 	if a.request == nil {
 		return nil
@@ -293,6 +350,30 @@ func (a *answered) holdArrays(s *provemodel.Statement, said *receiptSaid, t *tok
 		return notWhat("the proof is about another text than the request has")
 	}
 	said.Compared = append(said.Compared, "prompt")
+	return nil
+}
+
+// holdVectors compares the vectors in the answer of a sentence encoder with the proof. Entries may be rounded to float32, as they are in
+// base64, and in what clients make of that.
+func (a *answered) holdVectors(s *provemodel.Statement) error {
+	if len(a.vectors) == 0 {
+		return nil
+	}
+	if len(a.vectors) > 1 || len(a.receipt.Outputs) != 1 || len(s.Outputs) != 1 {
+		return notWhat("the answer has %d vectors, and its receipt %d outputs", len(a.vectors), len(a.receipt.Outputs))
+	}
+	var packed []byte
+	var values []float64
+	if json.Unmarshal(a.vectors[0], &packed) == nil && len(packed)%4 == 0 {
+		for ; len(packed) > 0; packed = packed[4:] {
+			values = append(values, float64(math.Float32frombits(binary.LittleEndian.Uint32(packed))))
+		}
+	} else if err := json.Unmarshal(a.vectors[0], &values); err != nil {
+		return fmt.Errorf("the vector of the answer: %w", err)
+	}
+	if !slices.EqualFunc(values, s.Outputs[0].Values, func(got, want float64) bool { return got == want || got == float64(float32(want)) }) {
+		return notWhat("the answer has another vector than its receipt says")
+	}
 	return nil
 }
 

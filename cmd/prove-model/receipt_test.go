@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,5 +57,110 @@ func TestIsBeginning(t *testing.T) {
 		if isBeginning(text, receipt.TextDigest(n)) != want {
 			t.Errorf("%d bytes of %d: not %v", len(n), len(text), want)
 		}
+	}
+}
+
+// An answer that other readers may take for another one than its receipt is about is refused.
+func TestOtherAnswer(t *testing.T) {
+	proved := &provemodel.Statement{Generated: &verifier.Written{Prompt: []int{1}, Tokens: []int{2}}}
+	signed := &receipt.Signed{Receipt: receipt.Receipt{
+		Commitment: proved.Commitment.String(),
+		Text:       &receipt.Text{AnswerSHA256: receipt.TextDigest("right"), PromptTokens: []int{1}, Tokens: []int{2}},
+	}}
+	vector := []float64{0.1, 0.5}
+	infinite := &provemodel.Statement{Outputs: []provemodel.Tensor{{Name: "v", Values: []float64{math.Inf(-1), math.NaN()}}}}
+	a, _, err := parseAnswer([]byte(`{"receipt":{},"outputs":[{"name":"v","data":["-Infinity","NaN"]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.receipt = &receipt.Signed{Receipt: receipt.Receipt{
+		Commitment: infinite.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(infinite.Outputs[0].Values)},
+	}}
+	if _, err := a.hold(&config.Config{}, infinite, nil); err != nil {
+		t.Error(err)
+	}
+	encoded := &provemodel.Statement{Outputs: []provemodel.Tensor{{Name: "v", Values: vector}}}
+	ofVector := &receipt.Signed{Receipt: receipt.Receipt{
+		Commitment: encoded.Commitment.String(), Outputs: map[string]string{"v": receipt.Digest(vector)},
+	}}
+	for name, c := range map[string]struct {
+		answer string
+		holds  bool
+	}{
+		"a text":                   {`{"receipt":{},"choices":[{"text":"right"}]}`, true},
+		"a conversation":           {`{"receipt":{},"choices":[{"message":{"role":"assistant","content":"right"}}]}`, true},
+		"names of tokens":          {`{"receipt":{},"choices":[{"text":"right","logprobs":null,"x":[{"a":1}]}]}`, true},
+		"another text":             {`{"receipt":{},"choices":[{"text":"wrong"}]}`, false},
+		"a text and a message":     {`{"receipt":{},"choices":[{"text":"wrong","message":{"content":"right"}}]}`, false},
+		"a message and a text":     {`{"receipt":{},"choices":[{"text":"right","message":{"content":"wrong"}}]}`, false},
+		"two choices":              {`{"receipt":{},"choices":[{"text":"wrong"},{"text":"right"}]}`, false},
+		"another case":             {`{"receipt":{},"choices":[{"text":"wrong","Text":"right"}]}`, false},
+		"another case of a letter": {`{"receipt":{},"choices":[{"text":"wrong"}],"choice\u017f":[{"text":"right"}]}`, false},
+		"twice":                    {`{"receipt":{},"choices":[{"text":"wrong","text":"right"}]}`, false},
+		"a vector":                 {`{"receipt":{},"data":[{"embedding":[0.1,0.5]}]}`, true},
+		"a vector in base64":       {`{"receipt":{},"data":[{"embedding":"zczMPQAAAD8="}]}`, true},
+		"a vector out of base64":   {`{"receipt":{},"data":[{"embedding":[0.10000000149011612,0.5]}]}`, true},
+		"another vector":           {`{"receipt":{},"data":[{"embedding":[0.2,0.5]}]}`, false},
+		"another one in base64":    {`{"receipt":{},"data":[{"embedding":"zczMPQAAAAA="}]}`, false},
+		"two vectors":              {`{"receipt":{},"data":[{"embedding":[0.2,0.5]},{"embedding":[0.1,0.5]}]}`, false},
+		"no vector":                {`{"receipt":{},"data":[{"embedding":null}]}`, false},
+		"an output twice":          {`{"receipt":{},"outputs":[{"name":"v","data":[1]},{"name":"v","data":[0.1,0.5]}]}`, false},
+		"data of another case":     {`{"receipt":{},"outputs":[{"name":"v","data":[1],"Data":[0.1,0.5]}]}`, false},
+		"an output":                {`{"receipt":{},"outputs":[{"name":"v","data":[0.1,0.5]}]}`, true},
+	} {
+		a, _, err := parseAnswer([]byte(c.answer))
+		if err == nil {
+			s := proved
+			if a.receipt = signed; strings.Contains(c.answer, "embedding") || strings.Contains(c.answer, "outputs") {
+				a.receipt, s = ofVector, encoded
+			}
+			_, err = a.hold(&config.Config{}, s, nil)
+		}
+		if (err == nil) != c.holds {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Names of tokens and outputs may differ in case alone.
+	for _, answer := range []string{
+		`{"receipt":{"outputs":{"a":"","A":""}},"choices":[{"text":"","logprobs":{"top_logprobs":[{"Text":-1,"text":-2}]}}]}`,
+		`{"version":1,"outputs":{"a":"","A":""},"inputs":{"a":"","A":""}}`,
+	} {
+		if _, _, err := parseAnswer([]byte(answer)); err != nil {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
+// What the input is, is said once: the arrays of a request are compared with the proof, or those of --input.
+func TestRequestAndInput(t *testing.T) {
+	dir := t.TempDir()
+	key, err := receipt.OpenKey(filepath.Join(dir, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const request = `{"inputs":[{"name":"x","shape":[1],"datatype":"FP64","data":[1]}]}`
+	of := &receipt.Receipt{Request: receipt.TextDigest(request), Inputs: map[string]string{"x": receipt.Digest([]float64{1})}}
+	signed, err := receipt.Sign(of, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Receipt, cfg.Request = filepath.Join(dir, "receipt.json"), filepath.Join(dir, "request.json")
+	input := filepath.Join(dir, "x.json")
+	for path, text := range map[string]string{cfg.Receipt: string(data), cfg.Request: request, input: `{"x":[2]}`} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, opts, err := asked(&cfg); err != nil || len(opts.Input) != 1 || opts.Input[0].Values[0] != 1 {
+		t.Errorf("%+v, %v", opts, err)
+	}
+	cfg.Input = []string{input}
+	if _, opts, err := asked(&cfg); err == nil || !strings.Contains(err.Error(), "--input and --request") {
+		t.Errorf("%+v, %v", opts, err)
 	}
 }

@@ -92,8 +92,16 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags that say what the proof must be about and are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "audio", "text", "prompts", "tokenizer", "vocabulary", "chain", "from"} {
-		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+	for _, name := range []string{
+		"input", "input-commitment", "cert", "receipt", "request", "receipt-key", "commitment", "base",
+		"prompt", "audio", "text", "prompts", "tokenizer", "vocabulary", "chain", "from",
+	} {
+		f := flags.Lookup(name)
+		value := f.Value.String()
+		if name == "input-commitment" { // which may name an input
+			_, value = (&config.Config{InputCommitment: value}).InputOf()
+		}
+		if f.Changed && value == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
 	}
@@ -244,6 +252,10 @@ func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err er
 		opts.ExpectCommitment = &c
 	}
 	must.OK(expectBase(cfg, opts))
+	if len(cfg.Input) > 0 && opts.Input != nil {
+		err := errors.New("--input and --request both say what the input is")
+		return nil, nil, job.WithHint(err, "leave out --input: the arrays of the request are compared")
+	}
 	if len(cfg.Input) > 0 {
 		opts.Input = must.GetAs(job.Read(cfg, cfg.Input))("input")
 	}

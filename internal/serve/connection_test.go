@@ -90,6 +90,17 @@ func TestConnections(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %.200s", name, status, c.status, text)
 		}
 	}
+	// Bodies that do not come, and that nobody reads.
+	for _, sent := range []string{
+		"POST /v1/proofs/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n",
+		"POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n",
+	} {
+		begin := time.Now()
+		if status, _ := said(t, address, sent); status == 200 || time.Since(begin) > 30*time.Second {
+			t.Errorf("%.20q: status %d after %v", sent, status, time.Since(begin))
+		}
+	}
 	// Connections that say nothing, or nothing more, keep nobody else from being answered.
 	for i := range 200 {
 		c, err := net.Dial("tcp", address)

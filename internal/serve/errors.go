@@ -82,7 +82,7 @@ func fail(w http.ResponseWriter, e *apiError) {
 // writeJSON answers with a value as JSON.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	data, err := json.Marshal(v)
-	if err != nil { // NaN or an infinity, which no answer of this server holds
+	if err != nil { // NaN or an infinity where no answer of this server has one
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"message":"the answer cannot be written as JSON","type":"server_error","param":null,"code":"internal_error"}}`)
 	}
 	w.Header().Set("Content-Type", "application/json")

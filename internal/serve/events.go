@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // events is an answer that is a stream of server-sent events. It becomes a stream with the first event: until then the handler may
@@ -29,7 +30,8 @@ func (e *events) raw(name string, data []byte) {
 	if e.err != nil {
 		return
 	}
-	if !e.started {
+	c, first := http.NewResponseController(e.w), !e.started
+	if first {
 		e.started = true
 		h := e.w.Header()
 		h.Set("Content-Type", "text/event-stream")
@@ -44,6 +46,13 @@ func (e *events) raw(name string, data []byte) {
 		_, e.err = fmt.Fprintf(e.w, "data: %s\n\n", data)
 	}
 	if e.err == nil {
-		e.err = http.NewResponseController(e.w).Flush()
+		e.err = c.Flush()
+	}
+	if e.err == nil {
+		// In HTTP/2 a deadline ends a stream even if nothing is to be written. observed sets one again for the stream's end.
+		_ = c.SetWriteDeadline(time.Time{})
+	}
+	if e.err == nil && first {
+		_ = c.SetReadDeadline(time.Time{}) // the request has been read, also one whose body the handler has not read
 	}
 }

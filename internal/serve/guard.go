@@ -42,7 +42,11 @@ func ReadKeys(path string) (_ *Keys, err error) {
 			return nil, fmt.Errorf("%s, line %d: the name %s is given twice", path, n, fields[0])
 		}
 		names[fields[0]] = true
-		k.owners[sha256.Sum256([]byte(fields[1]))] = fields[0]
+		digest := sha256.Sum256([]byte(fields[1]))
+		if other, twice := k.owners[digest]; twice {
+			return nil, fmt.Errorf("%s, line %d: %s has the key of %s", path, n, fields[0], other)
+		}
+		k.owners[digest] = fields[0]
 	}
 	must.OKAs(lines.Err(), "%s", path)
 	if len(names) == 0 {
@@ -173,6 +177,17 @@ func (s *Server) local(next http.Handler) http.Handler {
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			fail(w, &apiError{Status: http.StatusForbidden, Type: permission, Code: "wrong_host", Message: "this server answers requests to localhost alone"})
 			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// patient limits the time that a client may take to send the body of a request. Most handlers do not read it, and package http reads
+// what is left of it before it sends an answer.
+func (s *Server) patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.Patience))
 		}
 		next.ServeHTTP(w, r)
 	})

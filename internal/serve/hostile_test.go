@@ -52,6 +52,7 @@ func TestRefusals(t *testing.T) {
 		{400, "max_tokens_exceeded", `,"max_tokens":0`, ""},
 		{400, "max_tokens_exceeded", `,"max_tokens":-5`, ""},
 		{400, "max_tokens_exceeded", `,"max_tokens":33`, ""},
+		{400, "invalid_value", `,"max_tokens":1,"max_completion_tokens":2`, ""},
 		{400, "invalid_type", `,"max_tokens":1e40`, ""},
 		{400, "invalid_type", `,"seed":1.5`, ""},
 		{400, "invalid_type", `,"alone":"yes"`, ""},
@@ -164,7 +165,10 @@ func TestKeys(t *testing.T) {
 	if !strings.Contains(r.log.String(), "key=anna") {
 		t.Error("the log does not say whose request it was")
 	}
-	for name, content := range map[string]string{"short": "a b", "none": "# no\n", "twice": "a 0123456789abcdef\na 0123456789abcdeg", "words": "a b c"} {
+	for name, content := range map[string]string{
+		"short": "a b", "none": "# no\n", "twice": "a 0123456789abcdef\na 0123456789abcdeg", "of both": "a 0123456789abcdef\nb 0123456789abcdef",
+		"words": "a b c",
+	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

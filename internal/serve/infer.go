@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/internal/serve/queue"
 	"github.com/prove-model/prove-model/internal/serve/receipt"
 	"github.com/prove-model/prove-model/internal/serve/request"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // tensorInfo describes an input or an output in the Open Inference Protocol.
@@ -140,7 +141,7 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) error {
 	must.OK(err)
 	type output struct {
 		tensorInfo
-		Data []float64 `json:"data"`
+		Data statement.Numbers `json:"data"`
 		// Parameters has "strings", the strings that the numbers stand for, or "columns", the names of the entries along the
 		// last axis.
 		Parameters map[string][]string `json:"parameters,omitempty"`

@@ -80,6 +80,7 @@ func (s *Server) observed(pattern string, next http.HandlerFunc) http.Handler {
 		ctx, span := traces.Start(traces.Received(r.Context(), r.Header), pattern)
 		defer span.End()
 		next(rec, r.WithContext(context.WithValue(ctx, noteKey{}, n)))
+		rec.wait() // for the rest of the answer, which package http writes now
 		span.SetAttributes(attribute.String("http.route", pattern), attribute.Int("http.response.status_code", rec.status))
 		if n.proof != "" {
 			span.SetAttributes(traces.Proof.String(n.proof))

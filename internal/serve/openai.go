@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -83,14 +84,14 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 	q := &writing{id: newID(kind), object: object, created: now(), body: body}
 	var name string
 	var temperature, topP *float64
-	var topK, maxTokens *int
+	var topK, maxTokens, most *int
 	var given *int64
 	var stop request.Stops
 	var options struct {
 		Usage       bool `json:"include_usage"`
 		Obfuscation bool `json:"include_obfuscation"`
 	}
-	fields["model"], fields["max_tokens"], fields["max_completion_tokens"] = &name, &maxTokens, &maxTokens
+	fields["model"], fields["max_tokens"], fields["max_completion_tokens"] = &name, &most, &maxTokens
 	fields["temperature"], fields["top_p"], fields["top_k"], fields["seed"] = &temperature, &topP, &topK, &given
 	fields["stop"], fields["stream"], fields["stream_options"], fields["prove"] = &stop, &q.stream, &options, &q.prove
 	fields["alone"] = &q.alone
@@ -100,7 +101,10 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, kind, object strin
 		return nil, bad("model", "model_not_supported", fmt.Errorf("%s writes no text: /v2/models/%s/infer runs it", name, name))
 	}
 	q.maxTokens, q.usage = q.model.MaxTokens, options.Usage
-	if maxTokens != nil {
+	if most != nil && maxTokens != nil && *most != *maxTokens {
+		return nil, bad("max_tokens", "invalid_value", errors.New("max_tokens and max_completion_tokens are two names of one number, and differ"))
+	}
+	if maxTokens = cmp.Or(maxTokens, most); maxTokens != nil {
 		q.maxTokens = *maxTokens
 	}
 	if q.maxTokens < 1 || q.maxTokens > q.model.MaxTokens {

@@ -56,14 +56,18 @@ func (s *Server) proofFile(w http.ResponseWriter, r *http.Request) error {
 		return &apiError{Status: http.StatusConflict, Type: serverError, Code: "proof_failed", Message: "the proof could not be made: " + rec.Error}
 	}
 	tag := fmt.Sprintf("%q", rec.SHA256)
-	w.Header().Set("ETag", tag)
-	w.Header().Set("Cache-Control", "private, immutable")
+	kept := func() { // but an error is not to be kept
+		w.Header().Set("ETag", tag)
+		w.Header().Set("Cache-Control", "private, immutable")
+	}
 	if r.Header.Get("If-None-Match") == tag {
+		kept()
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	file := must.Get(s.queue.Proof(r.Context(), rec))
 	defer file.Close()
+	kept()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(rec.File()[:16]+".proof"))
 	w.Header().Set("Content-Length", strconv.FormatInt(rec.Bytes, 10))

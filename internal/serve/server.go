@@ -192,13 +192,13 @@ func (s *Server) Handler() http.Handler {
 		return &apiError{Status: http.StatusNotFound, Type: invalidRequest, Code: "unknown_url", Message: "there is no " + r.Method + " of this address; docs/serve.md lists what there is"}
 	}))
 	mux.Handle("/", unknown)
-	return s.local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.patient(s.local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect { // its address has no path for the mux
 			unknown.ServeHTTP(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
-	}))
+	})))
 }
 
 // mostWaiting is how many requests may wait for a slot.

@@ -1,8 +1,13 @@
 package serve
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -32,4 +37,28 @@ func TestSlowClient(t *testing.T) {
 		}
 	}
 	r.ask("/v1/completions", `{"model":"story","prompt":[1,2]}`)
+}
+
+// A stream of events over HTTP/2 lasts while nothing happens, and while a client takes its parts.
+func TestSlowEvents(t *testing.T) {
+	r := start(t, false, Options{Prove: 1, Patience: time.Second})
+	a := r.ask("/v1/completions", `{"model":"story","prompt":[1,2]}`)
+	h := httptest.NewUnstartedServer(r.s.Handler())
+	h.EnableHTTP2 = true
+	h.StartTLS()
+	defer h.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL+a.Proof.URL+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := h.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.ReadAll(resp.Body); resp.ProtoMajor != 2 || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("HTTP/%d: the stream of a proof that nobody makes ends: %v", resp.ProtoMajor, err)
+	}
 }

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"encoding/json"
 	"io"
 	"time"
 )
@@ -34,7 +33,5 @@ func (e *events) write(event any) {
 	if e == nil {
 		return
 	}
-	if line, err := json.Marshal(event); err == nil {
-		e.w.Write(append(escapeJSON(line), '\n'))
-	}
+	_ = JSONLine(e.w, event)
 }

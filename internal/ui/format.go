@@ -32,6 +32,14 @@ func JSON(w io.Writer, v any) (err error) {
 	return indent(w, escapeJSON(b))
 }
 
+// JSONLine writes v on w as one line of JSON, in printable characters.
+func JSONLine(w io.Writer, v any) (err error) {
+	defer must.Catch(&err)
+	b := must.Get(json.Marshal(v))
+	_, err = w.Write(append(escapeJSON(b), '\n'))
+	return err
+}
+
 // indentPart is about how many bytes indent writes at a time.
 const indentPart = 1 << 16
 

@@ -127,9 +127,12 @@ async function compareText(answer, receipt, verdict, compared) {
   const t = textOf(receipt, verdict);
   if (!t || !isOf(t, receipt)) refuse("the proof is about other tokens than the receipt");
   compared.push("tokens");
-  const choice = answer.choices?.[0];
-  const text = choice?.message?.content ?? choice?.text;
-  if (text !== undefined && (await digest(encoder.encode(text))) !== receipt.text) refuse("the answer has another text than its receipt says");
+  const choices = answer.choices ?? [];
+  if (choices.length > 1) refuse(`the answer has ${choices.length} texts, and a receipt is of one`);
+  for (const text of [choices[0]?.message?.content, choices[0]?.text]) {
+    if (text === undefined || text === null) continue;
+    if ((await digest(encoder.encode(text))) !== receipt.text) refuse("the answer has another text than its receipt says");
+  }
   if (t.answer === null) return;
   // An answer that a stop has ended is a beginning of what the model wrote.
   let found = false;

@@ -67,6 +67,10 @@ func Open(ctx context.Context, name string, cfg *config.Config, dev *provemodel.
 	if c.Hide != "" {
 		return nil, job.WithHint(fmt.Errorf("model %s: servers make no proofs that hide weights", name), "without hide in the settings proofs say something of the weights; with it, prove with the command alone")
 	}
+	if what := c.FirstOf("reveal", "input-commitment"); what != "" {
+		err := fmt.Errorf("model %s: servers prove whole outputs, of inputs that they state", name)
+		return nil, job.WithHint(err, "leave out "+what+", or prove with the command alone")
+	}
 	must.GetAs(os.Stat(c.Model))("model %s", name)
 	m := &Model{Name: name}
 	if hf.Is(c.Model) {

@@ -297,12 +297,17 @@ func (q *Queue) job(ctx context.Context, id string) (_ *Job, err error) {
 	return j, nil
 }
 
-// Proof opens the file of a proof that was made. The caller closes it.
+// Proof opens the file of a proof that was made. The caller closes it. The error is ErrUnknown if the file is no longer kept: it was
+// stored before the record said so, and expires before that.
 func (q *Queue) Proof(ctx context.Context, r *Record) (io.ReadCloser, error) {
 	if r.State != Proved {
 		return nil, errors.New("the proof has not been made")
 	}
-	return q.files.get(ctx, proofFile(r.File(), r.SHA256))
+	f, err := q.files.get(ctx, proofFile(r.File(), r.SHA256))
+	if errors.Is(err, errNoFile) {
+		return nil, ErrUnknown
+	}
+	return f, err
 }
 
 // Announce stores the key of a model, for as long as the store exists, since the model's proofs are useless without it. It also creates

@@ -388,3 +388,18 @@ func TestIDs(t *testing.T) {
 		}
 	}
 }
+
+// A proof whose file has expired, before its record does, is one that is not there.
+func TestExpiredFile(t *testing.T) {
+	q := opened(t, t.TempDir())
+	defer q.Close()
+	stop, _ := running(t, q, proveBytes)
+	defer stop()
+	r := ended(t, q, accepted(t, q, jobOf(1), true).ID)
+	if err := q.files.(objects).Delete(t.Context(), proofFile(r.ID, r.SHA256)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Proof(t.Context(), r); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+}

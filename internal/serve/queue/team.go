@@ -285,19 +285,24 @@ func (t *Team) End() {
 
 // Worker does one job at a time, of any model, and helps other workers while it has none.
 type Worker struct {
-	work sync.Mutex
-	mu   sync.Mutex
-	stop context.CancelFunc // ends its helping; nil if it does not help
+	work    sync.Mutex
+	mu      sync.Mutex
+	stop    context.CancelFunc // ends its helping; nil if it does not help
+	waiting int                // jobs that wait for work; it does not begin to help then
 }
 
 // begin waits until the worker has no other job. If it is helping, it stops that.
 func (w *Worker) begin() (end func()) {
 	w.mu.Lock()
+	w.waiting++
 	if w.stop != nil {
 		w.stop()
 	}
 	w.mu.Unlock()
 	w.work.Lock()
+	w.mu.Lock()
+	w.waiting--
+	w.mu.Unlock()
 	return w.work.Unlock
 }
 
@@ -306,7 +311,7 @@ func (w *Worker) begin() (end func()) {
 func (w *Worker) help(ctx context.Context, helping *sync.WaitGroup, f func(ctx context.Context)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() != nil || !w.work.TryLock() {
+	if ctx.Err() != nil || w.waiting > 0 || !w.work.TryLock() {
 		return
 	}
 	ctx, w.stop = context.WithCancel(ctx)

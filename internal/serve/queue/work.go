@@ -271,7 +271,8 @@ func (q *Queue) Check(ctx context.Context, verify Verifier, notify bool, done fu
 // tell reports that a job has ended.
 func (q *Queue) tell(ctx context.Context, r *Record, notify bool, done func(r *Record)) error {
 	if notify {
-		if _, err := q.js.Publish(ctx, notices+r.ID, []byte(r.ID), jetstream.WithMsgID(r.ID+string(r.State))); err != nil {
+		once := fmt.Sprintf("%s.%d", r.ID, r.Updated.UnixNano()) // a proof that has failed may be asked for again, and fail again
+		if _, err := q.js.Publish(ctx, notices+r.ID, []byte(r.ID), jetstream.WithMsgID(once)); err != nil {
 			return err
 		}
 	}

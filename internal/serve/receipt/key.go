@@ -46,5 +46,12 @@ func makeKey(path string) (_ ed25519.PrivateKey, err error) {
 	defer os.Remove(f.Name())
 	err = pem.Encode(f, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	must.OK(errors.Join(err, f.Sync(), f.Close()))
-	return key, os.Rename(f.Name(), path)
+	// Another server may have made a key since this one has looked for it: a link, unlike a new name, does not replace it.
+	if os.Link(f.Name(), path) == nil {
+		return key, nil
+	}
+	if _, err := os.Stat(path); err == nil {
+		return OpenKey(path)
+	}
+	return key, os.Rename(f.Name(), path) // not all file systems have links
 }

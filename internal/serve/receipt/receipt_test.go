@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -141,4 +142,25 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Servers that begin at once in one folder sign with one key.
+func TestOpenKeyAtOnce(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "receipts.pem")
+		keys := make([]ed25519.PrivateKey, 8)
+		var all sync.WaitGroup
+		for i := range keys {
+			all.Go(func() { keys[i], _ = OpenKey(path) })
+		}
+		all.Wait()
+		for i, k := range keys {
+			if !k.Equal(keys[0]) || len(k) == 0 {
+				t.Fatalf("server %d signs with another key", i)
+			}
+		}
+		if st, err := os.Stat(path); err != nil || st.Mode().Perm()&0o077 != 0 {
+			t.Fatal(st.Mode(), err)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package request
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -19,6 +20,9 @@ type Array struct {
 	Parameters map[string]any  `json:"parameters"`
 }
 
+// exact is the greatest of the integers that only one float64 stands for: 2^53 is also what 2^53 + 1 is read as.
+const exact = 1<<53 - 1
+
 // types has the datatypes of numbers that inputs may have: whether they are whole numbers, and their range. 64-bit
 // integers are limited to those that a float64 holds exactly.
 var types = map[string]struct {
@@ -28,7 +32,7 @@ var types = map[string]struct {
 	"FP64": {false, -math.MaxFloat64, math.MaxFloat64}, "FP32": {false, -math.MaxFloat32, math.MaxFloat32},
 	"BOOL": {true, 0, 1}, "UINT8": {true, 0, math.MaxUint8}, "INT8": {true, math.MinInt8, math.MaxInt8}, "UINT16": {true, 0, math.MaxUint16},
 	"INT16": {true, math.MinInt16, math.MaxInt16}, "INT32": {true, math.MinInt32, math.MaxInt32}, "UINT32": {true, 0, math.MaxUint32},
-	"INT64": {true, -(1 << 53), 1 << 53}, "UINT64": {true, 0, 1 << 53},
+	"INT64": {true, -exact, exact}, "UINT64": {true, 0, exact},
 }
 
 // ReadAll reads the arrays of a request. It also returns the digest of each, by name, in the form that receipts have.
@@ -138,4 +142,33 @@ func number(token json.Token) (v float64, ok bool) {
 		return x, true
 	}
 	return 0, false
+}
+
+// Numbers are the numbers of an answer. NaN and infinities are texts.
+type Numbers []float64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Numbers) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, (*[]float64)(n)) == nil {
+		return nil
+	}
+	var list []any
+	if err := json.Unmarshal(data, &list); err != nil {
+		return errors.New("want a list of numbers")
+	}
+	texts := map[any]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
+	*n = make(Numbers, len(list))
+	for i, x := range list {
+		v, ok := x.(float64)
+		if !ok {
+			if _, is := x.(string); is {
+				v, ok = texts[x]
+			}
+		}
+		if !ok {
+			return errors.New("want a list of numbers")
+		}
+		(*n)[i] = v
+	}
+	return nil
 }
