@@ -385,3 +385,28 @@ func TestLogOfMovedPower(t *testing.T) {
 		}
 	}
 }
+
+// TestRecognisedBeyondLimits: what is recognised stays as the model has it where no operation more is allowed.
+func TestRecognisedBeyondLimits(t *testing.T) {
+	factors := []float32{1, 1 << 20}
+	for name, build := range map[string]func(b *Builder, x Value) Value{
+		"a magnitude": func(b *Builder, x Value) Value { return b.Apply(Sqrt, b.Reduce(Sum, b.Mul(x, x), []int{1}, true)) },
+		"the logarithm of a power": func(b *Builder, x Value) Value {
+			return b.Apply(Log, b.Transpose(b.Reduce(Sum, b.Mul(x, x), []int{1}, true), []int{1, 0}))
+		},
+		"factors of channels": func(b *Builder, x Value) Value {
+			return b.Mul(b.Apply(Relu, x), b.floats("factors", []int{2}, factors))
+		},
+	} {
+		b := NewBuilder("test")
+		b.Output("y", build(b, b.Input("x", Float, []int{3, 2})))
+		n := len(b.nodes)
+		b.work = 0
+		g, err := b.Graph()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if len(g.Nodes) != n {
+			t.Errorf("%s: %d operators, not %d", name, len(g.Nodes), n)
+		}
+	}
+}
