@@ -44,6 +44,9 @@ func (b *Builder) recognise() error {
 	if refused != nil {
 		return refused
 	}
+	if b.rewrite(b.unadded); len(b.errs) > 0 {
+		return b.errs
+	}
 	b.rewrite(func(n *node) { b.logarithm(n, b.logPower) })
 	b.rewrite(func(n *node) { b.logarithm(n, b.logOfBands) })
 	b.rewrite(b.magnitudes) // only the roots that norms and logarithms have left
