@@ -78,7 +78,11 @@ func (b *Builder) Compare(c Comparison, x, y Value) (made Value) {
 	case And:
 		return b.Mul(x, y)
 	case Or:
-		return b.Test(IsPositive, b.Add(x, y))
+		z := b.Test(IsPositive, b.Add(x, y))
+		if b.valid(z) && slices.Equal(b.Shape(x), b.Shape(z)) && slices.Equal(b.Shape(y), b.Shape(z)) {
+			z.v.either = []*value{x.v, y.v}
+		}
+		return z
 	case Equal:
 		return b.Test(IsZero, b.Sub(x, y))
 	case Xor:
