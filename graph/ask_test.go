@@ -8,15 +8,17 @@ import (
 // TestWhereOfLowConstants: a Where gives the constants that it has, however low, to readers other than a Softmax, for which it is a
 // mask without any product of the scores.
 func TestWhereOfLowConstants(t *testing.T) {
-	low := []float32{-20000, -15000, -10000}
+	low := func(b *Builder) Value { return b.floats("low", []int{3}, []float32{-20000, -15000, -10000}) }
 	for name, c := range map[string]struct {
 		build func(b *Builder, cond, x Value) Value
 		want  []float64
 	}{
-		"a list":              {func(b *Builder, cond, x Value) Value { return b.Where(cond, x, b.floats("low", []int{3}, low)) }, []float64{1000, -15000, 3000}},
-		"a list, if it holds": {func(b *Builder, cond, x Value) Value { return b.Where(cond, b.floats("low", []int{3}, low), x) }, []float64{-20000, 2000, -10000}},
+		"a list":              {func(b *Builder, cond, x Value) Value { return b.Where(cond, x, low(b)) }, []float64{1000, -15000, 3000}},
+		"a list, if it holds": {func(b *Builder, cond, x Value) Value { return b.Where(cond, low(b), x) }, []float64{-20000, 2000, -10000}},
 		"a number":            {func(b *Builder, cond, x Value) Value { return b.Where(cond, x, b.Number(-1e5)) }, []float64{1000, -1e5, 3000}},
-		"two numbers":         {func(b *Builder, cond, _ Value) Value { return b.Where(cond, b.Number(-20000), b.Number(-30000)) }, []float64{-20000, -30000, -20000}},
+		"two numbers": {func(b *Builder, cond, _ Value) Value {
+			return b.Where(cond, b.Number(-20000), b.Number(-30000))
+		}, []float64{-20000, -30000, -20000}},
 		"one in another": {func(b *Builder, cond, x Value) Value {
 			return b.Where(b.Not(cond), b.Where(cond, x, b.Number(-20000)), b.Number(-30000))
 		}, []float64{-30000, -20000, -30000}},

@@ -78,7 +78,8 @@ func TestExceedsBesideConstants(t *testing.T) {
 func TestExceedsOfFilling(t *testing.T) {
 	b := NewBuilder("filled")
 	x := b.Input("x", Float, []int{2, 3})
-	b.Output("bits", b.Exceeds(b.Gather(x, 1, []int{2, -1, 0}), []Split{{Feature: 1, Value: -0.5}, {Feature: 0, Value: 3}, {Feature: 1, Value: 0.5}}))
+	splits := []Split{{Feature: 1, Value: -0.5}, {Feature: 0, Value: 3}, {Feature: 1, Value: 0.5}}
+	b.Output("bits", b.Exceeds(b.Gather(x, 1, []int{2, -1, 0}), splits))
 	g, err := b.Graph()
 	if err != nil {
 		t.Fatal(err)
