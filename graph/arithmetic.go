@@ -121,7 +121,8 @@ func (b *Builder) wholeOf(x Value) Value {
 		return x
 	}
 	over := n.over.tensor
-	t := &Tensor{Shape: over.Shape, DType: Float, Public: over.Public, Exact: filled(over.Len(), func(i int) float64 { return 1 / over.At(i) })}
+	t := &Tensor{Shape: over.Shape, DType: Float, Public: over.Public}
+	t.Exact = filled(over.Len(), func(i int) float64 { return 1 / over.At(i) })
 	t.F32 = convert[float32](t.Exact)
 	if FirstNonFinite(t.F32) >= 0 || slices.Equal(t.Exact, convert[float64](t.F32)) {
 		return x
