@@ -103,10 +103,31 @@ func (b *Builder) Div(x, y Value) Value {
 			return b.divideInts(x, y)
 		}
 		if b.Tensor(y) != nil && b.DType(y).IsFloat() {
-			return b.Mul(x, b.Apply(Reciprocal, y))
+			q := b.Mul(x, b.Apply(Reciprocal, y))
+			if b.valid(q) && operator(q.v) == Op(Mul) {
+				q.v.node.over = y.v
+			}
+			return q
 		}
 	}
 	return b.emit(Div, x, y)
+}
+
+// wholeOf returns x for a function that gives its whole part. If x is a quotient by a constant, the float model multiplies by a
+// reciprocal of float64 there: 49 times the float32 nearest to 1/7 is above 7.
+func (b *Builder) wholeOf(x Value) Value {
+	n := x.of().node
+	if n == nil || n.over == nil || b.extends(x) {
+		return x
+	}
+	over := n.over.tensor
+	t := &Tensor{Shape: over.Shape, DType: Float, Public: over.Public}
+	t.Exact = filled(over.Len(), func(i int) float64 { return 1 / over.At(i) })
+	t.F32 = convert[float32](t.Exact)
+	if FirstNonFinite(t.F32) >= 0 || slices.Equal(t.Exact, convert[float64](t.F32)) {
+		return x
+	}
+	return b.emit(Mul, Value{n.in[0]}, b.made("reciprocal", t))
 }
 
 // Max is the larger of x and y, broadcasting. It becomes y + relu(x − y), or a Clip if

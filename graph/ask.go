@@ -78,7 +78,11 @@ func (b *Builder) Compare(c Comparison, x, y Value) (made Value) {
 	case And:
 		return b.Mul(x, y)
 	case Or:
-		return b.Test(IsPositive, b.Add(x, y))
+		z := b.Test(IsPositive, b.Add(x, y))
+		if b.valid(z) && slices.Equal(b.Shape(x), b.Shape(z)) && slices.Equal(b.Shape(y), b.Shape(z)) {
+			z.v.either = []*value{x.v, y.v}
+		}
+		return z
 	case Equal:
 		return b.Test(IsZero, b.Sub(x, y))
 	case Xor:
@@ -163,13 +167,31 @@ func (b *Builder) chosen(cond, x, y Value) (made Value) {
 }
 
 // maskWith adds the constant low, which is far below any score, to x where cond is 0. The
-// result has the form that a Softmax recognises as masked (see unmask).
+// result has the form that a Softmax recognises as masked (see unmask). For other readers
+// [Builder.Graph] makes it exact (see unadded).
 func (b *Builder) maskWith(cond, x, low Value) Value {
-	below := b.Mul(b.Sub(b.number("one", 1), b.Cast(cond, Float)), low)
+	held := b.Cast(cond, Float)
+	below := b.Mul(b.Sub(b.number("one", 1), held), low)
 	if t := b.Tensor(x); t != nil && isZero(t) { // the model adds the result to scores itself
 		return b.Expand(below, b.Shape(x))
 	}
-	return b.Add(x, below)
+	made := b.Add(x, below)
+	if b.valid(made) && operator(made.v) == Op(Add) {
+		made.v.node.held = held.v
+	}
+	return made
+}
+
+// unadded makes the result of a Where (n, a sum that maskWith made and that no Softmax has taken in as
+// its mask) exactly low where the condition is 0, instead of x + low: it multiplies x by the condition.
+func (b *Builder) unadded(n *node) {
+	if n.held == nil || n.op != Op(Add) {
+		return
+	}
+	b.At(Kind(n.op), n.name)
+	if x := b.Mul(Value{n.in[0]}, Value{n.held}); b.valid(x) {
+		n.in = []*value{x.v, n.in[1]}
+	}
 }
 
 // isZero reports whether all elements are 0.

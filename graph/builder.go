@@ -76,7 +76,9 @@ type node struct {
 	in   []*value
 	out  *value
 
-	within bool // becomes Node.Within
+	within bool   // becomes Node.Within
+	held   *value // of a sum that maskWith made: the condition, as a float
+	over   *value // of a product in place of a quotient by a constant: the constant
 }
 
 // output is an output of the graph: its name and the value that has this name in the end.

@@ -16,7 +16,7 @@ const apart = 1 << 12
 // values in between are then of about the same size. Factors may pass operators that are
 // homogeneous: a Relu, a sum, a mean along other axes.
 func (b *Builder) channels(n *node) {
-	if v, ok := b.evened(n); ok {
+	if v, ok := b.evened(n); ok && b.valid(v) {
 		n.op, n.in = Identity{}, []*value{v.v}
 	}
 }

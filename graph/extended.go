@@ -483,11 +483,7 @@ func (b *Builder) or(x, y Value) Value {
 	case b.always(y):
 		return b.Expand(y, b.common(x, y))
 	}
-	z := b.Compare(Or, x, y)
-	if b.valid(z) && slices.Equal(b.Shape(x), b.Shape(z)) && slices.Equal(b.Shape(y), b.Shape(z)) {
-		z.v.either = []*value{x.v, y.v}
-	}
-	return z
+	return b.Compare(Or, x, y)
 }
 
 // always says whether truth values are a constant that is 1 everywhere.

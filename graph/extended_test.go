@@ -96,10 +96,18 @@ func TestExtended(t *testing.T) {
 		"greater, equal":  {func(b *Builder, x, y, z Value) Value { return b.Compare(GreaterOrEqual, x, y) }, truth(func(x, y float64) bool { return x >= y })},
 		"equal":           {func(b *Builder, x, y, z Value) Value { return b.Compare(Equal, x, y) }, truth(func(x, y float64) bool { return x == y })},
 		"equal to itself": {func(b *Builder, x, y, z Value) Value { return b.Compare(Equal, x, x) }, truth(func(x, _ float64) bool { return x == x })},
-		"is NaN":          {func(b *Builder, x, y, z Value) Value { return b.IsNaN(b.Add(x, y)) }, truth(func(x, y float64) bool { return x+y != x+y })},
-		"is +∞":           {func(b *Builder, x, y, z Value) Value { return b.IsInf(b.Sub(x, y), true, false) }, truth(func(x, y float64) bool { return x-y == inf })},
-		"is infinite":     {func(b *Builder, x, y, z Value) Value { return b.IsInf(x, true, true) }, truth(func(x, _ float64) bool { return math.IsInf(x, 0) })},
-		"bool":            {func(b *Builder, x, y, z Value) Value { return b.Cast(x, Bool) }, truth(func(x, _ float64) bool { return x != 0 })},
+		"where neither NaN nor infinite": {func(b *Builder, x, y, z Value) Value {
+			return b.Mul(b.Where(b.Compare(Or, b.IsInf(x, true, true), b.IsNaN(x)), z, x), z)
+		}, each(func(x, _, z float64) float64 {
+			if x-x != 0 {
+				x = z
+			}
+			return x * z
+		})},
+		"is NaN":      {func(b *Builder, x, y, z Value) Value { return b.IsNaN(b.Add(x, y)) }, truth(func(x, y float64) bool { return x+y != x+y })},
+		"is +∞":       {func(b *Builder, x, y, z Value) Value { return b.IsInf(b.Sub(x, y), true, false) }, truth(func(x, y float64) bool { return x-y == inf })},
+		"is infinite": {func(b *Builder, x, y, z Value) Value { return b.IsInf(x, true, true) }, truth(func(x, _ float64) bool { return math.IsInf(x, 0) })},
+		"bool":        {func(b *Builder, x, y, z Value) Value { return b.Cast(x, Bool) }, truth(func(x, _ float64) bool { return x != 0 })},
 		"moved": {func(b *Builder, x, y, z Value) Value {
 			w := b.Concat(0, b.SliceAxis(x, 0, n-1, -1, n), z)
 			return b.Add(whole(b.SliceAxis(b.Pad(w, []int{1}, []int{0}, 7), 0, 0, 1, n), b), y)

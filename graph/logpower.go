@@ -76,7 +76,14 @@ func (b *Builder) logPower(v *value) (Value, bool) {
 	if !ok {
 		return Value{}, false
 	}
-	return b.moved(b.LogPower(LogPower{epsilon}, rows), moves), true
+	y := b.LogPower(LogPower{epsilon}, rows)
+	if n := len(moves); n > 0 {
+		if _, turns := moves[n-1].(Transpose); turns { // of the axes of v, which may have kept the axis of the sum
+			y = b.Reshape(y, v.shape)
+		}
+	}
+	y = b.moved(y, moves)
+	return y, b.valid(y)
 }
 
 // squareRoots returns a value with one axis more than v, such that v is the sum of its squares

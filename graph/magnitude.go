@@ -22,8 +22,9 @@ func (b *Builder) magnitudes(n *node) {
 		last := len(shape) - 1
 		unit := b.Norm(Norm{Axes: []int{last}, Sum: true}, rows)
 		row, column := slices.Insert(slices.Clone(shape), last, 1), append(slices.Clone(shape), 1)
-		product := b.MatMul(b.Reshape(rows, row), b.Reshape(unit, column))
-		n.op, n.in = Reshape{n.out.shape}, []*value{product.v}
+		if product := b.MatMul(b.Reshape(rows, row), b.Reshape(unit, column)); b.valid(product) {
+			n.op, n.in = Reshape{n.out.shape}, []*value{product.v}
+		}
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 // recognise finds groups of small operators that compute one of the following, and replaces each
 // group by one operator or a few that lose less precision: a norm; a Softmax or its logarithm; the
 // mask of a Softmax; a magnitude; the logarithm of a magnitude's square, or of weighted sums of
-// such squares; squares of deviations; factors of channels that cancel each other. It removes nodes
-// that are not needed any more. Values change only by rounding, except that all numbers of a mask
-// become infinite.
+// such squares; squares of deviations; factors of channels that cancel each other. A group whose
+// operators the limits do not allow stays as it is. recognise removes nodes that are not needed any
+// more. Values change only by rounding, except that all numbers of a mask become infinite.
 func (b *Builder) recognise() error {
 	var refused NodesError
 	b.rewrite(func(n *node) {
@@ -43,6 +43,9 @@ func (b *Builder) recognise() error {
 	})
 	if refused != nil {
 		return refused
+	}
+	if b.rewrite(b.unadded); len(b.errs) > 0 {
+		return b.errs
 	}
 	b.rewrite(func(n *node) { b.logarithm(n, b.logPower) })
 	b.rewrite(func(n *node) { b.logarithm(n, b.logOfBands) })

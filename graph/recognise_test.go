@@ -346,3 +346,67 @@ func TestDeviationsAreRecognised(t *testing.T) {
 		}
 	}
 }
+
+// TestLogOfMovedPower: the logarithm of a power that is moved before is recognised, whether or not the sum keeps its axis.
+func TestLogOfMovedPower(t *testing.T) {
+	x := []float64{1, 2, 3, 4, 5, 6, 0, 0, 0.5, 1e-3, 7, 8}
+	for _, c := range []struct {
+		keep bool
+		axis int
+		perm []int
+		root bool
+	}{
+		{true, 2, []int{2, 1, 0}, false}, {true, 1, []int{1, 0, 2}, false}, {true, 0, []int{2, 0, 1}, true},
+		{false, 2, []int{1, 0}, false}, {false, 1, []int{1, 0}, true},
+	} {
+		g, got, want := written(t, []int{3, 2, 2}, x, func(b *Builder, x Value) Value {
+			s := b.Reduce(Sum, b.Mul(x, x), []int{c.axis}, c.keep)
+			if c.root {
+				s = b.Apply(Sqrt, s)
+			}
+			if s = b.Transpose(s, c.perm); c.root {
+				s = b.Mul(s, s)
+			}
+			y := b.Apply(Log, b.Add(s, b.Number(1e-3)))
+			return b.Reshape(y, []int{Size(b.Shape(y))})
+		})
+		recognised := false
+		for _, n := range g.Nodes {
+			_, is := n.Op.(LogPower)
+			recognised = recognised || is
+		}
+		if !recognised {
+			t.Errorf("%v: not recognised", c)
+		}
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-6*(1+math.Abs(want[i])) {
+				t.Errorf("%v: entry %d is %v, not %v", c, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// TestRecognisedBeyondLimits: what is recognised stays as the model has it where no operation more is allowed.
+func TestRecognisedBeyondLimits(t *testing.T) {
+	factors := []float32{1, 1 << 20}
+	for name, build := range map[string]func(b *Builder, x Value) Value{
+		"a magnitude": func(b *Builder, x Value) Value { return b.Apply(Sqrt, b.Reduce(Sum, b.Mul(x, x), []int{1}, true)) },
+		"the logarithm of a power": func(b *Builder, x Value) Value {
+			return b.Apply(Log, b.Transpose(b.Reduce(Sum, b.Mul(x, x), []int{1}, true), []int{1, 0}))
+		},
+		"factors of channels": func(b *Builder, x Value) Value {
+			return b.Mul(b.Apply(Relu, x), b.floats("factors", []int{2}, factors))
+		},
+	} {
+		b := NewBuilder("test")
+		b.Output("y", build(b, b.Input("x", Float, []int{3, 2})))
+		n := len(b.nodes)
+		b.work = 0
+		g, err := b.Graph()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if len(g.Nodes) != n {
+			t.Errorf("%s: %d operators, not %d", name, len(g.Nodes), n)
+		}
+	}
+}

@@ -167,6 +167,9 @@ func (b *Builder) Apply(f *Function, x Value, params ...float64) Value {
 			params = append(params, p.Default)
 		}
 	}
+	if f == Floor || f == Ceil || f == Trunc {
+		x = b.wholeOf(x)
+	}
 	if other := jumpsIn[b.float][f]; other != nil {
 		f = other
 	}

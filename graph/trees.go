@@ -240,7 +240,9 @@ func source(v *value, s Split) (*value, Split) {
 			if op.Axis != 1 {
 				return v, s
 			}
-			before.Feature = op.Indices[s.Feature]
+			if before.Feature = op.Indices[s.Feature]; before.Feature < 0 { // a 0 that is no element of in
+				return v, s
+			}
 		case Slice:
 			if op.Starts[0] != 0 || op.Steps[0] != 1 {
 				return v, s

@@ -74,6 +74,25 @@ func TestExceedsBesideConstants(t *testing.T) {
 	}
 }
 
+// TestExceedsOfFilling asks splits of features that are the zeros with which a Gather fills.
+func TestExceedsOfFilling(t *testing.T) {
+	b := NewBuilder("filled")
+	x := b.Input("x", Float, []int{2, 3})
+	splits := []Split{{Feature: 1, Value: -0.5}, {Feature: 0, Value: 3}, {Feature: 1, Value: 0.5}}
+	b.Output("bits", b.Exceeds(b.Gather(x, 1, []int{2, -1, 0}), splits))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := g.RunFloat([][]float64{{-5, 6, 7, 8, -9, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := values["bits"], []float64{1, 1, 0, 1, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+}
+
 // TestForestErrors holds what is no forest against the reasons that are given.
 func TestForestErrors(t *testing.T) {
 	leaf := func(i int) Child { return ^Child(i) }

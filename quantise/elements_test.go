@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/quantise/internal/networks"
 )
 
@@ -47,5 +48,36 @@ func TestChooseElements(t *testing.T) {
 		if !reflect.DeepEqual(again, choice) || !reflect.DeepEqual(got.Weights, want.Weights) || !reflect.DeepEqual(got.Circuit, want.Circuit) {
 			t.Errorf("a run of %d with samples of %d: %+v, not %+v", c.run, c.cuts, again, choice)
 		}
+	}
+}
+
+// TestChooseSecondElement: formats are chosen for a model that reads the second element of its batch, and so has none of one element.
+func TestChooseSecondElement(t *testing.T) {
+	var build func(n int) (*graph.Graph, error)
+	build = func(n int) (*graph.Graph, error) {
+		b := graph.NewBuilder("second")
+		x := b.Input("x", graph.Float, []int{n, 4}, "batch", "")
+		b.Output("y", b.Mul(x, b.SliceAxis(x, 0, 1, 1, 1)))
+		g, err := b.Graph()
+		if err == nil {
+			g.Rebind = func(sizes map[string]int) (*graph.Graph, error) { return build(sizes["batch"]) }
+		}
+		return g, err
+	}
+	g, err := build(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := [][]float64{networks.Normal(12, rand.New(rand.NewPCG(35, 36)))}
+	values, err := g.RunFloat(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, c, err := Choose(t.Context(), g, []Sample{{Graph: g, Inputs: in}}, Ranges(values), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := Compare(m.Outputs(runChecked(t, m, in))[0], values["y"]); a.Relative > Target || c.Error > Target {
+		t.Errorf("an error of %g, and %g as it is said", a.Relative, c.Error)
 	}
 }

@@ -144,3 +144,28 @@ func TestDividendsWithoutZero(t *testing.T) {
 		}
 	}
 }
+
+// TestRescaledHalves: whole numbers times a factor are rounded to the even number where they are half-way between two.
+func TestRescaledHalves(t *testing.T) {
+	x := make([]float64, 256)
+	for i := range x {
+		x[i] = float64(i - 128)
+	}
+	for _, factor := range []float64{0.5, 0.25, 1. / 128, 1. / 256, 1. / 512, 0.75, 1.5, 2, 5. / 64, float64(float32(1) / 3)} {
+		b := graph.NewBuilder("rescaled")
+		v := b.Cast(b.Input("x", graph.Int8, []int{len(x)}), graph.Float)
+		b.Output("y", b.Rescale(v, factor))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, mode := range []string{"auto", "w8a8", "exact"} {
+			_, _, got, _ := run(t, g, [][]float64{x}, Options{Mode: mode})
+			for i, v := range x {
+				if want := math.RoundToEven(v * factor); got[0][i] != want {
+					t.Fatalf("%s: %g·%g is %g, not %g", mode, v, factor, got[0][i], want)
+				}
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
@@ -168,6 +169,44 @@ func TestProductOfNormWithLargeEpsilon(t *testing.T) {
 			_, _, got, want := run(t, g, [][]float64{x}, opts)
 			if a := Compare(got[0], want[0]); a.Relative > 0.01 {
 				t.Errorf("%s, %d bits: error %.3f %% of the range", name, bits, 100*a.Relative)
+			}
+		}
+	}
+}
+
+// TestSquaresOfTinyNumbers: numbers so small that float64 has no squares of them are refused by the operators that take squares.
+func TestSquaresOfTinyNumbers(t *testing.T) {
+	for name, op := range map[string]func(b *graph.Builder, x graph.Value) graph.Value{
+		"a norm": func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Norm(graph.Norm{Axes: []int{1}, Epsilon: 1e-12}, x)
+		},
+		"a centred norm": func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Norm(graph.Norm{Axes: []int{1}, Centred: true}, x)
+		},
+		"a power": func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.LogPower(graph.LogPower{Epsilon: 1e-10}, x)
+		},
+		"a power alone": func(b *graph.Builder, x graph.Value) graph.Value { return b.LogPower(graph.LogPower{}, x) },
+		"the power in bands": func(b *graph.Builder, x graph.Value) graph.Value {
+			w := b.Constant("w", &graph.Tensor{Shape: []int{2, 1}, DType: graph.Float, F32: []float32{1, 0.5}})
+			return b.Apply(graph.Log, b.Add(b.MatMul(b.Mul(x, x), w), b.Number(1e-10)))
+		},
+	} {
+		b := graph.NewBuilder("tiny")
+		b.Output("y", op(b, b.Input("x", graph.Float, []int{2, 2})))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, reach := range []float64{1e-30, 1e-160, 1e-300} {
+			ranges := map[string]Range{}
+			for _, v := range Values(g) {
+				ranges[v] = Range{Min: -1, Max: 1}
+			}
+			ranges["x"] = Range{Min: -reach, Max: reach}
+			_, err := Quantise(g, ranges, Options{})
+			if small := err != nil && strings.Contains(err.Error(), "are too small"); small != (reach < 1e-100) {
+				t.Errorf("%s of numbers of up to %g: %v", name, reach, err)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
@@ -161,6 +162,38 @@ func TestMaskedAttention(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestMaskedRowsOfOneScore: the share of a row's only score is 1, or 0 where a computed mask leaves it out.
+func TestMaskedRowsOfOneScore(t *testing.T) {
+	b := graph.NewBuilder("masked")
+	x := b.Input("x", graph.Float, []int{3, 2, 1})
+	rows, all := b.Input("rows", graph.Bool, []int{2, 1}), b.Input("all", graph.Bool, []int{3, 2, 1})
+	low := b.Number(-1e9)
+	b.Output("one", b.Softmax(b.Where(all, x, low), 2))
+	b.Output("broadcast", b.Softmax(b.Where(rows, x, low), 2))
+	b.Output("both", b.Softmax(b.Where(rows, b.Where(all, x, low), low), 2))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := [][]float64{{1, -2, 3, 0, 5, 6}, {1, 0}, {1, 1, 0, 0, 1, 1}}
+	values, err := g.RunFloat(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"auto", "w8a8", "exact"} {
+		m, err := Quantise(g, Ranges(values), Options{Mode: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := m.Outputs(runChecked(t, m, in))
+		for i, want := range [][]float64{{1, 1, 0, 0, 1, 1}, {1, 0, 1, 0, 1, 0}, {1, 0, 0, 0, 1, 0}} {
+			if !slices.Equal(values[g.Outputs[i]], want) || !slices.Equal(out[i], want) {
+				t.Errorf("%s, %s: %v, float model %v, not %v", mode, g.Outputs[i], out[i], values[g.Outputs[i]], want)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -88,5 +89,50 @@ func TestWholeNumbersWithoutRoom(t *testing.T) {
 	}
 	if _, err := Quantise(g, Ranges(values), Options{}); err == nil || !strings.Contains(err.Error(), "its integers may be as large as 2000010200") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWholeQuotients: whole parts of numbers over a constant are those of the float model, at the multiples of the constant as well
+// as between them, and the same with a reciprocal, of either sign.
+func TestWholeQuotients(t *testing.T) {
+	for _, c := range []float64{3, 5, 7, 10, 12, 60, 365, 0.1, 1.5, -10, -0.3, 8} {
+		for _, dt := range []graph.DType{graph.Float, graph.Int32} {
+			b := graph.NewBuilder("quotients")
+			x := b.Cast(b.Input("x", dt, []int{3, 67}), graph.Float)
+			y := func() graph.Value { return b.Div(x, b.Number(c)) }
+			b.Output("floor", b.Apply(graph.Floor, y()))
+			b.Output("ceil", b.Apply(graph.Ceil, y()))
+			b.Output("cast", b.Cast(y(), graph.Int32))
+			b.Output("twice", b.Apply(graph.Floor, b.Mul(b.Mul(x, b.Number(0.5)), b.Number(0.2))))
+			g, err := b.Graph()
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := make([]float64, 201)
+			for i := range in {
+				if in[i] = float64(i-100) * math.Ceil(math.Abs(c)); i%3 == 1 {
+					in[i]++
+				}
+			}
+			for _, mode := range []string{"auto", "w8a8", "exact"} {
+				if mode != "auto" && dt == graph.Float { // inputs have too few bits for whole numbers
+					continue
+				}
+				_, _, got, want := run(t, g, [][]float64{in}, Options{Mode: mode})
+				for j, v := range in {
+					if c == math.Trunc(c) && (want[0][j] != math.Floor(v/c) || want[1][j] != math.Ceil(v/c) || want[2][j] != math.Trunc(v/c)) {
+						t.Fatalf("whole parts of %v/%v are %v, %v and %v in the float model", v, c, want[0][j], want[1][j], want[2][j])
+					}
+				}
+				for i, name := range g.Outputs {
+					for j, v := range got[i] {
+						if v != want[i][j] {
+							t.Errorf("%v, %s, %s of %v/%v is %v, not %v", dt, mode, name, in[j], c, v, want[i][j])
+							break
+						}
+					}
+				}
+			}
+		}
 	}
 }

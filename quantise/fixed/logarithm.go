@@ -111,7 +111,7 @@ func (b *Builder) PowerExcess(id model.TensorID, count int) (over int) {
 // It is the sum of two look-ups: the logarithm of the leading bits m and that of the octave 2^e
 // (leadingOctave). So it is right to 2^−12 and a few roundings, however large N is, and intervals bound it.
 func (b *Builder) LogOfSum(name string, shape []int, terms []WideTerm, number float64, unit int, least float64) *Int {
-	constant, _ := new(big.Float).SetFloat64(math.Round(number * Pow2(unit))).Int(nil)
+	constant := wholeOf(number * Pow2(unit))
 	w, most := wide{shape, terms, constant}, new(big.Int).Set(constant)
 	for _, t := range terms {
 		most.Add(most, new(big.Int).Lsh(big.NewInt(t.E.Max), uint(t.Exp)))

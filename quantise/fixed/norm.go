@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/prove-model/prove-model/internal/refuse"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -98,7 +99,7 @@ type power struct {
 
 // powerOf is 2^exp·Σx² + max(1, number rounded) for every row x of a tensor.
 func (b *Builder) powerOf(name string, r Rows, id model.TensorID, exp int, number float64) power {
-	least, _ := new(big.Float).SetFloat64(math.Round(number)).Int(nil)
+	least := wholeOf(number)
 	if least.Sign() == 0 {
 		least.SetInt64(1)
 	}
@@ -109,6 +110,14 @@ func (b *Builder) powerOf(name string, r Rows, id model.TensorID, exp int, numbe
 	bits := limbBits(model.Log2Ceil(int(b.Magnitude(id))), top)
 	limbs := b.limbs(id, bits, top)
 	return power{limbs, bits, b.digits(name, b.squares(r, limbs, bits, exp, least), most), least, most}
+}
+
+// wholeOf is a number of units of squares, rounded. It refuses one that is beyond float64: the operand's unit is so small
+// (below 2^−400 or so) that its square is none.
+func wholeOf(number float64) *big.Int {
+	refuse.If(math.IsNaN(number) || math.IsInf(number, 0), "the values of its operand are too small: their squares are below 10^-300")
+	whole, _ := new(big.Float).SetFloat64(math.Round(number)).Int(nil)
+	return whole
 }
 
 // RowNorm records a bound of the Euclidean norm of the rows of a tensor to which e was rounded, if

@@ -93,12 +93,22 @@ func (l *lowering) exactConstant(name string) *value {
 }
 
 // lowerRescale lowers round(x·factor) for whole numbers x: as ⌊(2·num·x + den)/(2·den)⌋ for a
-// fraction num/den that is as close to the factor as the bounds allow.
+// fraction num/den that is as close to the factor as the bounds allow. If the factor is num/2^k, x·factor is half-way between
+// two whole numbers for odd multiples x of 2^(k−1). Where x reaches that far, num·x in units of 2^−k is rounded to the even
+// number instead.
 func lowerRescale(l *lowering, op graph.Rescale, v *value, in []*value) {
 	e := l.notFiner(l.operandFlat(in[0]))
 	factor := op.Factor * fixed.Pow2(-e.Frac) // for e's integers
 	e = e.On(0)
 	most := math.Max(float64(e.Abs()), 1)
+	k, times := 0, factor
+	for ; times != math.Trunc(times) && k < 30; k++ {
+		times *= 2
+	}
+	if times == math.Trunc(times) && k > 0 && most >= fixed.Pow2(k-1) && times*most < model.Bound/4 {
+		v.acc = l.Round2even(v.name, e.Times(int64(times)).On(k))
+		return
+	}
 	reach := math.Ceil(most*factor) + 1 // the largest result
 	// The division's range and quotient, and its numerator, fit in 30 bits.
 	limit := math.Min(fixed.Pow2(28)/reach, fixed.Pow2(26-model.Log2Ceil(int(math.Min(reach, fixed.Pow2(26))))))

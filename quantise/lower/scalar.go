@@ -44,6 +44,7 @@ func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
 		l.mulScalar(v, x, -1)
 	case l.integers(v.name) && op.Func.Clamp != nil:
 		l.integerClamp(v, x, *boundsOf(op))
+	case whole != nil && !x.nonlinear() && l.wholeQuotient(op, v, x):
 	case whole != nil && !x.nonlinear():
 		if v.acc = l.operandFlat(x); v.acc.Frac > 0 { // otherwise it is whole already
 			v.acc = whole(l.Builder, v.name, v.acc)
@@ -53,6 +54,45 @@ func lowerScalar(l *lowering, op graph.Scalar, v *value, in []*value) {
 	default: // also rounding of a function of another value, whose table then has whole numbers
 		v.apply(x, graph.Kind(op), curveOf(op))
 	}
+}
+
+// mostDivisor bounds the parts of a fraction by which wholeQuotient divides.
+const mostDivisor = 1 << 12
+
+// wholeQuotient lowers Floor, Ceil or Trunc of a value x = y·c, such as y/10, as a division, if c is the float32 nearest to a
+// fraction n/d of small whole numbers: ⌊y·n/d⌋ is exact, where y times a rounded coefficient would be just below a whole number
+// for every second c. It reports whether it did.
+func (l *lowering) wholeQuotient(op graph.Scalar, v, x *value) bool {
+	a, kind := x.affine, op.Func.Single()
+	if a == nil || x.uses != 1 || x.id != model.None || a.add != 0 || a.mul == 0 || kind == graph.Round {
+		return false
+	}
+	n, d := fraction(math.Abs(a.mul), mostDivisor, mostDivisor)
+	if n == 0 || d&(d-1) == 0 || float32(float64(n)/float64(d)) != float32(math.Abs(a.mul)) { // a power of two divides exactly anyway
+		return false
+	}
+	if a.mul < 0 {
+		n = -n
+	}
+	e := l.operandFlat(a.of)
+	num, den := float64(e.Abs())*math.Abs(float64(n))*fixed.Pow2(max(-e.Frac, 0)), float64(d)*fixed.Pow2(max(e.Frac, 0))
+	if num+den >= 1<<28 || den >= 1<<24 {
+		return false
+	}
+	e = e.Times(n << max(-e.Frac, 0)).On(0)
+	sign := int64(1)
+	switch kind {
+	case graph.Ceil: // −⌊−x⌋
+		e, sign = e.Times(-1), -1
+	case graph.Trunc: // rounded up if it is negative
+		if e.Min < 0 {
+			positive, up := l.Of(l.NotNegative("not negative", e)), int64(den)-1
+			e = e.Plus(positive.Times(-up).PlusConst(up)).Within(e.Min, max(e.Max, up))
+		}
+	}
+	down, _ := l.LongDivision(v.name, e, l.Scalar("divisor", int64(den)))
+	v.acc = down.Times(sign).On(0)
+	return true
 }
 
 // function says that a value is curve(base), entry by entry. A table needs a committed column, unless the

@@ -24,7 +24,7 @@ func init() {
 // which the table has 0.
 func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	if v.shape[len(v.shape)-1] == 1 {
-		v.acc = (&fixed.Int{Shape: v.shape}).PlusConst(1)
+		v.acc = l.soleShare(v)
 		return
 	}
 	// The shares have as many bits as a product of them with values of the shared bits has room for, 16 at most. summed is
@@ -57,6 +57,26 @@ func lowerSoftmax(l *lowering, _ graph.Softmax, v *value, in []*value) {
 	}
 	m := l.softmaxScores(v, in, fixed.Block{Kind: fixed.SoftmaxBlock, Summed: summed, Bits: bits}, fine)
 	v.id = l.SharesOf(m, v.name, summed, bits)
+}
+
+// soleShare returns the share of the one entry of each row: 1, or the product of the computed masks. Constant masks leave an entry in
+// each row (graph.Softmax), unless rows may be empty.
+func (l *lowering) soleShare(v *value) *fixed.Int {
+	share := (&fixed.Int{Shape: v.shape}).PlusConst(1)
+	var id model.TensorID = model.None // the product so far
+	var of []int                       // the axes of v that it has
+	for _, name := range v.node.Inputs[1:] {
+		if t := l.fg.Consts[name]; t != nil && !slices.Contains(t.I64, 0) {
+			continue
+		}
+		mask, labels := l.maskOf(name, v.shape)
+		if id != model.None {
+			mask, labels = l.Exact("masks", l.Product(v.shape, id, of, mask, labels, 1)), model.Axes(len(v.shape))
+		}
+		id, of = mask, labels
+		share = l.View(id, fixed.LabelView(of, v.shape), v.shape)
+	}
+	return share
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis: x − max − log Σ exp(x − max).

@@ -87,7 +87,10 @@ func elements(fg *graph.Graph, batch string, samples []Sample, one *lower.Result
 	if len(samples) >= n/size && !slices.ContainsFunc(samples[:n/size], func(s Sample) bool { return len(s.Inputs[0]) != size*length(0) }) {
 		return slices.Clone(samples[:n/size]) // they need not be cut, and keep their float runs
 	}
-	g := must.Get(fg.Rebind(map[string]int{batch: size}))
+	g, err := fg.Rebind(map[string]int{batch: size})
+	if err != nil {
+		must.OK(errOneBatch) // the model has no batch of that size, as one that reads the second element has none of one
+	}
 	cut := slices.Repeat([]Sample{{Graph: g}}, n/size)
 	for i := range fg.Inputs {
 		var numbers []float64 // of the samples, end to end, as far as they are needed

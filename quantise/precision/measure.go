@@ -310,14 +310,17 @@ func isLogits(values []float64, shape []int) bool {
 }
 
 // Divergence is the mean over rows of row logits each of the Kullback–Leibler divergence, in nats, of
-// got's distribution from want's: Σ w·log(w/g), where w and g are the Softmax of a row of want and of got.
+// got's distribution from want's: Σ w·log(w/g), where w and g are the Softmax of a row of want and of got. Tokens that want excludes,
+// with a logit of −∞ or far below the others, have w = 0 and count as 0.
 func Divergence(got, want []float64, row int) float64 {
 	total := 0.0
 	for at := 0; at < len(want); at += row {
 		g, w := got[at:at+row], want[at:at+row]
 		lg, lw := logSum(g), logSum(w)
 		for i := range w {
-			total += float64(elementary.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg)))
+			if p := elementary.Exp(w[i] - lw); p > 0 {
+				total += float64(p * ((w[i] - lw) - (g[i] - lg)))
+			}
 		}
 	}
 	return total / float64(len(want)/row)

@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -18,5 +19,21 @@ func TestOrder(t *testing.T) {
 				t.Errorf("samples %v", order)
 			}
 		}
+	}
+}
+
+// TestDivergenceOfExcludedTokens: a token that the float model excludes by a logit of −∞ adds nothing to the divergence. One that only
+// the integers exclude makes it infinite.
+func TestDivergenceOfExcludedTokens(t *testing.T) {
+	none := math.Inf(-1)
+	want := Divergence([]float64{1, 0, 2}, []float64{1, 0.5, 2}, 3)
+	if d := Divergence([]float64{1, none, 0, 2}, []float64{1, none, 0.5, 2}, 4); math.Abs(d-want) > 1e-12 {
+		t.Errorf("excluded by both: %v, not %v", d, want)
+	}
+	if d := Divergence([]float64{1, 0, 2}, []float64{1, none, 2}, 3); !(d > 0.09 && d < 0.1) {
+		t.Errorf("excluded by the float model: %v", d)
+	}
+	if d := Divergence([]float64{1, none, 2}, []float64{1, 0, 2}, 3); !math.IsInf(d, 1) {
+		t.Errorf("excluded by the integers: %v", d)
 	}
 }
