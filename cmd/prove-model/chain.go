@@ -266,7 +266,7 @@ type verifiedChain struct {
 // be proved.
 func verifyChain(cfg *config.Config) (_ *verifiedChain, err error) {
 	defer must.Catch(&err)
-	if flag := cfg.FirstOf("proof", "input", "cert", "receipt", "prompt", "prompts", "audio", "text", "text-id"); flag != "" {
+	if flag := cfg.FirstOf("proof", "input", "input-commitment", "cert", "receipt", "prompt", "prompts", "audio", "text", "text-id"); flag != "" {
 		return nil, fmt.Errorf("--%s is about one proof, and --chain has several", flag)
 	}
 	_, opts, err := asked(cfg)

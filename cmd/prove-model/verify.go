@@ -92,7 +92,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 // notEmpty refuses flags that say what the proof must be about and are given without a
 // value: a script whose variable is empty would have compared nothing.
 func notEmpty(flags *pflag.FlagSet) error {
-	for _, name := range []string{"input", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "audio", "text", "prompts", "tokenizer", "vocabulary", "chain", "from"} {
+	for _, name := range []string{"input", "input-commitment", "cert", "receipt", "request", "receipt-key", "commitment", "base", "prompt", "audio", "text", "prompts", "tokenizer", "model", "vocabulary", "chain", "from"} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
@@ -155,7 +155,7 @@ func verify(cfg *config.Config) (_ *verified, err error) {
 		return &verified{Reason: plain(err)}, err
 	}
 	must.OK(err)
-	opts.ExpectInput = must.Get(expectedInput(cfg))
+	must.OK(expectInput(cfg, opts))
 	if cfg.Cert != "" {
 		cert := must.GetAs(job.OpenFile(cfg.Cert))("certificate")
 		defer cert.Close()
