@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,6 +46,41 @@ func TestReceiptOfHidden(t *testing.T) {
 	a.receipt.Commitment = proved.Commitment.String()
 	if _, err := a.hold(&config.Config{}, proved, nil); !errors.Is(err, provemodel.ErrInvalid) {
 		t.Error(err)
+	}
+}
+
+// TestInputAndRequest: arrays of a request are not left out because --input gives others, with which alone the proof would then be
+// compared.
+func TestInputAndRequest(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	body := []byte(`{"inputs": [{"name": "x", "shape": [2], "datatype": "FP32", "data": [1, 2]}]}`)
+	key, err := receipt.OpenKey(filepath.Join(dir, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := map[string]string{"x": receipt.Digest([]float64{1, 2})}
+	signed, err := receipt.Sign(&receipt.Receipt{Request: receipt.TextDigest(string(body)), Inputs: inputs}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &config.Config{Receipt: file("receipt.json", data), Request: file("request.json", body)}
+	if _, opts, err := asked(cfg); err != nil || len(opts.Input) != 1 {
+		t.Fatalf("%v, %v", opts, err)
+	}
+	cfg.Input = []string{file("other.json", []byte(`{"x": [3, 4]}`))}
+	if _, opts, err := asked(cfg); err == nil {
+		t.Errorf("the proof would be compared with %v alone", opts.Input)
 	}
 }
 

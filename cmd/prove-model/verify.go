@@ -245,6 +245,9 @@ func asked(cfg *config.Config) (_ *answered, _ *provemodel.VerifyOptions, err er
 	}
 	must.OK(expectBase(cfg, opts))
 	if len(cfg.Input) > 0 {
+		if opts.Input != nil { // one of the two would not be compared
+			return nil, nil, job.WithHint(errors.New("--input and the arrays of --request both say what the proof must be about"), "leave one of them out")
+		}
 		opts.Input = must.GetAs(job.Read(cfg, cfg.Input))("input")
 	}
 	opts.Vocabulary = must.Get(readVocabulary(cfg))
