@@ -15,6 +15,22 @@ func (g *Graph) IsIds(id TensorID) bool {
 	return false
 }
 
+// wired returns the inputs whose entries some view uses as indexes (IsIds).
+func (g *Graph) wired() map[TensorID]bool {
+	ids := map[TensorID]bool{}
+	for l := range g.terms {
+		if l.View == nil {
+			continue
+		}
+		for i := range l.View.Groups {
+			if group := &l.View.Groups[i]; group.Map == MapPublic {
+				ids[group.Ids] = true
+			}
+		}
+	}
+	return ids
+}
+
 // indexed returns the length of the axes into which the entries of an input are indexes. It returns
 // 0 if the input is also read in another way, or is an output, or if the axes have different lengths.
 func (g *Graph) indexed(id TensorID) int {
