@@ -110,8 +110,9 @@ type VerifyOptions struct {
 	// Input, if not nil, is the input that the proof must be about, after rounding as the key says.
 	Input Arrays
 	// ExpectInput, if not nil, is a commitment to an input (Committed.CommitInput): the proof must hide an input and show
-	// this commitment to it.
-	ExpectInput *Commitment
+	// this commitment to it. ExpectInputOf is the name of that input; "" is any.
+	ExpectInput   *Commitment
+	ExpectInputOf string
 	// Sampling, if not nil, is the rule by which a language model's tokens must have been drawn.
 	// A proof states tokens and logits, but not that the tokens were drawn from the logits by a
 	// rule: Verify draws them again. If Sampling is nil, each token must be the likeliest.
@@ -196,8 +197,12 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 	if err := o.state(key, s); err != nil {
 		return nil, err
 	}
-	if o.ExpectInput != nil && !slices.ContainsFunc(result.Committed, func(c *proof.InputCommitment) bool { return c.Digest() == *o.ExpectInput }) {
-		return nil, fmt.Errorf("%w: it is of no input that is committed to as %s", ErrInvalid, o.ExpectInput)
+	if o.ExpectInput != nil && !o.expectsInput(key, result) {
+		of := ""
+		if o.ExpectInputOf != "" {
+			of = fmt.Sprintf(" %q", o.ExpectInputOf)
+		}
+		return nil, fmt.Errorf("%w: it is of no input%s that is committed to as %s", ErrInvalid, of, o.ExpectInput)
 	}
 	if o.Input != nil && len(s.Inputs) == 0 && len(s.Hidden) > 0 {
 		return nil, fmt.Errorf("%w: %w: it hides its inputs, and does not say whether it is about these", ErrInvalid, ErrOtherInput)
@@ -228,6 +233,18 @@ func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, e
 		s.Certified = true
 	}
 	return s, nil
+}
+
+// expectsInput says whether the proof names the commitment that the options expect, for an input of the name that they expect.
+func (o *VerifyOptions) expectsInput(key *Key, result *verifier.Result) bool {
+	g := key.Circuit.Graph
+	for i, c := range result.Committed {
+		name := g.Tensors[g.Inputs[result.CommittedInputs[i]]].Name
+		if c.Digest() == *o.ExpectInput && (o.ExpectInputOf == "" || o.ExpectInputOf == name) {
+			return true
+		}
+	}
+	return false
 }
 
 // words decodes the vocabulary of the options, and checks that it has the digest that the key holds; nil if the options

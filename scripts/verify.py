@@ -49,8 +49,12 @@ def arguments():
     parser.add_argument("--min-bits", type=int, default=100, metavar="N",
                         help="least bits of security, work included (default 100)")
     options = parser.parse_args()
-    if options.renew and (options.input or options.commitment):
-        parser.error("--input and --commitment are of a proof")
+    if options.renew and (options.input or options.input_commitment or options.commitment):
+        parser.error("--input, --input-commitment and --commitment are of a proof")
+    if options.chain and (options.input or options.input_commitment):
+        parser.error("--input and --input-commitment are of one proof, and --chain has several")
+    if options.pinned is not None and not options.chain:
+        parser.error("--from is of the segments of a text: --chain")
     if options.link and not options.renew:
         parser.error("--link is of a key that renews another: --renew")
     return options

@@ -86,19 +86,24 @@ func (c *committedInput) Print(w io.Writer) {
 	ui.Line(w, "budget", "%d of %d positions left, of which a proof takes %d: %d proofs", c.Left, c.Positions, c.Each, c.Proofs)
 }
 
-// expectedInput returns the commitment to an input that the proof must show, given as a file or as 64 digits; nil if
-// none is expected.
-func expectedInput(cfg *config.Config) (_ *provemodel.Commitment, err error) {
+// expectInput reads --input-commitment: the commitment to an input that the proof must show, given as a file or as 64 digits, and the
+// name of that input, if one is given.
+func expectInput(cfg *config.Config, opts *provemodel.VerifyOptions) (err error) {
 	defer must.Catch(&err)
-	_, file := cfg.InputOf()
-	if file == "" {
-		return nil, nil
+	name, file := cfg.InputOf()
+	switch {
+	case cfg.InputCommitment == "":
+		return nil
+	case file == "":
+		return errors.New("--input-commitment names an input, and no file of a commitment to it")
 	}
+	opts.ExpectInputOf = name
 	var c provemodel.Commitment
 	if b, err := hex.DecodeString(file); err == nil && len(b) == len(c) {
-		return (*provemodel.Commitment)(b), nil
+		opts.ExpectInput = (*provemodel.Commitment)(b)
+		return nil
 	}
-	made := must.Get(hiding.ReadInput(file))
-	c = made.Digest()
-	return &c, nil
+	c = must.Get(hiding.ReadInput(file)).Digest()
+	opts.ExpectInput = &c
+	return nil
 }

@@ -198,7 +198,7 @@ func ofText(cfg *config.Config, answer *answered, s *provemodel.Statement) (text
 		}
 	}
 	switch {
-	case text == 0 && s.Several > 0 && (cfg.Prompt != "" || cfg.Text != "" || len(cfg.Input) > 0):
+	case text == 0 && s.Several > 0 && (cfg.Prompt != "" || cfg.Text != ""):
 		return 0, nil, job.WithHint(fmt.Errorf("the proof is of %d texts", s.Several),
 			"--text-id says which one is meant, --prompts has the prompts of all")
 	case text == 0:

@@ -50,6 +50,41 @@ func TestReceiptOfHidden(t *testing.T) {
 	}
 }
 
+// TestInputAndRequest: arrays of a request are not left out because --input gives others, with which alone the proof would then be
+// compared.
+func TestInputAndRequest(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	body := []byte(`{"inputs": [{"name": "x", "shape": [2], "datatype": "FP32", "data": [1, 2]}]}`)
+	key, err := receipt.OpenKey(filepath.Join(dir, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := map[string]string{"x": receipt.Digest([]float64{1, 2})}
+	signed, err := receipt.Sign(&receipt.Receipt{Request: receipt.TextDigest(string(body)), Inputs: inputs}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &config.Config{Receipt: file("receipt.json", data), Request: file("request.json", body)}
+	if _, opts, err := asked(cfg); err != nil || len(opts.Input) != 1 {
+		t.Fatalf("%v, %v", opts, err)
+	}
+	cfg.Input = []string{file("other.json", []byte(`{"x": [3, 4]}`))}
+	if _, opts, err := asked(cfg); err == nil {
+		t.Errorf("the proof would be compared with %v alone", opts.Input)
+	}
+}
+
 // TestIsBeginning: an answer is a beginning of what the model wrote, which is found in time that grows with its length alone.
 func TestIsBeginning(t *testing.T) {
 	text := strings.Repeat("é", 1<<19)
@@ -131,36 +166,3 @@ func TestOtherAnswer(t *testing.T) {
 	}
 }
 
-// What the input is, is said once: the arrays of a request are compared with the proof, or those of --input.
-func TestRequestAndInput(t *testing.T) {
-	dir := t.TempDir()
-	key, err := receipt.OpenKey(filepath.Join(dir, "key.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const request = `{"inputs":[{"name":"x","shape":[1],"datatype":"FP64","data":[1]}]}`
-	of := &receipt.Receipt{Request: receipt.TextDigest(request), Inputs: map[string]string{"x": receipt.Digest([]float64{1})}}
-	signed, err := receipt.Sign(of, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(signed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := config.Default()
-	cfg.Receipt, cfg.Request = filepath.Join(dir, "receipt.json"), filepath.Join(dir, "request.json")
-	input := filepath.Join(dir, "x.json")
-	for path, text := range map[string]string{cfg.Receipt: string(data), cfg.Request: request, input: `{"x":[2]}`} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, opts, err := asked(&cfg); err != nil || len(opts.Input) != 1 || opts.Input[0].Values[0] != 1 {
-		t.Errorf("%+v, %v", opts, err)
-	}
-	cfg.Input = []string{input}
-	if _, opts, err := asked(&cfg); err == nil || !strings.Contains(err.Error(), "--input and --request") {
-		t.Errorf("%+v, %v", opts, err)
-	}
-}

@@ -94,14 +94,9 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 func notEmpty(flags *pflag.FlagSet) error {
 	for _, name := range []string{
 		"input", "input-commitment", "cert", "receipt", "request", "receipt-key", "commitment", "base",
-		"prompt", "audio", "text", "prompts", "tokenizer", "vocabulary", "chain", "from",
+		"prompt", "audio", "text", "prompts", "tokenizer", "model", "vocabulary", "chain", "from",
 	} {
-		f := flags.Lookup(name)
-		value := f.Value.String()
-		if name == "input-commitment" { // which may name an input
-			_, value = (&config.Config{InputCommitment: value}).InputOf()
-		}
-		if f.Changed && value == "" {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
 	}
@@ -163,7 +158,7 @@ func verify(cfg *config.Config) (_ *verified, err error) {
 		return &verified{Reason: plain(err)}, err
 	}
 	must.OK(err)
-	opts.ExpectInput = must.Get(expectedInput(cfg))
+	must.OK(expectInput(cfg, opts))
 	if cfg.Cert != "" {
 		cert := must.GetAs(job.OpenFile(cfg.Cert))("certificate")
 		defer cert.Close()

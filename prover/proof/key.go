@@ -219,7 +219,7 @@ func DecodeKey(b []byte) (*Key, error) {
 func malformedKey(err error) error { return fmt.Errorf("%w key: %w", ErrMalformed, err) }
 
 // decodeKey is DecodeKey. next is the instance of the circuit that the caller needs next, or nil: its circuit is
-// built in parallel with the validation of the key, which builds the circuit of all sizes 1.
+// built in parallel with the validation of the key, which builds the circuit of all sizes 1, or after it (model.Template.Beside).
 func decodeKey(b []byte, next *model.Instance) (*Key, error) {
 	k, err := parseKey(b)
 	if err != nil {

@@ -348,3 +348,30 @@ func FuzzDecodeKey(f *testing.F) {
 		}
 	})
 }
+
+// TestReadKeyForHostile: a key whose circuit is not valid is refused, and does not panic, whatever the header asks for of it: the
+// circuit of the header's instance is built before anything is known of the key's.
+func TestReadKeyForHostile(t *testing.T) {
+	for what, change := range map[string]func(*model.Graph, *Header){
+		"a reveal of no entries": func(g *model.Graph, h *Header) {
+			g.Tensors[g.Outputs[0]].Shape = []int{0}
+			h.Reveals = []model.Reveal{{}}
+		},
+		"public indexes of no axis, for several texts": func(g *model.Graph, h *Header) {
+			g.Tensors[g.Outputs[1]].Def[1].View.Groups[1] = model.Group{Out: []int{1}, Map: model.MapPublic}
+			h.Texts = 2
+		},
+		"a look-up in no table": func(g *model.Graph, h *Header) {
+			g.Steps[len(g.Steps)-1].Table = model.None
+			h.Reveals = []model.Reveal{{}}
+		},
+	} {
+		k := sampleKey()
+		h := Header{Sizes: []int{}}
+		change(k.Circuit.Graph, &h)
+		b := keyMessage.Append(binary.LittleEndian.AppendUint32([]byte(KeyMagic), Version), k)
+		if _, err := ReadKeyFor(bytes.NewReader(b), MaxKeySize, &h); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

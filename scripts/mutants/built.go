@@ -283,6 +283,16 @@ func picks() (list []built) {
 				&proving{sizes: []int{length}, inputs: [][]int32{{1, 2, 3}, {4, 5, 6, 7, 8}, {at}}}})
 		}
 	}
+	// An axis whose length is twice a size, half of it zeros: indexes of several texts would reach into the next one's entries.
+	b := &builder{}
+	b.g.Free = []*schema.Free{{Name: "n", Bound: 8}}
+	x, at := b.input(0, 9, 1), b.input(0, 1, 1)
+	long := b.virtual([]uint64{2}, term(1, x, keeps(0, 0)))
+	b.g.Tensors[x].Scales, b.g.Tensors[long].Scales = []uint32{1}, []uint32{1}
+	b.g.Outputs = []uint32{b.virtual([]uint64{1}, term(1, long, picked(at)))}
+	list = append(list,
+		built{"entry 1 of an axis of a size and as many zeros", true, &b.g, &proving{sizes: []int{1}, inputs: [][]int32{{5}, {1}}}},
+		built{"the same of two texts", false, &b.g, &proving{sizes: []int{1}, texts: 2, inputs: [][]int32{{5, 7}, {1, 0}}}})
 	// The last logits of a text: one position, or two.
 	for _, n := range []int{1, 2} {
 		b := &builder{}

@@ -196,12 +196,14 @@ def _follows(group):
 
 def check_ids(graph, circuit, public):
     """Public indexes, entries by tensor, must be those of entries that are there."""
-    lengths = Lengths(graph, circuit)
+    lengths, shortest = Lengths(graph, circuit), {}
     for term in summands(graph):
         for group in term.view.groups if term.view is not None else []:
             if group.map == PUBLIC:
                 length, _ = lengths.of(term.source, group.inn[0])
-                require(all(at < length for at in public[group.ids]), f"an index of an axis of {length} is beyond it")
+                shortest[group.ids] = min(length, shortest.get(group.ids, length))
+    for ids, length in shortest.items():
+        require(all(at < length for at in public[ids]), f"an index of an axis of {length} is beyond it")
 
 
 def summands(graph):

@@ -84,6 +84,8 @@ class Texts:
         shape, scales = self.one.tensors[term.source].shape, self.key_graph.tensors[term.source].scales
         alike = (scales and scales[0] and len(shape) == len(t.shape) == len(term.view.groups) and shape[0] <= t.shape[0]
                  and shape[1:] == t.shape[1:] and term.view.fill == 0)
+        own = self.key_graph.tensors[identifier].scales
+        alike = alike and (shape[0] == t.shape[0] or not own or own[0] == 0)
         return bool(alike) and all(group.map == AFFINE and group.out == group.inn and len(group.out) == 1 and group.base == 0
                                    and group.strides == [1] and not group.sums for group in term.view.groups)
 

@@ -15,10 +15,15 @@ func (in *Instance) Hides() bool { return len(in.HiddenInputs)+len(in.HiddenOutp
 
 // Spread returns the values of a statement's inputs by the inputs' places in the template, with nil for those that are hidden.
 func (in *Instance) Spread(inputs [][]int32) [][]int32 {
-	for _, i := range in.HiddenInputs {
-		inputs = slices.Insert(slices.Clone(inputs), i, nil)
+	if len(in.HiddenInputs) == 0 {
+		return inputs
 	}
-	return inputs
+	all := make([][]int32, 0, len(inputs)+len(in.HiddenInputs))
+	for _, i := range in.HiddenInputs { // increasing
+		n := i - len(all)
+		all, inputs = append(append(all, inputs[:n]...), nil), inputs[n:]
+	}
+	return append(all, inputs...)
 }
 
 // hide takes inputs and outputs out of the statement of a circuit that has no layout yet (docs/protocol.md, "Hidden inputs and outputs").
@@ -44,15 +49,17 @@ func (g *Graph) hide(in *Instance) error {
 	}
 	all := g.Inputs
 	g.Inputs, g.Outputs, g.Tables = slices.Clone(all), slices.Clone(g.Outputs), slices.Clone(g.Tables)
+	wired, hidden := g.wired(), make(map[TensorID]bool, len(inputs))
 	for _, i := range inputs {
-		if err := g.hideInput(all[i]); err != nil {
+		hidden[all[i]] = true
+		if err := g.hideInput(all[i], wired[all[i]]); err != nil {
 			return fmt.Errorf("input %q: %w: %w", g.Tensors[all[i]].Name, ErrHide, err)
 		}
 	}
 	if err := g.committed(in.Committed, inputs, all); err != nil {
 		return err
 	}
-	g.Inputs = slices.DeleteFunc(g.Inputs, func(id TensorID) bool { return slices.Contains(g.Hidden, id) })
+	g.Inputs = slices.DeleteFunc(g.Inputs, func(id TensorID) bool { return hidden[id] })
 	g.Stated -= min(g.Stated, len(inputs))
 	for _, o := range slices.Backward(outputs) {
 		for i := range g.Reveals {
@@ -149,15 +156,15 @@ func increasing(what string, places []int, n int) error {
 
 // hideInput makes an input a witness tensor, with look-ups that keep its entries x to its range: x − Min and Max − x are
 // in [0, 2^n). Modulo p this says the same as over the integers: the two add up to Max − Min, and as integers below 2^30
-// to less than p.
-func (g *Graph) hideInput(id TensorID) error {
+// to less than p. wired says whether it is an input of indexes (IsIds).
+func (g *Graph) hideInput(id TensorID, wired bool) error {
 	t := &g.Tensors[id]
 	switch {
 	case t.Kind == Empty:
 		return errors.New("it has no entries")
 	case t.Numbers != FiniteNumbers:
 		return errors.New("it has codes for numbers that are not finite")
-	case g.IsIds(id):
+	case wired:
 		return errors.New("its entries are indexes, by which others are read")
 	}
 	t.Kind = Witness

@@ -15,6 +15,22 @@ func (g *Graph) IsIds(id TensorID) bool {
 	return false
 }
 
+// wired returns the inputs whose entries some view uses as indexes (IsIds).
+func (g *Graph) wired() map[TensorID]bool {
+	ids := map[TensorID]bool{}
+	for l := range g.terms {
+		if l.View == nil {
+			continue
+		}
+		for i := range l.View.Groups {
+			if group := &l.View.Groups[i]; group.Map == MapPublic {
+				ids[group.Ids] = true
+			}
+		}
+	}
+	return ids
+}
+
 // indexed returns the length of the axes into which the entries of an input are indexes. It returns
 // 0 if the input is also read in another way, or is an output, or if the axes have different lengths.
 func (g *Graph) indexed(id TensorID) int {
@@ -163,24 +179,31 @@ func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
 // virtual tensor of fixed length that continues a source of free length with zeros. CheckIds makes sure that no index picks one of
 // these zeros.
 func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
+	// The shortest axis that each input's entries are indexes of. Views may be many, and entries too, so that no entry is looked at for
+	// each view.
+	shortest := map[TensorID]int{}
 	l := lengths{t: t, f: sizes, known: map[tensorAxis]length{}}
-	values := make(map[TensorID][]int32, len(inputs))
-	for i, id := range t.Graph.Inputs {
-		values[id] = inputs[i]
-	}
 	for term := range t.Graph.terms {
 		if term.View == nil {
 			continue
 		}
-		for _, group := range term.View.Groups {
-			if group.Map != MapPublic {
-				continue
-			}
-			n := l.of(term.Src, group.In[0]).n
-			for k, at := range values[group.Ids] {
-				if int(at) >= n {
-					return fmt.Errorf("entry %d of input %q is %d, an index of an axis of %d", k, t.Graph.Tensors[group.Ids].Name, at, n)
+		for i := range term.View.Groups {
+			if group := &term.View.Groups[i]; group.Map == MapPublic {
+				n := l.of(term.Src, group.In[0]).n
+				if least, ok := shortest[group.Ids]; !ok || n < least {
+					shortest[group.Ids] = n
 				}
+			}
+		}
+	}
+	for i, id := range t.Graph.Inputs {
+		n, ok := shortest[id]
+		if !ok {
+			continue
+		}
+		for k, at := range inputs[i] {
+			if int(at) >= n {
+				return fmt.Errorf("entry %d of input %q is %d, an index of an axis of %d", k, t.Graph.Tensors[id].Name, at, n)
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package model
 
-import "testing"
+import (
+	"slices"
+	"testing"
+	"time"
+)
 
 // Public indexes are held against the entries that are there at the sizes of a proof, however a tensor was made longer.
 func TestCheckIds(t *testing.T) {
@@ -63,5 +67,27 @@ func TestCheckIdsOfManySums(t *testing.T) {
 	template := &Template{Free: []FreeDim{{"length", 8}}, Graph: g}
 	if err := template.CheckIds([]int{3}, [][]int32{{0, 0, 0}, {3}}); err == nil {
 		t.Error("an index behind the end is accepted")
+	}
+}
+
+// Many views that are wired by one input of many entries cost what the views and the entries do, not their product.
+func TestCheckIdsOfManyViews(t *testing.T) {
+	const entries, views = 1 << 21, 2000
+	g := &Graph{Tensors: []Tensor{
+		{Name: "at", Shape: []int{entries}, Kind: Input, Max: 1},
+		{Name: "x", Shape: []int{2}, Kind: Input, Max: 1},
+	}, Inputs: []TensorID{0, 1}, Outputs: []TensorID{1}}
+	pick := virtual([]Linear{{Coef: 1, Src: 1, View: &View{Groups: []Group{{Out: []int{0}, In: []int{0}, Map: MapPublic, Ids: 0}}}}}, entries)
+	g.Tensors = append(g.Tensors, slices.Repeat([]Tensor{pick}, views)...)
+	template := &Template{Graph: g}
+	if err := template.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := template.CheckIds(nil, [][]int32{make([]int32, entries), {0, 0}}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > time.Second { // it takes milliseconds, and the product seconds
+		t.Errorf("%v", took)
 	}
 }

@@ -76,8 +76,8 @@ func (t *Template) Unit() Instance {
 	return Instance{Sizes: sizes}
 }
 
-// At returns the circuit of an instance, laid out and validated. Neither the template nor the
-// instance need be valid: both may come from a hostile key or proof, and At returns an error then.
+// At returns the circuit of an instance, laid out and validated. The instance need not be valid, as it may come from a hostile proof: At
+// returns an error then. Nor need the template, which may be a hostile key's, unless the instance changes the circuit (changes).
 func (t *Template) At(in Instance) (*Graph, error) { return t.AtIn(nil, in) }
 
 // AtIn is At, but reuses the memory of old, an instance of the template that nobody
@@ -89,10 +89,24 @@ func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	return t.at(old, in)
 }
 
-// Beside returns the circuits of two instances, which it makes in parallel. The second one is nil if At would return an error for it.
+// changes says whether the instance's circuit has other tensors and steps than the template's, and not only other sizes. What makes
+// these relies on a valid template.
+func (in *Instance) changes() bool {
+	return in.Texts != 0 || len(in.Reveals) > 0 || in.Hides() || len(in.Committed) > 0 || in.Segment != nil
+}
+
+// Beside returns the circuits of two instances. The first one must not change the circuit, so that the template need not be valid. The
+// second circuit is nil if At would return an error for it. Both are made in parallel, unless the second instance changes the circuit:
+// then its circuit is made only once the first one shows that the template is valid.
 func (t *Template) Beside(in, other Instance) (g, beside *Graph, err error) {
 	if err := t.check(); err != nil {
 		return nil, nil, err
+	}
+	if other.changes() {
+		if g, err = t.at(nil, in); err == nil {
+			beside, _ = t.at(nil, other)
+		}
+		return g, beside, err
 	}
 	parallel.Do(
 		func() { g, err = t.at(nil, in) },

@@ -124,21 +124,26 @@ func (m *many) markLines(l *Linear) error {
 	if !m.own[l.Src] {
 		return nil
 	}
-	if t := &m.g.Tensors[l.Src]; l.View.Groups[at].In[0] != 0 || !m.continues(t) {
-		return fmt.Errorf("indexes read %q, which does not continue rows of a text of any length", t.Name)
+	if l.View.Groups[at].In[0] != 0 || !m.continues(l.Src) {
+		return fmt.Errorf("indexes read %q, which does not continue rows of a text of any length", m.g.Tensors[l.Src].Name)
 	}
 	m.lines[l.Src] = true
 	return nil
 }
 
 // continues says whether a tensor has the entries of another one, whose first axis has a free length, and zeros behind them along that
-// axis. The indexes in a statement are then below that length (Template.CheckIds), so that none reaches into the rows of the next text.
-func (m *many) continues(t *Tensor) bool {
+// axis, up to a fixed length. The indexes in a statement are then below the free length (Template.CheckIds), so that none reaches into
+// the rows of the next text. If the tensor's own first axis is free too, CheckIds allows indexes up to its end, so there must be no zeros.
+func (m *many) continues(id TensorID) bool {
+	t := &m.g.Tensors[id]
 	if t.Kind != Virtual || len(t.Def) != 1 || t.Def[0].Coef != 1 || t.Def[0].View == nil || t.Def[0].View.Fill != 0 {
 		return false
 	}
 	of, scales := m.g.Tensors[t.Def[0].Src].Shape, m.of.Graph.Tensors[t.Def[0].Src].Scales
 	if len(scales) == 0 || scales[0] == 0 || len(of) != len(t.Shape) || len(t.Def[0].View.Groups) != len(of) || of[0] > t.Shape[0] || !slices.Equal(of[1:], t.Shape[1:]) {
+		return false
+	}
+	if own := m.of.Graph.Tensors[id].Scales; len(own) > 0 && own[0] != 0 && of[0] < t.Shape[0] {
 		return false
 	}
 	for _, group := range t.Def[0].View.Groups {

@@ -25,6 +25,10 @@ const (
 // MaxPublic is the limit on the entries of all inputs and outputs of a proof.
 const MaxPublic = 1 << 24
 
+// maxDerived is the limit on the entries of all inputs that are computed from the statement and held in memory (model.Graph.Widen). Of
+// one list of indexes in a statement there may be many, since texts make one for every length that the list's indexes count.
+const maxDerived = 2 * MaxPublic
+
 // The costs of the parts of a verification, planning included, in the units of Plan.Work.
 const (
 	workFork       = 2000 // a fork of the transcript, its frame, its rounds
@@ -157,6 +161,14 @@ func CheckSizes(g *model.Graph) error {
 		for _, id := range ids {
 			if public += uint64(model.Size(g.Tensors[id].Shape)); public > MaxPublic {
 				return fmt.Errorf("inputs and outputs of more than %d entries", MaxPublic)
+			}
+		}
+	}
+	var derived uint64
+	for _, id := range g.Inputs {
+		if t := &g.Tensors[id]; t.Derived != nil && t.Derived.Kind != model.Marks {
+			if derived += uint64(model.Size(t.Shape)); derived > maxDerived {
+				return fmt.Errorf("more than %d entries that follow from inputs and outputs", maxDerived)
 			}
 		}
 	}

@@ -62,6 +62,37 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// TestDerivedEntries: indexes into the rows of several texts, of which there is a list for each number of rows, are not so many that a
+// verifier could not hold them. It holds them before anything else of the key has a cost.
+func TestDerivedEntries(t *testing.T) {
+	const indexes = 1 << 20
+	lists := func(n int) *model.Template {
+		scaled := []model.Scale{1}
+		g := &model.Graph{Tensors: []model.Tensor{input(1), input(indexes)}, Inputs: []model.TensorID{0, 1}}
+		g.Tensors[0].Scales, g.Tensors[1].Max = scaled, 0
+		for i := range n {
+			repeated := &model.View{Groups: []model.Group{{Out: []int{0}, In: []int{0}, Strides: []int{0}}}}
+			picked := &model.View{Groups: []model.Group{{Out: []int{0}, In: []int{0}, Map: model.MapPublic, Ids: 1}}}
+			at := model.TensorID(len(g.Tensors))
+			rows := virtual([]model.Linear{{Coef: 1, Src: 0, View: repeated}}, i+1)
+			rows.Scales = scaled
+			g.Tensors = append(g.Tensors, rows, virtual([]model.Linear{{Coef: 1, Src: at, View: permuted(0)}}, 64),
+				virtual([]model.Linear{{Coef: 1, Src: at + 1, View: picked}}, indexes))
+		}
+		g.Outputs = []model.TensorID{0}
+		return &model.Template{Free: []model.FreeDim{{Name: "n", Bound: 1}}, Graph: g}
+	}
+	for n, want := range map[int]bool{16: true, 17: false} {
+		g, err := lists(n).At(model.Instance{Sizes: []int{1}, Texts: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckSizes(g); (err == nil) != want {
+			t.Errorf("%d lists: %v", n, err)
+		}
+	}
+}
+
 // TestCheapRepetition: what lies at one point is evaluated once, however often it
 // is named.
 func TestCheapRepetition(t *testing.T) {

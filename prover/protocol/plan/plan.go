@@ -38,6 +38,7 @@ type Plan struct {
 	Frames  []Frame
 	places  []place   // where each stack begins
 	located []located // by tensor: where it is, if it is committed
+	inputs  []int32   // by tensor: 1 + its place among the circuit's inputs, 0 if it is none
 	wirings wirings
 	cost    cost
 }
@@ -113,7 +114,10 @@ func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Plan{Graph: g, Config: c}
+	p := &Plan{Graph: g, Config: c, inputs: make([]int32, len(g.Tensors))}
+	for i, id := range g.Inputs {
+		p.inputs[id] = int32(i) + 1
+	}
 	if choice.TailLog != 0 || choice.FixedTailLog > 0 {
 		if err := p.hide(choice); err != nil {
 			return nil, err
@@ -297,6 +301,9 @@ func reach(rounds []soundness.Round, c soundness.Config) error {
 	}
 	return nil
 }
+
+// Input returns the place of a tensor among the circuit's inputs, −1 if it is none of them.
+func (p *Plan) Input(id model.TensorID) int { return int(p.inputs[id]) - 1 }
 
 // Strength returns the security of a proof.
 func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds) }

@@ -21,6 +21,7 @@ type Public struct{ Inputs, Outputs [][]int32 }
 
 // Session runs the claim reduction of one sub-transcript (of a chunk, or of the public outputs).
 type Session struct {
+	pl             *plan.Plan
 	g              *model.Graph
 	f              *plan.Fork
 	p              *Role
@@ -43,7 +44,7 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
 
 // RunInto is Run with memory for the claims, of length len(f.Claims), which it returns.
 func RunInto(claims []plan.Claim, pl *plan.Plan, f *plan.Fork, p *Role, public Public) []plan.Claim {
-	s := &Session{g: pl.Graph, f: f, p: p, public: public, factors: weighed{},
+	s := &Session{pl: pl, g: pl.Graph, f: f, p: p, public: public, factors: weighed{},
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
 	if p.proving() {
 		s.shared = sharedRestrictions(f.Shared(pl.Graph))
@@ -170,7 +171,7 @@ func (s *Session) value(n *plan.Node) transcript.Form {
 
 // input returns the values of a public input, nil if the tensor is none.
 func (s *Session) input(id model.TensorID) []int32 {
-	if i := slices.Index(s.g.Inputs, id); i >= 0 {
+	if i := s.pl.Input(id); i >= 0 {
 		return s.public.Inputs[i]
 	}
 	return nil

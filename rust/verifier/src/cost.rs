@@ -13,6 +13,7 @@ const MOST_OPENED: u64 = 1 << 18; // blocks of the tensors that claims are on
 const MOST_PAIRS: u64 = 1 << 26; // wired pairs that are walked
 const MOST_WORK: u64 = 1 << 26; // in units of about a wired pair
 const MOST_PUBLIC: u64 = 1 << 24; // entries of inputs and outputs
+const MOST_DERIVED: u64 = 2 * MOST_PUBLIC; // entries of inputs that follow from these
 
 // The units of the parts of a verification.
 const FORK: u64 = 2000;
@@ -133,6 +134,8 @@ pub fn check_sizes(g: &Graph) -> Result<()> {
         public = public.saturating_add(size(g.shape(id)));
         require!(public <= MOST_PUBLIC, "inputs and outputs of more than {MOST_PUBLIC} entries");
     }
+    let derived = g.derived().fold(0, |sum: u64, id| sum.saturating_add(size(g.shape(id))));
+    require!(derived <= MOST_DERIVED, "more than {MOST_DERIVED} entries that follow from inputs and outputs");
     let mut count = 0;
     for s in g.steps.iter().filter(|s| s.kind == StepKind::Lookup) {
         count += blocks(&s.shape.now);

@@ -122,6 +122,12 @@ impl<'a> Graph<'a> {
         &self.inputs[..self.own.inputs - self.hidden.inputs.len()]
     }
 
+    /// The inputs whose entries are computed from those of a proof and held: all that it does not give, but for marks.
+    pub fn derived(&self) -> impl Iterator<Item = u32> + '_ {
+        let stated = |id| self.revealed.iter().any(|r| r.at == id);
+        self.inputs[self.given().len()..].iter().copied().filter(move |&id| !stated(id) && self.tensors[id as usize].marks.is_none())
+    }
+
     /// Takes back what `hide`, `reveal` and `several` did.
     pub fn unreveal(&mut self) {
         self.unhide();

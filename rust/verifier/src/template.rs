@@ -195,14 +195,16 @@ impl<'a> Graph<'a> {
 
     /// Public indexes must be those of entries that are there. `inputs` has the values of every input, by tensor.
     pub fn check_ids(&self, inputs: &BTreeMap<u32, &[i32]>) -> Result<()> {
-        let mut known = BTreeMap::new();
+        // Views may be many, and entries too, so that no entry is looked at for each view.
+        let (mut known, mut shortest) = (BTreeMap::new(), BTreeMap::new());
         for (l, g) in self.public_groups() {
             let (length, _) = self.length(&mut known, l.source, g.source[0] as usize);
-            for (k, &at) in inputs[&g.ids].iter().enumerate() {
-                if at as u64 >= length {
-                    let name = &self.tensors[g.ids as usize].name;
-                    return fail!("entry {k} of input {name:?} is {at}, an index of an axis of {length}");
-                }
+            shortest.entry(g.ids).and_modify(|least: &mut u64| *least = length.min(*least)).or_insert(length);
+        }
+        for (ids, length) in shortest {
+            if let Some((k, at)) = inputs[&ids].iter().enumerate().find(|&(_, &at)| at as u64 >= length) {
+                let name = &self.tensors[ids as usize].name;
+                return fail!("entry {k} of input {name:?} is {at}, an index of an axis of {length}");
             }
         }
         Ok(())

@@ -236,14 +236,15 @@ fn behind(axes: &mut [u32], by: u32) {
     axes.iter_mut().for_each(|a| *a = a.saturating_add(by));
 }
 
-/// Whether a tensor has the entries of another one, as many along the first axis as a size says, with zeros behind them.
+/// Whether a tensor has the entries of another one, as many along the first axis as a size says, with zeros behind them up to a length that
+/// no size says.
 fn continues(g: &Graph, id: u32) -> bool {
     let t = &g.tensors[id as usize];
     let [Linear { coefficient: 1, source, view: Some(View { groups, fill: 0 }) }] = &t.definition[..] else { return false };
     let of = &g.tensors[*source as usize].shape;
     let (Some((rows, rest)), Some((most, others))) = (of.now.split_first(), t.shape.now.split_first()) else { return false };
     of.scales.first().is_some_and(|&s| s != 0)
-        && rows <= most
+        && (rows == most || rows < most && t.shape.scales.first().is_none_or(|&s| s == 0))
         && rest == others
         && groups.len() == of.now.len()
         && groups.iter().all(|group| group.follows() && group.source == group.out)
