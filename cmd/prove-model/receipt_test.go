@@ -165,4 +165,3 @@ func TestOtherAnswer(t *testing.T) {
 		}
 	}
 }
-
