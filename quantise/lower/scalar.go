@@ -75,7 +75,8 @@ func (l *lowering) wholeQuotient(op graph.Scalar, v, x *value) bool {
 		n = -n
 	}
 	e := l.operandFlat(a.of)
-	num, den := float64(e.Abs())*math.Abs(float64(n))*fixed.Pow2(max(-e.Frac, 0)), float64(d)*fixed.Pow2(max(e.Frac, 0))
+	num := float64(float64(e.Abs()) * math.Abs(float64(n)) * fixed.Pow2(max(-e.Frac, 0)))
+	den := float64(float64(d) * fixed.Pow2(max(e.Frac, 0)))
 	if num+den >= 1<<28 || den >= 1<<24 {
 		return false
 	}
