@@ -26,9 +26,6 @@ func TestForgedWholeParts(t *testing.T) {
 			low := &graph.Tensor{DType: graph.Float, Shape: []int{2}, F32: []float32{-20000, -15000}}
 			return b.Where(c, x, b.Constant("low", low))
 		},
-		"one mask": func(b *graph.Builder, x, c graph.Value) graph.Value {
-			return b.Softmax(b.Where(c, x, b.Number(-1e9)), 1)
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
