@@ -8,9 +8,9 @@ import (
 	"github.com/prove-model/prove-model/quantise"
 )
 
-// TestForgedWholeParts changes what a prover commits to for whole parts of numbers over a constant, which are divisions, for numbers times
+// TestWholePartsAreForced changes what a prover commits to for whole parts of numbers over a constant, which are divisions, for numbers times
 // a factor of which halves are rounded to the even number, and for choices between a value and a low constant.
-func TestForgedWholeParts(t *testing.T) {
+func TestWholePartsAreForced(t *testing.T) {
 	for name, build := range map[string]func(b *graph.Builder, x, c graph.Value) graph.Value{
 		"floor": func(b *graph.Builder, x, _ graph.Value) graph.Value {
 			return b.Apply(graph.Floor, b.Div(x, b.Number(10)))
